@@ -1,0 +1,63 @@
+# Every command a user or contributor needs. Only Python 3.11+, pip and make must be present.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+HOST ?= 127.0.0.1
+PORT ?= 9504
+CLUSTER ?= examples/goal2/cluster.yaml
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --no-annotate --quiet --custom-compile-command "make lock"
+
+.PHONY: help install install-dev demo serve test check format bench lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed ## Make the virtual environment and install the service into it
+
+demo: install ## Start the service on the embedded clusters and place the charter's pods
+	$(BIN)/python -m examples.demo
+
+serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HOST=, PORT=)
+	$(BIN)/python -m app serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
+
+test: install-dev ## Run the tests that need nothing but Python
+	$(BIN)/python -m pytest
+
+check: install-dev ## Lint, types, import direction: what CI checks besides the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: install-dev ## Format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: install-dev ## Measure /filter over HTTP and the packing; prints the tables of benchmarks/README.md
+	$(BIN)/python -m benchmarks.bench_filter
+	$(BIN)/python -m benchmarks.bench_pack
+
+lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
+	$(PIP) install uv
+	$(BIN)/$(COMPILE) pyproject.toml --group test --group lint --output-file requirements/dev.txt
+	$(BIN)/$(COMPILE) pyproject.toml --constraints requirements/dev.txt --output-file requirements/runtime.txt
+	$(BIN)/$(COMPILE) --group build --output-file requirements/build.txt
+
+clean: ## Remove the virtual environment and the tools' caches
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+install-dev: $(VENV)/.installed-dev
+
+$(VENV)/.installed: pyproject.toml requirements/runtime.txt requirements/build.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes -r requirements/build.txt
+	$(PIP) install --require-hashes -r requirements/runtime.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
+	$(PIP) install --require-hashes -r requirements/dev.txt
+	touch $@
