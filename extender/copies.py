@@ -1,0 +1,80 @@
+"""What the replicas that exist already are worth to a pod that would run on their nodes."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+import msgspec
+
+from extender.capacity import NodeSpace
+from extender.types import Disk, DiskName, Node, NodeName, Replica
+
+_MAX_REBUILD_RETRIES = 5
+"""From here on Longhorn never reuses a failed replica (IsPotentiallyReusableReplica)."""
+
+
+class Worth(IntEnum):
+    """What a replica is worth, least first."""
+
+    ROOM = 1
+    """Its room is taken but its data are not complete: rebuilding, or failed and reusable."""
+    EVICTING = 2
+    """Usable, but Longhorn is moving it away."""
+    USABLE = 3
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """The best replica of one volume on one node."""
+
+    worth: Worth
+    disk: DiskName
+
+
+def copies_by_node(
+    replicas: Sequence[Replica], spaces: Mapping[NodeName, NodeSpace]
+) -> dict[NodeName, Copy]:
+    """Return the best copy on each node that holds one, given all replicas of one volume.
+
+    Replicas that are worth nothing are left out: unplaced, deleting, failed for good, the
+    inactive duplicates of a migration, and those on a node or disk that is not ready.
+    """
+    is_new_volume = not any(replica.healthy_once for replica in replicas)
+    copies: dict[NodeName, Copy] = {}
+    for replica in replicas:
+        space = spaces.get(replica.node)
+        disk = _disk_of(replica, space.node) if space is not None else None
+        if disk is None or replica.deleting or not replica.active:
+            continue
+        worth = _worth_of(replica, disk, is_new_volume=is_new_volume)
+        if worth and (replica.node not in copies or copies[replica.node].worth < worth):
+            copies[replica.node] = Copy(worth=worth, disk=disk.name)
+    return copies
+
+
+def _disk_of(replica: Replica, node: Node) -> Disk | None:
+    """Return the disk *replica* was placed on, if that disk and its node are ready."""
+    if not node.ready:
+        return None
+    return next((d for d in node.disks if d.id and d.id == replica.disk and d.ready), None)
+
+
+def _worth_of(replica: Replica, disk: Disk, *, is_new_volume: bool) -> Worth | None:
+    """Judge by what Longhorn keeps in a Replica.
+
+    healthyAt is set once a replica holds all data, and cleared before it is rebuilt. So without
+    it a replica is being rebuilt, unless its volume was never written: then all are empty alike.
+    """
+    if replica.failed:
+        return Worth.ROOM if _is_reusable(replica, disk) else None
+    if not replica.healthy_once and (replica.started or not is_new_volume):
+        return Worth.ROOM
+    return Worth.EVICTING if replica.evicting else Worth.USABLE
+
+
+def _is_reusable(replica: Replica, disk: Disk) -> bool:
+    """Whether Longhorn would rebuild a failed replica in place, which needs no new room."""
+    return (
+        replica.rebuild_retries < _MAX_REBUILD_RETRIES
+        and not replica.evicting
+        and disk.allow_scheduling
+        and not disk.evicting
+    )

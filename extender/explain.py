@@ -1,0 +1,53 @@
+"""The numbers behind an answer: on which disk each volume is, or would go."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from extender.filter import Basis, FilterResult, StepLimits, copies_of, judge, prepare
+from extender.policy import Policy
+from extender.requests import resolve
+from extender.types import DiskName, NodeName, PodRef, VolumeName
+from extender.view import ClusterView
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the volumes that must be local are on one accepted node."""
+
+    held: Mapping[VolumeName, DiskName] = {}
+    """Volumes with a copy there already; nothing is added for them."""
+    placed: Mapping[VolumeName, DiskName] = {}
+    """Volumes that a new replica is needed for."""
+    placed_bytes: Mapping[VolumeName, int] = {}
+
+
+def explain(
+    pod: PodRef, result: FilterResult, view: ClusterView, limits: StepLimits
+) -> dict[NodeName, Plan]:
+    """Return the plan for each accepted node.
+
+    A packing proves that room exists; Longhorn may still choose other disks.
+    """
+    if result.basis is Basis.NOTHING_LOCAL:
+        return {name: Plan() for name in result.accepted}
+    request = resolve(pod, view)
+    copies = copies_of(request, view)
+    held = {
+        name: {volume: by_node[name].disk for volume, by_node in copies.items() if name in by_node}
+        for name in result.accepted
+    }
+    if result.basis is Basis.COPIES:
+        return {name: Plan(held=held[name]) for name in result.accepted}
+    assert isinstance(view.policy, Policy)  # without one no placement accepts a node
+    case = prepare(request, copies, view, view.policy)
+    sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
+    plans = {}
+    for name in result.accepted:
+        placement = judge(case, view.spaces[name], step_limit=limits.per_node)
+        placed = {VolumeName(v): DiskName(disk) for v, disk in placement.assignment.items()}
+        plans[name] = Plan(
+            held=held[name],
+            placed=placed,
+            placed_bytes={volume: sizes[volume] for volume in placed},
+        )
+    return plans

@@ -1,0 +1,190 @@
+"""Why a node does not get the pod: one record per reason, with the text kube-scheduler shows.
+
+A text never varies for a given cause: no free bytes, times or counters, since kube-scheduler
+groups nodes by equal text and, since 1.33, tries the pod again at once when a text changed. What
+the pod needs may be in it, since that does not change. What a disk has left is shown by the
+`filter` command instead.
+"""
+
+from typing import ClassVar
+
+import msgspec
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """A reason from a closed set (the label in metrics) and, as `str()`, its text."""
+
+    reason: ClassVar[str]
+
+
+class UnknownNode(Rejection, frozen=True):
+    reason = "unknown_node"
+
+    def __str__(self) -> str:
+        return "no Longhorn node of this name"
+
+
+class UnreadableNode(Rejection, frozen=True):
+    reason = "unreadable_node"
+
+    def __str__(self) -> str:
+        return "Longhorn's objects of this node cannot be read; see the extender's log"
+
+
+class SettingUnreadable(Rejection, frozen=True, kw_only=True):
+    reason = "setting_unreadable"
+    setting: str
+
+    def __str__(self) -> str:
+        return f"Longhorn setting {self.setting} has a value that cannot be read; correct it"
+
+
+class NodeDeleting(Rejection, frozen=True):
+    reason = "node_deleting"
+
+    def __str__(self) -> str:
+        return "Longhorn node is being deleted"
+
+
+class NodeNotReady(Rejection, frozen=True):
+    reason = "node_not_ready"
+
+    def __str__(self) -> str:
+        return "Longhorn node is not ready"
+
+
+class NodeNotSchedulable(Rejection, frozen=True):
+    reason = "node_not_schedulable"
+
+    def __str__(self) -> str:
+        return "Longhorn node is not schedulable, as when it is cordoned"
+
+
+class NodeSchedulingDisabled(Rejection, frozen=True):
+    reason = "node_scheduling_disabled"
+
+    def __str__(self) -> str:
+        return "scheduling is disabled on the Longhorn node"
+
+
+class NodeEvicting(Rejection, frozen=True):
+    reason = "node_evicting"
+
+    def __str__(self) -> str:
+        return "Longhorn node is being evicted"
+
+
+class NodeTags(Rejection, frozen=True, kw_only=True):
+    reason = "node_tags"
+    selector: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.selector:
+            return "Longhorn node has tags, and a volume without node selector needs one without"
+        return f"Longhorn node lacks a tag of node selector {','.join(self.selector)}"
+
+
+class Topology(Rejection, frozen=True):
+    reason = "topology"
+
+    def __str__(self) -> str:
+        return "Longhorn node is outside the zones and regions a volume is limited to"
+
+
+class CopiesElsewhere(Rejection, frozen=True):
+    reason = "copies_elsewhere"
+
+    def __str__(self) -> str:
+        return "another candidate node already holds replicas of all the pod's Longhorn volumes"
+
+
+class StrictLocalElsewhere(Rejection, frozen=True):
+    reason = "strict_local_elsewhere"
+
+    def __str__(self) -> str:
+        return "a strict-local volume of the pod has its replica on another node"
+
+
+class StrictLocalUnusable(Rejection, frozen=True):
+    reason = "strict_local_unusable"
+
+    def __str__(self) -> str:
+        return "the replica of a strict-local volume on this node cannot be used"
+
+
+class NoUsableDisk(Rejection, frozen=True):
+    reason = "no_usable_disk"
+
+    def __str__(self) -> str:
+        return "no disk of the Longhorn node takes new replicas"
+
+
+class NoDiskOfType(Rejection, frozen=True, kw_only=True):
+    reason = "no_disk_of_type"
+    type: str
+
+    def __str__(self) -> str:
+        return f"no usable {self.type} disk on the Longhorn node"
+
+
+class DiskTags(Rejection, frozen=True, kw_only=True):
+    reason = "disk_tags"
+    selector: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.selector:
+            return "no usable disk without tags, which a volume without disk selector needs"
+        return f"no usable disk has all tags of disk selector {','.join(self.selector)}"
+
+
+class FilesystemLimit(Rejection, frozen=True, kw_only=True):
+    reason = "filesystem_limit"
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"a volume of {_size(self.size_bytes)} is too large for the disks' file systems"
+
+
+class InsufficientStorage(Rejection, frozen=True, kw_only=True):
+    reason = "insufficient_storage"
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"no disk of the Longhorn node has room for a volume of {_size(self.size_bytes)}"
+
+
+class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
+    reason = "volumes_do_not_fit"
+    volumes: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"the pod's {self.volumes} volumes ({_size(self.size_bytes)} in all) "
+            f"do not fit together on the disks of the Longhorn node"
+        )
+
+
+class PendingReplicas(Rejection, frozen=True):
+    reason = "pending_replicas"
+
+    def __str__(self) -> str:
+        return "the room is needed by replicas Longhorn is about to place on this node"
+
+
+class PackingUndecided(Rejection, frozen=True):
+    reason = "packing_undecided"
+
+    def __str__(self) -> str:
+        return "whether the pod's volumes fit on this node was not decided within the step limit"
+
+
+def _size(size_bytes: int) -> str:
+    """Say the size in the largest unit that is exact; volumes are multiples of 2 MiB."""
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
+        if size_bytes % unit == 0:
+            return f"{size_bytes // unit} {name}"
+    return f"{size_bytes} B"
+
+
+REASONS = tuple(sorted(rejection.reason for rejection in Rejection.__subclasses__()))
