@@ -1,0 +1,1 @@
+"""The process: HTTP, cluster objects, metrics, logs, settings, command line."""

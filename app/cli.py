@@ -1,0 +1,157 @@
+"""The command line: `serve` answers kube-scheduler, `filter` shows one decision."""
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from app import service
+from app.config import Settings, load
+from app.errors import AppError, InputError
+from app.files import load_cluster, load_documents
+from app.kube.records import read_object
+from app.kube.view import ClusterObjects, build_view
+from app.logs import configure_logs
+from app.report import Report, error_report, make_report, print_table
+from extender import (
+    Extender,
+    NodeName,
+    PodRef,
+    UnresolvableClaimError,
+    explain,
+)
+
+_FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
+
+commands = typer.Typer(
+    name=service.DISTRIBUTION,
+    help="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ClusterFile = Annotated[
+    Path,
+    typer.Option(
+        "--cluster-file",
+        metavar="PATH",
+        help="The cluster: a YAML or JSON file, a directory of them, what `kubectl get -o yaml` "
+        "prints, or a Longhorn support bundle.",
+    ),
+]
+
+
+class Output(StrEnum):
+    """How `filter` prints its answer."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@commands.command()
+def serve(
+    cluster_file: ClusterFile,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+) -> None:
+    """Answer /filter for the cluster in the file, which is read once; nothing is reserved."""
+    settings = _settings(host=host, port=port)
+    configure_logs(settings.log_level)
+    service.run(build_view(_cluster(cluster_file)), settings)
+
+
+@commands.command("filter")
+def filter_pod(
+    cluster_file: ClusterFile,
+    pod: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|NAMESPACE/NAME", help="A Pod in a file, or one in the cluster by name."
+        ),
+    ],
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+        Output.TABLE
+    ),
+) -> None:
+    """Show which nodes can hold a pod's volumes, where they would go, and why others cannot.
+
+    Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used.
+    """
+    settings = _settings(host=None, port=None)
+    cluster = _cluster(cluster_file)
+    asked = _pod(pod, cluster)
+    candidates = [NodeName(name) for name in nodes.split(",")] if nodes else cluster.candidates()
+    view, limits = build_view(cluster), service.step_limits(settings)
+    try:
+        result = Extender(limits).filter(asked, candidates, view)
+    except UnresolvableClaimError as error:
+        _print(error_report(str(error)), asked, output)
+        raise InputError(str(error)) from error
+    report = make_report(result, explain(asked, result, view, limits), view)
+    _print(report, asked, output)
+    raise typer.Exit(_FITS if result.accepted else _DOES_NOT_FIT)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command; return the exit status. What the user can mend is told in one line."""
+    try:
+        return int(commands(args=list(arguments), standalone_mode=False) or 0)
+    except AppError as error:
+        return _fail(str(error))
+    except typer.TyperException as error:
+        return _fail(error.format_message())
+    except typer.Abort:
+        return _fail("aborted")
+
+
+def _settings(*, host: str | None, port: int | None) -> Settings:
+    """Return the settings from the environment, flags before variables."""
+    flags = {"EXTENDER_HOST": host, "EXTENDER_PORT": port}
+    given = {name: str(value) for name, value in flags.items() if value is not None}
+    return load({**os.environ, **given})
+
+
+def _cluster(path: Path) -> ClusterObjects:
+    cluster, problems = load_cluster(path)
+    for problem in problems:
+        typer.echo(f"warning: {problem}", err=True)
+    return cluster
+
+
+def _pod(name: str, cluster: ClusterObjects) -> PodRef:
+    path = Path(name)
+    if not path.is_file():
+        pod = cluster.pods.get(name)
+        if pod is None:
+            raise InputError(f"no file and no pod of the cluster is named {name}")
+        return pod
+    pods = [
+        record
+        for _, document in load_documents(path)
+        if isinstance(record := read_object(document), PodRef)
+    ]
+    if len(pods) != 1:
+        raise InputError(f"{path} holds {len(pods)} pods; give a file with one")
+    return pods[0]
+
+
+def _print(report: Report, pod: PodRef, output: Output) -> None:
+    if output is Output.JSON:
+        typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    elif not report.error:
+        print_table(report, pod, Console(width=None if sys.stdout.isatty() else 160))
+
+
+def _fail(text: str) -> int:
+    typer.echo(f"error: {text}", err=True)
+    return _BAD_INPUT

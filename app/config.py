@@ -1,0 +1,55 @@
+"""The settings of the process, read once from the environment."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from app.errors import InputError
+from packing import DEFAULT_STEP_LIMIT
+
+PREFIX = "EXTENDER_"
+_CLIENT_IDLE_SECONDS = 90
+"""kube-scheduler keeps an idle connection this long; a server that closes it first breaks calls."""
+
+Positive = Annotated[int, Meta(ge=1)]
+PositiveSeconds = Annotated[float, Meta(gt=0)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What can be set; docs/operations.md has a row for each."""
+
+    host: str = "0.0.0.0"  # noqa: S104 (a pod is reached by its address)
+    port: Annotated[int, Meta(ge=0, le=65535)] = 9504
+    body_limit_bytes: Positive = 256 * 2**20
+    body_timeout_seconds: PositiveSeconds = 10.0
+    keep_alive_seconds: Positive = 120
+    step_limit: Positive = DEFAULT_STEP_LIMIT
+    request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    def __post_init__(self) -> None:
+        """Check what the types cannot say."""
+        if self.keep_alive_seconds <= _CLIENT_IDLE_SECONDS:
+            raise ValueError(
+                f"keep_alive_seconds is {self.keep_alive_seconds}, but must exceed the "
+                f"{_CLIENT_IDLE_SECONDS} s for which kube-scheduler keeps a connection"
+            )
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """Read the variables that begin with EXTENDER_; the rest have their defaults.
+
+    Raises:
+        InputError: A variable is unknown or its value is wrong; the text names it.
+    """
+    values = {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environ.items()
+        if name.startswith(PREFIX)
+    }
+    try:
+        return msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"settings from {PREFIX}…: {error}") from error

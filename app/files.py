@@ -1,0 +1,174 @@
+"""A cluster from files: YAML, JSON, a directory of them, or a Longhorn support bundle."""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from app.errors import BrokenObjectError, InputError
+from app.kube.records import Unreadable, read_object
+from app.kube.view import ClusterObjects
+
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_SIZE_LIMIT_BYTES = 2**30
+"""Most that is read of one file, or unpacked of one bundle."""
+
+
+def load_cluster(path: Path) -> tuple[ClusterObjects, list[str]]:
+    """Read all objects below *path* that we use.
+
+    Returns:
+        The objects, and a line for each that is broken or the second of its name, with its file
+        and index. Such an object is left out.
+
+    Raises:
+        InputError: There is no such file, it cannot be read or parsed, or it holds no object of
+            a kind we use.
+    """
+    cluster, problems, used = ClusterObjects(), list[str](), 0
+    for origin, document in _documents(path):
+        try:
+            record = read_object(document)
+        except BrokenObjectError as error:
+            problems.append(f"{origin} {error}")
+            continue
+        if record is None:
+            continue
+        used += 1
+        if isinstance(record, Unreadable):
+            problems.append(f"{origin}: {record.kind} {record.name} cannot be read: {record.why}")
+        if not cluster.add(record):
+            problems.append(f"{origin} is the second object of its kind and name")
+    if not used:
+        raise InputError(
+            f"{path} holds no object of a cluster; give Longhorn's Nodes, Volumes, Replicas and "
+            f"Settings and the PVCs, PVs and StorageClasses, as `kubectl get -o yaml` prints them"
+        )
+    return cluster, problems
+
+
+def load_documents(path: Path) -> list[tuple[str, object]]:
+    """Read the objects of one YAML or JSON file, each with its file and index.
+
+    Raises:
+        InputError: There is no such file, or it cannot be read or parsed.
+    """
+    return list(_objects(str(path), path.suffix, _read(path)))
+
+
+def _documents(path: Path) -> Iterator[tuple[str, object]]:
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.suffix in _SUFFIXES and file.is_file():
+                yield from _objects(str(file), file.suffix, _read(file))
+    elif path.is_file() and zipfile.is_zipfile(path):
+        yield from _bundle(path)
+    else:
+        yield from _objects(str(path), path.suffix, _read(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _SIZE_LIMIT_BYTES:
+            raise InputError(f"{path} is larger than {_SIZE_LIMIT_BYTES} B")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _bundle(path: Path) -> Iterator[tuple[str, object]]:
+    """Read the objects of a support bundle (rancher/support-bundle-kit): */yamls/**/*.yaml."""
+    with zipfile.ZipFile(path) as archive:
+        members = [
+            member
+            for member in archive.infolist()
+            if "yamls" in (parts := PurePosixPath(member.filename)).parts
+            and parts.suffix == ".yaml"
+        ]
+        if not members:
+            raise InputError(f"{path} is a zip but no support bundle: it has no folder yamls")
+        if sum(member.file_size for member in members) > _SIZE_LIMIT_BYTES:
+            raise InputError(f"{path} unpacks to more than {_SIZE_LIMIT_BYTES} B")
+        for member in members:
+            try:
+                text = archive.read(member)
+            except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+                raise InputError(
+                    f"{path}: {member.filename} cannot be unpacked: {error}"
+                ) from error
+            yield from _objects(f"{path}:{member.filename}", ".yaml", text, _BundleLoader)
+
+
+def _objects(
+    origin: str, suffix: str, text: bytes, loader: type[yaml.CSafeLoader] | None = None
+) -> Iterator[tuple[str, object]]:
+    try:
+        if suffix == ".json":
+            documents = [json.loads(text, parse_float=_number)]
+        else:
+            documents = list(yaml.load_all(text, loader or _Loader))
+    except yaml.MarkedYAMLError as error:
+        line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise InputError(f"{origin} is not YAML: {error.problem}{line}") from error
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{origin} cannot be parsed: {error}") from error
+    for index, document in enumerate(documents):
+        yield from _flattened(f"{origin}[{index}]", document)
+
+
+def _flattened(origin: str, document: object) -> Iterator[tuple[str, object]]:
+    """Take lists apart: `kind: List`, a typed list such as NodeList, or one without any kind."""
+    if document is None:
+        return
+    if not (isinstance(document, dict) and isinstance(document.get("items"), list)):
+        yield origin, document
+        return
+    kind = document.get("kind")
+    inherited = {}
+    if isinstance(kind, str) and kind.endswith("List") and kind != "List":
+        inherited = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(document["items"]):
+        yield f"{origin}.items[{index}]", {**inherited, **item} if isinstance(item, dict) else item
+
+
+def _number(text: str) -> int | float:
+    """Read a number with a point or an exponent; a whole one is exact, as bundles print sizes."""
+    value = Decimal(text)
+    if value.adjusted() < 30 and value == value.to_integral_value():
+        return int(value)
+    return float(value)
+
+
+class _Loader(yaml.CSafeLoader):
+    """Reads plain scalars as Kubernetes means them.
+
+    YAML 1.1 would also make dates of times, base-60 numbers of PCI addresses, and a string of
+    5e+09.
+    """
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+
+class _BundleLoader(_Loader):
+    """Reads the YAML of support bundles, which print empty strings and nulls as "null"."""
+
+
+for _tag, _pattern, _first in (
+    ("bool", "true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("null", "~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("int", "[-+]?[0-9]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("merge", "<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"^({_pattern})$"), _first
+    )
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, node: _number(node.value))
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+_BundleLoader.add_constructor(
+    "tag:yaml.org,2002:str", lambda _, node: None if node.value == "null" else node.value
+)

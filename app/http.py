@@ -1,0 +1,165 @@
+"""The HTTP interface: /filter for kube-scheduler, health and metrics for the cluster."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from time import perf_counter
+
+import msgspec
+import structlog
+from fastapi import FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect
+
+from app import wire
+from app.config import Settings
+from app.errors import BadRequestError
+from app.metrics import Metrics, outcome_of
+from app.openapi import FILTER_REQUEST, FILTER_RESPONSES, add_schemas
+from extender import ClusterView, Extender, UnresolvableClaimError
+
+log = structlog.get_logger()
+
+_LOGGED_TEXT_LENGTH = 500
+_JSON = "application/json"
+
+
+class _UnreadableBodyError(Exception):
+    """The body does not arrive in time or within the limit; the connection is of no more use."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def create_app(
+    *,
+    extender: Extender,
+    current_view: Callable[[], ClusterView],
+    metrics: Metrics,
+    settings: Settings,
+    version: str,
+) -> FastAPI:
+    """Build the application.
+
+    Args:
+        extender: Makes the decisions.
+        current_view: Returns the cluster as it is known now.
+        metrics: Counts what happens.
+        settings: Limits on requests.
+        version: Of the service, for the schema.
+    """
+    app = FastAPI(
+        title="Longhorn scheduler extender",
+        version=version,
+        description="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
+        docs_url=None,
+        redoc_url=None,
+    )
+
+    @app.post("/filter", openapi_extra={"requestBody": FILTER_REQUEST}, responses=FILTER_RESPONSES)
+    async def filter_nodes(request: Request) -> Response:
+        """Say which of the candidate nodes can hold the pod's Longhorn volumes, and why not."""
+        with metrics.requests_in_flight.track_inprogress():
+            try:
+                body = await _read_body(request, settings)
+            except _UnreadableBodyError as error:
+                return _refusal(error.status, str(error), metrics)
+            except ClientDisconnect:
+                return _refusal(400, "the client went away", metrics)
+            return _answer(body, extender, current_view(), metrics)
+
+    @app.get("/healthz", responses=_plain("The process and its loops live."))
+    async def healthz(request: Request) -> Response:
+        """Say that the process lives."""
+        return _status(request, "ok")
+
+    @app.get("/readyz", responses=_plain("The cluster is known, so that pods can be judged."))
+    async def readyz(request: Request) -> Response:
+        """Say whether pods can be judged."""
+        return _status(request, "ok")
+
+    @app.get("/metrics", responses=_plain("Prometheus text format."))
+    async def prometheus() -> Response:
+        """Return the metrics."""
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    add_schemas(app)
+    return app
+
+
+async def _read_body(request: Request, settings: Settings) -> bytes:
+    limit = settings.body_limit_bytes
+    too_large = _UnreadableBodyError(
+        413, f"the body is larger than the {limit} B of EXTENDER_BODY_LIMIT_BYTES"
+    )
+    if int(request.headers.get("content-length", 0)) > limit:
+        raise too_large
+    chunks, size = [], 0
+    try:
+        async with asyncio.timeout(settings.body_timeout_seconds):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise too_large
+                chunks.append(chunk)
+    except TimeoutError:
+        raise _UnreadableBodyError(
+            408, f"the body did not arrive within {settings.body_timeout_seconds:g} s"
+        ) from None
+    return b"".join(chunks)
+
+
+def _answer(body: bytes, extender: Extender, view: ClusterView, metrics: Metrics) -> Response:
+    """Decide without waiting for anything: from here to the answer nothing else runs."""
+    started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
+    metrics.request_bytes.observe(len(body))
+    try:
+        request = wire.decode_request(body)
+    except BadRequestError as error:
+        return _refusal(400, str(error), metrics)
+    pod = f"{request.pod.namespace}/{request.pod.name}"
+    try:
+        result = extender.filter(request.pod, request.candidates, view)
+    except UnresolvableClaimError as error:
+        metrics.count_failure("error")
+        log.warning("filter.unanswered", pod=pod, error=str(error)[:_LOGGED_TEXT_LENGTH])
+        answer = wire.encode_error(str(error), request)
+    else:
+        reasons = Counter([rejection.reason for rejection in result.rejected.values()])
+        metrics.count_result(result, reasons)
+        answer = wire.encode_result(result, request)
+        log.info(
+            "filter.answered",
+            pod=pod,
+            outcome=outcome_of(result),
+            candidates=len(request.candidates),
+            accepted=len(result.accepted),
+            rejected=dict(reasons),
+            steps=result.steps,
+            duration_seconds=round(perf_counter() - started, 6),
+        )
+
+    async def observe_duration() -> None:
+        metrics.filter_duration_seconds.observe(perf_counter() - started)
+
+    return Response(answer, media_type=_JSON, background=BackgroundTask(observe_duration))
+
+
+def _refusal(status: int, text: str, metrics: Metrics) -> Response:
+    metrics.count_failure("bad_request")
+    log.warning("filter.refused", status=status, error=text[:_LOGGED_TEXT_LENGTH])
+    body = msgspec.json.encode({"error": text[:_LOGGED_TEXT_LENGTH]})
+    headers = {} if status == 400 else {"Connection": "close"}
+    return Response(body, status_code=status, media_type=_JSON, headers=headers)
+
+
+def _status(request: Request, status: str) -> Response:
+    if _JSON in request.headers.get("accept", ""):
+        return Response(msgspec.json.encode({"status": status}), media_type=_JSON)
+    return Response(status, media_type="text/plain")
+
+
+def _plain(description: str) -> dict[int | str, dict[str, object]]:
+    return {200: {"description": description, "content": {"text/plain": {}}}}

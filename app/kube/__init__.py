@@ -1,0 +1,1 @@
+"""Reading Kubernetes and Longhorn objects."""

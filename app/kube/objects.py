@@ -1,0 +1,207 @@
+"""The fields we read of Kubernetes and Longhorn objects, as they stand in JSON.
+
+Everything may be null or absent: objects are seen half-written and from many versions. Longhorn
+writes some sizes as strings and others as numbers; either is taken for each.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+Text = str | None
+Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | str | None
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+
+
+class KubeStruct(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of all objects here: unknown fields are passed over."""
+
+
+class Metadata(KubeStruct, frozen=True):
+    name: Name
+    namespace: Text = None
+    uid: Text = None
+    deletion_timestamp: Text = None
+
+
+class Condition(KubeStruct, frozen=True):
+    type: Text = None
+    status: Text = None
+
+
+class ResourceList(KubeStruct, frozen=True):
+    storage: str | int | float | None = None
+
+
+class ResourceRequirements(KubeStruct, frozen=True):
+    requests: ResourceList | None = None
+
+
+class ClaimSpec(KubeStruct, frozen=True):
+    volume_name: Text = None
+    storage_class_name: Text = None
+    access_modes: list[str] | None = None
+    resources: ResourceRequirements | None = None
+
+
+class PersistentVolumeClaim(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: ClaimSpec | None = None
+
+
+class CsiSource(KubeStruct, frozen=True):
+    driver: Text = None
+    volume_handle: Text = None
+
+
+class PersistentVolumeSpec(KubeStruct, frozen=True):
+    csi: CsiSource | None = None
+
+
+class PersistentVolume(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: PersistentVolumeSpec | None = None
+
+
+class StorageClass(KubeStruct, frozen=True):
+    metadata: Metadata
+    provisioner: Text = None
+    parameters: dict[str, str] | None = None
+
+
+class KubernetesNode(KubeStruct, frozen=True):
+    metadata: Metadata
+
+
+class DiskSpec(KubeStruct, frozen=True):
+    disk_type: Text = None
+    allow_scheduling: bool | None = None
+    eviction_requested: bool | None = None
+    storage_reserved: Bytes = None
+    tags: list[str] | None = None
+
+
+class DiskStatus(KubeStruct, frozen=True):
+    disk_uuid: Text = msgspec.field(default=None, name="diskUUID")
+    filesystem_type: Text = None
+    conditions: list[Condition] | None = None
+    storage_maximum: Bytes = None
+    storage_available: Bytes = None
+    storage_scheduled: Bytes = None
+    scheduled_replica: dict[str, Bytes] | None = None
+
+
+class NodeSpec(KubeStruct, frozen=True):
+    allow_scheduling: bool | None = None
+    eviction_requested: bool | None = None
+    tags: list[str] | None = None
+    disks: dict[str, DiskSpec | None] | None = None
+
+
+class NodeStatus(KubeStruct, frozen=True):
+    conditions: list[Condition] | None = None
+    disk_status: dict[str, DiskStatus | None] | None = None
+    zone: Text = None
+    region: Text = None
+
+
+class LonghornNode(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class TopologyRequirement(KubeStruct, frozen=True):
+    zone: Text = None
+    region: Text = None
+
+
+class DataLayout(KubeStruct, frozen=True):
+    type: Text = None
+
+
+class VolumeSpec(KubeStruct, frozen=True):
+    size: Bytes = None
+    data_locality: Text = None
+    data_engine: Text = None
+    node_selector: list[str] | None = None
+    disk_selector: list[str] | None = None
+    access_mode: Text = None
+    migratable: bool | None = None
+    standby: bool | None = msgspec.field(default=None, name="Standby")
+    backing_image: Text = None
+    topology_requirement: list[TopologyRequirement] | None = None
+    data_layout: DataLayout | None = None
+
+
+class VolumeStatus(KubeStruct, frozen=True):
+    actual_size: Bytes = None
+    is_standby: bool | None = None
+
+
+class Volume(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: VolumeSpec | None = None
+    status: VolumeStatus | None = None
+
+
+class ReplicaSpec(KubeStruct, frozen=True):
+    volume_name: Text = None
+    volume_size: Bytes = None
+    node_id: Text = msgspec.field(default=None, name="nodeID")
+    disk_id: Text = msgspec.field(default=None, name="diskID")
+    hard_node_affinity: Text = None
+    healthy_at: Text = None
+    failed_at: Text = None
+    active: bool | None = None
+    eviction_requested: bool | None = None
+    rebuild_retry_count: Integer | None = None
+
+
+class ReplicaStatus(KubeStruct, frozen=True):
+    started: bool | None = None
+
+
+class Replica(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: ReplicaSpec | None = None
+    status: ReplicaStatus | None = None
+
+
+class BackingImageSpec(KubeStruct, frozen=True):
+    node_selector: list[str] | None = None
+    disk_selector: list[str] | None = None
+
+
+class BackingImage(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: BackingImageSpec | None = None
+
+
+class Setting(KubeStruct, frozen=True):
+    metadata: Metadata
+    value: Text = None
+
+
+class PodClaimSource(KubeStruct, frozen=True):
+    claim_name: Text = None
+
+
+class PodEphemeralSource(KubeStruct, frozen=True):
+    pass
+
+
+class PodVolume(KubeStruct, frozen=True):
+    name: Text = None
+    persistent_volume_claim: PodClaimSource | None = None
+    ephemeral: PodEphemeralSource | None = None
+
+
+class PodSpec(KubeStruct, frozen=True):
+    volumes: list[PodVolume] | None = None
+
+
+class Pod(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: PodSpec | None = None

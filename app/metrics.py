@@ -1,0 +1,89 @@
+"""Every metric of the process."""
+
+from collections import Counter as Tally
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from extender import REASONS, Basis, FilterResult
+
+_PREFIX = "longhorn_scheduler_extender_"
+_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
+            2.5, 5.0, 10.0)  # fmt: skip
+_COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+_BYTES = (2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26, 2**28)
+_STEPS = (0, 10, 100, 1_000, 10_000, 100_000)
+
+OUTCOMES = ("nothing_local", "copies", "fits", "does_not_fit", "error", "bad_request")
+
+
+class Metrics:
+    """The metrics, each under the name of its attribute behind the common prefix."""
+
+    def __init__(self, registry: CollectorRegistry, *, version: str) -> None:
+        self.registry = registry
+        self.filter_duration_seconds = Histogram(
+            f"{_PREFIX}filter_duration_seconds",
+            "Time from decoding a filter request to having sent the answer.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.decisions_total = Counter(
+            f"{_PREFIX}decisions_total",
+            "Filter requests answered, by what came out.",
+            ["outcome"],
+            registry=registry,
+        )
+        self.rejections_total = Counter(
+            f"{_PREFIX}rejections_total",
+            "Candidate nodes rejected, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+        self.requests_in_flight = Gauge(
+            f"{_PREFIX}requests_in_flight",
+            "Filter requests being read or answered now.",
+            registry=registry,
+        )
+        self.request_bytes = Histogram(
+            f"{_PREFIX}request_bytes",
+            "Size of the bodies of filter requests.",
+            buckets=_BYTES,
+            registry=registry,
+        )
+        self.candidates = Histogram(
+            f"{_PREFIX}candidates",
+            "Candidate nodes in a filter request.",
+            buckets=_COUNTS,
+            registry=registry,
+        )
+        self.packing_steps = Histogram(
+            f"{_PREFIX}packing_steps",
+            "Placements the exact search tried for one filter request.",
+            buckets=_STEPS,
+            registry=registry,
+        )
+        Gauge(
+            f"{_PREFIX}build_info", "Always 1; the label is the version.", ["version"],
+            registry=registry,
+        ).labels(version).set(1)  # fmt: skip
+        self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
+        self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
+
+    def count_result(self, result: FilterResult, rejections: Tally[str]) -> None:
+        """Count a decision and its rejections by reason."""
+        self._decisions[outcome_of(result)].inc()
+        self.candidates.observe(len(result.accepted) + len(result.rejected))
+        self.packing_steps.observe(result.steps)
+        for reason, count in rejections.items():
+            self._rejections[reason].inc(count)
+
+    def count_failure(self, outcome: str) -> None:
+        """Count a request without decision: "error" or "bad_request"."""
+        self._decisions[outcome].inc()
+
+
+def outcome_of(result: FilterResult) -> str:
+    """Return the label of a decision."""
+    if result.basis is not Basis.PLACEMENT:
+        return str(result.basis)
+    return "fits" if result.accepted else "does_not_fit"
