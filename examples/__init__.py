@@ -1,0 +1,1 @@
+"""Embedded clusters, and the demonstration that runs on them."""

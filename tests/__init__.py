@@ -1,0 +1,1 @@
+"""All tests; their builders and strategies are imported from here."""

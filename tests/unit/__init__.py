@@ -1,0 +1,1 @@
+"""Unit tests, in the folders of what they test."""
