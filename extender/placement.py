@@ -22,7 +22,7 @@ from extender.rejections import (
 from extender.requests import Need, need_of
 from extender.types import Node, TopologyTerm, VolumeName
 from extender.view import ClusterView
-from packing import Bin, Infeasible, Item, Packed, Undecided, pack
+from packing import Bin, Infeasible, Item, Packed, PreparedItems, Undecided, pack, prepare
 
 _EXT_LIMIT_BYTES = 2**44
 _XFS_LIMIT_BYTES = 2**63 - 1
@@ -32,6 +32,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be placed on one node, ready for packing; serves for any number of nodes."""
 
     items: tuple[Item, ...]
+    prepared: PreparedItems
+    """The same, in the order that packing takes them."""
     needs: tuple[Need, ...]
     """In the order of the items."""
     node_selectors: tuple[tuple[str, ...], ...]
@@ -58,16 +60,18 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView, policy
         for need in dict.fromkeys(needs)
     }
     selectors = dict.fromkeys(selector for need in needs for selector in need.node_selectors)
+    items = tuple(
+        Item(
+            id=name,
+            logical_bytes=need.size_bytes,
+            physical_bytes=need.actual_bytes,
+            kinds=kinds[need],
+        )
+        for name, need in named_needs
+    )
     return Demand(
-        items=tuple(
-            Item(
-                id=name,
-                logical_bytes=need.size_bytes,
-                physical_bytes=need.actual_bytes,
-                kinds=kinds[need],
-            )
-            for name, need in named_needs
-        ),
+        items=items,
+        prepared=prepare(items),
         needs=needs,
         node_selectors=tuple(s for s in selectors if s or not policy.allow_empty_node_selector),
         topologies=tuple(dict.fromkeys(need.topology for need in needs if need.topology)),
@@ -86,7 +90,8 @@ def place(
     rejection = space.rejection or _mismatch(demand, space.node, policy)
     if rejection is not None:
         return Placement(rejection=rejection)
-    outcome = pack(demand.items + pending, space.bins, step_limit=step_limit)
+    items = demand.items + pending if pending else demand.prepared
+    outcome = pack(items, space.bins, step_limit=step_limit)
     match outcome:
         case Packed():
             return Placement(assignment=outcome.assignment, steps=outcome.steps)

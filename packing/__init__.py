@@ -1,0 +1,20 @@
+"""Exact two-dimensional vector packing with incompatibilities: do these items fit these bins?"""
+
+from packing.pack import DEFAULT_STEP_LIMIT, PreparedItems, pack, prepare
+from packing.types import Bin, BinId, Infeasible, Item, ItemId, Kind, Outcome, Packed, Undecided
+
+__all__ = [
+    "DEFAULT_STEP_LIMIT",
+    "Bin",
+    "BinId",
+    "Infeasible",
+    "Item",
+    "ItemId",
+    "Kind",
+    "Outcome",
+    "Packed",
+    "PreparedItems",
+    "Undecided",
+    "pack",
+    "prepare",
+]

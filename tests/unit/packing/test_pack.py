@@ -1,0 +1,278 @@
+"""The verdict: against other ways to find it, and what must hold for any input."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from benchmarks.instances import ADVERSARIAL, draw
+from packing import (
+    DEFAULT_STEP_LIMIT,
+    Bin,
+    Infeasible,
+    Item,
+    Outcome,
+    Packed,
+    Undecided,
+    pack,
+    prepare,
+)
+from tests.unit.packing.oracles import (
+    ENOUGH_STEPS,
+    Family,
+    Instance,
+    compare,
+    is_feasible_by_cp_sat,
+    is_feasible_by_trying_all,
+    is_valid,
+    medium_instance,
+    planted_instance,
+    small_instance,
+)
+
+ONE_KIND = frozenset({0})
+HUGE = 10**40
+
+
+@st.composite
+def instances(draw_: st.DrawFn, *, least_size: int = 0) -> Instance:
+    """Up to 9 items and 6 bins; rooms are about what is asked for, or negative."""
+    sizes = st.integers(least_size, 12)
+    kinds = st.frozensets(st.integers(0, 2), min_size=1)
+    items = draw_(st.lists(st.tuples(sizes, sizes, kinds), max_size=9))
+    rooms = st.integers(-2, 30)
+    bins = draw_(st.lists(st.tuples(st.integers(0, 2), rooms, rooms), max_size=6))
+    return (
+        [Item(f"item-{number}", *item) for number, item in enumerate(items)],
+        [Bin(f"bin-{number}", *bin_) for number, bin_ in enumerate(bins)],
+    )
+
+
+def verdict(outcome: Outcome) -> type[Outcome]:
+    return type(outcome)
+
+
+def solve(items: Sequence[Item], bins: Sequence[Bin]) -> Outcome:
+    """Pack with enough steps for a proof, which is checked if it is a packing."""
+    outcome = pack(items, bins, step_limit=ENOUGH_STEPS)
+    assert not isinstance(outcome, Undecided)
+    if isinstance(outcome, Packed):
+        assert is_valid(outcome.assignment, items, bins)
+    return outcome
+
+
+def test_agrees_with_trying_all_on_small_instances() -> None:
+    seen = compare(solve, small_instance, is_feasible_by_trying_all, count=24_000)
+
+    assert min(seen[True], seen[False]) > 8_000
+
+
+@pytest.mark.parametrize("family", [medium_instance, planted_instance])
+def test_agrees_with_cp_sat_on_larger_instances(family: Family) -> None:
+    seen = compare(solve, family, is_feasible_by_cp_sat, count=1_000)
+
+    assert min(seen[True], seen[False]) > 250
+
+
+@pytest.mark.parametrize("family", sorted(ADVERSARIAL))
+def test_adversarial_packings_are_valid(family: str) -> None:
+    for items, bins in draw(ADVERSARIAL[family], 25, seed=3):
+        outcome = pack(items, bins, step_limit=DEFAULT_STEP_LIMIT)
+
+        assert outcome.steps <= DEFAULT_STEP_LIMIT
+        assert not isinstance(outcome, Packed) or is_valid(outcome.assignment, items, bins)
+
+
+def test_perfect_packings_are_found() -> None:
+    for items, bins in draw(ADVERSARIAL["exact"], 100, seed=4):
+        assert isinstance(solve(items, bins), Packed)
+
+
+@given(instances(), st.randoms(use_true_random=False))
+def test_order_of_items_and_bins_does_not_change_the_verdict(
+    instance: Instance, random: Random
+) -> None:
+    items, bins = instance
+    shuffled = random.sample(items, len(items)), random.sample(bins, len(bins))
+
+    assert verdict(solve(*shuffled)) is verdict(solve(items, bins))
+
+
+@given(instances(), st.data())
+def test_more_room_never_hurts(instance: Instance, data: st.DataObject) -> None:
+    items, bins = instance
+    extra = st.integers(0, 10)
+    larger = [
+        replace(
+            bin_,
+            logical_bytes=bin_.logical_bytes + data.draw(extra),
+            physical_bytes=bin_.physical_bytes + data.draw(extra),
+        )
+        for bin_ in bins
+    ]
+
+    assert isinstance(solve(items, larger), Packed) or isinstance(solve(items, bins), Infeasible)
+
+
+@given(instances(), st.integers(0, 12), st.integers(0, 12))
+def test_another_item_never_helps(instance: Instance, logical: int, physical: int) -> None:
+    items, bins = instance
+    more = [*items, Item("another", logical, physical, ONE_KIND)]
+
+    assert isinstance(solve(items, bins), Packed) or isinstance(solve(more, bins), Infeasible)
+
+
+@given(instances())
+def test_more_kinds_never_hurt(instance: Instance) -> None:
+    items, bins = instance
+    freer = [replace(item, kinds=item.kinds | {0}) for item in items]
+
+    assert isinstance(solve(freer, bins), Packed) or isinstance(solve(items, bins), Infeasible)
+
+
+@given(instances())
+def test_the_same_input_gives_the_same_outcome(instance: Instance) -> None:
+    items, bins = instance
+
+    assert solve(items, bins) == solve(items, bins)
+
+
+@given(instances())
+def test_prepared_items_give_the_same_outcome(instance: Instance) -> None:
+    items, bins = instance
+
+    assert pack(prepare(items), bins, step_limit=ENOUGH_STEPS) == solve(items, bins)
+
+
+@given(instances(), st.integers(0, 4))
+def test_the_step_limit_bounds_the_steps_and_never_changes_a_proof(
+    instance: Instance, step_limit: int
+) -> None:
+    items, bins = instance
+    outcome = pack(items, bins, step_limit=step_limit)
+
+    assert outcome.steps <= step_limit
+    assert isinstance(outcome, Undecided) or outcome == solve(items, bins)
+
+
+@given(instances(), st.integers(1, HUGE))
+def test_scaling_by_a_huge_factor_does_not_change_the_verdict(
+    instance: Instance, factor: int
+) -> None:
+    items, bins = instance
+    scaled_items = [
+        replace(
+            item,
+            logical_bytes=item.logical_bytes * factor,
+            physical_bytes=item.physical_bytes * factor,
+        )
+        for item in items
+    ]
+    scaled_bins = [
+        replace(
+            bin_,
+            logical_bytes=bin_.logical_bytes * factor,
+            physical_bytes=bin_.physical_bytes * factor,
+        )
+        for bin_ in bins
+    ]
+
+    assert verdict(solve(scaled_items, scaled_bins)) is verdict(solve(items, bins))
+
+
+@given(instances(least_size=1))
+def test_dimensions_are_alike(instance: Instance) -> None:
+    items, bins = instance
+    turned_items = [Item(i.id, i.physical_bytes, i.logical_bytes, i.kinds) for i in items]
+    turned_bins = [Bin(b.id, b.kind, b.physical_bytes, b.logical_bytes) for b in bins]
+
+    assert verdict(solve(turned_items, turned_bins)) is verdict(solve(items, bins))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rooms", "expected"),
+    [
+        pytest.param([], [], Packed, id="nothing-into-nothing"),
+        pytest.param([], [(-1, -1)], Packed, id="nothing-into-a-negative-bin"),
+        pytest.param([(0, 0)], [], Infeasible, id="no-bins"),
+        pytest.param([(0, 0)], [(0, 0)], Packed, id="zero-bytes-into-an-empty-room"),
+        pytest.param([(0, 0)], [(-1, 5)], Infeasible, id="zero-bytes-into-negative-logical"),
+        pytest.param([(0, 0)], [(5, -1)], Infeasible, id="zero-bytes-into-negative-physical"),
+        pytest.param([(5, 5)], [(5, 5)], Packed, id="exactly-full"),
+        pytest.param([(5, 5)], [(5, 4)], Infeasible, id="a-physical-byte-too-many"),
+        pytest.param([(5, 5)], [(4, 5)], Infeasible, id="a-logical-byte-too-many"),
+        pytest.param([(60, 0), (100, 0)], [(100, 9), (60, 9)], Packed, id="either-order"),
+        pytest.param(
+            [(HUGE, 1), (HUGE + 1, 1)], [(HUGE, 1), (HUGE + 1, 1)], Packed, id="huge-and-exact"
+        ),
+        pytest.param(
+            [(HUGE + 1, 1), (HUGE + 1, 1)],
+            [(HUGE, 1), (HUGE + 2, 1)],
+            Infeasible,
+            id="huge-and-one-byte-off",
+        ),
+        pytest.param([(4, 0)] * 5, [(9, 0)] * 2, Infeasible, id="one-item-too-many"),
+        pytest.param([(3, 1), (1, 3)] * 3, [(4, 4)] * 3, Packed, id="pairs-of-opposites"),
+        pytest.param([(3, 3)] * 3, [(5, 9), (9, 5)], Infeasible, id="both-dimensions-bind"),
+    ],
+)
+def test_verdicts(
+    sizes: list[tuple[int, int]], rooms: list[tuple[int, int]], expected: type[Outcome]
+) -> None:
+    items = [Item(f"item-{number}", *size, ONE_KIND) for number, size in enumerate(sizes)]
+    bins = [Bin(f"bin-{number}", 0, *room) for number, room in enumerate(rooms)]
+
+    assert isinstance(solve(items, bins), expected)
+
+
+@pytest.mark.parametrize("item_kinds", [frozenset(), frozenset({1})], ids=["none", "another"])
+def test_an_item_without_a_bin_of_its_kinds_does_not_fit(item_kinds: frozenset[int]) -> None:
+    item = Item("item", 1, 1, item_kinds)
+
+    assert pack([item], [Bin("bin", 0, 9, 9)], step_limit=0) == Infeasible()
+
+
+def test_a_chain_of_kinds_is_followed() -> None:
+    """Each item may use two neighbouring bins, the last one only the first: all must shift."""
+    count = 20
+    items = [Item(f"item-{n}", 10, 10, frozenset({n, n + 1})) for n in range(count)]
+    items.append(Item("last", 10, 10, ONE_KIND))
+    bins = [Bin(f"bin-{n}", n, 10, 10) for n in range(count + 1)]
+
+    outcome = solve(items, bins)
+
+    assert isinstance(outcome, Packed)
+    assert outcome.assignment["item-0"] == "bin-1"
+
+
+@pytest.mark.parametrize("step_limit", [0, DEFAULT_STEP_LIMIT])
+@pytest.mark.parametrize("spare_percent", [-1, 0, 3, 20])
+def test_two_thousand_items_on_three_hundred_bins_end_within_the_limit(
+    spare_percent: int, step_limit: int
+) -> None:
+    random = Random(5)  # noqa: S311
+    items = [
+        Item(f"item-{n}", random.randint(1, 10**12), random.randint(1, 10**12), ONE_KIND)
+        for n in range(2000)
+    ]
+    room = sum(item.logical_bytes for item in items) * (100 + spare_percent) // 100 // 300
+    bins = [Bin(f"bin-{n}", 0, room, room) for n in range(300)]
+
+    outcome = pack(items, bins, step_limit=step_limit)
+
+    assert outcome.steps <= step_limit
+    assert not isinstance(outcome, Packed) or is_valid(outcome.assignment, items, bins)
+
+
+def test_many_equal_items_that_best_fit_misplaces_get_a_verdict() -> None:
+    """The search goes as deep as there are items."""
+    items = [Item(f"item-{n}", 3, 2, ONE_KIND) for n in range(1500)]
+    items += [Item(f"other-{n}", 2, 3, ONE_KIND) for n in range(1500)]
+    bins = [Bin(f"bin-{n}", 0, 5, 5) for n in range(1500)]
+
+    outcome = solve(items, bins)
+
+    assert isinstance(outcome, Packed)
