@@ -13,9 +13,9 @@ from rich.console import Console
 
 from app import service
 from app.config import Settings, load
-from app.errors import AppError, InputError
+from app.errors import AppError, BrokenObjectError, InputError
 from app.files import load_cluster, load_documents
-from app.kube.records import read_object
+from app.kube.records import Unreadable, read_object
 from app.kube.view import ClusterObjects, build_view
 from app.logs import configure_logs
 from app.report import Report, error_report, make_report, print_table
@@ -32,7 +32,6 @@ _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
 commands = typer.Typer(
     name=service.DISTRIBUTION,
     help="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -59,7 +58,9 @@ class Output(StrEnum):
 def serve(
     cluster_file: ClusterFile,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = None,
 ) -> None:
     """Answer /filter for the cluster in the file, which is read once; nothing is reserved."""
     settings = _settings(host=host, port=port)
@@ -90,7 +91,7 @@ def filter_pod(
     settings = _settings(host=None, port=None)
     cluster = _cluster(cluster_file)
     asked = _pod(pod, cluster)
-    candidates = [NodeName(name) for name in nodes.split(",")] if nodes else cluster.candidates()
+    candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), service.step_limits(settings)
     try:
         result = Extender(limits).filter(asked, candidates, view)
@@ -104,14 +105,22 @@ def filter_pod(
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command; return the exit status. What the user can mend is told in one line."""
+    if not arguments:
+        run_command(["--help"])
+        return _BAD_INPUT
     try:
-        return int(commands(args=list(arguments), standalone_mode=False) or 0)
+        status = int(commands(args=list(arguments), standalone_mode=False) or 0)
+        sys.stdout.flush()
     except AppError as error:
         return _fail(str(error))
     except typer.TyperException as error:
         return _fail(error.format_message())
     except typer.Abort:
         return _fail("aborted")
+    except OSError as error:  # of the output; those of files are told by name
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        return _fail(f"the output cannot be written: {error.strerror}")
+    return status
 
 
 def _settings(*, host: str | None, port: int | None) -> Settings:
@@ -128,21 +137,35 @@ def _cluster(path: Path) -> ClusterObjects:
     return cluster
 
 
+def _node_names(names: str) -> list[NodeName]:
+    return [NodeName(name.strip()) for name in names.split(",") if name.strip()]
+
+
 def _pod(name: str, cluster: ClusterObjects) -> PodRef:
+    if name in cluster.pods:
+        return cluster.pods[name]
     path = Path(name)
-    if not path.is_file():
-        pod = cluster.pods.get(name)
-        if pod is None:
-            raise InputError(f"no file and no pod of the cluster is named {name}")
-        return pod
-    pods = [
-        record
-        for _, document in load_documents(path)
-        if isinstance(record := read_object(document), PodRef)
-    ]
-    if len(pods) != 1:
-        raise InputError(f"{path} holds {len(pods)} pods; give a file with one")
-    return pods[0]
+    try:
+        is_file = path.is_file()
+    except OSError:  # a name too long
+        is_file = False
+    if not is_file:
+        raise InputError(f"no file and no pod of the cluster is named {name}")
+    pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
+    found = [pod for pod in pods if pod is not None]
+    if len(found) != 1:
+        raise InputError(f"{path} holds {len(found)} pods; give a file with one")
+    return found[0]
+
+
+def _pod_of(origin: str, document: object) -> PodRef | None:
+    try:
+        record = read_object(document)
+    except BrokenObjectError as error:
+        raise InputError(f"{origin} {error}") from error
+    if isinstance(record, Unreadable) and record.kind == "Pod":
+        raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
+    return record if isinstance(record, PodRef) else None
 
 
 def _print(report: Report, pod: PodRef, output: Output) -> None:
@@ -153,5 +176,5 @@ def _print(report: Report, pod: PodRef, output: Output) -> None:
 
 
 def _fail(text: str) -> int:
-    typer.echo(f"error: {text}", err=True)
+    typer.echo(f"error: {' '.join(text.split())}", err=True)
     return _BAD_INPUT

@@ -1,5 +1,6 @@
 """The settings of the process, read once from the environment."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -14,16 +15,16 @@ _CLIENT_IDLE_SECONDS = 90
 """kube-scheduler keeps an idle connection this long; a server that closes it first breaks calls."""
 
 Positive = Annotated[int, Meta(ge=1)]
-PositiveSeconds = Annotated[float, Meta(gt=0)]
+Deadline = Annotated[float, Meta(gt=0, le=300)]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What can be set; docs/operations.md has a row for each."""
 
     host: str = "0.0.0.0"  # noqa: S104 (a pod is reached by its address)
     port: Annotated[int, Meta(ge=0, le=65535)] = 9504
     body_limit_bytes: Positive = 256 * 2**20
-    body_timeout_seconds: PositiveSeconds = 10.0
+    body_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120
     step_limit: Positive = DEFAULT_STEP_LIMIT
     request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
@@ -33,7 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Check what the types cannot say."""
         if self.keep_alive_seconds <= _CLIENT_IDLE_SECONDS:
             raise ValueError(
-                f"keep_alive_seconds is {self.keep_alive_seconds}, but must exceed the "
+                f"EXTENDER_KEEP_ALIVE_SECONDS is {self.keep_alive_seconds}, but must exceed the "
                 f"{_CLIENT_IDLE_SECONDS} s for which kube-scheduler keeps a connection"
             )
 
@@ -44,12 +45,13 @@ def load(environ: Mapping[str, str]) -> Settings:
     Raises:
         InputError: A variable is unknown or its value is wrong; the text names it.
     """
-    values = {
-        name.removeprefix(PREFIX).lower(): value
-        for name, value in environ.items()
-        if name.startswith(PREFIX)
-    }
+    names = {name: name.removeprefix(PREFIX).lower() for name in environ if name.startswith(PREFIX)}
+    for name, field in names.items():
+        if field not in Settings.__struct_fields__:
+            raise InputError(f"there is no setting {name!r}; docs/operations.md lists them")
     try:
+        values = {field: environ[name] for name, field in names.items()}
         return msgspec.convert(values, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise InputError(f"settings from {PREFIX}…: {error}") from error
+    except (msgspec.ValidationError, ValueError) as error:
+        text = re.sub(r"`?\$\.(\w+)`?", lambda match: PREFIX + match[1].upper(), str(error))
+        raise InputError(f"a setting has a wrong value: {text}") from error

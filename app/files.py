@@ -1,8 +1,10 @@
 """A cluster from files: YAML, JSON, a directory of them, or a Longhorn support bundle."""
 
 import json
+import lzma
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
@@ -16,6 +18,18 @@ from app.kube.view import ClusterObjects
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIZE_LIMIT_BYTES = 2**30
 """Most that is read of one file, or unpacked of one bundle."""
+_DEPTH_LIMIT = 200
+_DIGITS_LIMIT = 30
+_BUNDLE_FOLDER = "yamls"
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    OSError,
+    EOFError,
+    RuntimeError,  # encrypted
+    NotImplementedError,
+)
 
 
 def load_cluster(path: Path) -> tuple[ClusterObjects, list[str]]:
@@ -44,9 +58,10 @@ def load_cluster(path: Path) -> tuple[ClusterObjects, list[str]]:
         if not cluster.add(record):
             problems.append(f"{origin} is the second object of its kind and name")
     if not used:
+        first = f" ({problems[0]})" if problems else ""
         raise InputError(
-            f"{path} holds no object of a cluster; give Longhorn's Nodes, Volumes, Replicas and "
-            f"Settings and the PVCs, PVs and StorageClasses, as `kubectl get -o yaml` prints them"
+            f"{path} holds no object of a cluster{first}; give Longhorn's Nodes, Volumes, Replicas "
+            f"and Settings and the PVCs, PVs and StorageClasses, as `kubectl get -o yaml` prints"
         )
     return cluster, problems
 
@@ -61,14 +76,19 @@ def load_documents(path: Path) -> list[tuple[str, object]]:
 
 
 def _documents(path: Path) -> Iterator[tuple[str, object]]:
-    if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.suffix in _SUFFIXES and file.is_file():
-                yield from _objects(str(file), file.suffix, _read(file))
-    elif path.is_file() and zipfile.is_zipfile(path):
-        yield from _bundle(path)
-    else:
-        yield from _objects(str(path), path.suffix, _read(path))
+    try:
+        if path.is_dir():
+            for file in sorted(path.rglob("*")):
+                if file.suffix in _SUFFIXES and file.is_file():
+                    unpacked = _BUNDLE_FOLDER in file.relative_to(path).parts
+                    loader = _BundleLoader if unpacked else _Loader
+                    yield from _objects(str(file), file.suffix, _read(file), loader)
+        elif path.is_file() and zipfile.is_zipfile(path):
+            yield from _bundle(path)
+        else:
+            yield from _objects(str(path), path.suffix, _read(path))
+    except OSError as error:  # a name too long, a folder that may not be read
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _read(path: Path) -> bytes:
@@ -82,25 +102,23 @@ def _read(path: Path) -> bytes:
 
 def _bundle(path: Path) -> Iterator[tuple[str, object]]:
     """Read the objects of a support bundle (rancher/support-bundle-kit): */yamls/**/*.yaml."""
-    with zipfile.ZipFile(path) as archive:
-        members = [
-            member
-            for member in archive.infolist()
-            if "yamls" in (parts := PurePosixPath(member.filename)).parts
-            and parts.suffix == ".yaml"
-        ]
-        if not members:
-            raise InputError(f"{path} is a zip but no support bundle: it has no folder yamls")
-        if sum(member.file_size for member in members) > _SIZE_LIMIT_BYTES:
-            raise InputError(f"{path} unpacks to more than {_SIZE_LIMIT_BYTES} B")
-        for member in members:
-            try:
-                text = archive.read(member)
-            except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-                raise InputError(
-                    f"{path}: {member.filename} cannot be unpacked: {error}"
-                ) from error
-            yield from _objects(f"{path}:{member.filename}", ".yaml", text, _BundleLoader)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [
+                member
+                for member in archive.infolist()
+                if _BUNDLE_FOLDER in (file := PurePosixPath(member.filename)).parts
+                and file.suffix == ".yaml"
+            ]
+            if not members:
+                raise InputError(f"{path} is a zip but no support bundle: it has no folder yamls")
+            if sum(member.file_size for member in members) > _SIZE_LIMIT_BYTES:
+                raise InputError(f"{path} unpacks to more than {_SIZE_LIMIT_BYTES} B")
+            texts = [(member.filename, archive.read(member)) for member in members]
+    except _ZIP_ERRORS as error:
+        raise InputError(f"{path} cannot be unpacked: {_one_line(error)}") from error
+    for name, text in texts:
+        yield from _objects(f"{path}:{name}", ".yaml", text, _BundleLoader)
 
 
 def _objects(
@@ -110,14 +128,31 @@ def _objects(
         if suffix == ".json":
             documents = [json.loads(text, parse_float=_number)]
         else:
+            _check_depth(text)
             documents = list(yaml.load_all(text, loader or _Loader))
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise InputError(f"{origin} is not YAML: {error.problem}{line}") from error
     except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{origin} cannot be parsed: {error}") from error
+        raise InputError(f"{origin} cannot be parsed: {_one_line(error)}") from error
     for index, document in enumerate(documents):
         yield from _flattened(f"{origin}[{index}]", document)
+
+
+def _check_depth(text: bytes) -> None:
+    """Refuse what is nested so deep that the C parser, which recurses, would crash the process."""
+    depth = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEPTH_LIMIT:
+                raise ValueError(f"it is nested more than {_DEPTH_LIMIT} levels deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _flattened(origin: str, document: object) -> Iterator[tuple[str, object]]:
@@ -137,20 +172,41 @@ def _flattened(origin: str, document: object) -> Iterator[tuple[str, object]]:
 
 def _number(text: str) -> int | float:
     """Read a number with a point or an exponent; a whole one is exact, as bundles print sizes."""
-    value = Decimal(text)
-    if value.adjusted() < 30 and value == value.to_integral_value():
-        return int(value)
-    return float(value)
+    try:
+        value = Decimal(text)
+        if value.adjusted() < _DIGITS_LIMIT and value == value.to_integral_value():
+            return int(value)
+    except ArithmeticError:
+        pass  # an exponent beyond all bounds
+    return float(text)
+
+
+def _bool(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads plain scalars as Kubernetes means them.
+    """Reads plain scalars as Kubernetes means them, and no tags of other types.
 
     YAML 1.1 would also make dates of times, base-60 numbers of PCI addresses, and a string of
     5e+09.
     """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    yaml_constructors = {
+        f"tag:yaml.org,2002:{name}": constructor
+        for name, constructor in {
+            "null": lambda _, _node: None,
+            "bool": lambda _, node: _bool(node.value),
+            "int": lambda _, node: int(node.value),
+            "float": lambda _, node: _number(node.value),
+            "str": yaml.CSafeLoader.construct_scalar,
+            "seq": yaml.CSafeLoader.construct_yaml_seq,
+            "map": yaml.CSafeLoader.construct_yaml_map,
+        }.items()
+    } | {None: yaml.CSafeLoader.construct_undefined}
 
 
 class _BundleLoader(_Loader):
@@ -167,8 +223,6 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(
         f"tag:yaml.org,2002:{_tag}", re.compile(f"^({_pattern})$"), _first
     )
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, node: _number(node.value))
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
 _BundleLoader.add_constructor(
     "tag:yaml.org,2002:str", lambda _, node: None if node.value == "null" else node.value
 )

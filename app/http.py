@@ -1,6 +1,5 @@
 """The HTTP interface: /filter for kube-scheduler, health and metrics for the cluster."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from time import perf_counter
@@ -13,6 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
 from app import wire
+from app.body import Bodies, UnreadableBodyError
 from app.config import Settings
 from app.errors import BadRequestError
 from app.metrics import Metrics, outcome_of
@@ -23,14 +23,6 @@ log = structlog.get_logger()
 
 _LOGGED_TEXT_LENGTH = 500
 _JSON = "application/json"
-
-
-class _UnreadableBodyError(Exception):
-    """The body does not arrive in time or within the limit; the connection is of no more use."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def create_app(
@@ -58,17 +50,19 @@ def create_app(
         redoc_url=None,
     )
 
+    bodies = Bodies(settings)
+
     @app.post("/filter", openapi_extra={"requestBody": FILTER_REQUEST}, responses=FILTER_RESPONSES)
     async def filter_nodes(request: Request) -> Response:
         """Say which of the candidate nodes can hold the pod's Longhorn volumes, and why not."""
         with metrics.requests_in_flight.track_inprogress():
             try:
-                body = await _read_body(request, settings)
-            except _UnreadableBodyError as error:
+                async with bodies.of(request) as body:
+                    return _answer(body, extender, current_view(), metrics)
+            except UnreadableBodyError as error:
                 return _refusal(error.status, str(error), metrics)
             except ClientDisconnect:
                 return _refusal(400, "the client went away", metrics)
-            return _answer(body, extender, current_view(), metrics)
 
     @app.get("/healthz", responses=_plain("The process and its loops live."))
     async def healthz(request: Request) -> Response:
@@ -89,29 +83,7 @@ def create_app(
     return app
 
 
-async def _read_body(request: Request, settings: Settings) -> bytes:
-    limit = settings.body_limit_bytes
-    too_large = _UnreadableBodyError(
-        413, f"the body is larger than the {limit} B of EXTENDER_BODY_LIMIT_BYTES"
-    )
-    if int(request.headers.get("content-length", 0)) > limit:
-        raise too_large
-    chunks, size = [], 0
-    try:
-        async with asyncio.timeout(settings.body_timeout_seconds):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > limit:
-                    raise too_large
-                chunks.append(chunk)
-    except TimeoutError:
-        raise _UnreadableBodyError(
-            408, f"the body did not arrive within {settings.body_timeout_seconds:g} s"
-        ) from None
-    return b"".join(chunks)
-
-
-def _answer(body: bytes, extender: Extender, view: ClusterView, metrics: Metrics) -> Response:
+def _answer(body: bytearray, extender: Extender, view: ClusterView, metrics: Metrics) -> Response:
     """Decide without waiting for anything: from here to the answer nothing else runs."""
     started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
     metrics.request_bytes.observe(len(body))
@@ -119,7 +91,7 @@ def _answer(body: bytes, extender: Extender, view: ClusterView, metrics: Metrics
         request = wire.decode_request(body)
     except BadRequestError as error:
         return _refusal(400, str(error), metrics)
-    pod = f"{request.pod.namespace}/{request.pod.name}"
+    pod = f"{request.pod.namespace}/{request.pod.name}"[:_LOGGED_TEXT_LENGTH]
     try:
         result = extender.filter(request.pod, request.candidates, view)
     except UnresolvableClaimError as error:

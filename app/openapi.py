@@ -5,7 +5,22 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 
-from app.wire import ExtenderArgs, ExtenderFilterResult
+from app.kube.objects import Pod
+from app.wire import ExtenderFilterResult, NodeHead
+
+
+class Nodes(msgspec.Struct):
+    """Whole nodes; all their fields come back."""
+
+    items: list[NodeHead] | None = None
+
+
+class FilterCall(msgspec.Struct, rename="pascal"):
+    """A pod and the candidate nodes, in one form or the other."""
+
+    pod: Pod
+    nodes: Nodes | None = None
+    node_names: list[str] | None = None
 
 
 class ErrorBody(msgspec.Struct):
@@ -15,7 +30,7 @@ class ErrorBody(msgspec.Struct):
 
 
 _schemas, _components = msgspec.json.schema_components(
-    [ExtenderArgs, ExtenderFilterResult, ErrorBody], ref_template="#/components/schemas/{name}"
+    [FilterCall, ExtenderFilterResult, ErrorBody], ref_template="#/components/schemas/{name}"
 )
 
 
@@ -32,6 +47,7 @@ FILTER_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: _content(_schemas[2], "The body cannot be decoded."),
     408: _content(_schemas[2], "The body did not arrive in time."),
     413: _content(_schemas[2], "The body is too large."),
+    503: _content(_schemas[2], "Too many large bodies are being read."),
 }
 
 

@@ -8,7 +8,7 @@ import re
 from decimal import ROUND_CEILING, Decimal
 
 _QUANTITY = re.compile(
-    r"([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40}))(?:[eE]([+-]?\d{1,3})|([a-zA-Z]{0,2}))"
+    r"([+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40}))(?:[eE]([+-]?[0-9]{1,3})|([a-zA-Z]{0,2}))"
 )
 _SUFFIXES = {
     "": Decimal(1),

@@ -75,7 +75,7 @@ def error_report(text: str) -> Report:
 
 def print_table(report: Report, pod: PodRef, console: Console) -> None:
     """Print the verdict on each node, and its disks before and after the pod."""
-    console.print(f"pod {pod.namespace}/{pod.name}")
+    console.print(Text(f"pod {pod.namespace}/{pod.name}"))
     for name, node in report.nodes.items():
         rejection = report.rejected.get(name)
         verdict = Text(rejection, "red") if rejection else Text("accepted", "green")
@@ -92,7 +92,7 @@ def _disk_table(node: NodeReport) -> Table:
     table.add_column(min_width=16, justify="right")
     table.add_column(overflow="fold")
     for disk in node.disks:
-        table.add_row(*_disk_cells(disk, node.assignment))
+        table.add_row(*map(Text, _disk_cells(disk, node.assignment)))
     return table
 
 

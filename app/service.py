@@ -18,6 +18,8 @@ from extender import ClusterView, Extender, StepLimits
 log = structlog.get_logger()
 
 DISTRIBUTION = "longhorn-scheduler-extender"
+_GRACE_SECONDS = 1
+"""How long requests under way may take after SIGTERM; a client that does not read gets no more."""
 
 
 def run(view: ClusterView, settings: Settings) -> None:
@@ -42,6 +44,8 @@ def run(view: ClusterView, settings: Settings) -> None:
     config = uvicorn.Config(
         app,
         timeout_keep_alive=settings.keep_alive_seconds,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        http="h11",  # httptools would read headers of any length
         lifespan="off",
         log_config=None,
         access_log=False,

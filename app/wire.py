@@ -7,6 +7,7 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/s
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -21,6 +22,12 @@ class NodeList(msgspec.Struct):
     """Kubernetes nodes, each as the bytes it came in."""
 
     items: list[Raw] | None = None
+
+
+class AcceptedNodes(msgspec.Struct):
+    """The same in an answer, as a NodeList that kube-scheduler decodes."""
+
+    items: list[Raw]
     metadata: dict[str, str] = {}
 
 
@@ -35,7 +42,7 @@ class ExtenderArgs(msgspec.Struct, rename="pascal"):
 class ExtenderFilterResult(msgspec.Struct, rename="pascal", kw_only=True):
     """The answer. If both lists are null, or missing, kube-scheduler takes it for "no node"."""
 
-    nodes: NodeList | None
+    nodes: AcceptedNodes | None
     node_names: Sequence[NodeName] | None
     failed_nodes: Mapping[NodeName, str] = {}
     failed_and_unresolvable_nodes: Mapping[NodeName, str] = {}
@@ -51,17 +58,20 @@ class FilterRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The whole nodes, if they came; the answer then has that form too."""
 
 
-class _NodeHead(msgspec.Struct):
+class NodeHead(msgspec.Struct):
+    """What is read of a node: its name."""
+
     metadata: Metadata
 
 
 _args_decoder = msgspec.json.Decoder(ExtenderArgs)
 _keys_decoder = msgspec.json.Decoder(dict[str, Raw])
-_node_decoder = msgspec.json.Decoder(_NodeHead)
+_node_decoder = msgspec.json.Decoder(NodeHead)
 _encoder = msgspec.json.Encoder()
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def decode_request(body: bytes) -> FilterRequest:
+def decode_request(body: bytes | bytearray) -> FilterRequest:
     """Decode the body of a filter call.
 
     Raises:
@@ -71,29 +81,43 @@ def decode_request(body: bytes) -> FilterRequest:
         args = _args_decoder.decode(body)
         if UNSET in (args.pod, args.nodes, args.node_names):
             args = _decode_any_case(body)
-        if not args.pod:
-            raise BadRequestError("the request has no Pod")
-        pod = pod_ref(args.pod)
-        if not args.nodes:
-            names = args.node_names or []
-            return FilterRequest(pod=pod, candidates=names, nodes=None)
-        items = args.nodes.items or []
-        names = [NodeName(_node_decoder.decode(item).metadata.name) for item in items]
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except _UNDECODABLE as error:
         raise BadRequestError(f"the request cannot be decoded: {error}") from error
-    nodes = dict(zip(reversed(names), reversed(items), strict=True))  # the first of a name stays
-    return FilterRequest(pod=pod, candidates=names, nodes=nodes)
+    if not args.pod:
+        raise BadRequestError("the request has no Pod")
+    pod = pod_ref(args.pod)
+    if not args.nodes:
+        return FilterRequest(pod=pod, candidates=args.node_names or [], nodes=None)
+    nodes: dict[NodeName, Raw] = {}
+    for index, item in enumerate(args.nodes.items or ()):
+        nodes.setdefault(_node_name(index, item), item)
+    return FilterRequest(pod=pod, candidates=list(nodes), nodes=nodes)
 
 
-def _decode_any_case(body: bytes) -> ExtenderArgs:
+def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:
     """Decode top-level keys in any letter case; of two that differ in case the last one counts."""
-    values = {key.lower(): value for key, value in _keys_decoder.decode(body).items()}
-    null = Raw(b"null")
+    values = {key.lower(): (key, value) for key, value in _keys_decoder.decode(body).items()}
+    absent = "", Raw(b"null")
     return ExtenderArgs(
-        pod=msgspec.json.decode(values.get("pod", null), type=Pod | None),
-        nodes=msgspec.json.decode(values.get("nodes", null), type=NodeList | None),
-        node_names=msgspec.json.decode(values.get("nodenames", null), type=list[NodeName] | None),
+        pod=_decode_value(*values.get("pod", absent), Pod | None),
+        nodes=_decode_value(*values.get("nodes", absent), NodeList | None),
+        node_names=_decode_value(*values.get("nodenames", absent), list[NodeName] | None),
     )
+
+
+def _decode_value(key: str, value: Raw, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(value, type=type_)
+    except _UNDECODABLE as error:
+        raise BadRequestError(f"the request cannot be decoded: {error} in `{key}`") from error
+
+
+def _node_name(index: int, item: Raw) -> NodeName:
+    try:
+        return NodeName(_node_decoder.decode(item).metadata.name)
+    except _UNDECODABLE as error:
+        text = f"the request cannot be decoded: {error} in `Nodes.items[{index}]`"
+        raise BadRequestError(text) from error
 
 
 def encode_result(result: FilterResult, request: FilterRequest) -> bytes:
@@ -117,7 +141,7 @@ def _encode(
     nodes = request.nodes
     return _encoder.encode(
         ExtenderFilterResult(
-            nodes=None if nodes is None else NodeList(items=[nodes[name] for name in accepted]),
+            nodes=None if nodes is None else AcceptedNodes([nodes[name] for name in accepted]),
             node_names=accepted if nodes is None else None,
             failed_and_unresolvable_nodes=failed,
             error=error,

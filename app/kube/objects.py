@@ -67,7 +67,7 @@ class PersistentVolume(KubeStruct, frozen=True):
 class StorageClass(KubeStruct, frozen=True):
     metadata: Metadata
     provisioner: Text = None
-    parameters: dict[str, str] | None = None
+    parameters: dict[str, Text] | None = None
 
 
 class KubernetesNode(KubeStruct, frozen=True):

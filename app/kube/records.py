@@ -65,6 +65,8 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     nodes: tuple[NodeName, ...] = ()
     """Nodes whose space it would have had a part in."""
+    volume: VolumeName = VolumeName("")
+    """The volume that a Replica belongs to."""
 
 
 def pod_ref(pod: objects.Pod) -> PodRef:
@@ -117,13 +119,19 @@ def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
         raise BrokenObjectError(f"is a {kind} without a name")
     if kind == "PersistentVolumeClaim" and isinstance(metadata, dict):
         name = f"{metadata.get('namespace') or 'default'}/{name}"
-    nodes: list[str] = []
+    nodes: list[object] = []
+    volume = None
     if kind == "Replica" and isinstance(spec, dict):
-        nodes = [n for n in (spec.get("nodeID"), spec.get("hardNodeAffinity")) if n]
+        nodes = [spec.get("nodeID"), spec.get("hardNodeAffinity")]
+        volume = spec.get("volumeName")
     elif kind == "Node" and document["apiVersion"] != "v1":
         nodes = [name]
     return Unreadable(
-        kind=kind, name=name, why=why, nodes=tuple(NodeName(n) for n in nodes if isinstance(n, str))
+        kind=kind,
+        name=name,
+        why=why,
+        nodes=tuple(NodeName(node) for node in nodes if isinstance(node, str) and node),
+        volume=VolumeName(volume if isinstance(volume, str) else ""),
     )
 
 
@@ -155,7 +163,7 @@ def _storage_class(storage_class: objects.StorageClass) -> StorageClass:
     return StorageClass(
         name=storage_class.metadata.name,
         provisioner=storage_class.provisioner or "",
-        parameters=storage_class.parameters or {},
+        parameters={k: v or "" for k, v in (storage_class.parameters or {}).items()},
     )
 
 

@@ -89,13 +89,22 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
     for replica in cluster.replicas.values():
         of_node[replica.node or replica.hard_node_affinity].append(replica)
         of_volume[replica.volume].append(replica)
+    unreadable = {key: broken.why for key, broken in cluster.unreadable.items()}
+    for broken in cluster.unreadable.values():
+        if broken.volume:
+            why = f"its Replica {broken.name} cannot be read: {broken.why}"
+            unreadable.setdefault(("Volume", broken.volume), why)
     unreadable_nodes = {node for broken in cluster.unreadable.values() for node in broken.nodes}
     kinds: dict[DiskKind, int] = {}
     return ClusterView(
         claims=cluster.claims,
         persistent_volumes=cluster.persistent_volumes,
         storage_classes=cluster.storage_classes,
-        volumes=cluster.volumes,
+        volumes={
+            name: volume
+            for name, volume in cluster.volumes.items()
+            if ("Volume", name) not in unreadable
+        },
         backing_images=cluster.backing_images,
         replicas=dict(of_volume),
         spaces={
@@ -107,7 +116,7 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
         policy=policy,
         node_tags=_all_tags(cluster.nodes.values()),
         disk_tags=_all_tags(disk for node in cluster.nodes.values() for disk in node.disks),
-        unreadable={key: broken.why for key, broken in cluster.unreadable.items()},
+        unreadable=unreadable,
         unreadable_nodes=unreadable_nodes,
     )
 

@@ -1,0 +1,1 @@
+"""Tests of the running process, over real connections or the whole application."""

@@ -1,0 +1,29 @@
+"""The application keeps to its own OpenAPI schema, whatever it is sent."""
+
+from typing import Any
+
+import schemathesis
+from hypothesis import settings
+from prometheus_client import CollectorRegistry
+
+from app.config import Settings
+from app.http import create_app
+from app.metrics import Metrics
+from extender import Extender
+from tests.builders import GENEROUS, bound, node, view_of, volume
+
+VIEW = view_of(*bound(volume("vol")), node("node-1"))
+APP = create_app(
+    extender=Extender(GENEROUS),
+    current_view=lambda: VIEW,
+    metrics=Metrics(CollectorRegistry(), version="1.2.3"),
+    settings=Settings(),
+    version="1.2.3",
+)
+schema = schemathesis.openapi.from_asgi("/openapi.json", APP)
+
+
+@schema.parametrize()
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+def test_no_request_is_answered_against_the_schema(case: Any) -> None:
+    case.call_and_validate()

@@ -1,0 +1,371 @@
+"""The real process: the charter's answers, bad clients, signals and wrong starts."""
+
+import contextlib
+import http.client
+import json
+import signal
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO
+
+import pytest
+
+from tests.integration.server import (
+    PATIENCE_SECONDS,
+    ROOT,
+    Server,
+    by_names,
+    command,
+    pods,
+    receive_all,
+    serving,
+)
+
+NODES = ("node-1", "node-2", "node-3", "node-4")
+MIB = 2**20
+TOGETHER = (
+    "the pod's {} volumes ({} GiB in all) do not fit together on the disks of the Longhorn node"
+)
+NO_ROOM = "no disk of the Longhorn node has room for a volume of 100 GiB"
+ELSEWHERE = "another candidate node already holds replicas of all the pod's Longhorn volumes"
+
+
+@pytest.fixture(scope="module")
+def goal2() -> Iterator[Server]:
+    with serving("goal2") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Server]:
+    with serving("goal2", EXTENDER_BODY_TIMEOUT_SECONDS="0.3") as server:
+        yield server
+
+
+def verdicts(server: Server, request: object) -> tuple[list[str], dict[str, str]]:
+    answer = server.filter(request)
+    assert (answer["Nodes"], answer["FailedNodes"], answer["Error"]) == (None, {}, "")
+    return answer["NodeNames"], answer["FailedAndUnresolvableNodes"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "accepted", "rejected"),
+    [
+        ("quad", ["node-4"], dict.fromkeys(NODES[:3], TOGETHER.format(4, 400))),
+        ("pair", ["node-2", "node-3", "node-4"], {"node-1": TOGETHER.format(2, 200)}),
+        ("single", list(NODES), {}),
+    ],
+)
+def test_goal_2_several_claims_of_a_pod_must_fit_together(
+    goal2: Server, pod: str, accepted: list[str], rejected: dict[str, str]
+) -> None:
+    assert verdicts(goal2, by_names(pods("goal2")[pod], *NODES)) == (accepted, rejected)
+
+
+def test_goal_1_each_pod_asked_alone_fits_everywhere() -> None:
+    with serving("goal1") as server:
+        answers = [verdicts(server, by_names(pod, *NODES)) for pod in pods("goal1").values()]
+
+    assert answers == [(list(NODES), {})] * 16
+
+
+def test_goal_3a_drained_pods_go_where_there_is_room() -> None:
+    small = dict.fromkeys(NODES[2:], NO_ROOM)
+    with serving("goal3a") as server:
+        answers = {
+            name: verdicts(server, by_names(pod, *NODES[1:]))
+            for name, pod in pods("goal3a").items()
+        }
+
+    assert answers == dict.fromkeys(["db-0", "db-1", "db-2", "db-3", "new-0"], (["node-2"], small))
+
+
+def test_goal_3b_restarted_pods_go_where_their_copy_is() -> None:
+    with serving("goal3b") as server:
+        answers = {
+            name: verdicts(server, by_names(pod, *NODES)) for name, pod in pods("goal3b").items()
+        }
+
+    assert answers == {
+        f"restarted-{number}": (
+            [own],
+            {name: ELSEWHERE for name in NODES if name != own},
+        )
+        for number, own in enumerate(NODES)
+    }
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_the_server_is_healthy_and_ready(goal2: Server, path: str) -> None:
+    assert goal2.call("GET", path) == (200, b"ok")
+
+
+def test_metrics_tell_of_the_process_too(goal2: Server) -> None:
+    status, text = goal2.call("GET", "/metrics")
+
+    assert (status, b"\nprocess_resident_memory_bytes " in text) == (200, True)
+    assert b"\nlonghorn_scheduler_extender_filter_duration_seconds_count " in text
+
+
+def test_one_connection_serves_many_requests(goal2: Server) -> None:
+    body = json.dumps(by_names(pods("goal2")["single"], *NODES))
+    connection = http.client.HTTPConnection("127.0.0.1", goal2.port, timeout=PATIENCE_SECONDS)
+
+    with contextlib.closing(connection):
+        connection.connect()
+        first_socket = connection.sock
+        answers = []
+        for sent in (body, "{}", body):
+            connection.request("POST", "/filter", sent)
+            response = connection.getresponse()
+            answers.append((response.status, response.headers["Connection"]))
+            response.read()
+        same = connection.sock is first_socket
+
+    assert (answers, same) == ([(200, None), (400, None), (200, None)], True)
+
+
+def message(body: bytes, path: str = "/filter") -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: extender\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def next_body(stream: BinaryIO) -> bytes:
+    """Read one response, and nothing of the next."""
+    assert stream.readline().startswith(b"HTTP/1.1 200 ")
+    return stream.read(int(http.client.parse_headers(stream)["Content-Length"]))
+
+
+def test_pipelined_requests_are_answered_in_order(goal2: Server) -> None:
+    asked = ["quad", "single", "pair", "single", "quad"]
+    sent = [json.dumps(by_names(pods("goal2")[pod], *NODES)).encode() for pod in asked]
+
+    with goal2.connect() as connection, connection.makefile("rb") as stream:
+        connection.sendall(b"".join(message(body) for body in sent))
+        accepted = [len(json.loads(next_body(stream))["NodeNames"]) for _ in asked]
+
+    assert accepted == [1, 4, 3, 4, 1]
+
+
+def test_concurrent_requests_are_each_answered_as_alone(goal2: Server) -> None:
+    asked = ["quad", "single", "pair"] * 40
+
+    with ThreadPoolExecutor(16) as pool:
+        accepted = [
+            len(answer["NodeNames"])
+            for answer in pool.map(
+                goal2.filter, [by_names(pods("goal2")[pod], *NODES) for pod in asked]
+            )
+        ]
+
+    assert accepted == [1, 4, 3] * 40
+
+
+def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2: Server) -> None:
+    padding = json.dumps([{"names": [f"registry/image@sha256:{n:064}"]} for n in range(115)])
+    nodes = [
+        f'{{"metadata": {{"name":"node-{n:05}" }},"status":{{"images":{padding}}}}}'.encode()
+        for n in range(5_000)
+    ]
+    head = b'{"Pod":{"metadata":{"name":"pod"}},"Nodes":{"metadata":{},"items":['
+    body = head + b",".join(nodes) + b']},"NodeNames":null}'
+    assert len(body) > 50_000_000
+
+    status, answer = goal2.call("POST", "/filter", body)
+
+    assert (status, b'"items":[' + b",".join(nodes) + b"]" in answer) == (200, True)
+    assert len(answer) < len(body) + 1_000
+
+
+SENDERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "by-length": ("Content-Length: 314572800", lambda chunk: chunk),
+    "chunked": (
+        "Transfer-Encoding: chunked",
+        lambda chunk: b"%x\r\n%b\r\n" % (len(chunk), chunk),
+    ),
+}
+
+
+@pytest.mark.parametrize(("header", "framed"), SENDERS.values(), ids=SENDERS.keys())
+def test_a_body_of_300_mb_is_413_which_the_client_can_read(
+    goal2: Server, header: str, framed: Callable[[bytes], bytes]
+) -> None:
+    chunk = framed(bytes(MIB))
+
+    def send(connection: socket.socket) -> None:
+        with contextlib.suppress(ConnectionError):
+            for _ in range(300):
+                connection.sendall(chunk)
+
+    with goal2.connect() as connection:
+        connection.sendall(f"POST /filter HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n".encode())
+        sender = threading.Thread(target=send, args=(connection,))
+        sender.start()
+        received = receive_all(connection)
+        sender.join()
+
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 413 ")
+    assert b"\r\nconnection: close" in head.lower()
+    assert json.loads(body) == {
+        "error": "the body is larger than the 268435456 B of EXTENDER_BODY_LIMIT_BYTES"
+    }
+    assert goal2.call("GET", "/healthz") == (200, b"ok")
+
+
+def test_a_client_that_asks_first_is_told_413_before_it_sends(goal2: Server) -> None:
+    with goal2.connect() as connection:
+        connection.sendall(
+            b"POST /filter HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+            b"Content-Length: 314572800\r\n\r\n"
+        )
+        received = receive_all(connection)
+
+    assert received.startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_slow_body_is_408_and_others_are_answered_meanwhile(impatient: Server) -> None:
+    with impatient.connect() as slow:
+        slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        quick = impatient.filter(by_names(pods("goal2")["single"], *NODES))
+        received = receive_all(slow)
+
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert quick["NodeNames"] == list(NODES)
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert b"\r\nconnection: close" in head.lower()
+    assert json.loads(body) == {"error": "the body did not arrive within 0.3 s"}
+
+
+def test_a_body_that_trickles_in_is_408_at_the_same_deadline(impatient: Server) -> None:
+    stop = threading.Event()
+
+    def trickle(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while not stop.wait(0.02):
+                connection.sendall(b" ")
+
+    with impatient.connect() as slow:
+        slow.settimeout(2)
+        slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{")
+        sender = threading.Thread(target=trickle, args=(slow,))
+        sender.start()
+        received = receive_all(slow)
+        stop.set()
+        sender.join()
+
+    assert received.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("linger", ["closes", "resets"])
+def test_a_client_that_leaves_in_mid_body_harms_nothing(goal2: Server, linger: str) -> None:
+    for _ in range(20):
+        with goal2.connect() as connection:
+            connection.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            if linger == "resets":
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    answer = goal2.filter(by_names(pods("goal2")["single"], *NODES))
+    assert answer["NodeNames"] == list(NODES)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"garbage\r\n\r\n", id="garbage"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="tls"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="http-2"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: -1\r\n\r\n", id="length"),
+        pytest.param(
+            b"POST /filter HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", id="two"
+        ),
+        pytest.param(
+            b"POST /filter HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", id="chunk"
+        ),
+    ],
+)
+def test_what_is_no_http_is_refused_and_the_connection_closed(goal2: Server, sent: bytes) -> None:
+    with goal2.connect() as connection:
+        connection.sendall(sent)
+        received = receive_all(connection)
+
+    assert received.startswith(b"HTTP/1.1 4")
+
+
+def test_headers_have_a_limit(goal2: Server) -> None:
+    line = b"X-Long: " + b"x" * 1_000 + b"\r\n"
+
+    with goal2.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(line * 4_000 + b"Connection: close\r\n\r\n")
+        received = receive_all(connection)
+
+    assert not received.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_in_good_order(number: signal.Signals) -> None:
+    with serving("goal2") as server, server.connect() as idle, server.connect() as beginning:
+        beginning.sendall(b"POST /filter HTT")
+        idle.sendall(message(b"{}"))
+        assert idle.recv(2**16)
+
+        assert server.end(number, within_seconds=2) == (0, "")
+
+
+def test_sigterm_waits_for_no_slow_client() -> None:
+    with serving("goal2") as server, server.connect() as slow:
+        slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        assert server.call("GET", "/healthz") == (200, b"ok")
+
+        assert server.end(signal.SIGTERM, within_seconds=5) == (0, "")
+
+
+def test_sigterm_waits_for_no_client_that_does_not_read() -> None:
+    items = ",".join(f'{{"metadata":{{"name":"{n}{"x" * 200}"}}}}' for n in range(50_000))
+    body = f'{{"Pod":{{"metadata":{{"name":"p"}}}},"Nodes":{{"items":[{items}]}}}}'.encode()
+    with serving("goal2") as server, server.connect() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        deaf.sendall(message(body))
+        assert deaf.recv(1)
+
+        assert server.end(signal.SIGTERM, within_seconds=5) == (0, "")
+
+
+def start(*more: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the server where it cannot start."""
+    return subprocess.run(
+        command("goal2", *more),
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+def test_a_port_in_use_is_an_error_of_one_line(goal2: Server) -> None:
+    ended = start("--port", str(goal2.port))
+
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert ended.stderr.startswith(f"error: cannot listen on 127.0.0.1 port {goal2.port}: ")
+
+
+def test_an_unknown_setting_stops_the_start_by_its_name() -> None:
+    ended = start("--port", "0", EXTENDER_KEEPALIVE="1")
+
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert "keepalive" in ended.stderr.lower()
+
+
+def test_a_keep_alive_shorter_than_the_clients_stops_the_start() -> None:
+    ended = start("--port", "0", EXTENDER_KEEP_ALIVE_SECONDS="75")
+
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert "EXTENDER_KEEP_ALIVE_SECONDS is 75" in ended.stderr

@@ -1,0 +1,106 @@
+"""Settings: defaults, and values that are refused with the name of the variable."""
+
+import pytest
+
+from app.config import Settings, load
+from app.errors import InputError
+
+
+def test_without_variables_all_have_their_defaults() -> None:
+    assert load({"PATH": "/bin", "HOST": "x", "extender_port": "1"}) == Settings()
+
+
+def test_the_defaults() -> None:
+    settings = Settings()
+
+    assert (
+        settings.port,
+        settings.body_limit_bytes,
+        settings.body_timeout_seconds,
+        settings.keep_alive_seconds,
+        settings.log_level,
+    ) == (9504, 256 * 2**20, 10.0, 120, "info")
+
+
+def test_every_setting_is_read() -> None:
+    environ = {
+        "EXTENDER_HOST": "::1",
+        "EXTENDER_PORT": "0",
+        "EXTENDER_BODY_LIMIT_BYTES": "1",
+        "EXTENDER_BODY_TIMEOUT_SECONDS": "0.25",
+        "EXTENDER_KEEP_ALIVE_SECONDS": "91",
+        "EXTENDER_STEP_LIMIT": "2",
+        "EXTENDER_REQUEST_STEP_LIMIT": "3",
+        "EXTENDER_LOG_LEVEL": "debug",
+    }
+
+    assert load(environ) == Settings(
+        host="::1",
+        port=0,
+        body_limit_bytes=1,
+        body_timeout_seconds=0.25,
+        keep_alive_seconds=91,
+        step_limit=2,
+        request_step_limit=3,
+        log_level="debug",
+    )
+
+
+def test_a_whole_number_of_seconds_is_a_number_of_seconds() -> None:
+    assert load({"EXTENDER_BODY_TIMEOUT_SECONDS": "5"}).body_timeout_seconds == 5.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("EXTENDER_PORT", ""),
+        ("EXTENDER_PORT", "http"),
+        ("EXTENDER_PORT", "-1"),
+        ("EXTENDER_PORT", "65536"),
+        ("EXTENDER_PORT", "1.5"),
+        ("EXTENDER_PORT", "tcp://10.0.0.1:9504"),
+        ("EXTENDER_PORT", "9" * 5_000),
+        ("EXTENDER_BODY_LIMIT_BYTES", "0"),
+        ("EXTENDER_BODY_LIMIT_BYTES", "-5"),
+        ("EXTENDER_BODY_LIMIT_BYTES", "256Mi"),
+        ("EXTENDER_BODY_TIMEOUT_SECONDS", "0"),
+        ("EXTENDER_BODY_TIMEOUT_SECONDS", "-1"),
+        ("EXTENDER_BODY_TIMEOUT_SECONDS", "5s"),
+        ("EXTENDER_BODY_TIMEOUT_SECONDS", "nan"),
+        ("EXTENDER_BODY_TIMEOUT_SECONDS", "inf"),
+        ("EXTENDER_KEEP_ALIVE_SECONDS", "5"),
+        ("EXTENDER_KEEP_ALIVE_SECONDS", "90"),
+        ("EXTENDER_STEP_LIMIT", "0"),
+        ("EXTENDER_REQUEST_STEP_LIMIT", "0"),
+        ("EXTENDER_LOG_LEVEL", "loud"),
+        ("EXTENDER_LOG_LEVEL", ""),
+    ],
+)
+def test_a_bad_value_is_refused_with_the_name_of_its_setting(name: str, value: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load({name: value})
+
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["EXTENDER_PROT", "EXTENDER_", "EXTENDER_PORT_", "EXTENDER_EXTENDER_PORT"]
+)
+def test_an_unknown_variable_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load({name: "1"})
+
+    assert repr(name) in str(caught.value)
+
+
+def test_a_refusal_is_one_line() -> None:
+    with pytest.raises(InputError) as caught:
+        load({"EXTENDER_LOG_LEVEL": "a\nb", "EXTENDER_A\nB": "x"})
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [1, 75, 90])
+def test_keep_alive_must_outlast_the_idle_time_of_the_client(seconds: int) -> None:
+    with pytest.raises(ValueError, match="must exceed the 90 s"):
+        Settings(keep_alive_seconds=seconds)
