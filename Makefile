@@ -6,8 +6,8 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 HOST ?= 127.0.0.1
 PORT ?= 9504
 CLUSTER ?= examples/goal2/cluster.yaml
-COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	--no-emit-find-links --no-annotate --quiet --custom-compile-command "make lock"
+COMPILE := uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --quiet --custom-compile-command "make lock"
 
 .PHONY: help install install-dev demo serve test check format bench lock clean
 

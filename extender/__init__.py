@@ -5,7 +5,7 @@ from extender.errors import ExtenderError, UnresolvableClaimError
 from extender.explain import Plan, explain
 from extender.extender import Extender
 from extender.filter import Basis, FilterResult, StepLimits
-from extender.policy import SETTING_NAMES, Policy, UnreadableSetting, read_policy
+from extender.policy import SCHEDULER_SETTINGS, Policy, UnreadableSetting, read_policy
 from extender.rejections import REASONS, Rejection
 from extender.types import (
     BackingImage,
@@ -30,7 +30,7 @@ from extender.view import ClusterView
 
 __all__ = [
     "REASONS",
-    "SETTING_NAMES",
+    "SCHEDULER_SETTINGS",
     "BackingImage",
     "Basis",
     "Claim",

@@ -1,12 +1,16 @@
 """What the replicas that exist already are worth to a pod that would run on their nodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 import msgspec
 
-from extender.capacity import NodeSpace
-from extender.types import Disk, DiskName, Node, NodeName, Replica
+from extender.capacity import DiskSpace, NodeSpace, kind_of
+from extender.policy import Policy
+from extender.requests import Need
+from extender.suitability import disk_suits
+from extender.types import DiskName, NodeName, Replica
+from extender.view import ClusterView
 
 _MAX_REBUILD_RETRIES = 5
 """From here on Longhorn never reuses a failed replica (IsPotentiallyReusableReplica)."""
@@ -30,7 +34,7 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def copies_by_node(
-    replicas: Sequence[Replica], spaces: Mapping[NodeName, NodeSpace]
+    replicas: Sequence[Replica], need: Need, view: ClusterView
 ) -> dict[NodeName, Copy]:
     """Return the best copy on each node that holds one, given all replicas of one volume.
 
@@ -40,41 +44,50 @@ def copies_by_node(
     is_new_volume = not any(replica.healthy_once for replica in replicas)
     copies: dict[NodeName, Copy] = {}
     for replica in replicas:
-        space = spaces.get(replica.node)
-        disk = _disk_of(replica, space.node) if space is not None else None
+        space = view.spaces.get(replica.node)
+        disk = _disk_of(replica, space) if space is not None else None
         if disk is None or replica.deleting or not replica.active:
             continue
-        worth = _worth_of(replica, disk, is_new_volume=is_new_volume)
+        if replica.failed:
+            worth = Worth.ROOM if _is_reusable(replica, disk, need, view) else None
+        else:
+            worth = _worth_of(replica, is_new_volume=is_new_volume)
         if worth and (replica.node not in copies or copies[replica.node].worth < worth):
-            copies[replica.node] = Copy(worth=worth, disk=disk.name)
+            copies[replica.node] = Copy(worth=worth, disk=disk.disk.name)
     return copies
 
 
-def _disk_of(replica: Replica, node: Node) -> Disk | None:
+def _disk_of(replica: Replica, space: NodeSpace) -> DiskSpace | None:
     """Return the disk *replica* was placed on, if that disk and its node are ready."""
-    if not node.ready:
+    if not space.node.ready:
         return None
-    return next((d for d in node.disks if d.id and d.id == replica.disk and d.ready), None)
+    placed = (d for d in space.disks if d.disk.id and d.disk.id == replica.disk)
+    return next((d for d in placed if d.disk.ready), None)
 
 
-def _worth_of(replica: Replica, disk: Disk, *, is_new_volume: bool) -> Worth | None:
-    """Judge by what Longhorn keeps in a Replica.
+def _worth_of(replica: Replica, *, is_new_volume: bool) -> Worth:
+    """Judge a replica that has not failed by what Longhorn keeps in it.
 
     healthyAt is set once a replica holds all data, and cleared before it is rebuilt. So without
     it a replica is being rebuilt, unless its volume was never written: then all are empty alike.
     """
-    if replica.failed:
-        return Worth.ROOM if _is_reusable(replica, disk) else None
     if not replica.healthy_once and (replica.started or not is_new_volume):
         return Worth.ROOM
     return Worth.EVICTING if replica.evicting else Worth.USABLE
 
 
-def _is_reusable(replica: Replica, disk: Disk) -> bool:
-    """Whether Longhorn would rebuild a failed replica in place, which needs no new room."""
+def _is_reusable(replica: Replica, disk: DiskSpace, need: Need, view: ClusterView) -> bool:
+    """Whether Longhorn would rebuild a failed replica in place, which needs no new room.
+
+    Source: longhorn-manager scheduler/replica_scheduler.go isFailedReplicaReusable. A disk that is
+    unschedulable will do as long as what is available exceeds the minimum.
+    """
     return (
-        replica.rebuild_retries < _MAX_REBUILD_RETRIES
+        isinstance(view.policy, Policy)
+        and replica.rebuild_retries < _MAX_REBUILD_RETRIES
         and not replica.evicting
-        and disk.allow_scheduling
-        and not disk.evicting
+        and disk.disk.allow_scheduling
+        and not disk.disk.evicting
+        and disk.physical_headroom_bytes >= 0
+        and disk_suits(kind_of(disk.disk), need, view.policy)
     )

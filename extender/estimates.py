@@ -6,7 +6,7 @@ Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go g
 from collections.abc import Collection
 
 from extender.errors import UnresolvableClaimError
-from extender.policy import Policy, parse_bool, parse_int
+from extender.policy import parse_bool, parse_int, value_for_engine
 from extender.types import (
     BackingImage,
     Claim,
@@ -78,11 +78,23 @@ def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
 
 
 def _locality(storage_class: StorageClass, view: ClusterView) -> Locality:
-    # Without readable settings every node is rejected for just that, so any local one will do.
-    default = (
-        view.policy.default_locality if isinstance(view.policy, Policy) else Locality.BEST_EFFORT
-    )
-    return Locality(_one_of(storage_class, "dataLocality", default, [*Locality]))
+    if "dataLocality" in storage_class.parameters:
+        return Locality(_one_of(storage_class, "dataLocality", "", [*Locality]))
+    try:
+        setting = _setting("default-data-locality", "disabled", view)
+        return Locality(value_for_engine(setting, "v1"))
+    except ValueError:
+        raise _bad_setting("default-data-locality") from None
+
+
+def _setting(name: str, default: str, view: ClusterView) -> str:
+    if ("Setting", name) in view.unreadable:
+        raise _bad_setting(name)
+    return view.settings.get(name, default)
+
+
+def _bad_setting(name: str) -> UnresolvableClaimError:
+    return UnresolvableClaimError("Setting", name, "has a value that cannot be read", "correct it")
 
 
 def _one_of(
@@ -123,14 +135,17 @@ def _check_tags(
 
 def _check_single_replica(storage_class: StorageClass, engine: str, view: ClusterView) -> None:
     """Longhorn's webhook refuses a strict-local volume of more than one replica."""
-    written = storage_class.parameters.get("numberOfReplicas", "0")
     try:
-        replicas = parse_int(written)
+        replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
     except ValueError:
         raise _bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
-    if replicas == 0 and isinstance(view.policy, Policy):
-        replicas = view.policy.default_replica_counts.get(engine, 0)
-    if replicas > 1:
+    if replicas == 0:
+        name = "default-replica-count"
+        try:
+            replicas = parse_int(value_for_engine(_setting(name, "3", view), engine))
+        except ValueError:
+            raise _bad_setting(name) from None
+    if replicas != 1:
         raise _bad_parameter(
             storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
         )

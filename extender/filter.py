@@ -7,7 +7,8 @@ import msgspec
 
 from extender.capacity import NodeSpace
 from extender.copies import Copy, Worth, copies_by_node
-from extender.placement import Demand, Placement, demand_of, pending_items, place
+from extender.pending import pending_items
+from extender.placement import Demand, Placement, demand_of, place
 from extender.policy import Policy, UnreadableSetting
 from extender.rejections import (
     CopiesElsewhere,
@@ -87,7 +88,7 @@ def prepare(request: PodRequest, copies: Copies, view: ClusterView, policy: Poli
 def copies_of(request: PodRequest, view: ClusterView) -> Copies:
     """Look up the copies that exist of the request's volumes."""
     return {
-        volume.name: copies_by_node(view.replicas.get(volume.name, ()), view.spaces)
+        volume.name: copies_by_node(view.replicas.get(volume.name, ()), volume.need, view)
         for volume in request.volumes
     }
 

@@ -1,31 +1,27 @@
 """Whether the volumes a pod needs on its node fit together on one particular node."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from extender.capacity import DiskKind, NodeSpace, kind_of
+from extender.capacity import NodeSpace, kind_of
 from extender.policy import Policy
 from extender.rejections import (
     DiskTags,
     FilesystemLimit,
     InsufficientStorage,
-    NodeTags,
     NoDiskOfType,
     NoUsableDisk,
     PackingUndecided,
     PendingReplicas,
     Rejection,
-    Topology,
     VolumesDoNotFit,
 )
-from extender.requests import Need, need_of
-from extender.types import Node, TopologyTerm, VolumeName
+from extender.requests import Need
+from extender.suitability import disk_suits, node_mismatch, unmet_disk_selector
+from extender.types import TopologyTerm
 from extender.view import ClusterView
 from packing import Bin, Infeasible, Item, Packed, PreparedItems, Undecided, pack, prepare
-
-_EXT_LIMIT_BYTES = 2**44
-_XFS_LIMIT_BYTES = 2**63 - 1
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +51,7 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView, policy
     needs = tuple(need for _, need in named_needs)
     kinds = {
         need: frozenset(
-            number for kind, number in view.disk_kinds.items() if _suits(kind, need, policy)
+            number for kind, number in view.disk_kinds.items() if disk_suits(kind, need, policy)
         )
         for need in dict.fromkeys(needs)
     }
@@ -87,7 +83,9 @@ def place(
     pending: tuple[Item, ...] = (),
 ) -> Placement:
     """Pack *demand*, and *pending* replicas along with it, on the usable disks of one node."""
-    rejection = space.rejection or _mismatch(demand, space.node, policy)
+    rejection = space.rejection or node_mismatch(
+        space.node, demand.node_selectors, demand.topologies, policy
+    )
     if rejection is not None:
         return Placement(rejection=rejection)
     items = demand.items + pending if pending else demand.prepared
@@ -98,82 +96,12 @@ def place(
         case Undecided():
             return Placement(rejection=PackingUndecided(), steps=outcome.steps)
         case Infeasible() if pending:
-            alone = place(demand, space, policy, step_limit=step_limit)
+            alone = place(demand, space, policy, step_limit=step_limit - outcome.steps)
             return Placement(
                 rejection=alone.rejection or PendingReplicas(), steps=outcome.steps + alone.steps
             )
         case Infeasible():
             return Placement(rejection=_shortage(demand, space, policy), steps=outcome.steps)
-
-
-def pending_items(
-    space: NodeSpace, own: Container[VolumeName], view: ClusterView, policy: Policy
-) -> tuple[Item, ...]:
-    """Return what Longhorn is about to place on the node, for other volumes than *own*.
-
-    These replicas have hardNodeAffinity for this node and are retried at least every 30 s, so
-    they take room as soon as it is there. Left out is what takes none: replicas whose volume or
-    backing image is gone, and those that fit on no disk even alone, since a node must not be
-    lost to them for ever. If several fit singly but not together, all count until Longhorn has
-    placed one and the rest drop out.
-    """
-    needs = []
-    for replica in space.pending:
-        volume = view.volumes.get(replica.volume)
-        if volume is None or volume.deleting or volume.name in own:
-            continue
-        image = view.backing_images.get(volume.backing_image)
-        if image is not None or not volume.backing_image:
-            needs.append((str(replica.name), need_of(volume, image)))
-    items = demand_of(needs, view, policy).items
-    return tuple(item for item in items if any(_fits(item, bin_) for bin_ in space.bins))
-
-
-def tags_match(tags: frozenset[str], selector: tuple[str, ...], *, allow_empty: bool) -> bool:
-    """Say whether *tags* meet *selector*: all of it, case-sensitive, nothing trimmed.
-
-    An empty selector meets anything if *allow_empty*, else only what has no tags. Source:
-    longhorn-manager types.IsSelectorsInTags.
-    """
-    if not selector:
-        return allow_empty or not tags
-    return tags.issuperset(selector)
-
-
-def _suits(kind: DiskKind, need: Need, policy: Policy) -> bool:
-    return (
-        kind.type == need.disk_type
-        and _file_size_suits(kind, need)
-        and _tags_suit(kind, need, policy)
-    )
-
-
-def _file_size_suits(kind: DiskKind, need: Need) -> bool:
-    """Whether one file of the volume's size is possible (datastore IsSupportedVolumeSize)."""
-    if kind.type == "filesystem" and kind.filesystem.startswith("ext"):
-        return need.size_bytes < _EXT_LIMIT_BYTES
-    if kind.type == "filesystem" and kind.filesystem == "xfs":
-        return need.size_bytes < _XFS_LIMIT_BYTES
-    return True
-
-
-def _tags_suit(kind: DiskKind, need: Need, policy: Policy) -> bool:
-    return all(
-        tags_match(kind.tags, selector, allow_empty=policy.allow_empty_disk_selector)
-        for selector in need.disk_selectors
-    )
-
-
-def _mismatch(demand: Demand, node: Node, policy: Policy) -> Rejection | None:
-    for terms in demand.topologies:
-        if not any(
-            term.zone in ("", node.zone) and term.region in ("", node.region) for term in terms
-        ):
-            return Topology()
-    for selector in demand.node_selectors:
-        if not tags_match(node.tags, selector, allow_empty=policy.allow_empty_node_selector):
-            return NodeTags(selector=selector)
-    return None
 
 
 def _shortage(demand: Demand, space: NodeSpace, policy: Policy) -> Rejection:
@@ -186,7 +114,7 @@ def _shortage(demand: Demand, space: NodeSpace, policy: Policy) -> Rejection:
     for item, need in by_size:
         if not any(bin_.kind in item.kinds for bin_ in space.bins):
             return _unsuitable_disks(need, space, policy)
-        if not any(_fits(item, bin_) for bin_ in space.bins):
+        if not any(fits(item, bin_) for bin_ in space.bins):
             return InsufficientStorage(size_bytes=need.size_bytes)
     return VolumesDoNotFit(
         volumes=len(demand.needs), size_bytes=sum(need.size_bytes for need in demand.needs)
@@ -198,22 +126,17 @@ def _unsuitable_disks(need: Need, space: NodeSpace, policy: Policy) -> Rejection
     kinds = [kind for kind in kinds if kind.type == need.disk_type]
     if not kinds:
         return NoDiskOfType(type=need.disk_type)
-    if not any(_tags_suit(kind, need, policy) for kind in kinds):
-        unmet = [
-            selector
-            for selector in need.disk_selectors
-            if not any(
-                tags_match(kind.tags, selector, allow_empty=policy.allow_empty_disk_selector)
-                for kind in kinds
-            )
-        ]
-        return DiskTags(selector=(unmet or need.disk_selectors)[0])
-    return FilesystemLimit(size_bytes=need.size_bytes)
+    unmet = [unmet_disk_selector(kind, need, policy) for kind in kinds]
+    if None in unmet:
+        return FilesystemLimit(size_bytes=need.size_bytes)
+    # Named is one that no disk meets, if there is such a selector.
+    return DiskTags(selector=max((s for s in unmet if s is not None), key=unmet.count))
 
 
-def _fits(item: Item, bin_: Bin) -> bool:
+def fits(item: Item, bin_: Bin) -> bool:
+    """Say whether the empty bin takes the item. A negative room takes nothing."""
     return (
         bin_.kind in item.kinds
-        and 0 <= item.logical_bytes <= bin_.logical_bytes
-        and 0 <= item.physical_bytes <= bin_.physical_bytes
+        and item.logical_bytes <= bin_.logical_bytes
+        and item.physical_bytes <= bin_.physical_bytes
     )

@@ -5,23 +5,18 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from extender.types import Locality
-
 _INT = re.compile(r"[+-]?[0-9]{1,19}")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of the settings we read."""
+    """The settings that Longhorn's replica scheduler reads, as far as we follow it."""
 
     over_provisioning_percent: int
     minimal_available_percent: int
     allow_empty_node_selector: bool
     allow_empty_disk_selector: bool
-    default_locality: Locality
-    default_replica_counts: Mapping[str, int]
-    """By data engine, v1 and v2."""
 
 
 class UnreadableSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +26,9 @@ class UnreadableSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_policy(settings: Mapping[str, str]) -> Policy | UnreadableSetting:
-    """Read the values of Longhorn's Setting objects, by name; absent ones have their default.
+    """Read the scheduler's settings from the values of Setting objects, by name.
+
+    Absent ones have their default.
 
     Parsing is Longhorn's (datastore GetSettingAsInt and GetSettingAsBool): base 10 within
     64 bit and Go's spellings of true and false, nothing trimmed, no fall-back to the default.
@@ -40,7 +37,7 @@ def read_policy(settings: Mapping[str, str]) -> Policy | UnreadableSetting:
     for name, (field, default, read) in _SETTINGS.items():
         try:
             values[field] = read(settings.get(name, default))
-        except (ValueError, RecursionError, msgspec.MsgspecError):
+        except ValueError:
             return UnreadableSetting(name=name)
     return msgspec.convert(values, Policy)
 
@@ -59,22 +56,18 @@ def parse_int(value: str) -> int:
     return int(value)
 
 
-def _locality(value: str) -> Locality:
-    return Locality(_by_engine(value)["v1"])
+def value_for_engine(value: str, engine: str) -> str:
+    """Read a value that may differ by data engine: plain before Longhorn v1.10, JSON since.
 
-
-def _replica_counts(value: str) -> Mapping[str, int]:
-    return {engine: parse_int(count) for engine, count in _by_engine(value).items()}
-
-
-def _by_engine(value: str) -> Mapping[str, str]:
-    """The value for each data engine: plain before Longhorn v1.10, a JSON object since."""
+    Raises:
+        ValueError: It is neither, or has no value for the engine.
+    """
     if not value.startswith("{"):
-        return {"v1": value, "v2": value}
-    engines = msgspec.json.decode(value, type=dict[str, str])
-    if "v1" not in engines:
-        raise ValueError(value)
-    return engines
+        return value
+    try:
+        return msgspec.json.decode(value, type=dict[str, str])[engine]
+    except (KeyError, RecursionError, msgspec.MsgspecError) as error:
+        raise ValueError(value) from error
 
 
 _SETTINGS: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
@@ -82,9 +75,7 @@ _SETTINGS: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
     "storage-minimal-available-percentage": ("minimal_available_percent", "25", parse_int),
     "allow-empty-node-selector-volume": ("allow_empty_node_selector", "true", parse_bool),
     "allow-empty-disk-selector-volume": ("allow_empty_disk_selector", "true", parse_bool),
-    "default-data-locality": ("default_locality", "disabled", _locality),
-    "default-replica-count": ("default_replica_counts", '{"v1":"3","v2":"3"}', _replica_counts),
 }
 """Setting: our field, Longhorn's default (the same from v1.8 to v1.13), how it is read."""
 
-SETTING_NAMES = frozenset(_SETTINGS)
+SCHEDULER_SETTINGS = frozenset(_SETTINGS)

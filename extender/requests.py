@@ -74,12 +74,25 @@ def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
         if found is None or not found[0].needs_local_replica:
             continue
         volume, image = found
+        _check_replicas(volume, view)
         local[volume.name] = LocalVolume(
             name=volume.name,
             need=need_of(volume, image),
             strict=volume.locality is Locality.STRICT_LOCAL,
         )
     return PodRequest(pod=pod, volumes=tuple(local.values()))
+
+
+def _check_replicas(volume: Volume, view: ClusterView) -> None:
+    """Refuse a volume of which it is unknown what it needs, or where it is already."""
+    if volume.size_bytes == 0:
+        raise UnresolvableClaimError(
+            "Volume", volume.name, "has no size", "wait until Longhorn has set it"
+        )
+    if volume.name in view.unreadable_replicas:
+        raise UnresolvableClaimError(
+            "Volume", volume.name, "cannot be judged", view.unreadable_replicas[volume.name]
+        )
 
 
 def need_of(volume: Volume, image: BackingImage | None) -> Need:

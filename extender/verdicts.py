@@ -14,7 +14,8 @@ class Verdicts:
     """Verdicts on nodes for one set of needs.
 
     A verdict follows from the needs and the node's space alone, for nodes that hold no copy of
-    the pod's volumes. So it stands until the space is replaced, and never changes an answer.
+    the pod's volumes, so it stands until the space is replaced. It changes no answer but one: where
+    the limit of a request left nodes undecided, asking again decides more of them.
     """
 
     def __init__(self) -> None:

@@ -31,6 +31,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     spaces: Mapping[NodeName, NodeSpace]
     disk_kinds: Mapping[DiskKind, int]
     policy: Policy | UnreadableSetting
+    settings: Mapping[str, str]
+    """The values of Longhorn's settings as written; absent ones have their default."""
     node_tags: Collection[str]
     """Every tag that some Longhorn node has."""
     disk_tags: Collection[str]
@@ -40,5 +42,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     as it is the same object; another object means that anything may have changed."""
     unreadable: Mapping[tuple[str, str], str] = msgspec.field(default_factory=dict)
     """Kind and name of objects that exist but could not be read, and why."""
+    unreadable_replicas: Mapping[VolumeName, str] = msgspec.field(default_factory=dict)
+    """Volumes of which some replica could not be read, and why."""
     unreadable_nodes: Collection[NodeName] = frozenset()
     """Nodes that an unreadable object belongs to, so that what they have left is unknown."""

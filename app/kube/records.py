@@ -121,9 +121,13 @@ def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
         name = f"{metadata.get('namespace') or 'default'}/{name}"
     nodes: list[object] = []
     volume = None
-    if kind == "Replica" and isinstance(spec, dict):
-        nodes = [spec.get("nodeID"), spec.get("hardNodeAffinity")]
-        volume = spec.get("volumeName")
+    if kind == "Replica":
+        # Longhorn repeats the placement in labels, which may be readable where the spec is not.
+        fields = spec if isinstance(spec, dict) else {}
+        labels = metadata.get("labels") if isinstance(metadata, dict) else None
+        labels = labels if isinstance(labels, dict) else {}
+        nodes = [fields.get("nodeID"), fields.get("hardNodeAffinity"), labels.get("longhornnode")]
+        volume = fields.get("volumeName") or labels.get("longhornvolume")
     elif kind == "Node" and document["apiVersion"] != "v1":
         nodes = [name]
     return Unreadable(

@@ -8,7 +8,7 @@ import msgspec
 
 from app.kube.records import AnyRecord, KubernetesNode, Setting, Unreadable
 from extender import (
-    SETTING_NAMES,
+    SCHEDULER_SETTINGS,
     BackingImage,
     Claim,
     ClaimKey,
@@ -89,22 +89,13 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
     for replica in cluster.replicas.values():
         of_node[replica.node or replica.hard_node_affinity].append(replica)
         of_volume[replica.volume].append(replica)
-    unreadable = {key: broken.why for key, broken in cluster.unreadable.items()}
-    for broken in cluster.unreadable.values():
-        if broken.volume:
-            why = f"its Replica {broken.name} cannot be read: {broken.why}"
-            unreadable.setdefault(("Volume", broken.volume), why)
     unreadable_nodes = {node for broken in cluster.unreadable.values() for node in broken.nodes}
     kinds: dict[DiskKind, int] = {}
     return ClusterView(
         claims=cluster.claims,
         persistent_volumes=cluster.persistent_volumes,
         storage_classes=cluster.storage_classes,
-        volumes={
-            name: volume
-            for name, volume in cluster.volumes.items()
-            if ("Volume", name) not in unreadable
-        },
+        volumes=cluster.volumes,
         backing_images=cluster.backing_images,
         replicas=dict(of_volume),
         spaces={
@@ -114,16 +105,22 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
         },
         disk_kinds=kinds,
         policy=policy,
+        settings=cluster.settings,
         node_tags=_all_tags(cluster.nodes.values()),
         disk_tags=_all_tags(disk for node in cluster.nodes.values() for disk in node.disks),
-        unreadable=unreadable,
+        unreadable={key: broken.why for key, broken in cluster.unreadable.items()},
+        unreadable_replicas={
+            broken.volume: f"its Replica {broken.name} cannot be read: {broken.why}"
+            for broken in cluster.unreadable.values()
+            if broken.volume
+        },
         unreadable_nodes=unreadable_nodes,
     )
 
 
 def _policy(cluster: ClusterObjects) -> Policy | UnreadableSetting:
     for kind, name in sorted(cluster.unreadable):
-        if kind == "Setting" and name in SETTING_NAMES:
+        if kind == "Setting" and name in SCHEDULER_SETTINGS:
             return UnreadableSetting(name=name)
     return read_policy(cluster.settings)
 

@@ -1,0 +1,69 @@
+"""What a node and a disk must be like, besides having room, for a replica to be placed there."""
+
+from collections.abc import Iterable
+
+from extender.capacity import DiskKind
+from extender.policy import Policy
+from extender.rejections import NodeTags, Rejection, Topology
+from extender.requests import Need
+from extender.types import Node, TopologyTerm
+
+_EXT_LIMIT_BYTES = 2**44
+_XFS_LIMIT_BYTES = 2**63 - 1
+
+Selector = tuple[str, ...]
+
+
+def tags_match(tags: frozenset[str], selector: Selector, *, allow_empty: bool) -> bool:
+    """Say whether *tags* meet *selector*: all of it, case-sensitive, nothing trimmed.
+
+    An empty selector meets anything if *allow_empty*, else only what has no tags. Source:
+    longhorn-manager types.IsSelectorsInTags.
+    """
+    if not selector:
+        return allow_empty or not tags
+    return tags.issuperset(selector)
+
+
+def node_mismatch(
+    node: Node,
+    selectors: Iterable[Selector],
+    topologies: Iterable[tuple[TopologyTerm, ...]],
+    policy: Policy,
+) -> Rejection | None:
+    """Say what keeps replicas of such selectors and topologies from *node*, if anything."""
+    for terms in topologies:
+        if not any(
+            term.zone in ("", node.zone) and term.region in ("", node.region) for term in terms
+        ):
+            return Topology()
+    for selector in selectors:
+        if not tags_match(node.tags, selector, allow_empty=policy.allow_empty_node_selector):
+            return NodeTags(selector=selector)
+    return None
+
+
+def disk_suits(kind: DiskKind, need: Need, policy: Policy) -> bool:
+    """Say whether a disk of this kind may hold the replica, room aside."""
+    return (
+        kind.type == need.disk_type
+        and unmet_disk_selector(kind, need, policy) is None
+        and _file_size_suits(kind, need)
+    )
+
+
+def unmet_disk_selector(kind: DiskKind, need: Need, policy: Policy) -> Selector | None:
+    """Return the first disk selector that disks of this kind do not meet."""
+    for selector in need.disk_selectors:
+        if not tags_match(kind.tags, selector, allow_empty=policy.allow_empty_disk_selector):
+            return selector
+    return None
+
+
+def _file_size_suits(kind: DiskKind, need: Need) -> bool:
+    """Whether one file of the volume's size is possible (datastore IsSupportedVolumeSize)."""
+    if kind.type == "filesystem" and kind.filesystem.startswith("ext"):
+        return need.size_bytes < _EXT_LIMIT_BYTES
+    if kind.type == "filesystem" and kind.filesystem == "xfs":
+        return need.size_bytes < _XFS_LIMIT_BYTES
+    return True

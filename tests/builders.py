@@ -1,0 +1,399 @@
+"""Clusters for tests, in few words: every default is something that takes any volume.
+
+Sizes default to GiB so that numbers in tests are small; a node has one empty disk of 100 GiB, a
+volume is best-effort and of 10 GiB, and a replica is healthy and idle.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from app.kube.records import AnyRecord, Setting, Unreadable, read_object
+from app.kube.view import ClusterObjects, build_view
+from extender import (
+    BackingImage,
+    Claim,
+    ClaimKey,
+    ClusterView,
+    Disk,
+    DiskId,
+    DiskName,
+    Extender,
+    FilterResult,
+    Locality,
+    Node,
+    NodeName,
+    PersistentVolume,
+    PodRef,
+    Rejection,
+    Replica,
+    ReplicaName,
+    StepLimits,
+    StorageClass,
+    TopologyTerm,
+    Volume,
+    VolumeName,
+    explain,
+)
+
+MIB = 2**20
+GIB = 2**30
+TIB = 2**40
+
+DRIVER = "driver.longhorn.io"
+GENEROUS = StepLimits(per_node=1_000_000, per_request=100_000_000)
+"""Never reached in tests that are not about the limits."""
+
+
+def disk(
+    name: str = "disk-1",
+    *,
+    uuid: str | None = None,
+    type_: str = "filesystem",
+    filesystem: str = "ext2/ext3",
+    tags: Iterable[str] = (),
+    allow_scheduling: bool = True,
+    evicting: bool = False,
+    ready: bool = True,
+    schedulable: bool = True,
+    maximum_bytes: int = 100 * GIB,
+    reserved_bytes: int = 0,
+    available_bytes: int | None = None,
+    scheduled_bytes: int | None = None,
+    listed: Mapping[str, int] | None = None,
+) -> Disk:
+    """Build a disk: its UUID is made of its name, nothing is written, and what it lists counts."""
+    listed = dict(listed or {})
+    return Disk(
+        name=DiskName(name),
+        id=DiskId(f"uuid-{name}" if uuid is None else uuid),
+        type=type_,
+        filesystem=filesystem,
+        tags=frozenset(tags),
+        allow_scheduling=allow_scheduling,
+        evicting=evicting,
+        ready=ready,
+        schedulable=schedulable,
+        maximum_bytes=maximum_bytes,
+        reserved_bytes=reserved_bytes,
+        available_bytes=maximum_bytes if available_bytes is None else available_bytes,
+        scheduled_bytes=sum(listed.values()) if scheduled_bytes is None else scheduled_bytes,
+        listed=listed,
+    )
+
+
+def node(
+    name: str = "node-1",
+    *disks: Disk,
+    zone: str = "",
+    region: str = "",
+    tags: Iterable[str] = (),
+    allow_scheduling: bool = True,
+    evicting: bool = False,
+    ready: bool = True,
+    schedulable: bool = True,
+    deleting: bool = False,
+) -> Node:
+    """Build a node, with one empty disk unless disks are given."""
+    return Node(
+        name=NodeName(name),
+        zone=zone,
+        region=region,
+        tags=frozenset(tags),
+        allow_scheduling=allow_scheduling,
+        evicting=evicting,
+        ready=ready,
+        schedulable=schedulable,
+        deleting=deleting,
+        disks=disks or (disk(),),
+    )
+
+
+def volume(
+    name: str = "vol",
+    *,
+    size_bytes: int = 10 * GIB,
+    actual_bytes: int = 0,
+    locality: Locality = Locality.BEST_EFFORT,
+    disk_type: str = "filesystem",
+    node_selector: Iterable[str] = (),
+    disk_selector: Iterable[str] = (),
+    backing_image: str = "",
+    topology: Iterable[tuple[str, str]] = (),
+    shared: bool = False,
+    standby: bool = False,
+    sharded: bool = False,
+    deleting: bool = False,
+) -> Volume:
+    """Build a volume; *topology* lists pairs of zone and region."""
+    return Volume(
+        name=VolumeName(name),
+        size_bytes=size_bytes,
+        actual_bytes=actual_bytes,
+        locality=locality,
+        disk_type=disk_type,
+        node_selector=tuple(node_selector),
+        disk_selector=tuple(disk_selector),
+        backing_image=backing_image,
+        topology=tuple(TopologyTerm(zone=zone, region=region) for zone, region in topology),
+        shared=shared,
+        standby=standby,
+        sharded=sharded,
+        deleting=deleting,
+    )
+
+
+def replica(
+    name: str = "vol-r-1",
+    *,
+    of: str = "vol",
+    on: str = "node-1",
+    disk: str = "disk-1",
+    pinned_to: str = "",
+    size_bytes: int = 10 * GIB,
+    active: bool = True,
+    evicting: bool = False,
+    deleting: bool = False,
+    failed: bool = False,
+    healthy_once: bool = True,
+    started: bool = False,
+    rebuild_retries: int = 0,
+) -> Replica:
+    """Build a healthy, stopped replica of a volume, on a disk given by its name."""
+    return Replica(
+        name=ReplicaName(name),
+        volume=VolumeName(of),
+        size_bytes=size_bytes,
+        node=NodeName(on),
+        disk=DiskId(f"uuid-{disk}" if on else ""),
+        hard_node_affinity=NodeName(pinned_to),
+        active=active,
+        evicting=evicting,
+        deleting=deleting,
+        failed=failed,
+        healthy_once=healthy_once,
+        started=started,
+        rebuild_retries=rebuild_retries,
+    )
+
+
+def pending(
+    name: str = "other-r-1", *, of: str = "other", node: str = "node-1", size_bytes: int = 10 * GIB
+) -> Replica:
+    """Build a replica that Longhorn will place on one node only, and has not placed yet."""
+    return replica(name, of=of, on="", pinned_to=node, size_bytes=size_bytes, healthy_once=False)
+
+
+def claim(
+    name: str = "data",
+    *,
+    storage_class: str = "local",
+    size_bytes: int = 10 * GIB,
+    persistent_volume: str = "",
+    uid: str | None = None,
+    read_write_many: bool = False,
+    deleting: bool = False,
+) -> Claim:
+    """Build an unbound claim in namespace default; its uid is made of its name."""
+    return Claim(
+        key=ClaimKey(f"default/{name}"),
+        uid=f"uid-{name}" if uid is None else uid,
+        persistent_volume=persistent_volume,
+        storage_class=storage_class,
+        requested_bytes=size_bytes,
+        read_write_many=read_write_many,
+        deleting=deleting,
+    )
+
+
+def persistent_volume(
+    name: str = "pv", *, handle: str = "vol", driver: str = DRIVER
+) -> PersistentVolume:
+    """Build the PersistentVolume of a Longhorn Volume."""
+    return PersistentVolume(name=name, driver=driver, volume_handle=handle)
+
+
+def storage_class(
+    name: str = "local", *, provisioner: str = DRIVER, **parameters: str
+) -> StorageClass:
+    """Build a class of best-effort volumes with one replica; parameters add to that or change it.
+
+    A parameter whose name has a dot is written with two underscores; `None` cannot be given, use
+    `bare_class` for a class without parameters.
+    """
+    given = {key.replace("__", "."): value for key, value in parameters.items()}
+    defaults = {"dataLocality": "best-effort", "numberOfReplicas": "1"}
+    return bare_class(name, provisioner=provisioner, parameters=defaults | given)
+
+
+def bare_class(
+    name: str = "local",
+    *,
+    provisioner: str = DRIVER,
+    parameters: Mapping[str, str] | None = None,
+) -> StorageClass:
+    """Build a class with exactly the parameters given."""
+    return StorageClass(name=name, provisioner=provisioner, parameters=dict(parameters or {}))
+
+
+def backing_image(
+    name: str = "image", *, node_selector: Iterable[str] = (), disk_selector: Iterable[str] = ()
+) -> BackingImage:
+    """Build a backing image that any node and disk may hold."""
+    return BackingImage(
+        name=name, node_selector=tuple(node_selector), disk_selector=tuple(disk_selector)
+    )
+
+
+def setting(name: str, value: str) -> Setting:
+    """Build a Longhorn Setting."""
+    return Setting(name=name, value=value)
+
+
+def bound(*volumes: Volume) -> list[AnyRecord]:
+    """Build each volume with a PersistentVolume and a claim of its name bound to it."""
+    records: list[AnyRecord] = []
+    for each in volumes:
+        records += [
+            each,
+            persistent_volume(f"pv-{each.name}", handle=each.name),
+            claim(each.name, persistent_volume=f"pv-{each.name}"),
+        ]
+    return records
+
+
+def pod(*claims: str, name: str = "pod") -> PodRef:
+    """Build a pod that uses the claims of these names; claim `vol` unless others are given."""
+    return PodRef(
+        namespace="default",
+        name=name,
+        uid=f"uid-{name}",
+        claims=tuple(ClaimKey(f"default/{each}") for each in claims or ("vol",)),
+    )
+
+
+def objects_of(*records: AnyRecord | Unreadable) -> ClusterObjects:
+    """Gather records, no two of them of the same kind and name."""
+    cluster = ClusterObjects()
+    for record in records:
+        assert cluster.add(record), f"two records of the name of {record}"
+    return cluster
+
+
+def view_of(*records: AnyRecord | Unreadable) -> ClusterView:
+    """Build the view of a cluster of these records."""
+    return build_view(objects_of(*records))
+
+
+def ask(
+    view: ClusterView,
+    *claims: str,
+    candidates: Iterable[str] | None = None,
+    limits: StepLimits = GENEROUS,
+) -> FilterResult:
+    """Ask a fresh extender about a pod that uses *claims*, on all Longhorn nodes by default."""
+    offered = sorted(view.spaces) if candidates is None else candidates
+    return Extender(limits).filter(pod(*claims), [NodeName(name) for name in offered], view)
+
+
+def accepted(view: ClusterView, *claims: str, candidates: Iterable[str] | None = None) -> list[str]:
+    """Return the nodes accepted for a pod that uses *claims*."""
+    return list(ask(view, *claims, candidates=candidates).accepted)
+
+
+def fits(view: ClusterView, *claims: str) -> bool:
+    """Say whether node-1, offered alone, is accepted for a pod that uses *claims*."""
+    return accepted(view, *claims, candidates=["node-1"]) == ["node-1"]
+
+
+def placed(view: ClusterView, *claims: str) -> dict[str, dict[str, str]]:
+    """Return for each accepted node the disk of every volume that is new there."""
+    plans = explain(pod(*claims), ask(view, *claims), view, GENEROUS)
+    return {
+        str(name): {str(v): str(d) for v, d in plan.placed.items()} for name, plan in plans.items()
+    }
+
+
+def rejection(view: ClusterView, *claims: str, candidate: str = "node-1") -> Rejection:
+    """Return why a node, offered alone, is rejected for a pod that uses *claims*."""
+    return ask(view, *claims, candidates=[candidate]).rejected[NodeName(candidate)]
+
+
+def document(kind: str, name: str = "it", **fields: Any) -> dict[str, Any]:
+    """Build a Longhorn object as it stands in JSON."""
+    metadata = {"name": name, "namespace": "longhorn-system"} | fields.pop("metadata", {})
+    return {"apiVersion": "longhorn.io/v1beta2", "kind": kind, "metadata": metadata} | fields
+
+
+def core_document(kind: str, name: str = "it", **fields: Any) -> dict[str, Any]:
+    """Build an object of Kubernetes' core group as it stands in JSON."""
+    metadata = {"name": name, "namespace": "default"} | fields.pop("metadata", {})
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata} | fields
+
+
+def conditions(**statuses: str) -> list[dict[str, str]]:
+    """Build a list of conditions: `conditions(Ready="True")`."""
+    return [{"type": type_, "status": status} for type_, status in statuses.items()]
+
+
+def node_document(
+    name: str = "node-1",
+    *,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    disk_spec: Mapping[str, Any] | None = None,
+    disk_status: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Build a usable Longhorn Node of one disk in JSON; mappings replace single fields."""
+    healthy = conditions(Ready="True", Schedulable="True")
+    return document(
+        "Node",
+        name,
+        spec={
+            "allowScheduling": True,
+            "evictionRequested": False,
+            "tags": [],
+            "disks": {
+                "disk-1": {
+                    "allowScheduling": True,
+                    "evictionRequested": False,
+                    "diskType": "filesystem",
+                    "storageReserved": 0,
+                    "tags": [],
+                    **(disk_spec or {}),
+                }
+            },
+            **(spec or {}),
+        },
+        status={
+            "conditions": healthy,
+            "zone": "",
+            "region": "",
+            "diskStatus": {
+                "disk-1": {
+                    "diskUUID": "uuid-disk-1",
+                    "filesystemType": "ext2/ext3",
+                    "conditions": healthy,
+                    "storageMaximum": 100 * GIB,
+                    "storageAvailable": 100 * GIB,
+                    "storageScheduled": 0,
+                    "scheduledReplica": {},
+                    **(disk_status or {}),
+                }
+            },
+            **(status or {}),
+        },
+    )
+
+
+def read(document: object) -> AnyRecord | Unreadable:
+    """Read an object of a kind we use."""
+    record = read_object(document)
+    assert record is not None, "not a kind we use"
+    return record
+
+
+def read_as_unreadable(document: object) -> Unreadable:
+    """Read an object that exists but cannot be read."""
+    record = read(document)
+    assert isinstance(record, Unreadable), record
+    return record

@@ -1,0 +1,31 @@
+"""Hypothesis profiles, and lines that tests add to pytest's summary."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+
+SUMMARY = pytest.StashKey[list[str]]()
+
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SUMMARY] = []
+
+
+@pytest.fixture
+def summarise(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Add a line to the summary at the end of the run, for what a test measured."""
+    return request.config.stash[SUMMARY].append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = terminalreporter.config.stash[SUMMARY]
+    if lines:
+        terminalreporter.section("measured")
+    for line in lines:
+        terminalreporter.write_line(line)

@@ -1,0 +1,243 @@
+"""Random small clusters: few sizes and tags, so that volumes often just fit or just do not.
+
+Sizes are whole GiB below 16, or a byte off. A disk or node has at most one flaw and mostly none,
+so that about half of all nodes take what the pod needs.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from hypothesis import strategies as st
+
+from app.kube.records import AnyRecord, Setting
+from extender import ClusterView, Disk, DiskId, Locality, Node, Replica, Volume
+from tests.builders import GIB, bound, disk, node, replica, setting, view_of, volume
+
+TAGS = ("ssd", "storage")
+
+rarely = st.sampled_from([False, False, False, True])
+mostly = rarely.map(lambda flag: not flag)
+tags = st.sampled_from([TAGS, TAGS, TAGS, TAGS[:1], TAGS[1:], ()])
+"""Tags that a node or disk has."""
+selectors = st.sampled_from([*[()] * 12, TAGS, TAGS[:1], TAGS[1:]])
+"""Tags that a volume wants."""
+topologies = st.sampled_from(
+    [*[()] * 12, [("a", "")], [("b", "r"), ("a", "r")], [("", "r")], [("", "")], [("b", "")]]
+)
+
+DISK_FLAWS = ("allow_scheduling", "evicting", "ready", "schedulable", "block", "small", "full")
+NODE_FLAWS = ("allow_scheduling", "evicting", "ready", "schedulable")
+flaws_of_disks = st.sampled_from([*[""] * 14, *DISK_FLAWS])
+flaws_of_nodes = st.sampled_from([*[""] * 12, *NODE_FLAWS])
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster and the volumes of one pod, whose claims have the volumes' names."""
+
+    nodes: tuple[Node, ...]
+    volumes: tuple[Volume, ...]
+    """Those the pod uses."""
+    others: tuple[Volume, ...] = ()
+    replicas: tuple[Replica, ...] = ()
+    settings: tuple[Setting, ...] = ()
+
+    @property
+    def records(self) -> list[AnyRecord]:
+        return [
+            *self.nodes,
+            *bound(*self.volumes),
+            *self.others,
+            *self.replicas,
+            *self.settings,
+        ]
+
+    @property
+    def view(self) -> ClusterView:
+        return view_of(*self.records)
+
+    @property
+    def claims(self) -> list[str]:
+        return [volume.name for volume in self.volumes]
+
+
+def sizes_bytes(*, least_gib: int = 0, most_gib: int = 12) -> st.SearchStrategy[int]:
+    """Draw whole GiB, or a byte less or more."""
+    exact = st.integers(least_gib, most_gib).map(lambda gib: gib * GIB)
+    near = st.tuples(exact, st.sampled_from([-1, 1])).map(lambda pair: max(0, sum(pair)))
+    return exact | near
+
+
+@st.composite
+def disks(draw: st.DrawFn, name: str) -> Disk:
+    """Draw a disk; what it lists is put in by `clusters`."""
+    flaw = draw(flaws_of_disks)
+    maximum_bytes = draw(sizes_bytes(least_gib=0 if flaw == "small" else 8, most_gib=16))
+    available_bytes = draw(
+        sizes_bytes(most_gib=4) if flaw == "full" else st.none() | sizes_bytes(least_gib=6)
+    )
+    return disk(
+        name,
+        type_="block" if flaw == "block" else "filesystem",
+        filesystem=draw(st.sampled_from(["ext2/ext3", "xfs"])),
+        tags=draw(tags),
+        allow_scheduling=flaw != "allow_scheduling",
+        evicting=flaw == "evicting",
+        ready=flaw != "ready",
+        schedulable=flaw != "schedulable",
+        maximum_bytes=maximum_bytes,
+        reserved_bytes=draw(st.just(0) | sizes_bytes(most_gib=2)),
+        available_bytes=maximum_bytes
+        if available_bytes is None
+        else min(maximum_bytes, available_bytes),
+        scheduled_bytes=draw(st.just(0) | sizes_bytes(most_gib=6)),
+    )
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str) -> Node:
+    """Draw a node of one to three disks."""
+    flaw = draw(flaws_of_nodes)
+    return node(
+        name,
+        *(draw(disks(f"disk-{number}")) for number in range(draw(st.integers(1, 3)))),
+        zone=draw(st.sampled_from(["a", "a", "b", ""])),
+        region=draw(st.sampled_from(["r", "r", ""])),
+        tags=draw(tags),
+        allow_scheduling=flaw != "allow_scheduling",
+        evicting=flaw == "evicting",
+        ready=flaw != "ready",
+        schedulable=flaw != "schedulable",
+    )
+
+
+@st.composite
+def volumes(draw: st.DrawFn, name: str) -> Volume:
+    """Draw a volume that must be local."""
+    return volume(
+        name,
+        size_bytes=draw(sizes_bytes(least_gib=1, most_gib=6)),
+        actual_bytes=draw(st.just(0) | sizes_bytes(most_gib=2)),
+        locality=Locality.STRICT_LOCAL if draw(rarely) else Locality.BEST_EFFORT,
+        disk_type=draw(st.sampled_from([*["filesystem"] * 19, "block"])),
+        node_selector=draw(selectors),
+        disk_selector=draw(selectors),
+        topology=draw(topologies),
+    )
+
+
+@st.composite
+def placed_replicas(
+    draw: st.DrawFn, nodes: Sequence[Node], volumes: Sequence[Volume]
+) -> tuple[Replica, ...]:
+    """Draw replicas of *volumes* in any state, each on some disk of some node."""
+    if not volumes:
+        return ()
+    replicas = []
+    for number in range(draw(st.integers(0, 4))):
+        on = draw(st.sampled_from(nodes))
+        of = draw(st.sampled_from(volumes))
+        replicas.append(
+            replica(
+                f"{of.name}-r-{number}",
+                of=of.name,
+                on=on.name,
+                disk=draw(st.sampled_from(on.disks)).name,
+                size_bytes=of.size_bytes,
+                active=draw(mostly),
+                evicting=draw(rarely),
+                deleting=draw(rarely),
+                failed=draw(rarely),
+                healthy_once=draw(mostly),
+                started=draw(st.booleans()),
+                rebuild_retries=draw(st.sampled_from([0, 0, 5])),
+            )
+        )
+    return tuple(replicas)
+
+
+@st.composite
+def bound_replicas(
+    draw: st.DrawFn, nodes: Sequence[Node], volumes: Sequence[Volume]
+) -> tuple[Replica, ...]:
+    """Draw replicas of *volumes* that wait to be placed on one node."""
+    return tuple(
+        replica(
+            f"{of.name}-r-pending",
+            of=of.name,
+            on="",
+            pinned_to=draw(st.sampled_from(nodes)).name,
+            size_bytes=of.size_bytes,
+            healthy_once=False,
+        )
+        for of in volumes
+        if draw(rarely)
+    )
+
+
+def all_settings() -> st.SearchStrategy[tuple[Setting, ...]]:
+    """Draw the four settings that decide about room and tags."""
+    usual, rare = (
+        ("100", "25", "true", "true"),
+        [
+            ("150", "25", "true", "true"),
+            ("200", "10", "true", "true"),
+            ("50", "33", "true", "true"),
+            ("100", "0", "true", "false"),
+            ("100", "25", "false", "true"),
+            ("0", "25", "true", "true"),
+            ("100", "100", "false", "false"),
+        ],
+    )
+    names = (
+        "storage-over-provisioning-percentage",
+        "storage-minimal-available-percentage",
+        "allow-empty-node-selector-volume",
+        "allow-empty-disk-selector-volume",
+    )
+    return st.sampled_from([*[usual] * 7, *rare]).map(
+        lambda values: tuple(map(setting, names, values))
+    )
+
+
+@st.composite
+def clusters(
+    draw: st.DrawFn, *, own_replicas: bool = False, pending_replicas: bool = False
+) -> Cluster:
+    """Draw a cluster with a pod of one to four volumes, and replicas of other volumes.
+
+    Args:
+        own_replicas: Whether there may be replicas of the pod's own volumes.
+        pending_replicas: Whether replicas may wait to be placed on a node.
+    """
+    drawn_nodes = tuple(draw(nodes(f"node-{n}")) for n in range(1, draw(st.integers(1, 3)) + 1))
+    own = tuple(draw(volumes(f"vol-{n}")) for n in range(draw(st.integers(1, 4))))
+    others = tuple(draw(volumes(f"other-{n}")) for n in range(draw(st.integers(0, 2))))
+    replicas = draw(placed_replicas(drawn_nodes, others))
+    if own_replicas:
+        replicas += draw(placed_replicas(drawn_nodes, own))
+    if pending_replicas:
+        replicas += draw(bound_replicas(drawn_nodes, others))
+    return Cluster(
+        nodes=tuple(with_listed(node, replicas, draw(st.booleans())) for node in drawn_nodes),
+        volumes=own,
+        others=others,
+        replicas=replicas,
+        settings=draw(all_settings()),
+    )
+
+
+def with_listed(node: Node, replicas: Sequence[Replica], listed: bool) -> Node:  # noqa: FBT001
+    """Return the node as it is before, or after, its disks list the replicas on them."""
+    if not listed:
+        return node
+    return msgspec.structs.replace(
+        node, disks=tuple(_listing(d, node, replicas) for d in node.disks)
+    )
+
+
+def _listing(disk: Disk, node: Node, replicas: Sequence[Replica]) -> Disk:
+    here = {
+        r.name: r.size_bytes for r in replicas if (r.node, r.disk) == (node.name, DiskId(disk.id))
+    }
+    scheduled_bytes = disk.scheduled_bytes + sum(here.values())
+    return msgspec.structs.replace(disk, listed=here, scheduled_bytes=scheduled_bytes)

@@ -1,0 +1,188 @@
+"""Records become the view that decisions work on."""
+
+import pytest
+
+from app.kube.records import AnyRecord, KubernetesNode, Setting, Unreadable
+from app.kube.view import ClusterObjects, build_view
+from extender import NodeName, Policy, UnreadableSetting
+from tests.builders import (
+    GIB,
+    backing_image,
+    claim,
+    disk,
+    document,
+    node,
+    objects_of,
+    pending,
+    persistent_volume,
+    pod,
+    read_as_unreadable,
+    replica,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        claim(),
+        persistent_volume(),
+        storage_class(),
+        node(),
+        volume(),
+        replica(),
+        backing_image(),
+        setting("a", "1"),
+        pod(),
+        KubernetesNode(name=NodeName("node-1")),
+        Unreadable(kind="Volume", name="vol", why="?"),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_second_record_of_a_kind_and_name_is_left_out(record: AnyRecord | Unreadable) -> None:
+    cluster = ClusterObjects()
+
+    assert cluster.add(record) is True
+    assert cluster.add(record) is False
+
+
+def test_clusters_do_not_share_their_records() -> None:
+    objects_of(node())
+
+    assert ClusterObjects() == ClusterObjects(nodes={})
+
+
+def test_first_of_two_settings_of_a_name_stays() -> None:
+    cluster = objects_of(setting("a", "1"))
+    cluster.add(Setting(name="a", value="2"))
+
+    assert cluster.settings == {"a": "1"}
+
+
+def test_candidates_are_the_kubernetes_nodes() -> None:
+    kubernetes = [KubernetesNode(name=NodeName(name)) for name in ("b", "a", "c")]
+
+    assert objects_of(node("a"), *kubernetes).candidates() == ("a", "b", "c")
+
+
+def test_candidates_are_longhorns_nodes_where_no_kubernetes_nodes_are_known() -> None:
+    assert objects_of(node("b"), node("a")).candidates() == ("a", "b")
+
+
+def test_replicas_are_found_by_volume() -> None:
+    mine, other = replica("vol-r-1"), replica("other-r-1", of="other")
+
+    assert view_of(mine, other).replicas == {"vol": [mine], "other": [other]}
+
+
+def test_space_of_a_node_has_its_replicas_in_it() -> None:
+    view = view_of(
+        node("node-1"),
+        node("node-2"),
+        replica("a", on="node-1", size_bytes=GIB),
+        replica("b", on="node-2", size_bytes=2 * GIB),
+        pending("c", node="node-2"),
+    )
+
+    spaces = view.spaces
+    assert [s.disks[0].promised_bytes for s in spaces.values()] == [GIB, 2 * GIB]
+    assert [[r.name for r in s.pending] for s in spaces.values()] == [[], ["c"]]
+
+
+def test_replica_that_was_bound_and_is_placed_counts_where_it_is() -> None:
+    moved = replica("a", on="node-1", pinned_to="node-2", size_bytes=GIB)
+    view = view_of(node("node-1"), node("node-2"), moved)
+
+    assert [s.disks[0].promised_bytes for s in view.spaces.values()] == [GIB, 0]
+    assert [s.pending for s in view.spaces.values()] == [(), ()]
+
+
+def test_tags_of_all_nodes_and_disks_are_known() -> None:
+    view = view_of(
+        node("node-1", disk("a", tags=["ssd"]), disk("b", tags=["hdd"]), tags=["x"]),
+        node("node-2", tags=["y"]),
+    )
+
+    assert view.node_tags == {"x", "y"}
+    assert view.disk_tags == {"ssd", "hdd"}
+
+
+def test_disk_kinds_are_numbered_across_nodes() -> None:
+    view = view_of(node("node-1"), node("node-2", disk("a", filesystem="xfs"), disk("b")))
+
+    kinds = [[bin_.kind for bin_ in space.bins] for space in view.spaces.values()]
+    assert kinds == [[0], [1, 0]]
+    assert sorted(view.disk_kinds.values()) == [0, 1]
+
+
+def test_settings_make_the_policy() -> None:
+    view = view_of(setting("storage-over-provisioning-percentage", "200"))
+
+    assert isinstance(view.policy, Policy)
+    assert view.policy.over_provisioning_percent == 200
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(
+            setting("storage-minimal-available-percentage", "x"), id="value-cannot-be-parsed"
+        ),
+        pytest.param(
+            read_as_unreadable(
+                document("Setting", "storage-minimal-available-percentage", value=25)
+            ),
+            id="object-cannot-be-read",
+        ),
+        pytest.param(
+            read_as_unreadable(
+                document("Setting", "storage-minimal-available-percentage", value="25")
+                | {"apiVersion": "longhorn.io/v1beta1"}
+            ),
+            id="object-of-another-version",
+        ),
+    ],
+)
+def test_setting_that_cannot_be_read_leaves_no_policy(record: AnyRecord | Unreadable) -> None:
+    assert view_of(record).policy == UnreadableSetting(name="storage-minimal-available-percentage")
+
+
+def test_setting_we_do_not_use_may_be_unreadable() -> None:
+    broken = read_as_unreadable(document("Setting", "storage-network", value=5))
+
+    assert isinstance(view_of(broken).policy, Policy)
+
+
+def test_unreadable_object_of_another_kind_and_the_name_of_a_setting_is_no_setting() -> None:
+    broken = read_as_unreadable(
+        document("Volume", "storage-minimal-available-percentage", spec={"size": "x"})
+    )
+
+    assert isinstance(view_of(broken).policy, Policy)
+
+
+def test_node_with_a_broken_replica_has_no_space() -> None:
+    broken = read_as_unreadable(
+        document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
+    )
+    view = view_of(node("node-1"), node("node-2"), broken)
+
+    assert list(view.spaces) == ["node-2"]
+    assert view.unreadable_nodes == {"node-1"}
+
+
+def test_broken_volume_costs_no_node() -> None:
+    broken = read_as_unreadable(document("Volume", "vol", spec={"size": "x"}))
+    view = view_of(node(), broken)
+
+    assert list(view.spaces) == ["node-1"]
+    assert view.unreadable == {("Volume", "vol"): "'x' is not a size in bytes"}
+
+
+def test_every_view_begins_a_new_list_of_changes() -> None:
+    cluster = objects_of(node())
+
+    assert build_view(cluster).changes is not build_view(cluster).changes
