@@ -58,9 +58,10 @@ class Problem:
         self.charge = 1 + len(self.bins) * (len(self.types) + 4 * len(self.groups)) // 4096
 
     def root(self) -> Node:
+        units = {mask: self._units(mask) for mask in set(self.class_masks)}
         classes = list(zip(self.bins, self.class_masks, strict=True))
-        logical_bytes = [self._whole(bin_.logical_bytes, mask, 0) for bin_, mask in classes]
-        physical_bytes = [self._whole(bin_.physical_bytes, mask, 1) for bin_, mask in classes]
+        logical_bytes = [_whole(bin_.logical_bytes, units[mask][0]) for bin_, mask in classes]
+        physical_bytes = [_whole(bin_.physical_bytes, units[mask][1]) for bin_, mask in classes]
         rooms = zip(self.class_masks, logical_bytes, physical_bytes, strict=True)
         return Node(
             left=self.counts,
@@ -71,10 +72,9 @@ class Problem:
             needs=[self._need(group) for group in self.groups],
         )
 
-    def _whole(self, room_bytes: int, class_mask: Mask, dimension: int) -> int:
-        """Round down to what sizes with a common divisor can fill; an odd room of even sizes."""
-        unit = gcd(*(self.sizes[type_][dimension] for type_ in bits(class_mask)))
-        return room_bytes - room_bytes % unit if unit else room_bytes
+    def _units(self, class_mask: Mask) -> tuple[int, int]:
+        sizes = [self.sizes[type_] for type_ in bits(class_mask)]
+        return gcd(*[size for size, _ in sizes]), gcd(*[weight for _, weight in sizes])
 
     def place(self, node: Node, move: Move) -> Node:
         """Return the node after the move. Copying costs less than what a node is looked at for."""
@@ -241,12 +241,13 @@ class Problem:
         return [group for group in dict.fromkeys([*confined, *large]) if group]
 
     def _need(self, group: Mask) -> tuple[int, int, int]:
-        types = list(bits(group))
-        return (
-            sum(self.counts[type_] * self.sizes[type_][0] for type_ in types),
-            sum(self.counts[type_] * self.sizes[type_][1] for type_ in types),
-            sum(self.counts[type_] for type_ in types),
-        )
+        logical_bytes = physical_bytes = count = 0
+        for type_ in bits(group):
+            size, weight = self.sizes[type_]
+            logical_bytes += self.counts[type_] * size
+            physical_bytes += self.counts[type_] * weight
+            count += self.counts[type_]
+        return logical_bytes, physical_bytes, count
 
 
 def _reduced(items: Sequence[Item], bins: Sequence[Bin]) -> tuple[list[Item], list[Bin]]:
@@ -261,14 +262,26 @@ def _reduced(items: Sequence[Item], bins: Sequence[Bin]) -> tuple[list[Item], li
         idle["logical_bytes"] = 0
     if sum(item.physical_bytes for item in items) <= min(bin_.physical_bytes for bin_ in bins):
         idle["physical_bytes"] = 0
-    return (
-        [replace(item, kinds=item.kinds & present, **idle) for item in items],
-        [replace(bin_, **idle) for bin_ in bins],
-    )
+    confined = [
+        item if item.kinds <= present else replace(item, kinds=item.kinds & present)
+        for item in items
+    ]
+    if not idle:
+        return confined, list(bins)
+    return [replace(item, **idle) for item in confined], [replace(bin_, **idle) for bin_ in bins]
+
+
+def _whole(room_bytes: int, unit_bytes: int) -> int:
+    """Round down to what sizes with a common divisor can fill; an odd room of even sizes."""
+    return room_bytes - room_bytes % unit_bytes if unit_bytes else room_bytes
 
 
 def _mask(members: Iterable[bool]) -> Mask:
-    return sum(1 << type_ for type_, is_member in enumerate(members) if is_member)
+    mask = 0
+    for type_, is_member in enumerate(members):
+        if is_member:
+            mask |= 1 << type_
+    return mask
 
 
 def _scarcest(views: Iterable[View], left_mask: Mask) -> tuple[int, int]:
