@@ -102,6 +102,8 @@ def nodes_with_all_copies(copies: Copies, candidates: Iterable[NodeName]) -> lis
     there.
     """
     everywhere = set.intersection(*({*by_node} for by_node in copies.values()))
+    if not everywhere:
+        return []
     worst = {
         name: min(by_node[name].worth for by_node in copies.values())
         for name in candidates
@@ -202,9 +204,11 @@ def _judge_all(
     if own:
         merged: dict[NodeName, Rejection | None] = {**rejections, **own}
         rejections = {name: why for name, why in merged.items() if why is not None}
+    if not rejections:
+        return FilterResult(basis=Basis.PLACEMENT, accepted=candidates, rejected={}, steps=steps)
     # Built-in filters, since this is all that thousands of known nodes cost.
     rejected = {name: rejections[name] for name in filter(rejections.__contains__, candidates)}
-    accepted = list(filterfalse(rejected.__contains__, candidates)) if rejected else candidates
+    accepted = list(filterfalse(rejected.__contains__, candidates))
     return FilterResult(basis=Basis.PLACEMENT, accepted=accepted, rejected=rejected, steps=steps)
 
 

@@ -1,9 +1,10 @@
 """Hypothesis profiles, and lines that tests add to pytest's summary."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+import structlog
 from hypothesis import settings
 
 SUMMARY = pytest.StashKey[list[str]]()
@@ -29,3 +30,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("measured")
     for line in lines:
         terminalreporter.write_line(line)
+
+
+@pytest.fixture(autouse=True)
+def _forget_log_setup() -> Iterator[None]:
+    """Commands set up logging to the stdout of their test, which is closed after it."""
+    yield
+    structlog.reset_defaults()
