@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
-from app.kube.records import pod_ref
+from app.kube.translate import pod_ref
 from extender import FilterResult, NodeName, PodRef
 
 

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from app.kube.records import AnyRecord, KubernetesNode, Setting, Unreadable
+from app.kube.records import AnyRecord, Unreadable
+from app.kube.translate import KubernetesNode, Setting
 from extender import (
     SCHEDULER_SETTINGS,
     BackingImage,

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
-from app.kube.records import KubernetesNode, Setting, Unreadable, read_object
+from app.kube.records import Unreadable, read_object
+from app.kube.translate import KubernetesNode, Setting
 from extender import (
     Claim,
     ClaimKey,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.kube.records import AnyRecord, KubernetesNode, Setting, Unreadable
+from app.kube.records import AnyRecord, Unreadable
+from app.kube.translate import KubernetesNode, Setting
 from app.kube.view import ClusterObjects, build_view
 from extender import NodeName, Policy, UnreadableSetting
 from tests.builders import (

@@ -1,0 +1,217 @@
+"""From the fields of objects to the records that decisions work on, one function a kind."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from app.kube import objects
+from app.quantity import parse_bytes
+from extender import (
+    BackingImage,
+    Claim,
+    ClaimKey,
+    Disk,
+    DiskId,
+    DiskName,
+    Locality,
+    Node,
+    NodeName,
+    PersistentVolume,
+    PodRef,
+    Replica,
+    ReplicaName,
+    StorageClass,
+    TopologyTerm,
+    Volume,
+    VolumeName,
+)
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A Longhorn Setting."""
+
+    name: str
+    value: str
+
+
+class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A Kubernetes Node; only its name matters, as that of a candidate."""
+
+    name: NodeName
+
+
+def pod_ref(pod: objects.Pod) -> PodRef:
+    """Name the claims of *pod*: those it names, and those made for its ephemeral volumes."""
+    namespace = pod.metadata.namespace or "default"
+    volumes = (pod.spec.volumes if pod.spec else None) or ()
+    claims = []
+    for volume in volumes:
+        if volume.persistent_volume_claim is not None:
+            claims.append(volume.persistent_volume_claim.claim_name or "")
+        elif volume.ephemeral is not None:
+            claims.append(f"{pod.metadata.name}-{volume.name or ''}")
+    return PodRef(
+        namespace=namespace,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid or "",
+        claims=tuple(ClaimKey(f"{namespace}/{claim}") for claim in dict.fromkeys(claims)),
+    )
+
+
+def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
+    """Translate a PersistentVolumeClaim; a size that is no quantity raises ValueError."""
+    spec = claim.spec or objects.ClaimSpec()
+    requests = spec.resources.requests if spec.resources else None
+    storage = requests.storage if requests else None
+    return Claim(
+        key=ClaimKey(f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"),
+        uid=claim.metadata.uid or "",
+        persistent_volume=spec.volume_name or "",
+        storage_class=spec.storage_class_name or "",
+        requested_bytes=0 if storage is None else parse_bytes(str(storage)),
+        read_write_many="ReadWriteMany" in (spec.access_modes or ()),
+        deleting=bool(claim.metadata.deletion_timestamp),
+    )
+
+
+def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolume:
+    """Translate a PersistentVolume."""
+    csi = volume.spec.csi if volume.spec else None
+    return PersistentVolume(
+        name=volume.metadata.name,
+        driver=(csi.driver if csi else None) or "",
+        volume_handle=(csi.volume_handle if csi else None) or "",
+    )
+
+
+def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
+    """Translate a StorageClass."""
+    return StorageClass(
+        name=storage_class.metadata.name,
+        provisioner=storage_class.provisioner or "",
+        parameters={k: v or "" for k, v in (storage_class.parameters or {}).items()},
+    )
+
+
+def kubernetes_node_record(node: objects.KubernetesNode) -> KubernetesNode:
+    """Translate a Kubernetes Node."""
+    return KubernetesNode(name=NodeName(node.metadata.name))
+
+
+def node_record(node: objects.LonghornNode) -> Node:
+    """Translate a Longhorn Node; disks missing in spec or in status are left out."""
+    spec, status = node.spec or objects.NodeSpec(), node.status or objects.NodeStatus()
+    disk_statuses = status.disk_status or {}
+    return Node(
+        name=NodeName(node.metadata.name),
+        zone=status.zone or "",
+        region=status.region or "",
+        tags=frozenset(spec.tags or ()),
+        allow_scheduling=bool(spec.allow_scheduling),
+        evicting=bool(spec.eviction_requested),
+        ready=_is_true(status.conditions, "Ready"),
+        schedulable=_is_true(status.conditions, "Schedulable"),
+        deleting=bool(node.metadata.deletion_timestamp),
+        disks=tuple(
+            _disk(name, disk_spec, disk_statuses[name] or objects.DiskStatus())
+            for name, disk_spec in sorted((spec.disks or {}).items())
+            if disk_spec is not None and name in disk_statuses
+        ),
+    )
+
+
+def _disk(name: str, spec: objects.DiskSpec, status: objects.DiskStatus) -> Disk:
+    return Disk(
+        name=DiskName(name),
+        id=DiskId(status.disk_uuid or ""),
+        type=spec.disk_type or "filesystem",
+        filesystem=status.filesystem_type or "",
+        tags=frozenset(spec.tags or ()),
+        allow_scheduling=bool(spec.allow_scheduling),
+        evicting=bool(spec.eviction_requested),
+        ready=_is_true(status.conditions, "Ready"),
+        schedulable=_is_true(status.conditions, "Schedulable"),
+        maximum_bytes=_bytes(status.storage_maximum),
+        reserved_bytes=_bytes(spec.storage_reserved),
+        available_bytes=_bytes(status.storage_available),
+        scheduled_bytes=_bytes(status.storage_scheduled),
+        listed={name: _bytes(size) for name, size in (status.scheduled_replica or {}).items()},
+    )
+
+
+def volume_record(volume: objects.Volume) -> Volume:
+    """Translate a Longhorn Volume."""
+    spec, status = volume.spec or objects.VolumeSpec(), volume.status or objects.VolumeStatus()
+    return Volume(
+        name=VolumeName(volume.metadata.name),
+        size_bytes=_bytes(spec.size),
+        actual_bytes=_bytes(status.actual_size),
+        locality=_LOCALITIES.get(spec.data_locality or "", Locality.DISABLED),
+        disk_type="block" if spec.data_engine == "v2" else "filesystem",
+        node_selector=tuple(spec.node_selector or ()),
+        disk_selector=tuple(spec.disk_selector or ()),
+        backing_image=spec.backing_image or "",
+        topology=tuple(
+            TopologyTerm(zone=term.zone or "", region=term.region or "")
+            for term in spec.topology_requirement or ()
+        ),
+        shared=spec.access_mode == "rwx" and not spec.migratable,
+        standby=bool(spec.standby or status.is_standby),
+        sharded=spec.data_layout is not None and spec.data_layout.type == "sharded",
+        deleting=bool(volume.metadata.deletion_timestamp),
+    )
+
+
+def replica_record(replica: objects.Replica) -> Replica:
+    """Translate a Longhorn Replica."""
+    spec, status = replica.spec or objects.ReplicaSpec(), replica.status or objects.ReplicaStatus()
+    return Replica(
+        name=ReplicaName(replica.metadata.name),
+        volume=VolumeName(spec.volume_name or ""),
+        size_bytes=_bytes(spec.volume_size),
+        node=NodeName(spec.node_id or ""),
+        disk=DiskId(spec.disk_id or ""),
+        hard_node_affinity=NodeName(spec.hard_node_affinity or ""),
+        active=bool(spec.active),
+        evicting=bool(spec.eviction_requested),
+        deleting=bool(replica.metadata.deletion_timestamp),
+        failed=bool(spec.failed_at),
+        healthy_once=bool(spec.healthy_at),
+        started=bool(status.started),
+        rebuild_retries=spec.rebuild_retry_count or 0,
+    )
+
+
+def backing_image_record(image: objects.BackingImage) -> BackingImage:
+    """Translate a BackingImage."""
+    spec = image.spec or objects.BackingImageSpec()
+    return BackingImage(
+        name=image.metadata.name,
+        node_selector=tuple(spec.node_selector or ()),
+        disk_selector=tuple(spec.disk_selector or ()),
+    )
+
+
+def setting_record(setting: objects.Setting) -> Setting:
+    """Translate a Longhorn Setting."""
+    return Setting(name=setting.metadata.name, value=setting.value or "")
+
+
+def _is_true(conditions: Iterable[objects.Condition] | None, type_: str) -> bool:
+    """Whether the first condition of the type says True (longhorn-manager types/condition.go)."""
+    first = next((c for c in conditions or () if c.type == type_), None)
+    return first is not None and first.status == "True"
+
+
+def _bytes(size: int | str | None) -> int:
+    """Read a size that Longhorn writes as a number or as a string of digits; absent is zero."""
+    if isinstance(size, str):
+        if not size:
+            return 0
+        if not (size.isascii() and size.isdigit()) or int(size) >= 2**63:
+            raise ValueError(f"{size[:60]!r} is not a size in bytes")
+        return int(size)
+    return size or 0
+
+
+_LOCALITIES: Mapping[str, Locality] = {locality.value: locality for locality in Locality}
