@@ -48,7 +48,7 @@ lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 clean: ## Remove the virtual environment and the tools' caches
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-install-dev: $(VENV)/.installed-dev
+install-dev: $(VENV)/.installed-dev ## Install what tests and checks need, too
 
 $(VENV)/.installed: pyproject.toml requirements/runtime.txt requirements/build.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'

@@ -4,12 +4,12 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from app import service
 from app.config import Settings, load
@@ -18,7 +18,7 @@ from app.files import load_cluster, load_documents
 from app.kube.records import Unreadable, read_object
 from app.kube.view import ClusterObjects, build_view
 from app.logs import configure_logs
-from app.report import Report, error_report, make_report, print_table
+from app.report import Report, error_report, make_report, table_lines
 from extender import (
     Extender,
     NodeName,
@@ -35,6 +35,22 @@ commands = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 (typer passes it so)
+    if wanted:
+        typer.echo(version(service.DISTRIBUTION))
+        raise typer.Exit
+
+
+@commands.callback()
+def program(
+    _version: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Tell kube-scheduler which nodes can hold the Longhorn volumes of a pod."""
+
 
 ClusterFile = Annotated[
     Path,
@@ -96,10 +112,15 @@ def filter_pod(
     try:
         result = Extender(limits).filter(asked, candidates, view)
     except UnresolvableClaimError as error:
-        _print(error_report(str(error)), asked, output)
+        if output is Output.JSON:
+            _print_json(error_report(str(error)))
         raise InputError(str(error)) from error
     report = make_report(result, explain(asked, result, view, limits), view)
-    _print(report, asked, output)
+    if output is Output.JSON:
+        _print_json(report)
+    else:
+        for line in table_lines(report, asked, result.basis):
+            typer.echo(line)
     raise typer.Exit(_FITS if result.accepted else _DOES_NOT_FIT)
 
 
@@ -134,11 +155,16 @@ def _cluster(path: Path) -> ClusterObjects:
     cluster, problems = load_cluster(path)
     for problem in problems:
         typer.echo(f"warning: {problem}", err=True)
+    if not cluster.nodes:
+        typer.echo(f"warning: {path} holds no Longhorn Node (nodes.longhorn.io)", err=True)
     return cluster
 
 
 def _node_names(names: str) -> list[NodeName]:
-    return [NodeName(name.strip()) for name in names.split(",") if name.strip()]
+    found = [NodeName(name.strip()) for name in names.split(",") if name.strip()]
+    if not found:
+        raise InputError("--nodes names no node")
+    return found
 
 
 def _pod(name: str, cluster: ClusterObjects) -> PodRef:
@@ -150,7 +176,9 @@ def _pod(name: str, cluster: ClusterObjects) -> PodRef:
     except OSError:  # a name too long
         is_file = False
     if not is_file:
-        raise InputError(f"no file and no pod of the cluster is named {name}")
+        raise InputError(
+            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME"
+        )
     pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
     found = [pod for pod in pods if pod is not None]
     if len(found) != 1:
@@ -168,11 +196,8 @@ def _pod_of(origin: str, document: object) -> PodRef | None:
     return record if isinstance(record, PodRef) else None
 
 
-def _print(report: Report, pod: PodRef, output: Output) -> None:
-    if output is Output.JSON:
-        typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
-    elif not report.error:
-        print_table(report, pod, Console(width=None if sys.stdout.isatty() else 160))
+def _print_json(report: Report) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
 
 
 def _fail(text: str) -> int:

@@ -5,9 +5,10 @@ import lzma
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import yaml
 
@@ -56,7 +57,7 @@ def load_cluster(path: Path) -> tuple[ClusterObjects, list[str]]:
         if isinstance(record, Unreadable):
             problems.append(f"{origin}: {record.kind} {record.name} cannot be read: {record.why}")
         if not cluster.add(record):
-            problems.append(f"{origin} is the second object of its kind and name")
+            problems.append(f"{origin} is the second {_name(document)}; the first one counts")
     if not used:
         first = f" ({problems[0]})" if problems else ""
         raise InputError(
@@ -170,6 +171,13 @@ def _flattened(origin: str, document: object) -> Iterator[tuple[str, object]]:
         yield f"{origin}.items[{index}]", {**inherited, **item} if isinstance(item, dict) else item
 
 
+def _name(document: object) -> str:
+    """Say the kind and name of an object that was read."""
+    if not isinstance(document, dict):
+        return "object"
+    return f"{document['kind']} {document['metadata']['name']}"
+
+
 def _number(text: str) -> int | float:
     """Read a number with a point or an exponent; a whole one is exact, as bundles print sizes."""
     try:
@@ -207,6 +215,22 @@ class _Loader(yaml.CSafeLoader):
             "map": yaml.CSafeLoader.construct_yaml_map,
         }.items()
     } | {None: yaml.CSafeLoader.construct_undefined}
+
+    def construct_mapping(
+        self,
+        node: yaml.MappingNode,
+        deep: bool = False,  # noqa: FBT001, FBT002 (PyYAML's signature)
+    ) -> dict[Hashable, Any]:
+        """Refuse a key that stands twice, of which PyYAML would silently drop the first."""
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"key {key.value!r} stands twice; is a line --- missing before it?",
+                    problem_mark=key.start_mark,
+                )
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        return super().construct_mapping(node, deep)
 
 
 class _BundleLoader(_Loader):

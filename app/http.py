@@ -9,6 +9,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from app import wire
@@ -78,6 +79,13 @@ def create_app(
     async def prometheus() -> Response:
         """Return the metrics."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.exception_handler(HTTPException)
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        # A wrong urlPrefix or filterVerb of kube-scheduler's would leave no other trace.
+        log.warning("http.refused", path=request.url.path[:_LOGGED_TEXT_LENGTH], error=str(error))
+        body = msgspec.json.encode({"error": error.detail})
+        return Response(body, error.status_code, error.headers, media_type=_JSON)
 
     add_schemas(app)
     return app

@@ -1,13 +1,12 @@
 """One decision as a person or a program reads it: what disks have left, and what goes where."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import typer
 
 from extender import (
+    Basis,
     ClusterView,
     DiskName,
     DiskSpace,
@@ -19,7 +18,12 @@ from extender import (
 )
 
 _GIB = 2**30
-_BAR_WIDTH = 24
+_BAR_WIDTH = 16
+_BASES = {
+    Basis.NOTHING_LOCAL: ": no volume of it must be on its node, so that any node will do",
+    Basis.COPIES: ": restarts where replicas of all its volumes are",
+    Basis.PLACEMENT: "",
+}
 
 
 class DiskReport(msgspec.Struct):
@@ -32,6 +36,9 @@ class DiskReport(msgspec.Struct):
     limit_bytes: int
     promised_bytes: int
     left_bytes: int
+    """What may still be promised."""
+    writable_bytes: int
+    """What may still be written; volumes that hold data already are charged with these."""
     taken_bytes: int
     """What the pod's volumes would take of it."""
     available_bytes: int
@@ -73,38 +80,33 @@ def error_report(text: str) -> Report:
     return Report(accepted=[], rejected={}, error=text, nodes={})
 
 
-def print_table(report: Report, pod: PodRef, console: Console) -> None:
-    """Print the verdict on each node, and its disks before and after the pod."""
-    console.print(Text(f"pod {pod.namespace}/{pod.name}"))
+def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
+    """Write the verdict on each node, and its disks before and after the pod, in 80 columns."""
+    yield f"pod {pod.namespace}/{pod.name}{_BASES[basis]}"
     for name, node in report.nodes.items():
         rejection = report.rejected.get(name)
-        verdict = Text(rejection, "red") if rejection else Text("accepted", "green")
-        console.print(Text.assemble((name, "bold"), ": ", verdict), soft_wrap=True)
-        console.print(_disk_table(node))
-    console.print("█ promised already  ▒ what the pod would take  · left", style="dim")
+        verdict = typer.style(rejection, "red") if rejection else typer.style("accepted", "green")
+        yield f"{typer.style(name, bold=True)}: {verdict}"
+        width = max((len(disk.name) for disk in node.disks), default=0)
+        for disk in node.disks:
+            yield f"  {disk.name:{width}}  {_room(disk)}"
+            for volume, held_by in node.assignment.items():
+                if held_by == disk.name:
+                    yield f"  {'':{width}}  {volume}"
+    yield "# promised already  + what the pod would take  . left"
 
 
-def _disk_table(node: NodeReport) -> Table:
-    table = Table(box=None, padding=(0, 1), show_header=False)
-    table.add_column(min_width=26, overflow="fold")
-    table.add_column(min_width=_BAR_WIDTH)
-    table.add_column(min_width=22, justify="right")
-    table.add_column(min_width=16, justify="right")
-    table.add_column(overflow="fold")
-    for disk in node.disks:
-        table.add_row(*map(Text, _disk_cells(disk, node.assignment)))
-    return table
-
-
-def _disk_cells(disk: DiskReport, assignment: Mapping[VolumeName, DiskName]) -> tuple[str, ...]:
+def _room(disk: DiskReport) -> str:
+    if not disk.usable:
+        return disk.why
     left_bytes = disk.left_bytes - disk.taken_bytes
-    return (
-        f"  {disk.name}",
-        _bar(disk) if disk.usable else disk.why,
-        f"{_gib(disk.promised_bytes + disk.taken_bytes)} of {_gib(disk.limit_bytes)} GiB",
-        f"{_gib(left_bytes)} GiB left" if disk.usable else "",
-        "\n".join(volume for volume, name in assignment.items() if name == disk.name),
+    room = (
+        f"{_bar(disk)} {_gib(disk.promised_bytes + disk.taken_bytes)} of "
+        f"{_gib(disk.limit_bytes)} GiB, {_gib(left_bytes)} left"
     )
+    if disk.writable_bytes < disk.left_bytes:
+        room += f", {_gib(disk.writable_bytes)} writable"
+    return room
 
 
 def _bar(disk: DiskReport) -> str:
@@ -113,7 +115,7 @@ def _bar(disk: DiskReport) -> str:
         round(_BAR_WIDTH * min(max(size, 0) / max(disk.limit_bytes, 1), 1))
         for size in (disk.promised_bytes, disk.promised_bytes + disk.taken_bytes)
     )
-    return "█" * before + "▒" * (after - before) + "·" * (_BAR_WIDTH - after)
+    return "#" * before + "+" * (after - before) + "." * (_BAR_WIDTH - after)
 
 
 def _gib(size_bytes: int) -> str:
@@ -137,6 +139,7 @@ def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
         limit_bytes=space.limit_bytes,
         promised_bytes=space.promised_bytes,
         left_bytes=space.logical_headroom_bytes,
+        writable_bytes=space.physical_headroom_bytes,
         taken_bytes=sum(
             plan.placed_bytes[volume]
             for volume, disk in plan.placed.items()

@@ -7,7 +7,13 @@ from importlib.metadata import version
 
 import structlog
 import uvicorn
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from app.config import Settings
 from app.errors import InputError
@@ -29,6 +35,7 @@ def run(view: ClusterView, settings: Settings) -> None:
         InputError: The address cannot be listened on.
     """
     listener = _listen(settings)
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # a start time for every series
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)

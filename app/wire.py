@@ -77,6 +77,8 @@ def decode_request(body: bytes | bytearray) -> FilterRequest:
     Raises:
         BadRequestError: It is not JSON of the right shape, or there is no pod in it.
     """
+    if not body:
+        raise BadRequestError("the body is empty")
     try:
         args = _args_decoder.decode(body)
         if UNSET in (args.pod, args.nodes, args.node_names):

@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from app.config import Settings
 from app.files import load_cluster, load_documents
 from app.kube.view import build_view
-from app.report import make_report, print_table
-from extender import Extender, NodeName, StepLimits, explain
+from app.report import make_report, table_lines
+from app.service import step_limits
+from extender import Extender, NodeName, explain
 
 EXAMPLES = Path(__file__).parent
 _TIMEOUT_SECONDS = 20.0
-_LIMITS = StepLimits(per_node=1_000, per_request=10_000)
+_LIMITS = step_limits(Settings())
 
 
 class Question(NamedTuple):
@@ -180,7 +182,8 @@ def _print_disks(console: Console, example: Path, question: Question) -> None:
     view, pod = build_view(cluster), cluster.pods[f"default/{question.pod}"]
     result = Extender(_LIMITS).filter(pod, map(NodeName, question.offered), view)
     report = make_report(result, explain(pod, result, view, _LIMITS), view)
-    print_table(report, pod, console)
+    for line in table_lines(report, pod, result.basis):
+        console.out(line, highlight=False)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,56 @@ def test_the_table_names_the_disk_for_each_volume(
 ) -> None:
     filter_(cluster, "default/fits", "--nodes", ROOMY)
 
-    [line] = [line for line in capsys.readouterr().out.splitlines() if "disk-1" in line]
-    assert "small" in line.split()
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line.split()[0] for line in lines[lines.index(f"{ROOMY}: accepted") :][1:3]] == [
+        "disk-1",
+        "small",
+    ]
+
+
+def test_the_table_of_the_examples_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(str(ROOT / "examples" / "goal2"), "default/quad")
+
+    disks = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" ")]
+    assert len(disks) == 1 + 2 + 3 + 4 + 4
+    assert max(map(len, disks)) <= 80
+
+
+def test_the_table_tells_why_nodes_are_accepted_unseen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    filter_(str(ROOT / "examples" / "rich"), "default/files")
+
+    assert "no volume of it must be on its node" in capsys.readouterr().out
+
+
+def test_a_setting_that_cannot_be_read_is_the_reason_for_every_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "storage-over-provisioning-percentage"
+    broken = document("Setting", name, value="abc")
+    cluster = write(tmp_path / "cluster.json", *CLUSTER, broken)
+
+    status = filter_(cluster, "default/fits", "-o", "json")
+
+    assert status == 1
+    assert {name in text for text in answer(capsys)["rejected"].values()} == {True}
+
+
+def test_a_cluster_without_longhorn_nodes_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = write(tmp_path / "cluster.json", pod("free"))
+
+    filter_(cluster, "default/free")
+
+    assert "holds no Longhorn Node (nodes.longhorn.io)" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run_command(["--version"])
+
+    assert (status, capsys.readouterr().out) == (0, f"{version('longhorn-scheduler-extender')}\n")
 
 
 def test_names_are_shown_as_they_are(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:

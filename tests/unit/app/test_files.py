@@ -192,7 +192,9 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
         "first",
         2,
     )
-    assert problems == [f"{path}[0].items[1] is the second object of its kind and name"]
+    assert problems == [
+        f"{path}[0].items[1] is the second PersistentVolumeClaim x; the first one counts"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -690,3 +692,11 @@ def test_the_embedded_clusters_are_read_without_a_complaint(name: str) -> None:
     cluster, problems = load_cluster(ROOT / "examples" / name)
 
     assert (len(cluster.nodes) >= 4, len(cluster.pods) >= 1, problems) == (True, True, [])
+
+
+def test_a_key_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "joined.yaml"
+    path.write_text("kind: List\nitems: []\nkind: List\nitems: []\n")
+
+    with pytest.raises(InputError, match=r"'kind' stands twice; is a line --- missing .* line 3"):
+        load_cluster(path)

@@ -431,3 +431,16 @@ async def test_others_are_answered_while_a_body_is_awaited(client: httpx.AsyncCl
         still_slow = not slow.done()
 
     assert (still_slow, quick.json()["NodeNames"]) == (True, [ROOMY])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/prioritize", 404), ("POST", "//filter", 404), ("GET", "/filter", 405)],
+)
+async def test_a_wrong_path_or_method_has_a_reason_in_the_same_form(
+    client: httpx.AsyncClient, method: str, path: str, status: int
+) -> None:
+    response = await client.request(method, f"http://extender{path}")
+
+    assert response.status_code == status
+    assert list(response.json()) == ["error"]
