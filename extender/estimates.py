@@ -37,7 +37,8 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     """Return the volume that would be created for *claim*.
 
     Raises:
-        UnresolvableClaimError: The driver would refuse to create it.
+        UnresolvableClaimError: The driver would refuse to create it, as far as that is checked:
+            size, engine, locality, selectors, and the replicas of strict-local volumes.
     """
     if claim.requested_bytes < 0:
         raise UnresolvableClaimError(
@@ -57,7 +58,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         shared=claim.read_write_many and not _migratable(storage_class),
         sharded=sharded,
     )
-    if volume.needs_local_replica:
+    if volume.needs_local_replica and not view.unreadable_nodes:  # these may have any tag
         _check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
         _check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
     if volume.locality is Locality.STRICT_LOCAL:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from extender.filter import FilterResult, StepLimits, filter_nodes
 from extender.requests import resolve
 from extender.types import NodeName, PodRef
-from extender.verdicts import RememberedVerdicts
+from extender.verdicts import RememberedVerdicts, Verdicts
 from extender.view import ClusterView
 
 
@@ -35,5 +35,5 @@ class Extender:
             list(dict.fromkeys(candidates)),
             view,
             limits=self._limits,
-            verdicts=self._verdicts.for_needs(needs, view.changes),
+            verdicts=self._verdicts.for_needs(needs, view.changes) if needs else Verdicts(),
         )

@@ -25,6 +25,7 @@ from extender.requests import PodRequest
 from extender.types import NodeName, VolumeName
 from extender.verdicts import Verdicts
 from extender.view import ClusterView
+from packing import Item
 
 Copies = Mapping[VolumeName, Mapping[NodeName, Copy]]
 """For each volume that must be local, the nodes that hold a copy worth something."""
@@ -131,7 +132,9 @@ def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Placement:
     if held:
         rest = ((v.name, v.need) for v in case.request.volumes if v.name not in held)
         demand = demand_of(rest, case.view, case.policy)
-    pending = pending_items(space, case.copies, case.view, case.policy) if space.pending else ()
+    pending: tuple[Item, ...] = ()
+    if space.pending and demand.items:
+        pending = tuple(pending_items(demand, space, case.copies, case.view, case.policy))
     placement = place(demand, space, case.policy, step_limit=step_limit, pending=pending)
     if placement.rejection is not None or not pending:
         return placement

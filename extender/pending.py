@@ -7,32 +7,46 @@ as soon as there is any. docs/decisions/0001 says which of them count.
 from collections.abc import Container
 
 from extender.capacity import NodeSpace
-from extender.placement import demand_of, fits
+from extender.placement import Demand, demand_of, fits
 from extender.policy import Policy
 from extender.requests import need_of
 from extender.suitability import node_mismatch
 from extender.types import Replica, VolumeName
 from extender.view import ClusterView
-from packing import Item
+from packing import Item, Kind
 
 
 def pending_items(
-    space: NodeSpace, own: Container[VolumeName], view: ClusterView, policy: Policy
-) -> tuple[Item, ...]:
-    """Return what is about to be placed on the node, for other volumes than *own*.
+    demand: Demand,
+    space: NodeSpace,
+    own: Container[VolumeName],
+    view: ClusterView,
+    policy: Policy,
+) -> list[Item]:
+    """Return what is about to be placed on the node and competes with *demand*.
 
-    Left out is what Longhorn cannot place there: replicas whose volume or backing image is gone,
-    that the node does not suit, or that fit on no disk even alone. A node must not be lost to
-    them for ever.
+    Left out are replicas of the pod's *own* volumes, and what Longhorn cannot place there:
+    replicas whose volume or backing image is gone, that the node does not suit, or that fit on no
+    disk even alone. A node must not be lost to them for ever.
     """
     items = (
         _item(replica, space, view, policy)
         for replica in space.pending
         if replica.volume not in own
     )
-    return tuple(
+    placeable = [
         item for item in items if item is not None and any(fits(item, bin_) for bin_ in space.bins)
-    )
+    ]
+    return _competing(placeable, frozenset().union(*(item.kinds for item in demand.items)))
+
+
+def _competing(items: list[Item], kinds: frozenset[Kind]) -> list[Item]:
+    """Keep the items that may use disks of *kinds*, or of kinds that such items may use."""
+    rest = [item for item in items if not item.kinds & kinds]
+    if len(rest) == len(items):
+        return []
+    reached = kinds.union(*(item.kinds for item in items if item.kinds & kinds))
+    return [item for item in items if item.kinds & kinds] + _competing(rest, reached)
 
 
 def _item(replica: Replica, space: NodeSpace, view: ClusterView, policy: Policy) -> Item | None:
@@ -43,7 +57,8 @@ def _item(replica: Replica, space: NodeSpace, view: ClusterView, policy: Policy)
     if volume is None or volume.deleting:
         return None
     image = view.backing_images.get(volume.backing_image)
-    if image is None and volume.backing_image:
+    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
+    if image is None and volume.backing_image and not is_unreadable:
         return None
     demand = demand_of([(str(replica.name), need_of(volume, image))], view, policy)
     if node_mismatch(space.node, demand.node_selectors, demand.topologies, policy):

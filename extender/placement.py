@@ -18,7 +18,7 @@ from extender.rejections import (
     VolumesDoNotFit,
 )
 from extender.requests import Need
-from extender.suitability import disk_suits, node_mismatch, unmet_disk_selector
+from extender.suitability import disk_suits, node_mismatch, selector_met, tags_suit
 from extender.types import TopologyTerm
 from extender.view import ClusterView
 from packing import Bin, Infeasible, Item, Packed, PreparedItems, Undecided, pack, prepare
@@ -126,11 +126,15 @@ def _unsuitable_disks(need: Need, space: NodeSpace, policy: Policy) -> Rejection
     kinds = [kind for kind in kinds if kind.type == need.disk_type]
     if not kinds:
         return NoDiskOfType(type=need.disk_type)
-    unmet = [unmet_disk_selector(kind, need, policy) for kind in kinds]
-    if None in unmet:
+    if any(tags_suit(kind, need, policy) for kind in kinds):
         return FilesystemLimit(size_bytes=need.size_bytes)
-    # Named is one that no disk meets, if there is such a selector.
-    return DiskTags(selector=max((s for s in unmet if s is not None), key=unmet.count))
+    met_by_none = (
+        selector
+        for selector in need.disk_selectors
+        if not any(selector_met(kind, selector, policy) for kind in kinds)
+    )
+    all_tags = tuple(dict.fromkeys(tag for selector in need.disk_selectors for tag in selector))
+    return DiskTags(selector=next(met_by_none, all_tags))
 
 
 def fits(item: Item, bin_: Bin) -> bool:

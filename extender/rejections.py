@@ -160,7 +160,7 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return (
-            f"the pod's {self.volumes} volumes ({_size(self.size_bytes)} in all) "
+            f"the {self.volumes} volumes the pod needs here ({_size(self.size_bytes)} in all) "
             f"do not fit together on the disks of the Longhorn node"
         )
 

@@ -154,7 +154,8 @@ def _estimated_volume(
     volume = estimate_volume(claim, storage_class, view)
     if not (volume.backing_image and volume.needs_local_replica):
         return volume, None
-    if volume.backing_image not in view.backing_images:
+    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
+    if volume.backing_image not in view.backing_images and not is_unreadable:
         future = future_backing_image(storage_class)
         if future is not None:
             return volume, future

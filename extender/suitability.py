@@ -47,17 +47,19 @@ def disk_suits(kind: DiskKind, need: Need, policy: Policy) -> bool:
     """Say whether a disk of this kind may hold the replica, room aside."""
     return (
         kind.type == need.disk_type
-        and unmet_disk_selector(kind, need, policy) is None
+        and tags_suit(kind, need, policy)
         and _file_size_suits(kind, need)
     )
 
 
-def unmet_disk_selector(kind: DiskKind, need: Need, policy: Policy) -> Selector | None:
-    """Return the first disk selector that disks of this kind do not meet."""
-    for selector in need.disk_selectors:
-        if not tags_match(kind.tags, selector, allow_empty=policy.allow_empty_disk_selector):
-            return selector
-    return None
+def tags_suit(kind: DiskKind, need: Need, policy: Policy) -> bool:
+    """Say whether disks of this kind meet all disk selectors."""
+    return all(selector_met(kind, selector, policy) for selector in need.disk_selectors)
+
+
+def selector_met(kind: DiskKind, selector: Selector, policy: Policy) -> bool:
+    """Say whether disks of this kind meet one disk selector."""
+    return tags_match(kind.tags, selector, allow_empty=policy.allow_empty_disk_selector)
 
 
 def _file_size_suits(kind: DiskKind, need: Need) -> bool:

@@ -75,6 +75,8 @@ def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
     metadata, spec = document.get("metadata"), document.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     kind = document["kind"]
+    if kind == "Node" and "/" not in document["apiVersion"]:
+        kind = "Kubernetes Node"  # Longhorn's have the same kind and names
     if not isinstance(name, str) or not name:
         raise BrokenObjectError(f"is a {kind} without a name")
     if kind == "PersistentVolumeClaim" and isinstance(metadata, dict):
@@ -88,7 +90,8 @@ def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
         labels = labels if isinstance(labels, dict) else {}
         nodes = [fields.get("nodeID"), fields.get("hardNodeAffinity"), labels.get("longhornnode")]
         volume = fields.get("volumeName") or labels.get("longhornvolume")
-    elif kind == "Node" and document["apiVersion"] != "v1":
+        volume = volume or name.rpartition("-r-")[0]  # as Longhorn names replicas
+    elif kind == "Node":
         nodes = [name]
     return Unreadable(
         kind=kind,

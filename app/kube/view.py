@@ -90,7 +90,12 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
     for replica in cluster.replicas.values():
         of_node[replica.node or replica.hard_node_affinity].append(replica)
         of_volume[replica.volume].append(replica)
-    unreadable_nodes = {node for broken in cluster.unreadable.values() for node in broken.nodes}
+    unreadable_nodes = {
+        node
+        for broken in cluster.unreadable.values()
+        for node in broken.nodes
+        if broken.kind != "Node" or node not in cluster.nodes  # read in another version
+    }
     kinds: dict[DiskKind, int] = {}
     return ClusterView(
         claims=cluster.claims,

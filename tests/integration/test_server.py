@@ -28,7 +28,8 @@ from tests.integration.server import (
 NODES = ("node-1", "node-2", "node-3", "node-4")
 MIB = 2**20
 TOGETHER = (
-    "the pod's {} volumes ({} GiB in all) do not fit together on the disks of the Longhorn node"
+    "the {} volumes the pod needs here ({} GiB in all) "
+    "do not fit together on the disks of the Longhorn node"
 )
 NO_ROOM = "no disk of the Longhorn node has room for a volume of 100 GiB"
 ELSEWHERE = "another candidate node already holds replicas of all the pod's Longhorn volumes"

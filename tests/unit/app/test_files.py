@@ -206,10 +206,12 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
             "{kind: Node, metadata: {name: b}}", " has no apiVersion or no kind", id="api"
         ),
         pytest.param("{apiVersion: v1, kind: 5}", " has no apiVersion or no kind", id="kind"),
-        pytest.param("{apiVersion: v1, kind: Node}", " is a Node without a name", id="name"),
+        pytest.param(
+            "{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name", id="name"
+        ),
         pytest.param(
             "{apiVersion: v1, kind: Node, metadata: {name: ''}}",
-            " is a Node without a name",
+            " is a Kubernetes Node without a name",
             id="empty-name",
         ),
         pytest.param(

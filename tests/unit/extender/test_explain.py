@@ -11,6 +11,7 @@ from tests.builders import (
     pending,
     pod,
     replica,
+    setting,
     view_of,
     volume,
 )
@@ -76,3 +77,10 @@ def test_rejected_everywhere_means_no_plans() -> None:
     view = view_of(node(ready=False), *bound(volume()))
 
     assert explain(pod(), ask(view), view, GENEROUS) == {}
+
+
+def test_nothing_is_planned_while_a_setting_cannot_be_read() -> None:
+    unreadable = setting("storage-over-provisioning-percentage", "abc")
+    view = view_of(node(), *bound(volume()), unreadable)
+
+    assert explain(pod("vol"), ask(view), view, GENEROUS) == {}

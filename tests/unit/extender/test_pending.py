@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.kube.records import AnyRecord
 from extender import Replica, Volume
 from extender.rejections import InsufficientStorage, PendingReplicas
 from tests.builders import (
@@ -154,5 +155,54 @@ def test_replica_counts_although_another_of_its_volume_cannot_be_read() -> None:
     unreadable = read_as_unreadable(document("Replica", "other-r-2", spec=spec))
     other = volume("other", size_bytes=60 * GIB)
     view = view_of(node(), *bound(BESIDE), other, unreadable, pending(size_bytes=60 * GIB))
+
+    assert rejection(view) == PendingReplicas()
+
+
+CONFLICTING: list[AnyRecord] = [
+    record
+    for name in ("a", "b")
+    for record in (
+        volume(name, size_bytes=60 * GIB),
+        pending(f"{name}-r-1", of=name, size_bytes=60 * GIB),
+    )
+]
+"""Two replicas of which only one fits on a disk."""
+
+
+def test_pending_replicas_cost_nothing_where_the_pod_needs_no_new_room() -> None:
+    view = view_of(node(), *bound(volume()), replica(failed=True), *CONFLICTING)
+
+    assert fits(view)
+
+
+def test_pending_replicas_do_not_compete_for_disks_they_cannot_use() -> None:
+    disks = disk("fs"), disk("raw", type_="block", filesystem="")
+    view = view_of(node("node-1", *disks), *bound(volume(disk_type="block")), *CONFLICTING)
+
+    assert fits(view)
+
+
+def test_pending_replicas_compete_through_others_too() -> None:
+    disks = (
+        disk("ssd", tags=["ssd"], maximum_bytes=10 * GIB),
+        disk("both", tags=["ssd", "hdd"], maximum_bytes=60 * GIB),
+        disk("hdd", tags=["hdd"], maximum_bytes=60 * GIB),
+    )
+    others: list[AnyRecord] = [
+        volume("any", size_bytes=60 * GIB, disk_selector=["hdd"]),
+        pending("any-r-1", of="any", size_bytes=60 * GIB),
+        volume("hdd", size_bytes=60 * GIB, disk_selector=["hdd"]),
+        pending("hdd-r-1", of="hdd", size_bytes=60 * GIB),
+    ]
+    own = volume(size_bytes=20 * GIB, disk_selector=["ssd"])
+
+    assert rejection(view_of(node("node-1", *disks), *bound(own), *others)) == PendingReplicas()
+
+
+def test_replica_whose_backing_image_cannot_be_read_counts() -> None:
+    broken = read_as_unreadable(document("BackingImage", "img", spec={"nodeSelector": 5}))
+    other = volume("other", size_bytes=60 * GIB, backing_image="img")
+    view = view_of(node(), *bound(BESIDE), other, broken, pending(size_bytes=60 * GIB))
 
     assert rejection(view) == PendingReplicas()

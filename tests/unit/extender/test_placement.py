@@ -244,3 +244,21 @@ def test_nothing_fits_without_provisioning() -> None:
     view = view_of(node(), *bound(volume()), setting("storage-over-provisioning-percentage", "0"))
 
     assert rejection(view) == InsufficientStorage(size_bytes=10 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("tags", "named"),
+    [
+        pytest.param([[], ["ssd"]], ("nvme",), id="the-one-that-no-disk-meets"),
+        pytest.param([[], ["ssd"], ["ssd"]], ("nvme",), id="however-many-disks"),
+        pytest.param([["ssd"], ["nvme"]], ("ssd", "nvme"), id="both-if-no-one-disk-meets-both"),
+    ],
+)
+def test_selector_that_is_named_is_met_by_no_disk(
+    tags: list[list[str]], named: tuple[str, ...]
+) -> None:
+    disks = [disk(f"disk-{n}", tags=each) for n, each in enumerate(tags)]
+    picky = volume(backing_image="image", disk_selector=["ssd"])
+    view = view_of(node("node-1", *disks), *bound(picky), backing_image(disk_selector=["nvme"]))
+
+    assert rejection(view) == DiskTags(selector=named)

@@ -171,7 +171,7 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
     ),
     (
         VolumesDoNotFit(volumes=2, size_bytes=102 * GIB),
-        "the pod's 2 volumes (102 GiB in all) do not fit together "
+        "the 2 volumes the pod needs here (102 GiB in all) do not fit together "
         "on the disks of the Longhorn node",
         view_of(node(), *bound(volume("a", size_bytes=51 * GIB), volume("b", size_bytes=51 * GIB))),
     ),

@@ -323,3 +323,19 @@ def test_volume_without_a_size_is_not_taken_for_an_empty_one() -> None:
 
     with pytest.raises(UnresolvableClaimError, match="Volume vol has no size"):
         resolve(pod("vol"), view)
+
+
+def test_backing_image_that_cannot_be_read_is_not_taken_for_a_future_one() -> None:
+    broken = read_as_unreadable(document("BackingImage", "img", spec={"nodeSelector": 5}))
+    made = storage_class(backingImage="img", backingImageDataSourceType="download")
+    view = view_of(node(), claim("vol"), made, broken)
+
+    with pytest.raises(UnresolvableClaimError, match="BackingImage img cannot be read"):
+        resolve(pod("vol"), view)
+
+
+def test_tag_may_be_on_a_node_that_cannot_be_read() -> None:
+    broken = read_as_unreadable(document("Node", "node-2", spec={"tags": ["fast"], "disks": 5}))
+    view = view_of(node(), claim("vol"), storage_class(nodeSelector="fast"), broken)
+
+    assert [local.name for local in resolve(pod("vol"), view).volumes] == ["pvc-uid-vol"]

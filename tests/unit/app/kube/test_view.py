@@ -10,6 +10,7 @@ from tests.builders import (
     GIB,
     backing_image,
     claim,
+    core_document,
     disk,
     document,
     node,
@@ -187,3 +188,26 @@ def test_every_view_begins_a_new_list_of_changes() -> None:
     cluster = objects_of(node())
 
     assert build_view(cluster).changes is not build_view(cluster).changes
+
+
+def test_broken_nodes_of_kubernetes_and_longhorn_do_not_hide_each_other() -> None:
+    broken = [
+        read_as_unreadable(core_document("Node", "node-1", metadata={"uid": 5})),
+        read_as_unreadable(document("Node", "node-1", spec=5)),
+    ]
+
+    assert view_of(*broken).unreadable_nodes == {"node-1"}
+
+
+def test_node_that_is_readable_in_one_version_is_readable() -> None:
+    old = document("Node", "node-1") | {"apiVersion": "longhorn.io/v1beta1"}
+
+    view = view_of(node("node-1"), read_as_unreadable(old))
+
+    assert set(view.spaces) == {"node-1"}
+
+
+def test_replica_of_which_nothing_is_readable_is_told_by_its_name() -> None:
+    view = view_of(read_as_unreadable(document("Replica", "vol-r-1a2b3c4d", spec=5)))
+
+    assert list(view.unreadable_replicas) == ["vol"]
