@@ -68,12 +68,12 @@ def create_app(
     @app.get("/healthz", responses=_plain("The process and its loops live."))
     async def healthz(request: Request) -> Response:
         """Say that the process lives."""
-        return _status(request, "ok")
+        return _ok(request)
 
     @app.get("/readyz", responses=_plain("The cluster is known, so that pods can be judged."))
     async def readyz(request: Request) -> Response:
         """Say whether pods can be judged."""
-        return _status(request, "ok")
+        return _ok(request)
 
     @app.get("/metrics", responses=_plain("Prometheus text format."))
     async def prometheus() -> Response:
@@ -135,10 +135,10 @@ def _refusal(status: int, text: str, metrics: Metrics) -> Response:
     return Response(body, status_code=status, media_type=_JSON, headers=headers)
 
 
-def _status(request: Request, status: str) -> Response:
+def _ok(request: Request) -> Response:
     if _JSON in request.headers.get("accept", ""):
-        return Response(msgspec.json.encode({"status": status}), media_type=_JSON)
-    return Response(status, media_type="text/plain")
+        return Response(msgspec.json.encode({"status": "ok"}), media_type=_JSON)
+    return Response("ok", media_type="text/plain")
 
 
 def _plain(description: str) -> dict[int | str, dict[str, object]]:

@@ -12,8 +12,7 @@ from structlog.types import Processor
 def configure_logs(level: str) -> None:
     """Write our own lines, and the libraries' in the same form.
 
-    Ours do not go through the standard library's logging, which would cost more than the rest of
-    an answer to a small request.
+    Ours do not go through the standard library's logging, since one is written for every answer.
     """
     shared: list[Processor] = [
         structlog.processors.add_log_level,

@@ -7,13 +7,13 @@ as soon as there is any. docs/decisions/0001 says which of them count.
 from collections.abc import Container
 
 from extender.capacity import NodeSpace
-from extender.placement import Demand, demand_of, fits
+from extender.placement import Demand, demand_of
 from extender.policy import Policy
 from extender.requests import need_of
 from extender.suitability import node_mismatch
 from extender.types import Replica, VolumeName
 from extender.view import ClusterView
-from packing import Item, Kind
+from packing import Item, Kind, is_stranded
 
 
 def pending_items(
@@ -34,9 +34,7 @@ def pending_items(
         for replica in space.pending
         if replica.volume not in own
     )
-    placeable = [
-        item for item in items if item is not None and any(fits(item, bin_) for bin_ in space.bins)
-    ]
+    placeable = [item for item in items if item is not None and not is_stranded(item, space.bins)]
     return _competing(placeable, frozenset().union(*(item.kinds for item in demand.items)))
 
 

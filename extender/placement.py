@@ -21,7 +21,16 @@ from extender.requests import Need
 from extender.suitability import disk_suits, node_mismatch, selector_met, tags_suit
 from extender.types import TopologyTerm
 from extender.view import ClusterView
-from packing import Bin, Infeasible, Item, Packed, PreparedItems, Undecided, pack, prepare
+from packing import (
+    Infeasible,
+    Item,
+    Packed,
+    PreparedItems,
+    Undecided,
+    is_stranded,
+    pack,
+    prepare,
+)
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +123,7 @@ def _shortage(demand: Demand, space: NodeSpace, policy: Policy) -> Rejection:
     for item, need in by_size:
         if not any(bin_.kind in item.kinds for bin_ in space.bins):
             return _unsuitable_disks(need, space, policy)
-        if not any(fits(item, bin_) for bin_ in space.bins):
+        if is_stranded(item, space.bins):
             return InsufficientStorage(size_bytes=need.size_bytes)
     return VolumesDoNotFit(
         volumes=len(demand.needs), size_bytes=sum(need.size_bytes for need in demand.needs)
@@ -135,12 +144,3 @@ def _unsuitable_disks(need: Need, space: NodeSpace, policy: Policy) -> Rejection
     )
     all_tags = tuple(dict.fromkeys(tag for selector in need.disk_selectors for tag in selector))
     return DiskTags(selector=next(met_by_none, all_tags))
-
-
-def fits(item: Item, bin_: Bin) -> bool:
-    """Say whether the empty bin takes the item. A negative room takes nothing."""
-    return (
-        bin_.kind in item.kinds
-        and item.logical_bytes <= bin_.logical_bytes
-        and item.physical_bytes <= bin_.physical_bytes
-    )

@@ -1,5 +1,6 @@
 """Exact two-dimensional vector packing with incompatibilities: do these items fit these bins?"""
 
+from packing.bounds import is_stranded
 from packing.pack import DEFAULT_STEP_LIMIT, PreparedItems, pack, prepare
 from packing.types import Bin, BinId, Infeasible, Item, ItemId, Kind, Outcome, Packed, Undecided
 
@@ -15,6 +16,7 @@ __all__ = [
     "Packed",
     "PreparedItems",
     "Undecided",
+    "is_stranded",
     "pack",
     "prepare",
 ]

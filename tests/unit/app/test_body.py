@@ -13,14 +13,15 @@ LIMIT_BYTES = 100
 SETTINGS = Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=300)
 
 
-def request(body: bytes, end: asyncio.Event | None = None) -> Request:
-    """Send *body*, and its end only once *end* is set."""
+def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
+    """Send *body*; its end only after two waits at *arrived*, the first once it was taken."""
     messages: AsyncIterator[dict[str, object]]
 
     async def send() -> AsyncIterator[dict[str, object]]:
         yield {"type": "http.request", "body": body, "more_body": True}
-        if end:
-            await end.wait()
+        if arrived:
+            await arrived.wait()
+            await arrived.wait()
         yield {"type": "http.request", "body": b"", "more_body": False}
 
     messages = send()
@@ -43,20 +44,19 @@ async def test_two_of_the_largest_bodies_may_be_held_but_no_more() -> None:
 
 
 async def test_bodies_still_arriving_count_too() -> None:
-    bodies, end = Bodies(SETTINGS), asyncio.Event()
+    bodies, arrived = Bodies(SETTINGS), asyncio.Barrier(3)
 
     async def hold() -> None:
-        async with bodies.of(request(b"x" * LIMIT_BYTES, end)):
+        async with bodies.of(request(b"x" * LIMIT_BYTES, arrived)):
             pass
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(2):
             tasks.create_task(hold())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await arrived.wait()
         with pytest.raises(UnreadableBodyError):
             await bodies.of(request(b"x")).__aenter__()
-        end.set()
+        await arrived.wait()
 
 
 async def test_what_is_done_with_makes_room() -> None:
