@@ -1,0 +1,30 @@
+"""Which replica answers: the Lease, and the EndpointSlices that lead to its holder."""
+
+from leader.election import Election
+from leader.lease import LeaseSettings
+from leader.publisher import Publisher, PublisherSettings
+from leader.store import (
+    Absent,
+    Body,
+    Collection,
+    Conflict,
+    Failed,
+    Listed,
+    ObjectStore,
+    Stored,
+)
+
+__all__ = [
+    "Absent",
+    "Body",
+    "Collection",
+    "Conflict",
+    "Election",
+    "Failed",
+    "LeaseSettings",
+    "Listed",
+    "ObjectStore",
+    "Publisher",
+    "PublisherSettings",
+    "Stored",
+]

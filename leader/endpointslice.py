@@ -1,0 +1,186 @@
+"""The EndpointSlices that lead kube-scheduler to the leader, and keeping them so.
+
+The Service has no selector, so Kubernetes leaves its endpoints to us: one slice of a fixed name
+for each of its address families, which leaders overwrite in turn. kube-proxy merges all slices of
+a Service, hence any other one is emptied.
+
+A leader that was stopped for a while cannot take the Service back: it writes only over the version
+it read, and reads before it checks that it leads. If somebody has followed it since, that version
+is gone.
+"""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+
+import msgspec
+
+from leader.store import Body
+
+SERVICE_LABEL = "kubernetes.io/service-name"
+_MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
+_MANAGER = "longhorn-scheduler-extender"
+_FAMILIES = ("IPv4", "IPv6")
+
+
+class Backend(msgspec.Struct, frozen=True, kw_only=True):
+    """The pod that is to be reached."""
+
+    pod: str
+    uid: str
+    node: str
+    addresses: Mapping[str, str]
+    """By family, IPv4 and IPv6; at most one of each."""
+
+
+class Create(msgspec.Struct, frozen=True, kw_only=True):
+    """Write a slice that does not exist."""
+
+    body: Body
+
+
+class Replace(msgspec.Struct, frozen=True, kw_only=True):
+    """Write a slice over the version read."""
+
+    body: Body
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True):
+    """Remove a slice under one of our names that cannot be mended: its family never changes."""
+
+    body: Body
+
+
+Repair = Create | Replace | Delete
+
+
+def backend_of(pod: Body) -> Backend:
+    """Read where a pod is reached; without addresses as long as it has none."""
+    metadata, status = pod.get("metadata") or {}, pod.get("status") or {}
+    addresses: dict[str, str] = {}
+    for entry in [*(status.get("podIPs") or ()), {"ip": status.get("podIP")}]:
+        text = entry.get("ip")
+        if text:
+            addresses.setdefault(f"IPv{ip_address(text).version}", text)
+    return Backend(
+        pod=metadata.get("name", ""),
+        uid=metadata.get("uid", ""),
+        node=(pod.get("spec") or {}).get("nodeName") or "",
+        addresses=addresses,
+    )
+
+
+def desired_slices(service: Body, backend: Backend, port: int) -> list[dict[str, Any]]:
+    """Return the slices *service* should have: one for each of its families.
+
+    A family the pod has no address of gets an empty slice, so that no older leader stays in it.
+    """
+    spec = service.get("spec") or {}
+    families = [family for family in spec.get("ipFamilies") or () if family in _FAMILIES]
+    ports = [
+        {"name": entry.get("name") or "", "protocol": "TCP", "port": port}
+        for entry in spec.get("ports") or ()
+        if (entry.get("protocol") or "TCP") == "TCP"
+    ]
+    return [
+        _slice(service, family, backend, ports)
+        for family in families or [f for f in _FAMILIES if f in backend.addresses]
+    ]
+
+
+def repairs(desired: Sequence[dict[str, Any]], existing: Sequence[Body]) -> list[Repair]:
+    """Return what must be written for *existing*, all slices of the Service, to be *desired*."""
+    of_name = {body["metadata"]["name"]: body for body in existing}
+    wanted = {body["metadata"]["name"]: body for body in desired}
+    steps: list[Repair] = []
+    for name, body in wanted.items():
+        found = of_name.get(name)
+        if found is None:
+            steps.append(Create(body=body))
+        elif found.get("addressType") != body["addressType"]:
+            steps += [Delete(body=found), Create(body=body)]
+        elif _content(found) != _content(body):
+            steps.append(Replace(body=_over(found, body)))
+    strays = (body for name, body in sorted(of_name.items()) if name not in wanted)
+    return steps + [Replace(body=_emptied(body)) for body in strays if body.get("endpoints")]
+
+
+def withdrawals(existing: Sequence[Body], uid: str) -> list[Replace]:
+    """Return what must be written for no slice to name the pod of this uid any more."""
+    return [Replace(body=_emptied(body)) for body in existing if _names(body, uid)]
+
+
+def _names(body: Body, uid: str) -> bool:
+    targets = (endpoint.get("targetRef") or {} for endpoint in body.get("endpoints") or ())
+    return any(target.get("uid") == uid for target in targets)
+
+
+def _slice(
+    service: Body, family: str, backend: Backend, ports: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    metadata = service["metadata"]
+    address = backend.addresses.get(family)
+    endpoint = {
+        "addresses": [address],
+        "conditions": {"ready": True, "serving": True, "terminating": False},
+        "targetRef": {
+            "kind": "Pod",
+            "name": backend.pod,
+            "namespace": metadata["namespace"],
+            "uid": backend.uid,
+        },
+    }
+    if backend.node:
+        endpoint["nodeName"] = backend.node
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": f"{metadata['name']}-{family.lower()}",
+            "namespace": metadata["namespace"],
+            "labels": {SERVICE_LABEL: metadata["name"], _MANAGER_LABEL: _MANAGER},
+            # Deleted along with the Service, which nothing else would see to.
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Service",
+                    "name": metadata["name"],
+                    "uid": metadata["uid"],
+                }
+            ],
+        },
+        "addressType": family,
+        "endpoints": [endpoint] if address else [],
+        "ports": list(ports),
+    }
+
+
+def _content(body: Body) -> tuple[object, ...]:
+    """Return what of a slice must be as desired."""
+    metadata = body["metadata"]
+    labels = metadata.get("labels") or {}
+    return (
+        labels.get(_MANAGER_LABEL),
+        metadata.get("ownerReferences") or [],
+        body.get("endpoints") or [],
+        body.get("ports") or [],
+    )
+
+
+def _over(found: Body, desired: dict[str, Any]) -> dict[str, Any]:
+    """Return *desired* as the next version of *found*, with what others noted there."""
+    metadata = {**found["metadata"], **desired["metadata"]}
+    metadata["labels"] = {
+        **(found["metadata"].get("labels") or {}),
+        **desired["metadata"]["labels"],
+    }
+    return {**desired, "metadata": metadata}
+
+
+def _emptied(body: Body) -> dict[str, Any]:
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        **body,
+        "endpoints": [],
+    }

@@ -1,0 +1,192 @@
+"""The loop that keeps the Service pointing at the leader."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+import structlog
+
+from leader.endpointslice import (
+    SERVICE_LABEL,
+    Backend,
+    Create,
+    Delete,
+    Repair,
+    Replace,
+    backend_of,
+    desired_slices,
+    repairs,
+    withdrawals,
+)
+from leader.store import (
+    Absent,
+    Body,
+    Collection,
+    Conflict,
+    Failed,
+    ObjectStore,
+    Stored,
+)
+
+log = structlog.get_logger()
+
+
+class PublisherSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to publish where."""
+
+    service: str
+    pod: str
+    port: int
+    """The port that the pod listens on."""
+    verify_seconds: float = 10.0
+    """How often the slices are looked at; somebody may have edited them."""
+    retry_seconds: float = 1.0
+    request_seconds: float = 2.0
+
+
+class Publisher:
+    """Publishes this replica while it leads, and withdraws it afterwards."""
+
+    def __init__(
+        self, store: ObjectStore, settings: PublisherSettings, *, is_leading: Callable[[], bool]
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._is_leading = is_leading
+        self._backend: Backend | None = None
+        self._is_published = False
+        self._trouble = ""
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look at once, since leadership has begun or ended."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Publish and withdraw until cancelled; whoever cancels this calls `withdraw` then."""
+        while True:
+            self._woken.clear()
+            done = await self.step()
+            pause = self._settings.verify_seconds if done else self._settings.retry_seconds
+            try:
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+
+    async def step(self) -> bool:
+        """Do what is due once; return whether all is as it should be."""
+        if self._is_leading():
+            return await self._publish()
+        return await self.withdraw()
+
+    async def withdraw(self) -> bool:
+        """Take this replica out of the slices that still name it; return whether none does."""
+        if not self._is_published or self._backend is None:
+            return True
+        existing = await self._existing()
+        if existing is None:
+            return False
+        done = [await self._write(step) for step in withdrawals(existing, self._backend.uid)]
+        if not all(done):
+            return False
+        self._is_published = False
+        log.info("endpointslice.withdrawn", pod=self._settings.pod)
+        return True
+
+    async def _publish(self) -> bool:
+        service = await self._read(Collection.SERVICES, self._settings.service)
+        backend = await self._own_pod() if service is not None else None
+        if service is None or backend is None:
+            return False
+        desired = desired_slices(service, backend, self._settings.port)
+        problem = _problem(service, desired)
+        if problem:
+            self._say(problem)
+            return False
+        existing = await self._existing()
+        # Between this check and the writes below nobody else may have become leader, or else the
+        # versions just read are gone and the writes are refused.
+        if existing is None or not self._is_leading():
+            return False
+        steps = repairs(desired, existing)
+        self._is_published = True
+        for step in steps:
+            if not await self._write(step):
+                return False
+        if steps:
+            log.info(
+                "endpointslice.published",
+                service=self._settings.service,
+                addresses=sorted(backend.addresses.values()),
+            )
+        self._say("")
+        return True
+
+    async def _own_pod(self) -> Backend | None:
+        """Return where this pod is reached, asking until it has an address."""
+        if self._backend is None:
+            pod = await self._read(Collection.PODS, self._settings.pod)
+            backend = backend_of(pod) if pod is not None else None
+            if backend is not None and not backend.addresses:
+                self._say(f"Pod {self._settings.pod} has no address yet")
+                return None
+            self._backend = backend
+        return self._backend
+
+    async def _read(self, collection: Collection, name: str) -> Body | None:
+        answer = await self._store.read(
+            collection, name, deadline_seconds=self._settings.request_seconds
+        )
+        match answer:
+            case Stored(body=body):
+                return body
+            case Absent():
+                self._say(f"there is no {name} among the {collection} of this namespace; create it")
+            case Failed(why=why):
+                self._say(why)
+        return None
+
+    async def _existing(self) -> Sequence[Body] | None:
+        answer = await self._store.select(
+            Collection.ENDPOINT_SLICES,
+            {SERVICE_LABEL: self._settings.service},
+            deadline_seconds=self._settings.request_seconds,
+        )
+        if isinstance(answer, Failed):
+            self._say(answer.why)
+            return None
+        return answer.bodies
+
+    async def _write(self, step: Repair) -> bool:
+        seconds, slices = self._settings.request_seconds, Collection.ENDPOINT_SLICES
+        answer: Stored | Absent | Conflict | Failed
+        match step:
+            case Create(body=body):
+                answer = await self._store.create(slices, body, deadline_seconds=seconds)
+            case Replace(body=body):
+                answer = await self._store.replace(slices, body, deadline_seconds=seconds)
+            case Delete(body=body):
+                answer = await self._store.delete(slices, body, deadline_seconds=seconds)
+        if isinstance(answer, Failed):
+            self._say(answer.why)
+        return isinstance(answer, Stored)
+
+    def _say(self, why: str) -> None:
+        """Log trouble once, until it changes or ends."""
+        if why and why != self._trouble:
+            log.warning("endpointslice.unpublished", service=self._settings.service, error=why)
+        self._trouble = why
+
+
+def _problem(service: Body, desired: Sequence[Body]) -> str:
+    name = service["metadata"]["name"]
+    if (service.get("spec") or {}).get("selector"):
+        return (
+            f"Service {name} has a selector, so requests reach replicas that do not lead: remove it"
+        )
+    if not any(body["ports"] for body in desired):
+        return f"Service {name} has no TCP port; add one"
+    if not any(body["endpoints"] for body in desired):
+        return f"Service {name} has no address family that this pod has an address of"
+    return ""

@@ -1,0 +1,77 @@
+"""What leadership asks of the cluster: single objects, written only over the version that was read.
+
+An answer is a value, not an exception, since each of them leads to a step of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+import msgspec
+
+Body = Mapping[str, Any]
+"""An object as it stands in JSON; what we do not know of it is written back as it was read."""
+
+
+class Collection(StrEnum):
+    """The kinds of objects used, by the plural that stands in their paths."""
+
+    LEASES = "leases"
+    ENDPOINT_SLICES = "endpointslices"
+    SERVICES = "services"
+    PODS = "pods"
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """The object as the cluster has it now."""
+
+    body: Body
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """All objects that match."""
+
+    bodies: Sequence[Body]
+
+
+class Absent(msgspec.Struct, frozen=True, kw_only=True):
+    """There is no such object."""
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing was written: the object exists already, or has changed since it was read."""
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """No answer, or a refusal. Whether something was written is not known."""
+
+    why: str
+
+
+class ObjectStore(Protocol):
+    """The objects of one namespace. Every call ends within its deadline, and never raises."""
+
+    async def read(
+        self, collection: Collection, name: str, *, deadline_seconds: float
+    ) -> Stored | Absent | Failed:
+        """Return one object."""
+
+    async def select(
+        self, collection: Collection, labels: Mapping[str, str], *, deadline_seconds: float
+    ) -> Listed | Failed:
+        """Return the objects that have these labels."""
+
+    async def create(
+        self, collection: Collection, body: Body, *, deadline_seconds: float
+    ) -> Stored | Conflict | Failed:
+        """Create an object."""
+
+    async def replace(
+        self, collection: Collection, body: Body, *, deadline_seconds: float
+    ) -> Stored | Absent | Conflict | Failed:
+        """Replace an object, if it still has the resourceVersion that *body* has."""
+
+    async def delete(
+        self, collection: Collection, body: Body, *, deadline_seconds: float
+    ) -> Stored | Absent | Conflict | Failed:
+        """Delete an object, if it still has the resourceVersion that *body* has."""
