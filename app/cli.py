@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from app import service
-from app.config import Settings, load
+from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
 from app.files import load_cluster, load_documents
 from app.kube.records import Unreadable, read_object
@@ -30,7 +30,7 @@ from extender import (
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
 
 commands = typer.Typer(
-    name=service.DISTRIBUTION,
+    name=NAME,
     help="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,7 +39,7 @@ commands = typer.Typer(
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 (typer passes it so)
     if wanted:
-        typer.echo(version(service.DISTRIBUTION))
+        typer.echo(version(NAME))
         raise typer.Exit
 
 
@@ -53,14 +53,20 @@ def program(
 
 
 ClusterFile = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--cluster-file",
         metavar="PATH",
-        help="The cluster: a YAML or JSON file, a directory of them, what `kubectl get -o yaml` "
-        "prints, or a Longhorn support bundle.",
+        help="The cluster as files: a YAML or JSON file, a directory of them, what "
+        "`kubectl get -o yaml` prints, or a Longhorn support bundle. Without it, a live cluster: "
+        "the one this runs in, or kubectl's.",
     ),
 ]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="The kubeconfig that leads to the live cluster."),
+]
+Context = Annotated[str | None, typer.Option(help="The context in the kubeconfig.")]
 
 
 class Output(StrEnum):
@@ -72,27 +78,38 @@ class Output(StrEnum):
 
 @commands.command()
 def serve(
-    cluster_file: ClusterFile,
+    cluster_file: ClusterFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = None,
 ) -> None:
-    """Answer /filter for the cluster in the file, which is read once; nothing is reserved."""
+    """Answer /filter for a live cluster as one of several replicas, or for a cluster file.
+
+    The live cluster is followed, and whoever holds the lease answers. A file is read once.
+    """
     settings = _settings(host=host, port=port)
     configure_logs(settings.log_level)
-    service.run(build_view(_cluster(cluster_file)), settings)
+    _check_origin(cluster_file, kubeconfig, context)
+    if cluster_file is None:
+        service.serve_cluster(settings, kubeconfig, context)
+    else:
+        service.serve_view(build_view(_cluster(cluster_file)), settings)
 
 
 @commands.command("filter")
 def filter_pod(
-    cluster_file: ClusterFile,
     pod: Annotated[
         str,
         typer.Option(
             metavar="FILE|NAMESPACE/NAME", help="A Pod in a file, or one in the cluster by name."
         ),
     ],
+    cluster_file: ClusterFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     nodes: Annotated[
         str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
     ] = None,
@@ -105,7 +122,11 @@ def filter_pod(
     Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used.
     """
     settings = _settings(host=None, port=None)
-    cluster = _cluster(cluster_file)
+    _check_origin(cluster_file, kubeconfig, context)
+    if cluster_file is None:
+        cluster = _checked(*service.read_cluster(settings, kubeconfig, context), "the cluster")
+    else:
+        cluster = _cluster(cluster_file)
     asked = _pod(pod, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), service.step_limits(settings)
@@ -151,12 +172,22 @@ def _settings(*, host: str | None, port: int | None) -> Settings:
     return load({**os.environ, **given})
 
 
+def _check_origin(cluster_file: Path | None, kubeconfig: Path | None, context: str | None) -> None:
+    if cluster_file is not None and (kubeconfig is not None or context is not None):
+        raise InputError("--cluster-file names another cluster than --kubeconfig and --context")
+    if kubeconfig is not None and not kubeconfig.is_file():
+        raise InputError(f"there is no kubeconfig {kubeconfig}")
+
+
 def _cluster(path: Path) -> ClusterObjects:
-    cluster, problems = load_cluster(path)
+    return _checked(*load_cluster(path), str(path))
+
+
+def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> ClusterObjects:
     for problem in problems:
         typer.echo(f"warning: {problem}", err=True)
     if not cluster.nodes:
-        typer.echo(f"warning: {path} holds no Longhorn Node (nodes.longhorn.io)", err=True)
+        typer.echo(f"warning: {origin} holds no Longhorn Node (nodes.longhorn.io)", err=True)
     return cluster
 
 

@@ -10,10 +10,15 @@ from msgspec import Meta
 from app.errors import InputError
 from packing import DEFAULT_STEP_LIMIT
 
+NAME = "longhorn-scheduler-extender"
+"""Of the distribution and its command, and in the cluster of the Service, Lease and ConfigMap."""
+ANY_ADDRESS = "::"
+"""All addresses of the pod, of both families."""
 PREFIX = "EXTENDER_"
 _CLIENT_IDLE_SECONDS = 90
 """kube-scheduler keeps an idle connection this long; a server that closes it first breaks calls."""
 
+Name = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Positive = Annotated[int, Meta(ge=1)]
 Deadline = Annotated[float, Meta(gt=0, le=300)]
 
@@ -21,13 +26,21 @@ Deadline = Annotated[float, Meta(gt=0, le=300)]
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What can be set; docs/operations.md has a row for each."""
 
-    host: str = "0.0.0.0"  # noqa: S104 (a pod is reached by its address)
+    host: str = ANY_ADDRESS
     port: Annotated[int, Meta(ge=0, le=65535)] = 9504
     body_limit_bytes: Positive = 256 * 2**20
     body_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120
     step_limit: Positive = DEFAULT_STEP_LIMIT
     request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
+    namespace: Name = "longhorn-system"
+    longhorn_namespace: Name = "longhorn-system"
+    pod_name: Annotated[str, Meta(max_length=253)] = ""
+    node_name: Annotated[str, Meta(max_length=253)] = ""
+    lease_duration_seconds: Annotated[int, Meta(ge=1, le=300)] = 8
+    renew_deadline_seconds: Deadline = 5.0
+    retry_period_seconds: Deadline = 1.0
+    view_age_limit_seconds: Deadline = 120.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     def __post_init__(self) -> None:
@@ -36,6 +49,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"EXTENDER_KEEP_ALIVE_SECONDS is {self.keep_alive_seconds}, but must exceed the "
                 f"{_CLIENT_IDLE_SECONDS} s for which kube-scheduler keeps a connection"
+            )
+        retry = self.retry_period_seconds
+        if not self.lease_duration_seconds > self.renew_deadline_seconds > 2 * retry:
+            raise ValueError(
+                f"EXTENDER_LEASE_DURATION_SECONDS ({self.lease_duration_seconds}) must exceed "
+                f"EXTENDER_RENEW_DEADLINE_SECONDS ({self.renew_deadline_seconds:g}), and that "
+                f"twice EXTENDER_RETRY_PERIOD_SECONDS ({retry:g})"
             )
 
 

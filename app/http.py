@@ -30,6 +30,8 @@ def create_app(
     *,
     extender: Extender,
     current_view: Callable[[], ClusterView],
+    unavailable: Callable[[], str],
+    unready: Callable[[], str],
     metrics: Metrics,
     settings: Settings,
     version: str,
@@ -39,6 +41,9 @@ def create_app(
     Args:
         extender: Makes the decisions.
         current_view: Returns the cluster as it is known now.
+        unavailable: Returns why /filter cannot be answered now, "" if it can. The same text as
+            long as the cause is the same.
+        unready: Returns why pods could not be judged even if this replica led, "" if they could.
         metrics: Counts what happens.
         settings: Limits on requests.
         version: Of the service, for the schema.
@@ -59,21 +64,34 @@ def create_app(
         with metrics.requests_in_flight.track_inprogress():
             try:
                 async with bodies.of(request) as body:
-                    return _answer(body, extender, current_view(), metrics)
+                    reason = unavailable()
+                    view = None if reason else current_view()
+                    response = _answer(body, extender, view, reason, metrics)
             except UnreadableBodyError as error:
-                return _refusal(error.status, str(error), metrics)
+                response = _refusal(error.status, str(error), metrics)
             except ClientDisconnect:
-                return _refusal(400, "the client went away", metrics)
+                response = _refusal(400, "the client went away", metrics)
+        if unavailable():
+            # The client's connection would outlive a change of the endpoints.
+            response.headers["Connection"] = "close"
+        return response
 
     @app.get("/healthz", responses=_plain("The process and its loops live."))
     async def healthz(request: Request) -> Response:
         """Say that the process lives."""
-        return _ok(request)
+        return _state(request, 200, "ok")
 
-    @app.get("/readyz", responses=_plain("The cluster is known, so that pods can be judged."))
+    @app.get(
+        "/readyz",
+        responses={
+            **_plain("The cluster is known, so that pods could be judged; also on a standby."),
+            **_plain("The reason why not.", status=503),
+        },
+    )
     async def readyz(request: Request) -> Response:
-        """Say whether pods can be judged."""
-        return _ok(request)
+        """Say whether pods could be judged."""
+        reason = unready()
+        return _state(request, 503 if reason else 200, reason or "ok")
 
     @app.get("/metrics", responses=_plain("Prometheus text format."))
     async def prometheus() -> Response:
@@ -91,7 +109,13 @@ def create_app(
     return app
 
 
-def _answer(body: bytearray, extender: Extender, view: ClusterView, metrics: Metrics) -> Response:
+def _answer(
+    body: bytearray,
+    extender: Extender,
+    view: ClusterView | None,
+    reason: str,
+    metrics: Metrics,
+) -> Response:
     """Decide without waiting for anything: from here to the answer nothing else runs."""
     started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
     metrics.request_bytes.observe(len(body))
@@ -100,6 +124,10 @@ def _answer(body: bytearray, extender: Extender, view: ClusterView, metrics: Met
     except BadRequestError as error:
         return _refusal(400, str(error), metrics)
     pod = f"{request.pod.namespace}/{request.pod.name}"[:_LOGGED_TEXT_LENGTH]
+    if view is None:
+        metrics.count_failure("unavailable")
+        log.warning("filter.unavailable", pod=pod, error=reason)
+        return Response(wire.encode_error(reason, request), media_type=_JSON)
     try:
         result = extender.filter(request.pod, request.candidates, view)
     except UnresolvableClaimError as error:
@@ -135,11 +163,11 @@ def _refusal(status: int, text: str, metrics: Metrics) -> Response:
     return Response(body, status_code=status, media_type=_JSON, headers=headers)
 
 
-def _ok(request: Request) -> Response:
+def _state(request: Request, status: int, text: str) -> Response:
     if _JSON in request.headers.get("accept", ""):
-        return Response(msgspec.json.encode({"status": "ok"}), media_type=_JSON)
-    return Response("ok", media_type="text/plain")
+        return Response(msgspec.json.encode({"status": text}), status, media_type=_JSON)
+    return Response(text, status, media_type="text/plain")
 
 
-def _plain(description: str) -> dict[int | str, dict[str, object]]:
-    return {200: {"description": description, "content": {"text/plain": {}}}}
+def _plain(description: str, *, status: int = 200) -> dict[int | str, dict[str, object]]:
+    return {status: {"description": description, "content": {"text/plain": {}}}}

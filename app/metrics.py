@@ -13,7 +13,10 @@ _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 _BYTES = (2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26, 2**28)
 _STEPS = (0, 10, 100, 1_000, 10_000, 100_000)
 
-OUTCOMES = ("nothing_local", "copies", "fits", "does_not_fit", "error", "bad_request")
+OUTCOMES = (
+    "nothing_local", "copies", "fits", "does_not_fit", "error", "unavailable", "bad_request",
+)  # fmt: skip
+ROLES = ("leader", "standby")
 
 
 class Metrics:
@@ -62,11 +65,54 @@ class Metrics:
             buckets=_STEPS,
             registry=registry,
         )
+        self.heartbeat = Gauge(
+            f"{_PREFIX}heartbeat",
+            "1 while this replica leads, 0 otherwise; the label is its node.",
+            ["node"],
+            registry=registry,
+        )
+        self.leader_transitions_total = Counter(
+            f"{_PREFIX}leader_transitions_total",
+            "Times this replica became the leader, or a standby again.",
+            ["role"],
+            registry=registry,
+        )
+        self.objects = Gauge(
+            f"{_PREFIX}objects",
+            "Objects known, by kind.",
+            ["kind"],
+            registry=registry,
+        )
+        self.unreadable_objects = Gauge(
+            f"{_PREFIX}unreadable_objects",
+            "Objects that cannot be read, by kind; what they belong to is rejected.",
+            ["kind"],
+            registry=registry,
+        )
+        self.view_age_seconds = Gauge(
+            f"{_PREFIX}view_age_seconds",
+            "Time since the API server last told something of a kind; NaN before it ever did.",
+            ["kind"],
+            registry=registry,
+        )
+        self.watch_restarts_total = Counter(
+            f"{_PREFIX}watch_restarts_total",
+            "Lists and watches begun anew, by kind and cause.",
+            ["kind", "cause"],
+            registry=registry,
+        )
+        self.settings_errors_total = Counter(
+            f"{_PREFIX}settings_errors_total",
+            "Values of live settings that could not be used, each counted once.",
+            registry=registry,
+        )
         Gauge(
             f"{_PREFIX}build_info", "Always 1; the label is the version.", ["version"],
             registry=registry,
         ).labels(version).set(1)  # fmt: skip
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
+        for role in ROLES:
+            self.leader_transitions_total.labels(role)
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
 
     def count_result(self, result: FilterResult, rejections: Tally[str]) -> None:
@@ -78,7 +124,7 @@ class Metrics:
             self._rejections[reason].inc(count)
 
     def count_failure(self, outcome: str) -> None:
-        """Count a request without decision: "error" or "bad_request"."""
+        """Count a request without decision: "error", "unavailable" or "bad_request"."""
         self._decisions[outcome].inc()
 
 

@@ -5,7 +5,14 @@ from extender.errors import ExtenderError, UnresolvableClaimError
 from extender.explain import Plan, explain
 from extender.extender import Extender
 from extender.filter import Basis, FilterResult, StepLimits
-from extender.policy import SCHEDULER_SETTINGS, Policy, UnreadableSetting, read_policy
+from extender.policy import (
+    SCHEDULER_SETTINGS,
+    Policy,
+    UnreadableSetting,
+    parse_bool,
+    parse_int,
+    read_policy,
+)
 from extender.rejections import REASONS, Rejection
 from extender.types import (
     BackingImage,
@@ -64,5 +71,7 @@ __all__ = [
     "VolumeName",
     "explain",
     "node_space",
+    "parse_bool",
+    "parse_int",
     "read_policy",
 ]

@@ -7,7 +7,8 @@ volume is best-effort and of 10 GiB, and a replica is healthy and idle.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.kube.records import AnyRecord, Unreadable, read_object
+from app.kube.records import Unreadable, read_object
+from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
 from app.kube.view import ClusterObjects, build_view
 from extender import (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from hypothesis import strategies as st
 
-from app.kube.records import AnyRecord
+from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
 from extender import ClusterView, Disk, DiskId, Locality, Node, Replica, Volume
 from tests.builders import GIB, bound, disk, node, replica, setting, view_of, volume

@@ -22,6 +22,7 @@ class Metadata(KubeStruct, frozen=True):
     name: Name
     namespace: Text = None
     uid: Text = None
+    resource_version: Text = None
     deletion_timestamp: Text = None
 
 
@@ -182,6 +183,11 @@ class BackingImage(KubeStruct, frozen=True):
 class Setting(KubeStruct, frozen=True):
     metadata: Metadata
     value: Text = None
+
+
+class ConfigMap(KubeStruct, frozen=True):
+    metadata: Metadata
+    data: dict[str, Text] | None = None
 
 
 class PodClaimSource(KubeStruct, frozen=True):

@@ -1,37 +1,12 @@
-"""Reading any object: which kinds we use, in which version, and what broken ones are."""
+"""Reading any object: its record, or what is still known of a broken one."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from app.errors import BrokenObjectError
-from app.kube import objects, translate
-from extender import (
-    BackingImage,
-    Claim,
-    Node,
-    NodeName,
-    PersistentVolume,
-    PodRef,
-    Replica,
-    StorageClass,
-    Volume,
-    VolumeName,
-)
-
-AnyRecord = (
-    BackingImage
-    | Claim
-    | translate.KubernetesNode
-    | Node
-    | PersistentVolume
-    | PodRef
-    | Replica
-    | translate.Setting
-    | StorageClass
-    | Volume
-)
+from app.kube.resources import BY_KIND, REPLICAS, AnyRecord, Resource
+from extender import NodeName, VolumeName
 
 
 class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +22,15 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     """The volume that a Replica belongs to."""
 
 
+class Item(NamedTuple):
+    """One object as the API server lists it or tells of it."""
+
+    key: str
+    """Namespace and name, joined by a slash; the name alone if it is in none."""
+    version: str
+    record: AnyRecord | Unreadable
+
+
 def read_object(document: object) -> AnyRecord | Unreadable | None:
     """Return the record of one object, None if it is of a kind we do not use.
 
@@ -59,23 +43,50 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
     if not isinstance(api_version, str) or not isinstance(kind, str):
         raise BrokenObjectError("has no apiVersion or no kind")
     group = api_version.rpartition("/")[0]
-    supported = _SUPPORTED.get((_GROUP_ALIASES.get(group, group), kind))
-    if supported is None:
+    resource = BY_KIND.get((_GROUP_ALIASES.get(group, group), kind))
+    if resource is None:
         return None
-    version, type_, record_of = supported
-    if api_version != version:
-        return _unreadable(document, f"apiVersion {api_version} is not supported, only {version}")
+    if api_version != resource.api_version:
+        why = f"apiVersion {api_version} is not supported, only {resource.api_version}"
+        return _unreadable(document, resource, why)
     try:
-        return record_of(msgspec.convert(document, type_))
+        return resource.record_of(msgspec.convert(document, resource.type))
     except (msgspec.ValidationError, ValueError) as error:
-        return _unreadable(document, str(error))
+        return _unreadable(document, resource, str(error))
 
 
-def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
+def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
+    """Read the JSON of one object of a known kind.
+
+    Raises:
+        BrokenObjectError: It has no name to report it by.
+        msgspec.DecodeError: It is no JSON.
+    """
+    try:
+        decoded = msgspec.json.decode(raw, type=resource.type)
+        record: AnyRecord | Unreadable = resource.record_of(decoded)
+    except (msgspec.ValidationError, ValueError) as error:
+        document = msgspec.json.decode(raw)
+        if not isinstance(document, dict):
+            raise BrokenObjectError(f"is {type(document).__name__}, not an object") from error
+        record = _unreadable(document, resource, str(error))
+        metadata = document["metadata"]
+        namespace, name, version = (
+            value if isinstance(value := metadata.get(field), str) else ""
+            for field in ("namespace", "name", "resourceVersion")
+        )
+    else:
+        metadata = decoded.metadata
+        namespace, name = metadata.namespace, metadata.name
+        version = metadata.resource_version or ""
+    return Item(f"{namespace}/{name}" if namespace else name, version, record)
+
+
+def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unreadable:
     metadata, spec = document.get("metadata"), document.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    kind = document["kind"]
-    if kind == "Node" and "/" not in document["apiVersion"]:
+    kind = resource.kind
+    if kind == "Node" and not resource.group:
         kind = "Kubernetes Node"  # Longhorn's have the same kind and names
     if not isinstance(name, str) or not name:
         raise BrokenObjectError(f"is a {kind} without a name")
@@ -83,7 +94,7 @@ def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
         name = f"{metadata.get('namespace') or 'default'}/{name}"
     nodes: list[object] = []
     volume = None
-    if kind == "Replica":
+    if resource is REPLICAS:
         # Longhorn repeats the placement in labels, which may be readable where the spec is not.
         fields = spec if isinstance(spec, dict) else {}
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
@@ -103,24 +114,3 @@ def _unreadable(document: dict[str, Any], why: str) -> Unreadable:
 
 
 _GROUP_ALIASES = {"longhorn.rancher.io": "longhorn.io"}
-_SUPPORTED: Mapping[tuple[str, str], tuple[str, type[Any], Callable[[Any], AnyRecord]]] = {
-    ("", "PersistentVolumeClaim"): ("v1", objects.PersistentVolumeClaim, translate.claim_record),
-    ("", "PersistentVolume"): ("v1", objects.PersistentVolume, translate.persistent_volume_record),
-    ("", "Node"): ("v1", objects.KubernetesNode, translate.kubernetes_node_record),
-    ("", "Pod"): ("v1", objects.Pod, translate.pod_ref),
-    ("storage.k8s.io", "StorageClass"): (
-        "storage.k8s.io/v1",
-        objects.StorageClass,
-        translate.storage_class_record,
-    ),
-    ("longhorn.io", "Node"): ("longhorn.io/v1beta2", objects.LonghornNode, translate.node_record),
-    ("longhorn.io", "Volume"): ("longhorn.io/v1beta2", objects.Volume, translate.volume_record),
-    ("longhorn.io", "Replica"): ("longhorn.io/v1beta2", objects.Replica, translate.replica_record),
-    ("longhorn.io", "BackingImage"): (
-        "longhorn.io/v1beta2",
-        objects.BackingImage,
-        translate.backing_image_record,
-    ),
-    ("longhorn.io", "Setting"): ("longhorn.io/v1beta2", objects.Setting, translate.setting_record),
-}
-"""Group and kind: the one version we read, its structure, and its translation."""

@@ -34,6 +34,13 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     value: str
 
 
+class ConfigMap(msgspec.Struct, frozen=True, kw_only=True):
+    """A ConfigMap; ours holds the settings that change without a restart."""
+
+    name: str
+    data: Mapping[str, str]
+
+
 class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
     """A Kubernetes Node; only its name matters, as that of a candidate."""
 
@@ -195,6 +202,14 @@ def backing_image_record(image: objects.BackingImage) -> BackingImage:
 def setting_record(setting: objects.Setting) -> Setting:
     """Translate a Longhorn Setting."""
     return Setting(name=setting.metadata.name, value=setting.value or "")
+
+
+def config_map_record(config_map: objects.ConfigMap) -> ConfigMap:
+    """Translate a ConfigMap."""
+    return ConfigMap(
+        name=config_map.metadata.name,
+        data={key: value or "" for key, value in (config_map.data or {}).items()},
+    )
 
 
 def _is_true(conditions: Iterable[objects.Condition] | None, type_: str) -> bool:

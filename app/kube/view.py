@@ -1,23 +1,29 @@
-"""A cluster's records, and the view of them that decisions work on."""
+"""From records to the view that decisions work on, kept up to date record by record.
 
-from collections import defaultdict
+What changes is taken in at once and settled later: a node's space is worked out anew only when
+something it rests on has changed, however many nodes there are.
+"""
+
+from bisect import insort
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
 
-from app.kube.records import AnyRecord, Unreadable
-from app.kube.translate import KubernetesNode, Setting
+from app.kube.mirror import Change, Known
+from app.kube.records import Unreadable
+from app.kube.translate import ConfigMap, KubernetesNode, Setting
 from extender import (
     SCHEDULER_SETTINGS,
     BackingImage,
     Claim,
     ClaimKey,
     ClusterView,
-    Disk,
     DiskKind,
     Node,
     NodeName,
+    NodeSpace,
     PersistentVolume,
     PodRef,
     Policy,
@@ -34,6 +40,9 @@ from extender import (
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
 
+_MOST_CHANGES = 10_000
+"""Remembered node changes; after as many, everything counts as changed."""
+
 
 class ClusterObjects(msgspec.Struct):
     """All records of one cluster, by name."""
@@ -45,13 +54,14 @@ class ClusterObjects(msgspec.Struct):
     volumes: dict[VolumeName, Volume] = {}
     replicas: dict[ReplicaName, Replica] = {}
     backing_images: dict[str, BackingImage] = {}
-    settings: dict[str, str] = {}
+    settings: dict[str, Setting] = {}
     pods: dict[str, PodRef] = {}
     """By namespace and name, joined by a slash."""
-    kubernetes_nodes: dict[NodeName, None] = {}
+    kubernetes_nodes: dict[NodeName, KubernetesNode] = {}
+    config_maps: dict[str, ConfigMap] = {}
     unreadable: dict[tuple[str, str], Unreadable] = {}
 
-    def add(self, record: AnyRecord | Unreadable) -> bool:  # noqa: C901 (a case for each kind)
+    def add(self, record: Known) -> bool:  # noqa: C901 (a case for each kind)
         """Take *record* in; return False and leave it out if there is one of its name."""
         match record:
             case Claim():
@@ -69,13 +79,30 @@ class ClusterObjects(msgspec.Struct):
             case BackingImage():
                 return _added(self.backing_images, record.name, record)
             case Setting():
-                return _added(self.settings, record.name, record.value)
+                return _added(self.settings, record.name, record)
             case PodRef():
                 return _added(self.pods, f"{record.namespace}/{record.name}", record)
             case KubernetesNode():
-                return _added(self.kubernetes_nodes, record.name, None)
+                return _added(self.kubernetes_nodes, record.name, record)
+            case ConfigMap():
+                return _added(self.config_maps, record.name, record)
             case Unreadable():
                 return _added(self.unreadable, (record.kind, record.name), record)
+
+    def records(self) -> Iterable[Known]:
+        """Return all records that a view is made of."""
+        for kind in (
+            self.claims,
+            self.persistent_volumes,
+            self.storage_classes,
+            self.nodes,
+            self.volumes,
+            self.replicas,
+            self.backing_images,
+            self.settings,
+            self.unreadable,
+        ):
+            yield from kind.values()
 
     def candidates(self) -> tuple[NodeName, ...]:
         """Return the names kube-scheduler would start from: all nodes, sorted."""
@@ -84,55 +111,205 @@ class ClusterObjects(msgspec.Struct):
 
 def build_view(cluster: ClusterObjects) -> ClusterView:
     """Index the records, and work out what every node has left."""
-    policy = _policy(cluster)
-    of_node: dict[NodeName, list[Replica]] = defaultdict(list)
-    of_volume: dict[VolumeName, list[Replica]] = defaultdict(list)
-    for replica in cluster.replicas.values():
-        of_node[replica.node or replica.hard_node_affinity].append(replica)
-        of_volume[replica.volume].append(replica)
-    unreadable_nodes = {
-        node
-        for broken in cluster.unreadable.values()
-        for node in broken.nodes
-        if broken.kind != "Node" or node not in cluster.nodes  # read in another version
-    }
-    kinds: dict[DiskKind, int] = {}
-    return ClusterView(
-        claims=cluster.claims,
-        persistent_volumes=cluster.persistent_volumes,
-        storage_classes=cluster.storage_classes,
-        volumes=cluster.volumes,
-        backing_images=cluster.backing_images,
-        replicas=dict(of_volume),
-        spaces={
-            name: node_space(node, of_node.get(name, ()), policy, kinds)
-            for name, node in cluster.nodes.items()
-            if name not in unreadable_nodes
-        },
-        disk_kinds=kinds,
-        policy=policy,
-        settings=cluster.settings,
-        node_tags=_all_tags(cluster.nodes.values()),
-        disk_tags=_all_tags(disk for node in cluster.nodes.values() for disk in node.disks),
-        unreadable={key: broken.why for key, broken in cluster.unreadable.items()},
-        unreadable_replicas={
-            broken.volume: f"its Replica {broken.name} cannot be read: {broken.why}"
-            for broken in cluster.unreadable.values()
-            if broken.volume
-        },
-        unreadable_nodes=unreadable_nodes,
-    )
+    builder = ViewBuilder()
+    for record in cluster.records():
+        builder.apply(Change(None, record))
+    builder.settle()
+    return builder.view
 
 
-def _policy(cluster: ClusterObjects) -> Policy | UnreadableSetting:
-    for kind, name in sorted(cluster.unreadable):
-        if kind == "Setting" and name in SCHEDULER_SETTINGS:
-            return UnreadableSetting(name=name)
-    return read_policy(cluster.settings)
+class ViewBuilder:
+    """Keeps a `ClusterView` that equals one made anew from the same records."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[NodeName, Node] = {}
+        self._of_node: defaultdict[NodeName, dict[ReplicaName, Replica]] = defaultdict(dict)
+        """The replicas placed on a node, or bound to it and not placed yet."""
+        self._unreadable: dict[tuple[str, str], Unreadable] = {}
+        self._claims: dict[ClaimKey, Claim] = {}
+        self._persistent_volumes: dict[str, PersistentVolume] = {}
+        self._storage_classes: dict[str, StorageClass] = {}
+        self._volumes: dict[VolumeName, Volume] = {}
+        self._backing_images: dict[str, BackingImage] = {}
+        self._replicas: dict[VolumeName, list[Replica]] = {}
+        """Of each volume, by name."""
+        self._settings: dict[str, str] = {}
+        self._spaces: dict[NodeName, NodeSpace] = {}
+        self._kinds: dict[DiskKind, int] = {}
+        self._node_tags: Counter[str] = Counter()
+        self._disk_tags: Counter[str] = Counter()
+        self._changes: list[NodeName] = []
+        self._dirty: set[NodeName] = set()
+        """Nodes whose space is to be worked out anew."""
+        self._judged_anew: set[NodeName] = set()
+        """Nodes whose space stands, but what was decided on it does not."""
+        self._is_rebased = True
+        """Whether something changed that all decisions rest on."""
+        self.view = self._new_view(read_policy({}))
+        """As of the last time it was settled. Its mappings are changed in place meanwhile."""
+
+    def apply(self, change: Change) -> None:
+        """Take in a change of one object."""
+        if change.old is not None:
+            self._remove(change.old)
+        if change.new is not None:
+            self._add(change.new)
+
+    def settle(self) -> None:
+        """Bring the view up to date with all changes taken in."""
+        if self._is_rebased or len(self._changes) > _MOST_CHANGES:
+            self._rebase()
+        for name in sorted(self._dirty):
+            self._settle_node(name)
+        self._dirty.clear()
+        self._changes.extend(sorted(self._judged_anew))
+        self._judged_anew.clear()
+
+    def _rebase(self) -> None:
+        """Begin a view of which nothing is remembered yet."""
+        self._is_rebased = False
+        self._changes = []
+        previous = self.view
+        self.view = self._new_view(self._policy())
+        if self.view.policy != previous.policy:
+            self._dirty.update(self._nodes)
+        self._dirty.update(set(previous.unreadable_nodes) ^ set(self.view.unreadable_nodes))
+
+    def _settle_node(self, name: NodeName) -> None:
+        node = self._nodes.get(name)
+        if node is None or name in self.view.unreadable_nodes:
+            if self._spaces.pop(name, None) is not None:
+                self._changes.append(name)
+            return
+        replicas = self._of_node.get(name, {}).values()
+        space = node_space(node, replicas, self.view.policy, self._kinds)
+        if space != self._spaces.get(name):
+            self._spaces[name] = space
+            self._changes.append(name)
+
+    def _new_view(self, policy: Policy | UnreadableSetting) -> ClusterView:
+        broken = self._unreadable.values()
+        return ClusterView(
+            claims=self._claims,
+            persistent_volumes=self._persistent_volumes,
+            storage_classes=self._storage_classes,
+            volumes=self._volumes,
+            backing_images=self._backing_images,
+            replicas=self._replicas,
+            spaces=self._spaces,
+            disk_kinds=self._kinds,
+            policy=policy,
+            settings=self._settings,
+            node_tags=self._node_tags.keys(),
+            disk_tags=self._disk_tags.keys(),
+            changes=self._changes,
+            unreadable={(each.kind, each.name): each.why for each in broken},
+            unreadable_replicas={
+                each.volume: f"its Replica {each.name} cannot be read: {each.why}"
+                for each in broken
+                if each.volume
+            },
+            unreadable_nodes={
+                node
+                for each in broken
+                for node in each.nodes
+                if each.kind != "Node" or node not in self._nodes  # read in another version
+            },
+        )
+
+    def _policy(self) -> Policy | UnreadableSetting:
+        for kind, name in sorted(self._unreadable):
+            if kind == "Setting" and name in SCHEDULER_SETTINGS:
+                return UnreadableSetting(name=name)
+        return read_policy(self._settings)
+
+    def _add(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
+        match record:
+            case Replica():
+                insort(self._replicas.setdefault(record.volume, []), record, key=_name_of)
+                node = record.node or record.hard_node_affinity
+                self._of_node[node][record.name] = record
+                self._dirty.add(node)
+            case Node():
+                self._nodes[record.name] = record
+                self._node_tags.update(record.tags)
+                for disk in record.disks:
+                    self._disk_tags.update(disk.tags)
+                self._dirty.add(record.name)
+            case Claim():
+                self._claims[record.key] = record
+            case PersistentVolume():
+                self._persistent_volumes[record.name] = record
+            case Volume():
+                self._volumes[record.name] = record
+                self._judge_anew(record.name)
+            case StorageClass():
+                self._storage_classes[record.name] = record
+            case BackingImage():
+                self._backing_images[record.name] = record
+                self._is_rebased = True
+            case Setting():
+                self._settings[record.name] = record.value
+                self._is_rebased |= record.name in SCHEDULER_SETTINGS
+            case Unreadable():
+                self._unreadable[record.kind, record.name] = record
+                self._is_rebased = True
+            case PodRef() | KubernetesNode() | ConfigMap():
+                pass  # no part of the view
+
+    def _remove(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
+        match record:
+            case Replica():
+                of_volume = self._replicas[record.volume]
+                of_volume.remove(record)
+                if not of_volume:
+                    del self._replicas[record.volume]
+                node = record.node or record.hard_node_affinity
+                del self._of_node[node][record.name]
+                self._dirty.add(node)
+            case Node():
+                del self._nodes[record.name]
+                _subtract(self._node_tags, record.tags)
+                for disk in record.disks:
+                    _subtract(self._disk_tags, disk.tags)
+                self._dirty.add(record.name)
+            case Claim():
+                del self._claims[record.key]
+            case PersistentVolume():
+                del self._persistent_volumes[record.name]
+            case Volume():
+                del self._volumes[record.name]
+                self._judge_anew(record.name)
+            case StorageClass():
+                del self._storage_classes[record.name]
+            case BackingImage():
+                del self._backing_images[record.name]
+                self._is_rebased = True
+            case Setting():
+                del self._settings[record.name]
+                self._is_rebased |= record.name in SCHEDULER_SETTINGS
+            case Unreadable():
+                del self._unreadable[record.kind, record.name]
+                self._is_rebased = True
+            case PodRef() | KubernetesNode() | ConfigMap():
+                pass
+
+    def _judge_anew(self, volume: VolumeName) -> None:
+        """Note the nodes where a replica of *volume* is about to be placed (`pending_items`)."""
+        for replica in self._replicas.get(volume, ()):
+            if not replica.node and replica.hard_node_affinity:
+                self._judged_anew.add(replica.hard_node_affinity)
 
 
-def _all_tags(tagged: Iterable[Node] | Iterable[Disk]) -> frozenset[str]:
-    return frozenset(tag for holder in tagged for tag in holder.tags)
+def _name_of(replica: Replica) -> ReplicaName:
+    return replica.name
+
+
+def _subtract(tally: Counter[str], tags: Iterable[str]) -> None:
+    for tag in tags:
+        tally[tag] -= 1
+        if not tally[tag]:
+            del tally[tag]
 
 
 def _added(records: dict[Key, Kept], key: Key, record: Kept) -> bool:

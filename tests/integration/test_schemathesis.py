@@ -16,6 +16,8 @@ VIEW = view_of(*bound(volume("vol")), node("node-1"))
 APP = create_app(
     extender=Extender(GENEROUS),
     current_view=lambda: VIEW,
+    unavailable=lambda: "",
+    unready=lambda: "",
     metrics=Metrics(CollectorRegistry(), version="1.2.3"),
     settings=Settings(),
     version="1.2.3",

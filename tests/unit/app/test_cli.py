@@ -333,8 +333,17 @@ def test_a_wrong_option_is_an_error_of_one_line(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(["serve"], "--cluster-file", id="serve-without-cluster"),
-        pytest.param(["filter", "--pod", "a/b"], "--cluster-file", id="filter-without-cluster"),
+        pytest.param(["serve", "--kubeconfig", "/no/such"], "/no/such", id="serve-no-kubeconfig"),
+        pytest.param(
+            ["filter", "--kubeconfig", "/no/such", "--pod", "a/b"],
+            "/no/such",
+            id="filter-no-kubeconfig",
+        ),
+        pytest.param(
+            ["serve", "--cluster-file", "examples/goal1", "--context", "a"],
+            "--context",
+            id="two-clusters",
+        ),
         pytest.param(["bogus"], "bogus", id="unknown-command"),
         pytest.param(["--bogus"], "--bogus", id="unknown-option"),
         pytest.param(

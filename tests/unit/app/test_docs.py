@@ -16,7 +16,7 @@ METRIC_PREFIX = "longhorn_scheduler_extender_"
 def rows(heading: str) -> dict[str, str]:
     """Return the first two columns of the table below a heading."""
     section = OPERATIONS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    return dict(re.findall(r"^\| `([^`]+)` \| `?([^|`]+)`? \|", section, flags=re.MULTILINE))
+    return dict(re.findall(r"^\| `([^`]+)` \| `?([^|`]*)`? \|", section, flags=re.MULTILINE))
 
 
 def test_every_setting_has_a_row_with_its_default() -> None:

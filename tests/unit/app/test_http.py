@@ -42,6 +42,8 @@ def app(view: ClusterView, metrics: Metrics) -> FastAPI:
     return create_app(
         extender=Extender(GENEROUS),
         current_view=lambda: view,
+        unavailable=lambda: "",
+        unready=lambda: "",
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=0.05),
         version="1.2.3",

@@ -52,6 +52,13 @@ def test_all_metrics_are_there(metrics: Metrics) -> None:
         f"{PREFIX}request_bytes": "histogram",
         f"{PREFIX}candidates": "histogram",
         f"{PREFIX}packing_steps": "histogram",
+        f"{PREFIX}heartbeat": "gauge",
+        f"{PREFIX}leader_transitions": "counter",
+        f"{PREFIX}objects": "gauge",
+        f"{PREFIX}unreadable_objects": "gauge",
+        f"{PREFIX}view_age_seconds": "gauge",
+        f"{PREFIX}watch_restarts": "counter",
+        f"{PREFIX}settings_errors": "counter",
         f"{PREFIX}build_info": "gauge",
     }
 
@@ -72,7 +79,8 @@ def test_an_attribute_has_the_name_of_its_metric(metrics: Metrics) -> None:
 
 def test_every_outcome_begins_at_zero(metrics: Metrics) -> None:
     assert labelled(metrics, "decisions_total") == dict.fromkeys(
-        ["nothing_local", "copies", "fits", "does_not_fit", "error", "bad_request"], 0
+        ["nothing_local", "copies", "fits", "does_not_fit", "error", "unavailable", "bad_request"],
+        0,
     )
 
 
@@ -117,7 +125,7 @@ def test_no_outcome_is_outside_the_closed_set() -> None:
         for accepted in ((), (NodeName("a"),))
     }
 
-    assert made | {"error", "bad_request"} == set(OUTCOMES)
+    assert made | {"error", "unavailable", "bad_request"} == set(OUTCOMES)
 
 
 def test_a_decision_is_counted_with_its_rejections(metrics: Metrics) -> None:

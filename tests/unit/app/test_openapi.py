@@ -28,6 +28,8 @@ def schema() -> dict[str, Any]:
     return create_app(
         extender=Extender(GENEROUS),
         current_view=lambda: view,
+        unavailable=lambda: "",
+        unready=lambda: "",
         metrics=Metrics(CollectorRegistry(), version="1.2.3"),
         settings=Settings(),
         version="1.2.3",
@@ -89,7 +91,7 @@ def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
     assert statuses == {
         "POST /filter": ["200", "400", "408", "413", "503"],
         "GET /healthz": ["200"],
-        "GET /readyz": ["200"],
+        "GET /readyz": ["200", "503"],
         "GET /metrics": ["200"],
     }
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from app.kube.records import AnyRecord
+from app.kube.resources import AnyRecord
 from extender import (
     Basis,
     Extender,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.kube.records import AnyRecord
+from app.kube.resources import AnyRecord
 from extender import Disk, Node, NodeName, Rejection, Volume
 from extender.rejections import (
     DiskTags,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.kube.records import AnyRecord, Unreadable
+from app.kube.records import Unreadable
+from app.kube.resources import AnyRecord
 from extender import Locality, PodRef, TopologyTerm, UnresolvableClaimError, Volume, VolumeName
 from extender.requests import LocalVolume, Need, PodRequest, resolve
 from tests.builders import (

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.kube.records import AnyRecord, Unreadable
+from app.kube.records import Unreadable
+from app.kube.resources import AnyRecord
 from app.kube.translate import KubernetesNode, Setting
 from app.kube.view import ClusterObjects, build_view
 from extender import NodeName, Policy, UnreadableSetting
@@ -61,7 +62,7 @@ def test_first_of_two_settings_of_a_name_stays() -> None:
     cluster = objects_of(setting("a", "1"))
     cluster.add(Setting(name="a", value="2"))
 
-    assert cluster.settings == {"a": "1"}
+    assert list(cluster.settings.values()) == [setting("a", "1")]
 
 
 def test_candidates_are_the_kubernetes_nodes() -> None:

@@ -1,0 +1,154 @@
+"""The cluster as the API server tells of it: one reflector a kind, and the view made of them."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple
+
+import structlog
+
+from app.config import NAME, Settings
+from app.kube.connection import Connection
+from app.kube.feed import Source
+from app.kube.mirror import Change
+from app.kube.reflector import CAUSES, Reflector
+from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, LONGHORN_RESOURCES
+from app.kube.translate import ConfigMap
+from app.kube.view import ViewBuilder
+from app.live_settings import LiveSettings, read_live_settings, relevant
+from app.metrics import Metrics
+from extender import ClusterView
+
+log = structlog.get_logger()
+
+
+class Gap(NamedTuple):
+    """A kind of objects that is not known well enough to decide on."""
+
+    kind: str
+    why: str
+    """Never varies as long as the cause is the same."""
+    trouble: str
+    """The last error, if there was one."""
+
+
+def sources(settings: Settings) -> list[Source]:
+    """Return everything that is followed."""
+    return [
+        *(Source(resource=resource) for resource in CLUSTER_RESOURCES),
+        *(
+            Source(resource=resource, namespace=settings.longhorn_namespace)
+            for resource in LONGHORN_RESOURCES
+        ),
+        Source(resource=CONFIG_MAPS, namespace=settings.namespace, name=NAME),
+    ]
+
+
+class LiveCluster:
+    """What is known of the cluster, and how well.
+
+    Args:
+        connection: To its API server.
+        settings: Namespaces, and how old knowledge may be.
+        metrics: Shows what is followed.
+        clock: Monotonic seconds.
+        random: Spreads retries.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float],
+        random: Random,
+    ) -> None:
+        self.live_settings = LiveSettings()
+        self._age_limit_seconds = settings.view_age_limit_seconds
+        self._metrics = metrics
+        self._clock = clock
+        self._builder = ViewBuilder()
+        self._config_map: dict[str, str] = {}
+        self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._problems: list[str] = []
+        self._is_complete = False
+        self.reflectors = [
+            Reflector(
+                connection,
+                source,
+                on_changes=self._take,
+                on_restart=_restart_counter(metrics, source),
+                clock=clock,
+                random=random,
+            )
+            for source in sources(settings)
+        ]
+        for reflector in self.reflectors:
+            self._show(reflector)
+
+    @property
+    def view(self) -> ClusterView:
+        """The cluster as last heard of."""
+        return self._builder.view
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every kind was listed at some time."""
+        return self._is_complete
+
+    def gaps(self, now: float) -> list[Gap]:
+        """Return the kinds that were never listed, or not heard of for too long."""
+        gaps = []
+        for each in self.reflectors:
+            if not each.is_complete:
+                gaps.append(Gap(each.name, "not listed yet", each.trouble))
+            elif each.heard_at is not None and now - each.heard_at > self._age_limit_seconds:
+                why = f"not heard of for more than {self._age_limit_seconds:g} s"
+                gaps.append(Gap(each.name, why, each.trouble))
+        return gaps
+
+    def _take(self, changes: Sequence[Change]) -> None:
+        """Take in what one reflector heard; whatever follows from it is settled at once."""
+        for change in changes:
+            self._builder.apply(change)
+            if isinstance(change.new or change.old, ConfigMap):
+                new = change.new
+                self._config_map = dict(new.data) if isinstance(new, ConfigMap) else {}
+        if not self._is_complete:
+            self._is_complete = all(each.is_complete for each in self.reflectors)
+        if self._is_complete:
+            self._builder.settle()
+            self._follow_settings()
+
+    def _follow_settings(self) -> None:
+        given = (self._config_map, relevant(self.view.settings))
+        if given == self._read_settings:
+            return
+        self._read_settings = given
+        before = self.live_settings
+        self.live_settings, problems = read_live_settings(*given, before)
+        for problem in problems:
+            if problem not in self._problems:
+                self._metrics.settings_errors_total.inc()
+                log.error("settings.unusable", error=problem)
+        self._problems = problems
+        if self.live_settings != before:
+            log.info("settings.changed", settings=self.live_settings)
+
+    def _show(self, reflector: Reflector) -> None:
+        def age_seconds() -> float:
+            if reflector.heard_at is None:
+                return float("nan")
+            return self._clock() - reflector.heard_at
+
+        kind = reflector.name
+        self._metrics.objects.labels(kind).set_function(lambda: reflector.objects)
+        self._metrics.unreadable_objects.labels(kind).set_function(lambda: reflector.unreadable)
+        self._metrics.view_age_seconds.labels(kind).set_function(age_seconds)
+
+
+def _restart_counter(metrics: Metrics, source: Source) -> Callable[[str], None]:
+    counters = {
+        cause: metrics.watch_restarts_total.labels(source.resource.name, cause) for cause in CAUSES
+    }
+    return lambda cause: counters[cause].inc()

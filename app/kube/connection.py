@@ -1,0 +1,204 @@
+"""Requests to the API server: each with a deadline, every error one of ours.
+
+The generated API classes of kubernetes_asyncio are passed by: their models cost more than all the
+rest of a synchronisation. Its `ApiClient` does the connection, TLS and credentials.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import yaml
+from kubernetes_asyncio import client
+from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+
+from app.errors import InputError
+from app.kube.errors import ApiError, ExpiredError, MalformedError, StatusError, UnreachableError
+
+Query = Sequence[tuple[str, str]]
+
+_HEADERS = {
+    "Accept": "application/json",
+    # Packing what we unpack at once costs more than a cluster's network does.
+    "Accept-Encoding": "identity",
+}
+_TEXT_LENGTH = 300
+_NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ConfigException)
+"""The last one: the token file of the service account cannot be read."""
+_CONFIG_ERRORS = (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError)
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """The Status object that comes with a refusal."""
+
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+
+
+class Connection:
+    """One API server."""
+
+    def __init__(self, api_client: client.ApiClient) -> None:
+        self._client = api_client
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: Mapping[str, Any] | None = None,
+        deadline_seconds: float,
+    ) -> bytes:
+        """Return the body of the answer.
+
+        Raises:
+            StatusError: The server refused.
+            UnreachableError: There was no answer, or not in time. It may have been carried out.
+        """
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                response = await self._send(method, path, query, body)
+                content: bytes = await response.read()
+        except _NETWORK_ERRORS as error:
+            raise _unreachable(error, deadline_seconds) from error
+        if not 200 <= response.status < 300:
+            raise _refusal(response.status, response.headers, content)
+        return content
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, query: Query, deadline_seconds: float
+    ) -> AsyncIterator["Chunks"]:
+        """Open an answer that does not end by itself.
+
+        Raises:
+            StatusError: The server refused.
+            UnreachableError: It did not begin to answer in time.
+        """
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                response = await self._send("GET", path, query, None)
+                ok = response.status == 200
+                content = b"" if ok else await response.read()
+        except _NETWORK_ERRORS as error:
+            raise _unreachable(error, deadline_seconds) from error
+        try:
+            if not ok:
+                raise _refusal(response.status, response.headers, content)
+            yield Chunks(response)
+        finally:
+            response.close()  # and with it the connection: more would come
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def _send(
+        self, method: str, path: str, query: Query, body: Mapping[str, Any] | None
+    ) -> Any:
+        return await self._client.call_api(
+            path,
+            method,
+            query_params=list(query),
+            header_params=dict(_HEADERS),
+            body=body,
+            auth_settings=["BearerToken"],
+            _preload_content=False,
+        )
+
+
+class Chunks:
+    """The bytes of an answer as they arrive."""
+
+    def __init__(self, response: Any) -> None:
+        self._content = response.content
+
+    async def next(self, *, within_seconds: float) -> bytes:
+        """Return what has arrived, nothing at the end.
+
+        Raises:
+            TimeoutError: Nothing came in time.
+            UnreachableError: The connection broke off.
+        """
+        try:
+            async with asyncio.timeout(within_seconds):
+                chunk: bytes = await self._content.readany()
+                return chunk
+        except TimeoutError:
+            raise
+        except _NETWORK_ERRORS as error:
+            raise _unreachable(error, within_seconds) from error
+
+
+async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
+    """Connect to the cluster this process runs in, or to the one of a kubeconfig.
+
+    With neither argument: inside a cluster that one, else as kubectl does ($KUBECONFIG or
+    ~/.kube/config). Nothing is sent yet.
+
+    Raises:
+        InputError: There is no such configuration, or it cannot be used.
+    """
+    configuration = client.Configuration()
+    in_cluster = kubeconfig is None and context is None and _IN_CLUSTER in os.environ
+    try:
+        if in_cluster:
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            await load_kube_config(
+                config_file=str(kubeconfig) if kubeconfig else None,
+                context=context,
+                client_configuration=configuration,
+                persist_config=False,
+            )
+        return Connection(client.ApiClient(configuration))
+    except _CONFIG_ERRORS as error:
+        origin = "the service account" if in_cluster else f"kubeconfig {kubeconfig or ''}".strip()
+        raise InputError(f"cannot connect to a cluster by {origin}: {error}") from error
+
+
+def decode_status(content: bytes) -> Status | None:
+    """Read a Status, None if it is something else."""
+    try:
+        return msgspec.json.decode(content, type=Status)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def refusal_of(status: Status) -> ApiError:
+    """Return the error for a Status that came as an event of a watch."""
+    text = f"{status.reason or ''} {status.message or ''}".strip()[:_TEXT_LENGTH]
+    if status.code == 410 or status.reason in ("Expired", "Gone"):
+        return ExpiredError(410, text)
+    if status.code is None:
+        return MalformedError(f"an error event without code: {text}")
+    return StatusError(status.code, text)
+
+
+def _refusal(code: int, headers: Mapping[str, str], content: bytes) -> ApiError:
+    status = decode_status(content)
+    message = status.message if status else None
+    text = (message or content.decode(errors="replace"))[:_TEXT_LENGTH].strip() or "no reason given"
+    if code == 410:
+        return ExpiredError(code, text)
+    return StatusError(code, text, _retry_after_seconds(headers))
+
+
+def _retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """Read Retry-After in seconds, as the API server sends it; dates are passed over."""
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0
+
+
+def _unreachable(error: Exception, deadline_seconds: float) -> UnreachableError:
+    if isinstance(error, TimeoutError):
+        return UnreachableError(f"the API server did not answer within {deadline_seconds:g} s")
+    return UnreachableError(f"the API server cannot be reached: {error or type(error).__name__}")

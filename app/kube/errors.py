@@ -1,0 +1,43 @@
+"""What can go wrong between us and the API server. All of it may pass; none of it is a bug."""
+
+from app.errors import AppError
+
+
+class ApiError(AppError):
+    """A request to the API server came to nothing. *cause* is a label from a closed set."""
+
+    cause = "connection"
+
+
+class UnreachableError(ApiError):
+    """The API server could not be reached, did not answer in time, or broke off."""
+
+
+class IdleError(ApiError):
+    """A watch was silent for longer than bookmarks come: the connection is taken for dead."""
+
+    cause = "idle"
+
+
+class MalformedError(ApiError):
+    """The answer is not what the API server sends; a proxy may have answered instead."""
+
+    cause = "malformed"
+
+
+class StatusError(ApiError):
+    """The API server refused the request."""
+
+    cause = "status"
+
+    def __init__(self, status: int, text: str, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status = status
+        self.retry_after_seconds = retry_after_seconds
+        """How long the server asks to be left alone."""
+
+
+class ExpiredError(StatusError):
+    """The version asked for is gone (410): list anew."""
+
+    cause = "expired"

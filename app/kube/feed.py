@@ -1,0 +1,216 @@
+"""What to ask the API server for one kind of objects, and what its answers do to the mirror.
+
+No I/O: the reflector sends the queries and hands the bytes in. Facts about the protocol are those
+of k8s.io/apiserver: a watch answers 200 even if its version is gone, and says so in its first
+event; the events of a streamed list come in no order, so that their versions count only once the
+bookmark at their end has come; DELETED carries the object as it was.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from app.errors import BrokenObjectError
+from app.kube.connection import Query, Status, refusal_of
+from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.mirror import Change, Mirror
+from app.kube.records import Item, read_item
+from app.kube.resources import Resource
+
+_PAGE_OBJECTS = 500
+_INITIAL_END = "k8s.io/initial-events-end"
+_NOT_OFFERED = frozenset({400, 405, 422, 500, 501})
+"""How servers answer that do not offer streamed lists, or whose etcd is too old for them."""
+_JSON_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects to follow."""
+
+    resource: Resource
+    namespace: str = ""
+    """Empty: all of them."""
+    name: str = ""
+    """Empty: all of them."""
+
+    @property
+    def path(self) -> str:
+        """Where they are listed and watched."""
+        return self.resource.path(self.namespace)
+
+    @property
+    def selector(self) -> Query:
+        """The part of a query that picks them."""
+        return [("fieldSelector", f"metadata.name={self.name}")] if self.name else []
+
+
+class PageMeta(msgspec.Struct, frozen=True):
+    """What a page says of the list."""
+
+    resource_version: str = msgspec.field(name="resourceVersion")
+    token: str | None = msgspec.field(default=None, name="continue")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A list, or a part of one."""
+
+    metadata: PageMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class BookmarkMeta(msgspec.Struct, frozen=True):
+    """What a bookmark says."""
+
+    resource_version: str = msgspec.field(name="resourceVersion")
+    annotations: dict[str, str] | None = None
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """An object of which nothing but its version counts."""
+
+    metadata: BookmarkMeta
+
+
+class Feed:
+    """The protocol of list and watch for one mirror."""
+
+    def __init__(self, source: Source, *, on_skipped: Callable[[str], None]) -> None:
+        self.source = source
+        self.mirror = Mirror()
+        self._on_skipped = on_skipped
+        self._streams_lists = True
+        """Until the server says that it does not."""
+        self._pages = True
+        self.is_listing = False
+        """Whether the events of the watch are still those of a streamed list."""
+
+    @property
+    def wants_pages(self) -> bool:
+        """Whether the next thing to do is a list in pages, else a watch."""
+        return not self.mirror.version and not self._streams_lists
+
+    def page_query(self, token: str) -> Query:
+        """Begin a list, or go on with one after the page that gave *token*."""
+        query = [*self.source.selector]
+        if self._pages:
+            query.append(("limit", str(_PAGE_OBJECTS)))
+        if token:
+            return [*query, ("continue", token)]
+        self.mirror.begin_listing()
+        return query
+
+    def read_page(self, content: bytes) -> Page:
+        """Split a page into its objects, for `take_objects`, and what leads on from it."""
+        try:
+            return _PAGE.decode(content)
+        except _JSON_ERRORS as error:
+            raise self._malformed("a list", error) from error
+
+    def take_objects(self, objects: Iterable[msgspec.Raw]) -> Iterator[Change]:
+        """Take in listed objects."""
+        try:
+            for raw in objects:
+                item = self._read(raw)
+                if item is not None and (change := self.mirror.put(item)) is not None:
+                    yield change
+        except _JSON_ERRORS as error:
+            raise self._malformed("a list", error) from error
+
+    def end_pages(self, page: Page) -> Iterator[Change]:
+        """Take in that this was the last page."""
+        self._pages = True
+        return self.mirror.end_listing(page.metadata.resource_version)
+
+    def watch_query(self, timeout_seconds: int) -> Query:
+        """Begin a watch: from where the last one ended, or with a streamed list."""
+        self.is_listing = not self.mirror.version
+        query = [
+            *self.source.selector,
+            ("watch", "1"),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(timeout_seconds)),
+        ]
+        if self.is_listing:
+            self.mirror.begin_listing()
+            return [
+                *query,
+                ("sendInitialEvents", "true"),
+                ("resourceVersionMatch", "NotOlderThan"),
+            ]
+        return [*query, ("resourceVersion", self.mirror.version)]
+
+    def take_events(self, lines: Iterable[bytes]) -> Iterator[Change]:
+        """Take in events of a watch, a line each.
+
+        Raises:
+            ApiError: One of them is an error, or no event at all. Those before it count.
+        """
+        try:
+            for line in lines:
+                yield from self._take_event(line)
+        except _JSON_ERRORS as error:
+            raise self._malformed("a watch", error) from error
+
+    def failed(self, error: ApiError) -> bool:
+        """Learn from a failure what to ask for next; return whether to ask at once."""
+        if self.is_listing and isinstance(error, StatusError) and error.status in _NOT_OFFERED:
+            self._streams_lists = self.is_listing = False
+            return True
+        if error.cause == "expired" and not self.mirror.version:
+            self._pages = False  # the pages take longer than their version is kept
+        if error.cause in ("expired", "idle", "malformed"):
+            self.mirror.version = ""
+        self.is_listing = False
+        return False
+
+    def _take_event(self, line: bytes) -> Iterable[Change]:
+        event = _EVENT.decode(line)
+        match event.type:
+            case "BOOKMARK":
+                return self._take_bookmark(_BOOKMARK.decode(event.object).metadata)
+            case "ERROR":
+                raise refusal_of(msgspec.json.decode(event.object, type=Status))
+            case "ADDED" | "MODIFIED" | "DELETED":
+                item = self._read(event.object)
+                if item is None:
+                    return ()
+                if not self.is_listing:
+                    self.mirror.version = item.version or self.mirror.version
+                is_gone = event.type == "DELETED"
+                change = self.mirror.remove(item.key) if is_gone else self.mirror.put(item)
+                return () if change is None else (change,)
+        raise MalformedError(f"an event of {self._name} has type {event.type[:30]!r}")
+
+    def _take_bookmark(self, bookmark: BookmarkMeta) -> Iterable[Change]:
+        if not self.is_listing:
+            self.mirror.version = bookmark.resource_version
+        elif (bookmark.annotations or {}).get(_INITIAL_END) == "true":
+            self.is_listing = False
+            return self.mirror.end_listing(bookmark.resource_version)
+        return ()
+
+    def _read(self, raw: msgspec.Raw) -> Item | None:
+        try:
+            return read_item(self.source.resource, raw)
+        except BrokenObjectError as error:
+            self._on_skipped(f"an object {error}")
+            return None
+
+    def _malformed(self, what: str, error: Exception) -> MalformedError:
+        return MalformedError(f"{what} of {self._name} is not what an API server sends: {error}")
+
+    @property
+    def _name(self) -> str:
+        return self.source.resource.name
+
+
+_PAGE = msgspec.json.Decoder(Page)
+_EVENT = msgspec.json.Decoder(Event)
+_BOOKMARK = msgspec.json.Decoder(Bookmark)

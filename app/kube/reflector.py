@@ -1,0 +1,211 @@
+"""The loop that keeps one mirror in step with the API server: list, watch, and begin anew."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from random import Random
+from typing import NoReturn, TypeVar
+
+import structlog
+
+from app.kube.backoff import Backoff
+from app.kube.connection import Chunks, Connection
+from app.kube.errors import ApiError, IdleError, MalformedError, StatusError, UnreachableError
+from app.kube.feed import Feed, Source
+from app.kube.mirror import Change
+from app.kube.records import Unreadable
+
+log = structlog.get_logger()
+
+Raw = TypeVar("Raw")
+
+CAUSES = ("ended", "ended_early", "expired", "idle", "connection", "malformed", "status")
+"""Why a list or a watch was begun anew; the first one is the ordinary end of a watch."""
+
+_PAGE_SECONDS = 60.0
+_ANSWER_SECONDS = 30.0
+"""Time for a watch to begin; the API server answers at once."""
+_SILENCE_SECONDS = 90.0
+"""Bookmarks come every 60 s; whoever is silent for longer is gone."""
+_SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS = 300, 600
+"""As client-go: at random, so that watches do not end all at once."""
+_HEALTHY_SECONDS = 2.0
+"""A watch that fails sooner makes the next pause longer."""
+_LINE_LIMIT_BYTES = 2**25
+"""Objects have 1.5 MB at most; a line without end must not fill the memory."""
+_BATCH_OBJECTS = 100
+"""So many are taken in before something else may run."""
+
+
+class Reflector:
+    """Follows one kind of objects.
+
+    Args:
+        connection: To the API server.
+        source: What to follow.
+        on_changes: Takes what has changed, in order, and brings the view up to date.
+        on_restart: Told the cause, one of `CAUSES`, whenever a list or watch is begun anew.
+        clock: Monotonic seconds.
+        random: Spreads pauses and the lengths of watches.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        source: Source,
+        *,
+        on_changes: Callable[[Sequence[Change]], None],
+        on_restart: Callable[[str], None],
+        clock: Callable[[], float],
+        random: Random,
+    ) -> None:
+        self.source = source
+        self.heard_at: float | None = None
+        """When the API server last told what these objects are; None: never."""
+        self.trouble = ""
+        """Why they are not followed now, empty if they are."""
+        self._connection = connection
+        self._on_changes = on_changes
+        self._on_restart = on_restart
+        self._clock = clock
+        self._random = random
+        self._feed = Feed(source, on_skipped=self._skip)
+        self._backoff = Backoff(random)
+        self._skipped = 0
+
+    @property
+    def name(self) -> str:
+        """The kind followed, as CRDs are named."""
+        return self.source.resource.name
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all objects were known at some time."""
+        return self._feed.mirror.is_complete
+
+    @property
+    def objects(self) -> int:
+        """How many are known."""
+        return len(self._feed.mirror)
+
+    @property
+    def unreadable(self) -> int:
+        """How many of them cannot be read, and are known by name alone or not at all."""
+        return self._feed.mirror.unreadable + self._skipped
+
+    async def run(self) -> NoReturn:
+        """Follow the objects until cancelled; what fails is tried again after a pause."""
+        while True:
+            try:
+                if self._feed.wants_pages:
+                    await self._list()
+                else:
+                    await self._watch()
+            except ApiError as error:
+                if self._feed.failed(error):
+                    continue
+                self._restarted(error.cause, str(error))
+                wished = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
+                await asyncio.sleep(self._backoff.next_seconds(wished))
+
+    async def _list(self) -> None:
+        """Take in all objects, page by page; decisions go on meanwhile."""
+        token = ""
+        while True:
+            content = await self._connection.request(
+                "GET",
+                self.source.path,
+                query=self._feed.page_query(token),
+                deadline_seconds=_PAGE_SECONDS,
+            )
+            page = self._feed.read_page(content)
+            for batch in _batches(page.items or ()):
+                self._report(self._feed.take_objects(batch))
+                await asyncio.sleep(0)
+            token = page.metadata.token or ""
+            if not token:
+                self._report(self._feed.end_pages(page))
+                self._heard()
+                return
+
+    async def _watch(self) -> None:
+        """Take in events until the server ends the watch."""
+        started = self._clock()
+        seconds = self._random.randint(_SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS)
+        async with self._connection.stream(
+            self.source.path,
+            query=self._feed.watch_query(seconds),
+            deadline_seconds=_ANSWER_SECONDS,
+        ) as chunks:
+            async for lines in self._lines(chunks):
+                for batch in _batches(lines):
+                    self._report(self._feed.take_events(batch))
+                    await asyncio.sleep(0)
+                self._heard()
+                if self._clock() - started >= _HEALTHY_SECONDS:
+                    self._backoff.reset()
+        if self._feed.is_listing:
+            raise UnreachableError(f"the watch of {self.name} ended before all objects had come")
+        if self._clock() - started >= _HEALTHY_SECONDS:
+            self._on_restart("ended")
+        else:
+            self._restarted("ended_early", f"the watch of {self.name} ended at once")
+            await asyncio.sleep(self._backoff.next_seconds())
+
+    async def _lines(self, chunks: Chunks) -> AsyncIterator[list[bytes]]:
+        """Yield what has arrived, in whole lines."""
+        buffer = bytearray()
+        while True:
+            try:
+                chunk = await chunks.next(within_seconds=_SILENCE_SECONDS)
+            except TimeoutError as error:
+                raise IdleError(
+                    f"the watch of {self.name} was silent for {_SILENCE_SECONDS:g} s"
+                ) from error
+            if not chunk:
+                return
+            buffer += chunk
+            end = buffer.rfind(b"\n", len(buffer) - len(chunk))
+            if end >= 0:
+                lines = bytes(buffer[:end]).split(b"\n")
+                del buffer[: end + 1]
+                yield lines
+            elif len(buffer) > _LINE_LIMIT_BYTES:
+                raise MalformedError(f"an event of {self.name} is larger than any object")
+
+    def _report(self, changes: Iterable[Change]) -> None:
+        """Hand on what has changed, also if an error cuts it short."""
+        taken: list[Change] = []
+        try:
+            for change in changes:
+                taken.append(change)
+        finally:
+            self._on_changes(taken)
+            for change in taken:
+                if isinstance(change.new, Unreadable):
+                    log.warning(
+                        "view.object_unreadable",
+                        kind=change.new.kind,
+                        object=change.new.name,
+                        error=change.new.why[:300],
+                    )
+
+    def _heard(self) -> None:
+        self.heard_at = self._clock()
+        if self.trouble:
+            log.info("view.followed", resource=self.name)
+        self.trouble = ""
+
+    def _restarted(self, cause: str, why: str) -> None:
+        self._on_restart(cause)
+        if why != self.trouble:
+            log.warning("view.not_followed", resource=self.name, cause=cause, error=why)
+        self.trouble = why
+
+    def _skip(self, why: str) -> None:
+        self._skipped += 1
+        log.warning("view.object_skipped", resource=self.name, error=why)
+
+
+def _batches(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
+    for first in range(0, len(items), _BATCH_OBJECTS):
+        yield items[first : first + _BATCH_OBJECTS]
