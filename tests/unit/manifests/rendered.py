@@ -1,0 +1,65 @@
+"""What `kubectl apply -k` would send, for the tests of this folder."""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+MANIFESTS = ROOT / "manifests"
+BASE, FIXED, SECONDARY = "base", "overlays/fixed-cluster-ip", "secondary-scheduler"
+
+Object = dict[str, Any]
+
+
+@cache
+def rendered(folder: str) -> tuple[Object, ...]:
+    """The objects of a folder below `manifests/`."""
+    return render(MANIFESTS / folder)
+
+
+def render(folder: Path) -> tuple[Object, ...]:
+    """Build a kustomization with whichever tool is there.
+
+    A missing tool skips the test, except in CI: there it would skip all of them unnoticed.
+    """
+    command = _command()
+    if command is None:
+        reason = "neither kustomize nor kubectl is on the PATH, so no manifest can be rendered"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    done = subprocess.run(
+        [*command, str(folder)], capture_output=True, text=True, timeout=60, check=False
+    )
+    # Both tools name deprecated fields on stderr and go on, so that must be empty, too.
+    assert (done.returncode, done.stderr) == (0, "")
+    return tuple(yaml.safe_load_all(done.stdout))
+
+
+def one(folder: str, kind: str, name: str) -> Object:
+    """The only object of this kind and name."""
+    [found] = [
+        obj for obj in rendered(folder) if (obj["kind"], obj["metadata"]["name"]) == (kind, name)
+    ]
+    return found
+
+
+def container_of(deployment: Object) -> Object:
+    """The only container of a Deployment."""
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert isinstance(container, dict)
+    return container
+
+
+def _command() -> list[str] | None:
+    if path := shutil.which("kustomize"):
+        return [path, "build"]
+    if path := shutil.which("kubectl"):
+        return [path, "kustomize"]
+    return None

@@ -1,0 +1,307 @@
+"""The manifests are valid, hardened, stay in their namespace and agree with the code."""
+
+import os
+import tomllib
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from app.config import PREFIX, Settings, load
+from tests.unit.manifests.rendered import (
+    BASE,
+    FIXED,
+    MANIFESTS,
+    ROOT,
+    SECONDARY,
+    Object,
+    container_of,
+    one,
+    render,
+    rendered,
+)
+
+NAME = "longhorn-scheduler-extender"
+NAMESPACE = "longhorn-system"
+FOLDERS = sorted(
+    path.parent.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.rglob("kustomization.yaml")
+)
+OLDEST = "1.26"  # unhealthyPodEvictionPolicy is refused by older ones
+DEPLOYMENTS = [(BASE, NAME), (SECONDARY, "longhorn-scheduler")]
+CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding"}
+
+
+def test_every_kustomization_is_known_to_these_tests() -> None:
+    assert sorted([BASE, FIXED, SECONDARY]) == FOLDERS
+
+
+@pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_kubernetes_accepts_every_object(folder: str, version: str) -> None:
+    for obj in rendered(folder):
+        kubernetes_validate.validate(obj, version, strict=True)
+
+
+def test_the_validator_refuses_unknown_fields() -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"slector": {}}}
+
+    with pytest.raises(kubernetes_validate.ValidationError, match="slector"):
+        kubernetes_validate.validate(service, OLDEST, strict=True)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_objects_stay_in_their_namespace(folder: str) -> None:
+    strays = {
+        (obj["kind"], obj["metadata"]["name"], obj["metadata"].get("namespace"))
+        for obj in rendered(folder)
+        if obj["kind"] not in CLUSTER_SCOPED and obj["metadata"].get("namespace") != NAMESPACE
+    }
+
+    # Kubernetes keeps that Role there, and a RoleBinding must be with its Role.
+    reader = ("RoleBinding", "longhorn-scheduler-authentication-reader", "kube-system")
+    assert strays == ({reader} if folder == SECONDARY else set())
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_bindings_are_for_the_account_of_the_pods(folder: str) -> None:
+    [account] = [obj["metadata"] for obj in rendered(folder) if obj["kind"] == "ServiceAccount"]
+    [deployment] = [obj for obj in rendered(folder) if obj["kind"] == "Deployment"]
+    subject = {"kind": "ServiceAccount", "name": account["name"], "namespace": NAMESPACE}
+
+    bindings = [obj["subjects"] for obj in rendered(folder) if obj["kind"].endswith("Binding")]
+
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
+    assert len(bindings) >= 2
+    assert all(subjects == [subject] for subjects in bindings)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_roles_bound_in_the_folder_are_in_it(folder: str) -> None:
+    of_kubernetes = {
+        "system:kube-scheduler",
+        "system:volume-scheduler",
+        "extension-apiserver-authentication-reader",
+    }
+    roles = {
+        (obj["kind"], obj["metadata"]["name"])
+        for obj in rendered(folder)
+        if obj["kind"] in {"Role", "ClusterRole"}
+    }
+
+    bound = {
+        (obj["roleRef"]["kind"], obj["roleRef"]["name"])
+        for obj in rendered(folder)
+        if obj["kind"].endswith("Binding")
+    }
+
+    assert {role for role in bound if role[1] not in of_kubernetes} == roles
+
+
+@pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
+def test_pods_are_hardened(folder: str, name: str) -> None:
+    deployment = one(folder, "Deployment", name)
+    pod = deployment["spec"]["template"]["spec"]
+
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container_of(deployment)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
+    assert all("hostPath" not in volume for volume in pod.get("volumes", []))
+
+
+@pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
+def test_only_the_pods_of_the_deployment_get_the_token(folder: str, name: str) -> None:
+    pod = one(folder, "Deployment", name)["spec"]["template"]["spec"]
+
+    assert pod["automountServiceAccountToken"] is True
+    assert one(folder, "ServiceAccount", name)["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
+def test_a_roll_out_keeps_both_replicas_ready_and_needs_no_second_node(
+    folder: str, name: str
+) -> None:
+    spec = one(folder, "Deployment", name)["spec"]
+    [spread] = spec["template"]["spec"]["topologySpreadConstraints"]
+
+    assert spec["replicas"] == 2
+    assert spec["strategy"] == {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == (
+        "kubernetes.io/hostname",
+        "ScheduleAnyway",
+    )
+
+
+@pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
+def test_everything_that_selects_the_pods_selects_them(folder: str, name: str) -> None:
+    deployment = one(folder, "Deployment", name)
+    pod = deployment["spec"]["template"]
+    [spread] = pod["spec"]["topologySpreadConstraints"]
+    policies = [obj for obj in rendered(folder) if obj["kind"] == "NetworkPolicy"]
+
+    selectors = [
+        deployment["spec"]["selector"],
+        spread["labelSelector"],
+        one(folder, "PodDisruptionBudget", name)["spec"]["selector"],
+        *(policy["spec"]["podSelector"] for policy in policies),
+    ]
+
+    assert all(selector == {"matchLabels": {"app": name}} for selector in selectors)
+    assert pod["metadata"]["labels"] == {"app": name, "app.kubernetes.io/name": name}
+
+
+@pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
+def test_a_drain_is_never_blocked(folder: str, name: str) -> None:
+    spec = one(folder, "PodDisruptionBudget", name)["spec"]
+
+    assert spec["maxUnavailable"] == "100%"
+    assert spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
+def test_the_container_runs_serve_within_its_memory_and_without_a_cpu_limit() -> None:
+    deployment = one(BASE, "Deployment", NAME)
+    container = container_of(deployment)
+
+    assert container["command"] == [NAME, "serve"]
+    assert container["resources"] == {
+        "requests": {"cpu": "100m", "memory": "256Mi"},
+        "limits": {"memory": "1Gi"},
+    }
+    assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "system-cluster-critical"
+
+
+def test_probes_ask_our_endpoints() -> None:
+    container = container_of(one(BASE, "Deployment", NAME))
+
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+
+
+def test_a_tolerated_taint_never_keeps_a_pod_on_a_dead_node_for_ever() -> None:
+    tolerations = one(BASE, "Deployment", NAME)["spec"]["template"]["spec"]["tolerations"]
+
+    assert all("key" in toleration for toleration in tolerations)  # no key tolerates all taints
+    assert {
+        toleration["key"]: toleration["tolerationSeconds"]
+        for toleration in tolerations
+        if toleration["key"].startswith("node.kubernetes.io/")
+    } == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
+
+
+def test_variables_of_the_deployment_are_settings() -> None:
+    variables = container_of(one(BASE, "Deployment", NAME))["env"]
+
+    paths = {item["name"]: item["valueFrom"]["fieldRef"]["fieldPath"] for item in variables}
+
+    assert paths == {
+        "EXTENDER_POD_NAME": "metadata.name",
+        "EXTENDER_NAMESPACE": "metadata.namespace",
+        "EXTENDER_NODE_NAME": "spec.nodeName",
+    }
+    settings = load(dict.fromkeys(paths, "some-name"))
+    for variable in paths:
+        assert getattr(settings, variable.removeprefix(PREFIX).lower()) == "some-name"
+
+
+def test_variables_of_services_are_not_taken_for_settings() -> None:
+    pod = one(BASE, "Deployment", NAME)["spec"]["template"]["spec"]
+
+    assert pod["enableServiceLinks"] is False
+
+
+@pytest.mark.parametrize("folder", [BASE, FIXED])
+def test_the_service_leaves_its_endpoints_to_the_leader(folder: str) -> None:
+    spec = one(folder, "Service", NAME)["spec"]
+
+    assert "selector" not in spec
+    assert "targetPort" not in spec["ports"][0]
+
+
+def test_one_port_everywhere() -> None:
+    default = Settings().port
+    port = {"name": "http", "protocol": "TCP"}
+
+    assert one(BASE, "Service", NAME)["spec"]["ports"] == [{**port, "port": default}]
+    assert container_of(one(BASE, "Deployment", NAME))["ports"] == [
+        {**port, "containerPort": default}
+    ]
+    assert one(BASE, "NetworkPolicy", NAME)["spec"]["ingress"] == [
+        {"ports": [{"port": default, "protocol": "TCP"}]}
+    ]
+
+
+def test_the_network_policy_leaves_the_way_out_open() -> None:
+    spec = one(BASE, "NetworkPolicy", NAME)["spec"]
+
+    assert sorted(spec["policyTypes"]) == ["Egress", "Ingress"]
+    assert spec["egress"] == [{}]
+
+
+def test_live_settings_have_their_names_and_defaults() -> None:
+    assert one(BASE, "ConfigMap", NAME)["data"] == {
+        "scheduler-extender-enabled": "true",
+        "scheduler-extender-pod-scheduling-timeout": "5",
+        "scheduler-extender-node-reservation-timeout": "5",
+    }
+
+
+@pytest.mark.parametrize("folder", [BASE, FIXED])
+def test_the_image_has_the_version_of_the_project(folder: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    image = container_of(one(folder, "Deployment", NAME))["image"]
+
+    assert image == f"{NAME}:{project['version']}"
+
+
+@pytest.mark.parametrize("folder", [BASE, FIXED])
+def test_an_overlay_can_name_another_image(folder: str, tmp_path: Path) -> None:
+    write_overlay(
+        tmp_path,
+        folder,
+        {"images": [{"name": NAME, "newName": "images.test/storage/extender", "newTag": "7"}]},
+    )
+
+    [deployment] = [obj for obj in render(tmp_path) if obj["kind"] == "Deployment"]
+
+    assert container_of(deployment)["image"] == "images.test/storage/extender:7"
+
+
+def test_an_overlay_can_move_everything_to_another_namespace(tmp_path: Path) -> None:
+    write_overlay(tmp_path, BASE, {"namespace": "elsewhere"})
+
+    objects = render(tmp_path)
+
+    named = [obj["metadata"] for obj in objects if obj["kind"] not in CLUSTER_SCOPED]
+    named += [subject for obj in objects for subject in obj.get("subjects", [])]
+    assert {place["namespace"] for place in named} == {"elsewhere"}
+
+
+def write_overlay(folder: Path, base: str, content: Object) -> None:
+    """Write a kustomization on top of ours; kustomize takes relative paths only."""
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(MANIFESTS / base, folder)],
+        **content,
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(overlay), encoding="utf-8")
+
+
+def test_the_fixed_address_is_all_that_the_overlay_adds() -> None:
+    def without_address(obj: Object) -> Object:
+        if obj["kind"] != "Service":
+            return obj
+        return {**obj, "spec": {k: v for k, v in obj["spec"].items() if k != "clusterIP"}}
+
+    assert tuple(without_address(obj) for obj in rendered(FIXED)) == rendered(BASE)
+    assert "clusterIP" in one(FIXED, "Service", NAME)["spec"]
