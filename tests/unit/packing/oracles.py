@@ -46,7 +46,7 @@ def compare(
     Returns:
         How many of the instances were feasible, and how many not.
     """
-    random = Random(seed)  # noqa: S311
+    random = Random(seed)
     seen: Counter[bool] = Counter()
     for _ in range(count):
         items, bins = family(random)

@@ -65,7 +65,7 @@ def test_is_overfull(items: Sequence[Item], bins: Sequence[Bin], expected: bool)
 
 
 def test_what_fits_is_never_called_overfull() -> None:
-    random = Random(9)  # noqa: S311
+    random = Random(9)
     fitting = 0
     for _ in range(6_000):
         items, bins = small_instance(random)

@@ -253,7 +253,7 @@ def test_a_chain_of_kinds_is_followed() -> None:
 def test_two_thousand_items_on_three_hundred_bins_end_within_the_limit(
     spare_percent: int, step_limit: int
 ) -> None:
-    random = Random(5)  # noqa: S311
+    random = Random(5)
     items = [
         Item(f"item-{n}", random.randint(1, 10**12), random.randint(1, 10**12), ONE_KIND)
         for n in range(2000)

@@ -74,7 +74,7 @@ def test_no_step_is_taken_beyond_the_limit() -> None:
 
 
 def test_a_placement_counts_as_more_steps_in_large_problems() -> None:
-    random = Random(8)  # noqa: S311
+    random = Random(8)
     items = [Item(f"item-{n}", random.randint(40, 60), 0, ONE_KIND) for n in range(1000)]
     items = [
         Item(item.id, item.logical_bytes * 10**6 + n, 0, ONE_KIND) for n, item in enumerate(items)

@@ -1,0 +1,118 @@
+"""What an EndpointSlice may hold."""
+
+from typing import Any
+
+import pytest
+from kubernetes_asyncio.client import ApiClient
+
+from tests.contract.exchange import ask, named
+from tests.contract.paths import endpoint_slices
+
+
+def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any]:
+    return named(
+        "a",
+        addressType=address_type,
+        endpoints=[{"addresses": list(addresses), "conditions": {"ready": True}}],
+        ports=[{"name": "http", "protocol": "TCP", "port": 9504}],
+    )
+
+
+async def test_a_slice_reads_back_as_written(api_client: ApiClient, namespace: str) -> None:
+    body = endpoint_slice("10.0.0.7")
+
+    created = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+
+    assert created.status == 201
+    written = ("addressType", "endpoints", "ports")
+    assert {field: created.json[field] for field in written} == {
+        field: body[field] for field in written
+    }
+
+
+async def test_what_is_left_out_reads_back_with_its_default(
+    api_client: ApiClient, namespace: str
+) -> None:
+    endpoints = [{"addresses": ["10.0.0.7"]}]
+    body = named("a", addressType="IPv4", endpoints=endpoints, ports=[{"port": 9504}])
+
+    created = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+
+    assert created.json["endpoints"] == [{"addresses": ["10.0.0.7"], "conditions": {}}]
+    assert created.json["ports"] == [{"name": "", "protocol": "TCP", "port": 9504}]
+
+
+@pytest.mark.parametrize("fields", [{}, {"endpoints": []}], ids=["none", "empty"])
+async def test_no_endpoints_read_back_as_null(
+    api_client: ApiClient, namespace: str, fields: dict[str, Any]
+) -> None:
+    body = named("a", addressType="IPv4", **fields)
+    await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+
+    read = await ask(api_client, "GET", f"{endpoint_slices(namespace)}/a")
+
+    assert read.json["endpoints"] is None
+
+
+async def test_the_address_type_is_required_and_stays(
+    api_client: ApiClient, namespace: str
+) -> None:
+    path = endpoint_slices(namespace)
+    without = await ask(api_client, "POST", path, body=named("a", endpoints=[]))
+    await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
+
+    changed = await ask(
+        api_client, "PUT", f"{path}/a", body=endpoint_slice("fd00::7", address_type="IPv6")
+    )
+
+    assert without.refusal == changed.refusal == (422, "Invalid")
+    assert without.wrong_fields == changed.wrong_fields == {"addressType"}
+
+
+@pytest.mark.parametrize(
+    ("address", "address_type"),
+    [
+        pytest.param("127.0.0.1", "IPv4", id="loopback"),
+        pytest.param("169.254.1.1", "IPv4", id="link-local"),
+        pytest.param("0.0.0.0", "IPv4", id="unspecified"),  # noqa: S104 (not listened on)
+        pytest.param("::1", "IPv6", id="loopback-6"),
+        pytest.param("fe80::1", "IPv6", id="link-local-6"),
+        pytest.param("10.0.0.7", "IPv6", id="other-family"),
+        pytest.param("node-1", "IPv4", id="a-name"),
+    ],
+)
+async def test_an_address_can_be_reached_from_elsewhere(
+    api_client: ApiClient, namespace: str, address: str, address_type: str
+) -> None:
+    body = endpoint_slice(address, address_type=address_type)
+
+    refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+
+    assert refused.refusal == (422, "Invalid")
+    assert refused.wrong_fields == {"endpoints[0].addresses[0]"}
+
+
+@pytest.mark.parametrize("count", [0, 101])
+async def test_an_endpoint_has_1_to_100_addresses(
+    api_client: ApiClient, namespace: str, count: int
+) -> None:
+    body = endpoint_slice(*(f"10.0.0.{host}" for host in range(1, count + 1)))
+
+    refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+
+    assert refused.refusal == (422, "Invalid")
+    assert refused.wrong_fields == {"endpoints[0].addresses"}
+
+
+async def test_a_slice_is_overwritten_without_a_version_and_never_created_by_put(
+    api_client: ApiClient, namespace: str
+) -> None:
+    path = endpoint_slices(namespace)
+    missing = await ask(api_client, "PUT", f"{path}/a", body=endpoint_slice("10.0.0.7"))
+    await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
+
+    updated = await ask(api_client, "PUT", f"{path}/a", body=endpoint_slice("10.0.0.8"))
+
+    assert missing.refusal == (404, "NotFound")
+    assert updated.status == 200
+    assert updated.json["endpoints"][0]["addresses"] == ["10.0.0.8"]

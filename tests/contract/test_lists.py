@@ -1,0 +1,194 @@
+"""Lists: form, pages, versions and selectors."""
+
+from typing import Any
+
+import pytest
+from kubernetes_asyncio.client import ApiClient
+
+from tests.contract.conftest import Cluster
+from tests.contract.exchange import Reply, ask, named
+from tests.contract.paths import CUSTOM, config_maps, settings
+
+
+async def create(api_client: ApiClient, path: str, *names: str, **fields: Any) -> Reply:
+    """Create objects; give back the answer to the last."""
+    replies = [await ask(api_client, "POST", path, body=named(name, **fields)) for name in names]
+    assert {reply.status for reply in replies} == {201}
+    return replies[-1]
+
+
+def names_of(page: Reply) -> list[str]:
+    assert page.status == 200, page.json
+    return [item["metadata"]["name"] for item in page.json["items"]]
+
+
+async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(
+    api_client: ApiClient, namespace: str
+) -> None:
+    await create(api_client, config_maps(namespace), "a")
+    await create(api_client, settings(namespace), "a", **CUSTOM)
+
+    built_in = (await ask(api_client, "GET", config_maps(namespace))).json
+    custom = (await ask(api_client, "GET", settings(namespace))).json
+
+    assert (built_in["kind"], built_in["apiVersion"]) == ("ConfigMapList", "v1")
+    assert {"kind", "apiVersion"}.isdisjoint(built_in["items"][0])
+    assert (custom["kind"], custom["apiVersion"]) == ("SettingList", "longhorn.io/v1beta2")
+    item = custom["items"][0]
+    assert {"kind": item["kind"], "apiVersion": item["apiVersion"]} == CUSTOM
+
+
+async def test_an_empty_list_has_a_version(api_client: ApiClient, namespace: str) -> None:
+    listed = await ask(api_client, "GET", settings(namespace))
+
+    assert listed.json["items"] == []
+    assert listed.version.isdecimal()
+
+
+async def test_a_list_spans_namespaces_or_keeps_to_one(
+    api_client: ApiClient, namespace: str
+) -> None:
+    await create(api_client, settings(namespace), "b", "a", **CUSTOM)
+
+    here = await ask(api_client, "GET", settings(namespace))
+    there = await ask(api_client, "GET", settings("default"))
+    everywhere = await ask(api_client, "GET", "/apis/longhorn.io/v1beta2/settings")
+
+    assert names_of(here) == ["a", "b"]
+    places = {
+        (item["metadata"]["namespace"], item["metadata"]["name"])
+        for item in everywhere.json["items"]
+    }
+    assert {(namespace, "a"), (namespace, "b")} <= places
+    assert namespace not in {item["metadata"]["namespace"] for item in there.json["items"]}
+
+
+async def test_all_pages_show_one_version(api_client: ApiClient, namespace: str) -> None:
+    path = config_maps(namespace)
+    await create(api_client, path, "a", "b", "c", "d", "e")
+
+    first = await ask(api_client, "GET", path, query={"limit": "2"})
+    await create(api_client, path, "ca")
+    await ask(api_client, "DELETE", f"{path}/d")
+    await ask(api_client, "PUT", f"{path}/e", body=named("e", data={"k": "new"}))
+    query = {"limit": "2", "continue": first.json["metadata"]["continue"]}
+    second = await ask(api_client, "GET", path, query=query)
+    query = {"limit": "2", "continue": second.json["metadata"]["continue"]}
+    third = await ask(api_client, "GET", path, query=query)
+
+    assert [names_of(page) for page in (first, second, third)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert first.version == second.version == third.version
+    assert first.json["metadata"]["remainingItemCount"] == 3
+    assert second.json["metadata"]["remainingItemCount"] == 1
+    assert "continue" not in third.json["metadata"]
+    assert "data" not in third.json["items"][0]
+
+
+async def test_a_token_expires_with_its_version(cluster: Cluster, namespace: str) -> None:
+    path = config_maps(namespace)
+    await create(cluster.api_client, path, "a", "b", "c")
+    first = await ask(cluster.api_client, "GET", path, query={"limit": "1"})
+    await ask(cluster.api_client, "DELETE", f"{path}/b")
+    await cluster.compact()
+
+    query = {"limit": "5", "continue": first.json["metadata"]["continue"]}
+    expired = await ask(cluster.api_client, "GET", path, query=query)
+    query = {"limit": "5", "continue": expired.json["metadata"]["continue"]}
+    inconsistent = await ask(cluster.api_client, "GET", path, query=query)
+
+    assert expired.refusal == (410, "Expired")
+    assert names_of(inconsistent) == ["c"]
+
+
+async def test_a_version_of_old_can_be_listed_until_it_is_compacted(
+    cluster: Cluster, namespace: str
+) -> None:
+    path = config_maps(namespace)
+    old = (await create(cluster.api_client, path, "a")).version
+    await create(cluster.api_client, path, "b")
+
+    exact = {"resourceVersion": old, "resourceVersionMatch": "Exact"}
+    then = await ask(cluster.api_client, "GET", path, query=exact)
+    not_older = {"resourceVersion": old, "resourceVersionMatch": "NotOlderThan"}
+    now = await ask(cluster.api_client, "GET", path, query=not_older)
+    await create(cluster.api_client, path, "c")
+    await cluster.compact()
+    expired = await ask(cluster.api_client, "GET", path, query=exact)
+
+    assert (names_of(then), then.version) == (["a"], old)
+    assert names_of(now) == ["a", "b"]
+    assert expired.refusal == (410, "Expired")
+
+
+async def test_a_version_that_is_still_to_come_times_out(
+    api_client: ApiClient, namespace: str
+) -> None:
+    listed = await ask(api_client, "GET", config_maps(namespace))
+    query = {"resourceVersion": str(int(listed.version) + 1_000_000)}
+
+    refused = await ask(api_client, "GET", config_maps(namespace), query=query)
+
+    assert refused.refusal == (504, "Timeout")
+    causes = refused.json["details"]["causes"]
+    assert [cause["reason"] for cause in causes] == ["ResourceVersionTooLarge"]
+    assert refused.json["details"]["retryAfterSeconds"] == 1
+
+
+async def test_a_cached_list_may_be_any_but_has_a_version(
+    api_client: ApiClient, namespace: str
+) -> None:
+    query = {"resourceVersion": "0"}
+
+    listed = await ask(api_client, "GET", config_maps(namespace), query=query)
+
+    assert listed.status == 200
+    assert listed.version.isdecimal()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param({"fieldSelector": "metadata.name=a"}, ["a"], id="name"),
+        pytest.param({"fieldSelector": "metadata.namespace=other"}, [], id="namespace"),
+        pytest.param({"labelSelector": "app=x"}, ["a", "b"], id="label"),
+        pytest.param({"labelSelector": "app=x,tier=db"}, ["b"], id="two-labels"),
+        pytest.param({"labelSelector": "tier"}, ["b"], id="has-label"),
+        pytest.param({"labelSelector": "!app"}, ["c"], id="lacks-label"),
+        pytest.param({"labelSelector": "tier!=db"}, ["a", "c"], id="not-equal"),
+    ],
+)
+async def test_selectors(
+    api_client: ApiClient, namespace: str, query: dict[str, str], expected: list[str]
+) -> None:
+    path = settings(namespace)
+    await create(api_client, path, "a", metadata={"labels": {"app": "x"}}, **CUSTOM)
+    labels = {"app": "x", "tier": "db"}
+    await create(api_client, path, "b", metadata={"labels": labels}, **CUSTOM)
+    await create(api_client, path, "c", **CUSTOM)
+
+    listed = await ask(api_client, "GET", path, query=query)
+
+    assert names_of(listed) == expected
+
+
+@pytest.mark.parametrize("path", [config_maps("default"), settings("default")])
+async def test_other_fields_cannot_be_selected_by(api_client: ApiClient, path: str) -> None:
+    refused = await ask(api_client, "GET", path, query={"fieldSelector": "spec.nodeName=x"})
+
+    assert refused.refusal == (400, "BadRequest")
+    assert "field label not supported" in refused.json["message"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param({"resourceVersionMatch": "Exact"}, id="match-without-version"),
+        pytest.param({"resourceVersionMatch": "Exact", "resourceVersion": "0"}, id="exact-any"),
+    ],
+)
+async def test_options_that_do_not_go_together_are_refused(
+    api_client: ApiClient, query: dict[str, str]
+) -> None:
+    refused = await ask(api_client, "GET", config_maps("default"), query=query)
+
+    assert refused.refusal == (422, "Invalid")

@@ -1,0 +1,41 @@
+"""Stand-ins for what the service talks to, run by the tests' own event loop."""
+
+from tests.fakes.api_server import FakeApiServer
+from tests.fakes.faults import (
+    Answer,
+    Call,
+    CutAnswer,
+    Delay,
+    Fault,
+    FaultKind,
+    Hang,
+    LostAnswer,
+    Refused,
+    WatchCut,
+    WatchEndsAtOnce,
+    WatchGarbage,
+    WatchHang,
+)
+from tests.fakes.outages import Outage
+from tests.fakes.resources import Object, Resource, custom_resource
+
+__all__ = [
+    "Answer",
+    "Call",
+    "CutAnswer",
+    "Delay",
+    "FakeApiServer",
+    "Fault",
+    "FaultKind",
+    "Hang",
+    "LostAnswer",
+    "Object",
+    "Outage",
+    "Refused",
+    "Resource",
+    "WatchCut",
+    "WatchEndsAtOnce",
+    "WatchGarbage",
+    "WatchHang",
+    "custom_resource",
+]

@@ -1,0 +1,89 @@
+"""The kinds of object the in-memory API server knows."""
+
+from typing import Any
+
+import msgspec
+
+Object = dict[str, Any]
+"""An object as JSON; never changed once it is stored."""
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """One row of the table: where a kind is served, and what is peculiar to it.
+
+    *create_on_update* and *unconditional_update* are what `pkg/registry/*/*/strategy.go` of
+    kubernetes answers in `AllowCreateOnUpdate` and `AllowUnconditionalUpdate`. *fields* are the
+    field selectors besides name and namespace, each with what an unset field counts as.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    custom: bool = False
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    fields: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Name the resource as the API server's messages do: plural, then group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def kind_key(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+POD_FIELDS = (
+    ("spec.nodeName", ""),
+    ("spec.schedulerName", "default-scheduler"),
+    ("spec.restartPolicy", "Always"),
+    ("spec.serviceAccountName", ""),
+    ("spec.hostNetwork", "false"),
+    ("status.phase", ""),
+    ("status.podIP", ""),
+    ("status.nominatedNodeName", ""),
+)
+
+
+def custom_resource(group: str, version: str, plural: str, kind: str) -> Resource:
+    """Describe a namespaced kind that a CustomResourceDefinition declares."""
+    return Resource(group, version, plural, kind, custom=True, unconditional_update=False)
+
+
+def _longhorn(plural: str, kind: str) -> Resource:
+    return custom_resource("longhorn.io", "v1beta2", plural, kind)
+
+
+RESOURCES = (
+    Resource("", "v1", "namespaces", "Namespace", namespaced=False),
+    Resource(
+        "", "v1", "nodes", "Node", namespaced=False, fields=(("spec.unschedulable", "false"),)
+    ),
+    Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False),
+    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    Resource("", "v1", "pods", "Pod", fields=POD_FIELDS),
+    Resource("", "v1", "services", "Service"),
+    Resource("", "v1", "configmaps", "ConfigMap"),
+    Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False),
+    Resource(
+        "coordination.k8s.io",
+        "v1",
+        "leases",
+        "Lease",
+        create_on_update=True,
+        unconditional_update=False,
+    ),
+    Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+    _longhorn("nodes", "Node"),
+    _longhorn("volumes", "Volume"),
+    _longhorn("replicas", "Replica"),
+    _longhorn("settings", "Setting"),
+    _longhorn("backingimages", "BackingImage"),
+)

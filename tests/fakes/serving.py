@@ -1,0 +1,206 @@
+"""The API proper: from a request's path and verb to the answer, without any network."""
+
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from tests.fakes.faults import Call
+from tests.fakes.reading import list_objects, present
+from tests.fakes.resources import Object, Resource
+from tests.fakes.selection import Selection, select, selected_name
+from tests.fakes.status import StatusError, forbidden, method_not_allowed, not_found
+from tests.fakes.storage import Key, Storage
+from tests.fakes.transport import Request
+from tests.fakes.watching import Conditions, WatchStream, is_true, plan_watch
+from tests.fakes.writing import Writer
+
+NAMESPACES = "namespaces"
+MERGE_PATCH = "application/merge-patch+json"
+PATH = re.compile(
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/.))?"
+    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?"
+)
+WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What a path points at, whether or not it is served."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str
+    name: str
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A status and what to send with it."""
+
+    status: int
+    body: Object
+
+
+class Api:
+    """The resources that are served, and what is stored of them."""
+
+    def __init__(
+        self, resources: Iterable[Resource], rng: random.Random, timestamp: Callable[[], str]
+    ) -> None:
+        self.resources = {resource.key: resource for resource in resources}
+        self.storage = Storage()
+        self.writer = Writer(
+            self.storage, rng, namespaces=self.resources[NAMESPACES], timestamp=timestamp
+        )
+        self.streaming_lists = True
+        self.cache_lag = 0
+        self._rng = rng
+
+    def find(self, target: Target) -> Resource | None:
+        """Return the resource a path points at, or None where the real server says 404."""
+        key = f"{target.plural}.{target.group}" if target.group else target.plural
+        resource = self.resources.get(key)
+        if resource is None or resource.version != target.version:
+            return None
+        if target.namespace and not resource.namespaced:
+            return None
+        return None if resource.namespaced and target.name and not target.namespace else resource
+
+    def answer(self, call: Call, resource: Resource) -> Answered:
+        """Carry out anything but a watch.
+
+        Raises:
+            StatusError: The request is refused.
+        """
+        match call.verb:
+            case "list":
+                selection = select(resource, call.namespace, call.query)
+                return Answered(200, self._list(call, resource, selection))
+            case "get":
+                return Answered(200, self._get(call, resource))
+            case _:
+                return self._write(call, resource)
+
+    def watch(self, call: Call, resource: Resource, conditions: Conditions) -> WatchStream:
+        """Begin a watch.
+
+        Raises:
+            StatusError: The request is refused before the stream begins.
+        """
+        selection = select(resource, call.namespace, call.query)
+        plan = plan_watch(
+            self.storage,
+            resource,
+            selection,
+            call.query,
+            cached_version=self.cached_version,
+            streaming_lists=self.streaming_lists,
+            rng=self._rng,
+        )
+        return WatchStream(self.storage, resource, selection, call.query, plan, conditions)
+
+    @property
+    def cached_version(self) -> int:
+        """The version that reads at "0" see."""
+        return max(self.storage.compacted, self.storage.version - self.cache_lag)
+
+    def _list(self, call: Call, resource: Resource, selection: Selection) -> Object:
+        cached = self.cached_version
+        return list_objects(self.storage, resource, selection, call.query, cached_version=cached)
+
+    def _get(self, call: Call, resource: Resource) -> Object:
+        obj = self.storage.get(resource, Key.of(call.namespace, call.name))
+        if obj is None:
+            raise not_found(resource, call.name)
+        return present(resource, obj)
+
+    def _write(self, call: Call, resource: Resource) -> Answered:
+        in_place = bool(call.namespace) == resource.namespaced
+        if not in_place or bool(call.name) == (call.verb == "create"):
+            raise method_not_allowed()
+        place = (resource, call.namespace)
+        match call.verb:
+            case "create":
+                return Answered(201, present(resource, self.writer.create(*place, call.body)))
+            case "update":
+                stored, created = self.writer.update(*place, call.name, call.body)
+                return Answered(201 if created else 200, present(resource, stored))
+            case "patch":
+                _require_merge_patch(call)
+                stored = self.writer.patch(*place, call.name, call.body)
+                return Answered(200, present(resource, stored))
+            case _:
+                deleted = self.writer.delete(*place, call.name, call.body)
+                return Answered(200, _success(resource, deleted))
+
+
+def parse_path(path: str) -> Target | None:
+    """Read a resource path; None for anything else."""
+    found = PATH.fullmatch(path)
+    if found is None:
+        return None
+    return Target(**{field: text or "" for field, text in found.groupdict().items()})
+
+
+def describe(request: Request, target: Target, client: str, now: float) -> Call:
+    """Put a request in the words of RBAC."""
+    name = target.name
+    verb = WRITES.get(request.method, "get")
+    if request.method == "GET" and not name:
+        verb = "watch" if is_true(request.query.get("watch")) else "list"
+        name = _selected_name(request.query)
+    return Call(
+        verb=verb,
+        group=target.group,
+        resource=target.plural,
+        namespace=target.namespace,
+        name=name,
+        client=client,
+        at=now,
+        query=request.query,
+        headers=request.headers,
+        body=decode_body(request.data),
+    )
+
+
+def decode_body(data: bytes) -> Any:
+    """Read JSON; what is none is left to be refused as no object."""
+    try:
+        return msgspec.json.decode(data) if data else None
+    except msgspec.DecodeError:
+        return None
+
+
+def refusal(call: Call, target: Target, resource: Resource | None) -> StatusError:
+    """Build the refusal of what no role allows."""
+    group, version, plural = target.group, target.version, target.plural
+    subject = resource or Resource(group, version, plural, kind="")
+    return forbidden(subject, call.name, call.verb, call.client, call.namespace)
+
+
+def _selected_name(query: Mapping[str, str]) -> str:
+    try:
+        return selected_name(query)
+    except StatusError:  # answered later, when the selector is read for what it selects
+        return ""
+
+
+def _require_merge_patch(call: Call) -> None:
+    if call.headers.get("Content-Type") != MERGE_PATCH:
+        message = f"the body of the request was in an unknown format - accepted: {MERGE_PATCH}"
+        raise StatusError(415, "UnsupportedMediaType", message)
+
+
+def _success(resource: Resource, deleted: Object) -> Object:
+    metadata = deleted["metadata"]
+    details = {"name": metadata["name"], "group": resource.group, "kind": resource.plural}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {**{k: v for k, v in details.items() if v}, "uid": metadata["uid"]},
+    }
