@@ -141,10 +141,8 @@ class ViewBuilder:
         self._changes: list[NodeName] = []
         self._dirty: set[NodeName] = set()
         """Nodes whose space is to be worked out anew."""
-        self._judged_anew: set[NodeName] = set()
-        """Nodes whose space stands, but what was decided on it does not."""
-        self._is_rebased = True
-        """Whether something changed that all decisions rest on."""
+        self._is_outdated = True
+        """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(read_policy({}))
         """As of the last time it was settled. Its mappings are changed in place meanwhile."""
 
@@ -157,17 +155,15 @@ class ViewBuilder:
 
     def settle(self) -> None:
         """Bring the view up to date with all changes taken in."""
-        if self._is_rebased or len(self._changes) > _MOST_CHANGES:
-            self._rebase()
+        if self._is_outdated or len(self._changes) > _MOST_CHANGES:
+            self._begin_view()
         for name in sorted(self._dirty):
             self._settle_node(name)
         self._dirty.clear()
-        self._changes.extend(sorted(self._judged_anew))
-        self._judged_anew.clear()
 
-    def _rebase(self) -> None:
-        """Begin a view of which nothing is remembered yet."""
-        self._is_rebased = False
+    def _begin_view(self) -> None:
+        """Begin a view on which nothing was decided yet."""
+        self._is_outdated = False
         self._changes = []
         previous = self.view
         self.view = self._new_view(self._policy())
@@ -242,18 +238,16 @@ class ViewBuilder:
                 self._persistent_volumes[record.name] = record
             case Volume():
                 self._volumes[record.name] = record
-                self._judge_anew(record.name)
             case StorageClass():
                 self._storage_classes[record.name] = record
             case BackingImage():
                 self._backing_images[record.name] = record
-                self._is_rebased = True
             case Setting():
                 self._settings[record.name] = record.value
-                self._is_rebased |= record.name in SCHEDULER_SETTINGS
+                self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
                 self._unreadable[record.kind, record.name] = record
-                self._is_rebased = True
+                self._is_outdated = True
             case PodRef() | KubernetesNode() | ConfigMap():
                 pass  # no part of the view
 
@@ -279,26 +273,18 @@ class ViewBuilder:
                 del self._persistent_volumes[record.name]
             case Volume():
                 del self._volumes[record.name]
-                self._judge_anew(record.name)
             case StorageClass():
                 del self._storage_classes[record.name]
             case BackingImage():
                 del self._backing_images[record.name]
-                self._is_rebased = True
             case Setting():
                 del self._settings[record.name]
-                self._is_rebased |= record.name in SCHEDULER_SETTINGS
+                self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
                 del self._unreadable[record.kind, record.name]
-                self._is_rebased = True
+                self._is_outdated = True
             case PodRef() | KubernetesNode() | ConfigMap():
                 pass
-
-    def _judge_anew(self, volume: VolumeName) -> None:
-        """Note the nodes where a replica of *volume* is about to be placed (`pending_items`)."""
-        for replica in self._replicas.get(volume, ()):
-            if not replica.node and replica.hard_node_affinity:
-                self._judged_anew.add(replica.hard_node_affinity)
 
 
 def _name_of(replica: Replica) -> ReplicaName:
