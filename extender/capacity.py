@@ -64,7 +64,8 @@ class NodeSpace(msgspec.Struct, frozen=True, kw_only=True):
     rejection: Rejection | None
     """Why the node takes no new replica whatever the pod needs, if so."""
     pending: tuple[Replica, ...]
-    """Replicas that Longhorn will place on this node and no other, and has not placed yet."""
+    """Replicas that Longhorn will place on this node and no other, and has not placed yet, by
+    name: which of them an undecided packing leaves out must not depend on the order heard of."""
 
 
 def node_space(
@@ -88,7 +89,12 @@ def node_space(
         disks=disks,
         bins=tuple(_bin(space, kinds) for space in disks if not space.unusable),
         rejection=_node_rejection(node),
-        pending=tuple(r for r in replicas if not (r.node or r.deleting or r.failed)),
+        pending=tuple(
+            sorted(
+                (r for r in replicas if not (r.node or r.deleting or r.failed)),
+                key=lambda replica: replica.name,
+            )
+        ),
     )
 
 
