@@ -9,7 +9,9 @@ CLUSTER ?= examples/goal2/cluster.yaml
 COMPILE := uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --quiet --custom-compile-command "make lock"
 
-.PHONY: help install install-dev demo serve test check format bench lock clean
+IMAGE ?= longhorn-scheduler-extender:dev
+
+.PHONY: help install install-dev demo serve test check format bench manifests image lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,9 +37,16 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter over HTTP and the packing; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, the packing and the synchronisation; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_pack
+	$(BIN)/python -m benchmarks.bench_sync
+
+manifests: ## Print what the manifests install (needs kubectl)
+	kubectl kustomize manifests/overlays/fixed-cluster-ip
+
+image: ## Build the container image (needs docker; IMAGE=)
+	docker build --tag $(IMAGE) --build-arg REVISION=$$(git rev-parse HEAD) .
 
 lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 	$(PIP) install uv

@@ -205,6 +205,7 @@ def test_variables_of_the_deployment_are_settings() -> None:
     assert paths == {
         "EXTENDER_POD_NAME": "metadata.name",
         "EXTENDER_NAMESPACE": "metadata.namespace",
+        "EXTENDER_LONGHORN_NAMESPACE": "metadata.namespace",
         "EXTENDER_NODE_NAME": "spec.nodeName",
     }
     settings = load(dict.fromkeys(paths, "some-name"))
