@@ -89,7 +89,9 @@ async def test_an_address_can_be_reached_from_elsewhere(
     refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
 
     assert refused.refusal == (422, "Invalid")
-    assert refused.wrong_fields == {"endpoints[0].addresses[0]"}
+    assert {field.removesuffix("[0]") for field in refused.wrong_fields} == {
+        "endpoints[0].addresses"
+    }
 
 
 @pytest.mark.parametrize("count", [0, 101])

@@ -120,9 +120,10 @@ async def test_an_update_for_another_uid_is_refused(api_client: ApiClient, names
     other = named("a", metadata={"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"})
     refused = await ask(api_client, "PUT", f"{path}/a", body=other)
     missing = named("b", metadata={"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"})
-    refused_too = await ask(api_client, "PUT", f"{path}/b", body=missing)
+    not_found = await ask(api_client, "PUT", f"{path}/b", body=missing)
 
-    assert refused.refusal == refused_too.refusal == (409, "Conflict")
+    assert refused.refusal == (409, "Conflict")
+    assert not_found.refusal == (404, "NotFound")
 
 
 async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace: str) -> None:

@@ -72,6 +72,8 @@ class Writer:
                 f"the name on the URL ({name})"
             )
         old = self._storage.get(resource, Key.of(namespace, name))
+        if old is None and not resource.create_on_update:
+            raise not_found(resource, name)
         found_uid = old["metadata"]["uid"] if old else ""
         if metadata.get("uid") and metadata["uid"] != found_uid:
             raise wrong_uid(resource, name, metadata["uid"], found_uid)
@@ -132,8 +134,6 @@ class Writer:
             raise not_found(self._namespaces, namespace)
 
     def _create_on_update(self, resource: Resource, namespace: str, obj: Object) -> Object:
-        if not resource.create_on_update:
-            raise not_found(resource, obj["metadata"]["name"])
         self._require_namespace(namespace)
         validate(resource, obj, None)
         return self._add(resource, obj)
