@@ -128,8 +128,10 @@ class Instance:
     async def hand_over(self) -> None:
         """Stop answering, and leave the lease and the endpoints to another replica.
 
-        The loops must have ended. May be called again, and then does nothing more.
+        The loops must have ended. A second call does nothing.
         """
+        if self._is_stopping:
+            return
         self._is_stopping = True
         for step in (self.election.release, self.publisher.withdraw):
             try:

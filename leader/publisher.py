@@ -91,7 +91,8 @@ class Publisher:
         if not all(done):
             return False
         self._is_published = False
-        log.info("endpointslice.withdrawn", pod=self._settings.pod)
+        if done:
+            log.info("endpointslice.withdrawn", pod=self._settings.pod)
         return True
 
     async def _publish(self) -> bool:

@@ -81,6 +81,7 @@ class Connection:
 
         Raises:
             StatusError: The server refused.
+            MalformedError: It was not the API server that answered.
             UnreachableError: It did not begin to answer in time.
         """
         try:
@@ -93,6 +94,8 @@ class Connection:
         try:
             if not ok:
                 raise _refusal(response.status, response.headers, content)
+            if not response.headers.get("Content-Type", "").startswith("application/json"):
+                raise MalformedError("the answer is not JSON; a proxy may have sent it")
             yield Chunks(response)
         finally:
             response.close()  # and with it the connection: more would come

@@ -14,7 +14,7 @@ class UnreachableError(ApiError):
 
 
 class IdleError(ApiError):
-    """A watch was silent for longer than bookmarks come: the connection is taken for dead."""
+    """A watch was silent for longer than bookmarks take to come: it may be dead."""
 
     cause = "idle"
 

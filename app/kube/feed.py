@@ -165,7 +165,7 @@ class Feed:
             return True
         if error.cause == "expired" and not self.mirror.version:
             self._pages = False  # the pages take longer than their version is kept
-        if error.cause in ("expired", "idle", "malformed"):
+        if error.cause in ("expired", "malformed"):
             self.mirror.version = ""
         self.is_listing = False
         return False

@@ -21,11 +21,13 @@ Raw = TypeVar("Raw")
 CAUSES = ("ended", "ended_early", "expired", "idle", "connection", "malformed", "status")
 """Why a list or a watch was begun anew; the first one is the ordinary end of a watch."""
 
-_PAGE_SECONDS = 60.0
-_ANSWER_SECONDS = 30.0
+_PAGE_SECONDS = 30.0
+_ANSWER_SECONDS = 10.0
 """Time for a watch to begin; the API server answers at once."""
 _SILENCE_SECONDS = 90.0
-"""Bookmarks come every 60 s; whoever is silent for longer is gone."""
+"""Bookmarks come every 60 s, so that whoever is silent for longer may be gone: the watch is begun
+anew over another connection, from the same version. The API server sends none for a kind of which
+it has seen no event since its own start (its Cacher.dispatchEvents); there this is all it costs."""
 _SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS = 300, 600
 """As client-go: at random, so that watches do not end all at once."""
 _HEALTHY_SECONDS = 2.0
@@ -101,7 +103,11 @@ class Reflector:
                 else:
                     await self._watch()
             except ApiError as error:
+                is_quiet = isinstance(error, IdleError) and not self._feed.is_listing
                 if self._feed.failed(error):
+                    continue
+                if is_quiet:
+                    self._on_restart(error.cause)
                     continue
                 self._restarted(error.cause, str(error))
                 wished = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
@@ -136,6 +142,8 @@ class Reflector:
             query=self._feed.watch_query(seconds),
             deadline_seconds=_ANSWER_SECONDS,
         ) as chunks:
+            if not self._feed.is_listing:
+                self.heard_at = self._clock()  # nothing has changed, or it is told now
             async for lines in self._lines(chunks):
                 for batch in _batches(lines):
                     self._report(self._feed.take_events(batch))
