@@ -136,6 +136,7 @@ class Election:
         if action is Action.WAIT:
             self._acts_until = _NEVER
             self._written.clear()
+            self._say("", "")
             return True
         body = claimed(observed, action=action, wall_time=self._wall_clock(), settings=settings)
         renew_time = body["spec"]["renewTime"]

@@ -55,13 +55,16 @@ Repair = Create | Replace | Delete
 
 
 def backend_of(pod: Body) -> Backend:
-    """Read where a pod is reached; without addresses as long as it has none."""
+    """Read where a pod is reached; without addresses as long as it has none that can be read."""
     metadata, status = pod.get("metadata") or {}, pod.get("status") or {}
     addresses: dict[str, str] = {}
     for entry in [*(status.get("podIPs") or ()), {"ip": status.get("podIP")}]:
-        text = entry.get("ip")
-        if text:
-            addresses.setdefault(f"IPv{ip_address(text).version}", text)
+        text = str((entry or {}).get("ip"))
+        try:
+            family = f"IPv{ip_address(text).version}"
+        except ValueError:
+            continue
+        addresses.setdefault(family, text)
     return Backend(
         pod=metadata.get("name", ""),
         uid=metadata.get("uid", ""),
@@ -119,6 +122,7 @@ def _slice(
     service: Body, family: str, backend: Backend, ports: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     metadata = service["metadata"]
+    namespace = metadata.get("namespace") or ""
     address = backend.addresses.get(family)
     endpoint = {
         "addresses": [address],
@@ -126,7 +130,7 @@ def _slice(
         "targetRef": {
             "kind": "Pod",
             "name": backend.pod,
-            "namespace": metadata["namespace"],
+            "namespace": namespace,
             "uid": backend.uid,
         },
     }
@@ -137,17 +141,9 @@ def _slice(
         "kind": "EndpointSlice",
         "metadata": {
             "name": f"{metadata['name']}-{family.lower()}",
-            "namespace": metadata["namespace"],
+            "namespace": namespace,
             "labels": {SERVICE_LABEL: metadata["name"], _MANAGER_LABEL: _MANAGER},
-            # Deleted along with the Service, which nothing else would see to.
-            "ownerReferences": [
-                {
-                    "apiVersion": "v1",
-                    "kind": "Service",
-                    "name": metadata["name"],
-                    "uid": metadata["uid"],
-                }
-            ],
+            "ownerReferences": _owners(metadata),
         },
         "addressType": family,
         "endpoints": [endpoint] if address else [],
@@ -155,11 +151,19 @@ def _slice(
     }
 
 
+def _owners(service: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what makes a slice be deleted along with the Service; nothing else would see to it."""
+    uid = service.get("uid")
+    owner = {"apiVersion": "v1", "kind": "Service", "name": service["name"], "uid": uid}
+    return [owner] if uid else []
+
+
 def _content(body: Body) -> tuple[object, ...]:
     """Return what of a slice must be as desired."""
     metadata = body["metadata"]
     labels = metadata.get("labels") or {}
     return (
+        labels.get(SERVICE_LABEL),
         labels.get(_MANAGER_LABEL),
         metadata.get("ownerReferences") or [],
         body.get("endpoints") or [],

@@ -14,6 +14,9 @@ import msgspec
 
 API_VERSION = "coordination.k8s.io/v1"
 
+_LIMIT = 2**31
+"""Numbers in a lease have 32 bit."""
+
 
 class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which lease, as whom, and the three durations of client-go."""
@@ -82,17 +85,18 @@ def observe(
 ) -> Observed | None:
     """Take in what was read (None: no lease), keeping the time of the last change.
 
-    A deleted lease does not make its holder stop, so what was seen of it still counts, though for
-    no longer than a lease of ours would.
+    A deleted lease does not make its holder stop, who may have renewed it since it was last seen.
+    So what was seen counts from when the lease is first found deleted, though for no longer than a
+    lease of ours would.
     """
     if body is None:
-        if previous is None:
-            return None
+        if previous is None or not previous.metadata:
+            return previous
         shorter = min(previous.record.duration_seconds, settings.duration_seconds)
-        return msgspec.structs.replace(
-            previous,
-            metadata={},
+        return Observed(
             record=msgspec.structs.replace(previous.record, duration_seconds=shorter),
+            seen_at=now,
+            metadata={},
         )
     record = _record(body, settings)
     unchanged = previous is not None and previous.record == record
@@ -132,11 +136,12 @@ def claimed(
 ) -> dict[str, Any]:
     """Return the lease as it is to be written to hold it.
 
-    `leaseTransitions` grows by one whenever the holder changes; a new lease begins at 0.
+    `leaseTransitions` grows by one whenever the holder changes; a new lease begins at 0, as does
+    the count when it has reached what the field holds.
     """
     record = observed.record if observed else None
     renewed = action is Action.RENEW
-    transitions = 0 if record is None else record.transitions + (0 if renewed else 1)
+    transitions = 0 if record is None else (record.transitions + (0 if renewed else 1)) % _LIMIT
     written_at = micro_time(wall_time)
     spec = {
         "holderIdentity": settings.identity,
@@ -188,18 +193,17 @@ def _record(body: Mapping[str, Any], settings: LeaseSettings) -> Record:
     transitions = spec.get("leaseTransitions")
     return Record(
         holder=_text(spec.get("holderIdentity")),
-        duration_seconds=(
-            duration if isinstance(duration, int) and duration > 0 else settings.duration_seconds
-        ),
+        duration_seconds=duration
+        if _is_count(duration) and duration
+        else settings.duration_seconds,
         acquire_time=_text(spec.get("acquireTime")),
         renew_time=_text(spec.get("renewTime")),
-        transitions=transitions if _is_countable(transitions) else 0,
+        transitions=transitions if _is_count(transitions) else 0,
     )
 
 
-def _is_countable(transitions: object) -> TypeGuard[int]:
-    """Whether one more still fits the field, which has 32 bit."""
-    return isinstance(transitions, int) and 0 <= transitions < 2**31 - 1
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _LIMIT
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,7 @@
 """The loop that keeps the Service pointing at the leader."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import msgspec
 import structlog
@@ -55,6 +55,8 @@ class Publisher:
         self._is_leading = is_leading
         self._backend: Backend | None = None
         self._is_published = False
+        self._is_name_taken = False
+        """Whether a slice of ours is there that the Service's label does not find."""
         self._trouble = ""
         self._woken = asyncio.Event()
 
@@ -66,8 +68,12 @@ class Publisher:
         """Publish and withdraw until cancelled; whoever cancels this calls `withdraw` then."""
         while True:
             self._woken.clear()
+            was_leading = self._is_leading()
             done = await self.step()
-            pause = self._settings.verify_seconds if done else self._settings.retry_seconds
+            # Who does not lead looks soon again, which costs nothing: a lapse that the next renewal
+            # ends is told nobody, and what was withdrawn in it is missing.
+            verified = was_leading and done
+            pause = self._settings.verify_seconds if verified else self._settings.retry_seconds
             try:
                 async with asyncio.timeout(pause):
                     await self._woken.wait()
@@ -105,13 +111,13 @@ class Publisher:
         if problem:
             self._say(problem)
             return False
-        existing = await self._existing()
+        existing = await self._existing({body["metadata"]["name"] for body in desired})
         # Between this check and the writes below nobody else may have become leader, or else the
         # versions just read are gone and the writes are refused.
         if existing is None or not self._is_leading():
             return False
         steps = repairs(desired, existing)
-        self._is_published = True
+        self._is_published, self._is_name_taken = True, False
         for step in steps:
             if not await self._write(step):
                 return False
@@ -130,7 +136,7 @@ class Publisher:
             pod = await self._read(Collection.PODS, self._settings.pod)
             backend = backend_of(pod) if pod is not None else None
             if backend is not None and not backend.addresses:
-                self._say(f"Pod {self._settings.pod} has no address yet")
+                self._say(f"Pod {self._settings.pod} has no IPv4 or IPv6 address yet")
                 return None
             self._backend = backend
         return self._backend
@@ -148,16 +154,23 @@ class Publisher:
                 self._say(why)
         return None
 
-    async def _existing(self) -> Sequence[Body] | None:
+    async def _existing(self, names: Set[str] = frozenset()) -> Sequence[Body] | None:
+        """Return the slices of the Service, and those of *names* that somebody took from it."""
+        label = {SERVICE_LABEL: self._settings.service}
         answer = await self._store.select(
             Collection.ENDPOINT_SLICES,
-            {SERVICE_LABEL: self._settings.service},
+            {} if self._is_name_taken else label,
             deadline_seconds=self._settings.request_seconds,
         )
         if isinstance(answer, Failed):
             self._say(answer.why)
             return None
-        return answer.bodies
+        return [
+            body
+            for body in answer.bodies
+            if body["metadata"]["name"] in names
+            or label.items() <= (body["metadata"].get("labels") or {}).items()
+        ]
 
     async def _write(self, step: Repair) -> bool:
         seconds, slices = self._settings.request_seconds, Collection.ENDPOINT_SLICES
@@ -165,6 +178,7 @@ class Publisher:
         match step:
             case Create(body=body):
                 answer = await self._store.create(slices, body, deadline_seconds=seconds)
+                self._is_name_taken = isinstance(answer, Conflict)
             case Replace(body=body):
                 answer = await self._store.replace(slices, body, deadline_seconds=seconds)
             case Delete(body=body):
