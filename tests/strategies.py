@@ -4,15 +4,43 @@ Sizes are whole GiB below 16, or a byte off. A disk or node has at most one flaw
 so that about half of all nodes take what the pod needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from hypothesis import strategies as st
 
+from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
-from extender import ClusterView, Disk, DiskId, Locality, Node, Replica, Volume
-from tests.builders import GIB, bound, disk, node, replica, setting, view_of, volume
+from extender import (
+    BackingImage,
+    Claim,
+    ClusterView,
+    Disk,
+    DiskId,
+    Locality,
+    Node,
+    NodeName,
+    PersistentVolume,
+    Replica,
+    StorageClass,
+    Volume,
+    VolumeName,
+)
+from tests.builders import (
+    GIB,
+    backing_image,
+    bound,
+    claim,
+    disk,
+    node,
+    persistent_volume,
+    replica,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
 
 TAGS = ("ssd", "storage")
 
@@ -242,3 +270,130 @@ def _listing(disk: Disk, node: Node, replicas: Sequence[Replica]) -> Disk:
     }
     scheduled_bytes = disk.scheduled_bytes + sum(here.values())
     return msgspec.structs.replace(disk, listed=here, scheduled_bytes=scheduled_bytes)
+
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "Node": ("node-1", "node-2", "node-3"),
+    "Volume": ("vol-0", "vol-1", "other-0", "other-1", "pvc-uid-new"),
+    "Replica": ("r-0", "r-1", "r-2", "r-3", "r-4", "r-5"),
+    "BackingImage": ("image-0", "image-1"),
+    "PersistentVolumeClaim": ("default/vol-0", "default/vol-1", "default/new"),
+    "PersistentVolume": ("pv-vol-0", "pv-vol-1"),
+    "StorageClass": ("local",),
+    "Setting": (
+        "storage-over-provisioning-percentage",
+        "storage-minimal-available-percentage",
+        "allow-empty-disk-selector-volume",
+        "default-data-locality",
+    ),
+}
+"""What there may be in a cluster that changes: few names, so that objects meet each other."""
+
+
+@st.composite
+def known_objects(draw: st.DrawFn, kind: str, name: str) -> AnyRecord | Unreadable:
+    """Draw what may be known of one object of `KINDS`: a record, or now and then a broken one."""
+    broken = draw(rarely) and draw(rarely)
+    return draw(unreadables(kind, name) if broken else _RECORDS_OF[kind](name))
+
+
+@st.composite
+def unreadables(draw: st.DrawFn, kind: str, name: str) -> Unreadable:
+    """Draw an object of which nothing is known but what it has to do with."""
+    nodes = [NodeName(name)] if kind == "Node" else list[NodeName]()
+    if kind == "Replica":
+        some = st.sampled_from(KINDS["Node"]).map(NodeName)
+        nodes = draw(st.lists(some, max_size=2, unique=True))
+    volume = draw(st.sampled_from(KINDS["Volume"])) if kind == "Replica" else ""
+    why = draw(st.sampled_from(["is half written", "has a size of -1"]))
+    return Unreadable(kind=kind, name=name, why=why, nodes=tuple(nodes), volume=VolumeName(volume))
+
+
+@st.composite
+def changing_volumes(draw: st.DrawFn, name: str) -> Volume:
+    """Draw a volume that may have a backing image, be on its way out, or need nothing local."""
+    return msgspec.structs.replace(
+        draw(volumes(name)),
+        locality=draw(st.sampled_from([*[Locality.BEST_EFFORT] * 4, *Locality])),
+        backing_image=draw(st.sampled_from(["", "", *KINDS["BackingImage"]])),
+        deleting=draw(rarely) and draw(rarely),
+    )
+
+
+@st.composite
+def changing_replicas(draw: st.DrawFn, name: str) -> Replica:
+    """Draw a replica that is placed, waits for one node, or is nowhere yet."""
+    on = draw(st.sampled_from(["", "", *KINDS["Node"]]))
+    return replica(
+        name,
+        of=draw(st.sampled_from(KINDS["Volume"])),
+        on=on,
+        disk=draw(st.sampled_from(["disk-0", "disk-1"])),
+        pinned_to=draw(st.sampled_from(["", *KINDS["Node"]])),
+        size_bytes=draw(sizes_bytes(least_gib=1, most_gib=6)),
+        deleting=draw(rarely) and draw(rarely),
+        failed=draw(rarely),
+        healthy_once=draw(st.booleans()),
+        started=draw(st.booleans()),
+    )
+
+
+@st.composite
+def changing_nodes(draw: st.DrawFn, name: str) -> Node:
+    """Draw a node whose disks may list replicas already."""
+    drawn = draw(nodes(name))
+    listed = draw(st.dictionaries(st.sampled_from(KINDS["Replica"]), sizes_bytes(most_gib=4)))
+    first = msgspec.structs.replace(drawn.disks[0], listed=listed)
+    return msgspec.structs.replace(drawn, disks=(first, *drawn.disks[1:]))
+
+
+def _claims(key: str) -> st.SearchStrategy[Claim]:
+    name = key.removeprefix("default/")
+    return st.builds(
+        claim,
+        st.just(name),
+        persistent_volume=st.just("" if name == "new" else f"pv-{name}"),
+        size_bytes=sizes_bytes(least_gib=1, most_gib=6),
+        deleting=st.sampled_from([False] * 9 + [True]),
+    )
+
+
+def _persistent_volumes(name: str) -> st.SearchStrategy[PersistentVolume]:
+    handles = st.sampled_from([name.removeprefix("pv-")] * 4 + ["other-0", "gone"])
+    return st.builds(persistent_volume, st.just(name), handle=handles)
+
+
+def _storage_classes(name: str) -> st.SearchStrategy[StorageClass]:
+    return st.builds(
+        storage_class,
+        st.just(name),
+        dataLocality=st.sampled_from(["best-effort", "best-effort", "strict-local", "disabled"]),
+        diskSelector=st.sampled_from(["ssd", "storage", "ssd,storage"]),
+        backingImage=st.sampled_from(["", "", "image-0"]),
+    )
+
+
+def _backing_images(name: str) -> st.SearchStrategy[BackingImage]:
+    return st.builds(backing_image, st.just(name), node_selector=selectors, disk_selector=selectors)
+
+
+def _settings(name: str) -> st.SearchStrategy[Setting]:
+    values = {
+        "default-data-locality": ["disabled", "best-effort"],
+        "allow-empty-disk-selector-volume": ["true", "false", "true", "?"],
+    }
+    return st.builds(
+        setting, st.just(name), st.sampled_from(values.get(name, ["100", "25", "200", "10", "?"]))
+    )
+
+
+_RECORDS_OF: Mapping[str, Callable[[str], st.SearchStrategy[AnyRecord]]] = {
+    "Node": changing_nodes,
+    "Volume": changing_volumes,
+    "Replica": changing_replicas,
+    "BackingImage": _backing_images,
+    "PersistentVolumeClaim": _claims,
+    "PersistentVolume": _persistent_volumes,
+    "StorageClass": _storage_classes,
+    "Setting": _settings,
+}

@@ -10,6 +10,7 @@ from app.config import NAME, Settings
 from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.mirror import Change
+from app.kube.records import Unreadable
 from app.kube.reflector import CAUSES, Reflector
 from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, LONGHORN_RESOURCES
 from app.kube.translate import ConfigMap
@@ -111,9 +112,11 @@ class LiveCluster:
         """Take in what one reflector heard; whatever follows from it is settled at once."""
         for change in changes:
             self._builder.apply(change)
-            if isinstance(change.new or change.old, ConfigMap):
-                new = change.new
-                self._config_map = dict(new.data) if isinstance(new, ConfigMap) else {}
+            match change:
+                case Change(new=ConfigMap(data=data)):
+                    self._config_map = dict(data)
+                case Change(ConfigMap() | Unreadable(kind="ConfigMap"), None):
+                    self._config_map = {}
         if not self._is_complete:
             self._is_complete = all(each.is_complete for each in self.reflectors)
         if self._is_complete:

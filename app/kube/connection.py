@@ -28,9 +28,19 @@ _HEADERS = {
     "Accept-Encoding": "identity",
 }
 _TEXT_LENGTH = 300
-_NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ConfigException)
-"""The last one: the token file of the service account cannot be read."""
-_CONFIG_ERRORS = (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError)
+_NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ConfigException, ValueError)
+"""The last two: the token file of the service account cannot be read, or what is in it not sent."""
+_CONFIG_ERRORS = (
+    ConfigException,
+    OSError,
+    yaml.YAMLError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    AssertionError,
+)
+"""All that kubernetes_asyncio raises for kubeconfigs of another shape than it expects."""
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 
 
@@ -162,10 +172,12 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
                 client_configuration=configuration,
                 persist_config=False,
             )
+        _trim_token(configuration)
         return Connection(client.ApiClient(configuration))
     except _CONFIG_ERRORS as error:
         origin = "the service account" if in_cluster else f"kubeconfig {kubeconfig or ''}".strip()
-        raise InputError(f"cannot connect to a cluster by {origin}: {error}") from error
+        why = " ".join(str(error).split()) or "a field is missing or has the wrong type"
+        raise InputError(f"cannot connect to a cluster by {origin}: {why}") from error
 
 
 def decode_status(content: bytes) -> Status | None:
@@ -184,6 +196,19 @@ def refusal_of(status: Status) -> ApiError:
     if status.code is None:
         return MalformedError(f"an error event without code: {text}")
     return StatusError(status.code, text)
+
+
+def _trim_token(configuration: client.Configuration) -> None:
+    """Take line breaks off the token, now and whenever its file is read anew, as kubectl does."""
+    read_anew = configuration.refresh_api_key_hook
+
+    def refresh(configuration: client.Configuration) -> None:
+        if read_anew is not None:
+            read_anew(configuration)  # type: ignore[operator]  # typed as what it may return
+        if token := configuration.api_key.get("BearerToken"):
+            configuration.api_key["BearerToken"] = token.strip()
+
+    configuration.refresh_api_key_hook = refresh
 
 
 def _refusal(code: int, headers: Mapping[str, str], content: bytes) -> ApiError:

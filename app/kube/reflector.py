@@ -115,7 +115,7 @@ class Reflector:
 
     async def _list(self) -> None:
         """Take in all objects, page by page; decisions go on meanwhile."""
-        token = ""
+        token, self._skipped = "", 0
         while True:
             content = await self._connection.request(
                 "GET",
@@ -135,22 +135,30 @@ class Reflector:
 
     async def _watch(self) -> None:
         """Take in events until the server ends the watch."""
-        started = self._clock()
+        started, heard_before, is_told = self._clock(), self.heard_at, False
         seconds = self._random.randint(_SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS)
         async with self._connection.stream(
             self.source.path,
             query=self._feed.watch_query(seconds),
             deadline_seconds=_ANSWER_SECONDS,
         ) as chunks:
-            if not self._feed.is_listing:
+            if self._feed.is_listing:
+                self._skipped = 0
+            else:
                 self.heard_at = self._clock()  # nothing has changed, or it is told now
-            async for lines in self._lines(chunks):
-                for batch in _batches(lines):
-                    self._report(self._feed.take_events(batch))
-                    await asyncio.sleep(0)
-                self._heard()
-                if self._clock() - started >= _HEALTHY_SECONDS:
-                    self._backoff.reset()
+            try:
+                async for lines in self._lines(chunks):
+                    for batch in _batches(lines):
+                        self._report(self._feed.take_events(batch))
+                        await asyncio.sleep(0)
+                    if not self._feed.is_listing:  # half a list says nothing of the other half
+                        is_told = True
+                        self._heard()
+                    if self._clock() - started >= _HEALTHY_SECONDS:
+                        self._backoff.reset()
+            finally:
+                if not is_told and self._clock() - started < _HEALTHY_SECONDS:
+                    self.heard_at = heard_before  # it did not last: its version may be gone
         if self._feed.is_listing:
             raise UnreachableError(f"the watch of {self.name} ended before all objects had come")
         if self._clock() - started >= _HEALTHY_SECONDS:

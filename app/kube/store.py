@@ -16,6 +16,8 @@ _PREFIXES = {
     Collection.PODS: "/api/v1",
 }
 
+_JSON_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 
 class NamespaceStore:
     """The objects of one namespace; an `ObjectStore` of `leader`."""
@@ -45,7 +47,7 @@ class NamespaceStore:
             )
             items = msgspec.json.decode(content, type=_List).items or ()
             return Listed(bodies=[_checked(item) for item in items])
-        except (ApiError, msgspec.MsgspecError, RecursionError) as error:
+        except (ApiError, *_JSON_ERRORS) as error:
             return Failed(why=f"{collection} cannot be listed: {error}")
 
     async def create(
@@ -91,7 +93,7 @@ class NamespaceStore:
             return Stored(body=_checked(msgspec.json.decode(content, type=dict[str, Any])))
         except ApiError as error:
             return _outcome(error, f"{method} {path}")
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except _JSON_ERRORS as error:
             return Failed(why=f"{method} {path}: {error}")
 
 

@@ -184,7 +184,7 @@ class ViewBuilder:
             self._changes.append(name)
 
     def _new_view(self, policy: Policy | UnreadableSetting) -> ClusterView:
-        broken = self._unreadable.values()
+        broken = [each for _, each in sorted(self._unreadable.items())]
         return ClusterView(
             claims=self._claims,
             persistent_volumes=self._persistent_volumes,
@@ -232,6 +232,7 @@ class ViewBuilder:
                 for disk in record.disks:
                     self._disk_tags.update(disk.tags)
                 self._dirty.add(record.name)
+                self._is_outdated |= ("Node", record.name) in self._unreadable
             case Claim():
                 self._claims[record.key] = record
             case PersistentVolume():
@@ -267,6 +268,7 @@ class ViewBuilder:
                 for disk in record.disks:
                     _subtract(self._disk_tags, disk.tags)
                 self._dirty.add(record.name)
+                self._is_outdated |= ("Node", record.name) in self._unreadable
             case Claim():
                 del self._claims[record.key]
             case PersistentVolume():

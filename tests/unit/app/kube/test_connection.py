@@ -1,0 +1,428 @@
+"""Every request ends in time, and with an error of ours that names the matter."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from kubernetes_asyncio.client import ApiClient
+from kubernetes_asyncio.config import ConfigException
+
+from app.errors import InputError
+from app.kube.connection import Connection, connect, refusal_of
+from app.kube.connection import Status as StatusObject
+from app.kube.errors import (
+    ApiError,
+    ExpiredError,
+    MalformedError,
+    StatusError,
+    UnreachableError,
+)
+from tests.fakes import (
+    Answer,
+    CutAnswer,
+    FakeApiServer,
+    Fault,
+    FaultKind,
+    Hang,
+    LostAnswer,
+    Refused,
+    WatchCut,
+    WatchHang,
+)
+from tests.unit.app.kube.following import failure, put
+
+PATH = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes"
+WATCH = [("watch", "1")]
+
+
+@pytest.fixture
+def server() -> FakeApiServer:
+    server = FakeApiServer(random.Random(3), chop=0.3)
+    put(server, "a")
+    return server
+
+
+@pytest.fixture
+async def client(server: FakeApiServer) -> AsyncIterator[ApiClient]:
+    async with server.client("us") as client:
+        yield client
+
+
+@pytest.fixture
+def connection(client: ApiClient) -> Connection:
+    return Connection(client)
+
+
+def status(code: int, reason: str = "", message: str = "") -> bytes:
+    return msgspec.json.encode(failure(code, reason, message))
+
+
+@pytest.mark.looptime
+async def test_body_is_given_back(connection: Connection) -> None:
+    content = await connection.request("GET", PATH, deadline_seconds=5)
+
+    assert [each["metadata"]["name"] for each in msgspec.json.decode(content)["items"]] == ["a"]
+
+
+@pytest.mark.looptime
+async def test_credentials_are_sent_and_plain_json_is_asked_for(
+    server: FakeApiServer, connection: Connection
+) -> None:
+    await connection.request("GET", PATH, query=[("limit", "5")], deadline_seconds=5)
+
+    headers, query = server.calls[0].headers, server.calls[0].query
+    assert headers["authorization"] == "Bearer us"
+    assert (headers["Accept"], headers["Accept-Encoding"]) == ("application/json", "identity")
+    assert query == {"limit": "5"}
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("kind", "expected", "text"),
+    [
+        pytest.param(Refused(), UnreachableError, "cannot be reached", id="refused"),
+        pytest.param(LostAnswer(), UnreachableError, "cannot be reached", id="lost"),
+        pytest.param(CutAnswer(), UnreachableError, "cannot be reached", id="cut"),
+        pytest.param(
+            Answer(410, status(410, "Expired", "token expired")),
+            ExpiredError,
+            "410: token expired",
+            id="expired",
+        ),
+        pytest.param(Answer(410, b"Gone\n"), ExpiredError, "410: Gone", id="expired-plain"),
+        pytest.param(
+            Answer(403, status(403, "Forbidden", "pods is forbidden")),
+            StatusError,
+            "403: pods is forbidden",
+            id="status-object",
+        ),
+        pytest.param(
+            Answer(502, b"<html>bad gateway</html>"),
+            StatusError,
+            "502: <html>bad gateway</html>",
+            id="html",
+        ),
+        pytest.param(Answer(500), StatusError, "500: no reason given", id="empty"),
+        pytest.param(Answer(500, b" \n "), StatusError, "500: no reason given", id="blank"),
+        pytest.param(Answer(401, b"null"), StatusError, "401: null", id="null"),
+        pytest.param(Answer(401, b"[]"), StatusError, "401: []", id="list"),
+        pytest.param(Answer(500, b"\xff\xfe"), StatusError, "500: \ufffd\ufffd", id="binary"),
+        pytest.param(
+            Answer(500, b'{"message": "\xff"}'), StatusError, "500: ", id="binary-in-json"
+        ),
+        pytest.param(
+            Answer(500, b'{"message": 5}'), StatusError, '500: {"message": 5}', id="odd-message"
+        ),
+        pytest.param(Answer(500, b"[" * 50_000), StatusError, "500: [[[", id="deep"),
+        pytest.param(Answer(307), StatusError, "307: no reason given", id="redirect"),
+    ],
+)
+async def test_what_went_wrong_is_told(
+    server: FakeApiServer,
+    connection: Connection,
+    kind: FaultKind,
+    expected: type[ApiError],
+    text: str,
+) -> None:
+    server.faults.append(Fault(kind))
+
+    with pytest.raises(ApiError) as caught:
+        await connection.request("GET", PATH, deadline_seconds=5)
+
+    assert type(caught.value) is expected
+    assert text in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("kind", [Hang(), LostAnswer(hang=True)], ids=["hang", "lost"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+async def test_requests_end_at_their_deadline(
+    server: FakeApiServer, connection: Connection, kind: FaultKind, method: str
+) -> None:
+    server.faults.append(Fault(kind))
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+
+    with pytest.raises(UnreachableError, match=r"did not answer within 2\.5 s"):
+        await connection.request(method, PATH, body={"metadata": {}}, deadline_seconds=2.5)
+
+    assert loop.time() - started == pytest.approx(2.5)
+
+
+@pytest.mark.looptime
+async def test_deadline_holds_for_slow_answers_too(
+    server: FakeApiServer, connection: Connection
+) -> None:
+    server.latency = lambda _: (2.0, 2.0)
+
+    with pytest.raises(UnreachableError, match="within 3 s"):
+        await connection.request("GET", PATH, deadline_seconds=3)
+
+
+@pytest.mark.looptime
+async def test_cancelled_request_is_cancelled(
+    server: FakeApiServer, connection: Connection
+) -> None:
+    server.faults.append(Fault(Hang()))
+    task = asyncio.create_task(connection.request("GET", PATH, deadline_seconds=60))
+    await asyncio.sleep(1)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [("7", 7.0), ("0", 0.0), ("", 0.0), ("-1", 0.0), ("1.5", 0.0), ("²", 0.0), ("9" * 99, 0.0)],
+)
+async def test_wish_to_be_left_alone_is_read(
+    server: FakeApiServer, connection: Connection, given: str, seconds: float
+) -> None:
+    server.faults.append(Fault(Answer(429, b"", {"Retry-After": given})))
+
+    with pytest.raises(StatusError) as caught:
+        await connection.request("GET", PATH, deadline_seconds=5)
+
+    assert caught.value.retry_after_seconds == seconds
+
+
+@pytest.mark.looptime
+async def test_stream_gives_what_arrives_and_ends(connection: Connection) -> None:
+    query = [*WATCH, ("timeoutSeconds", "30")]
+    received = b""
+    async with connection.stream(PATH, query=query, deadline_seconds=5) as chunks:
+        while chunk := await chunks.next(within_seconds=60):
+            received += chunk
+
+    assert msgspec.json.decode(received)["type"] == "ADDED"
+    assert asyncio.get_running_loop().time() >= 30
+
+
+@pytest.mark.looptime
+async def test_silence_in_a_stream_is_told_in_time(
+    server: FakeApiServer, connection: Connection
+) -> None:
+    server.faults.append(Fault(WatchHang()))
+    loop = asyncio.get_running_loop()
+    async with connection.stream(PATH, query=WATCH, deadline_seconds=5) as chunks:
+        started = loop.time()
+        with pytest.raises(TimeoutError):
+            await chunks.next(within_seconds=9)
+
+    assert loop.time() - started == pytest.approx(9)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("kind", "expected", "text"),
+    [
+        pytest.param(Hang(), UnreachableError, "within 4 s", id="hang"),
+        pytest.param(Refused(), UnreachableError, "cannot be reached", id="refused"),
+        pytest.param(LostAnswer(), UnreachableError, "cannot be reached", id="lost"),
+        pytest.param(WatchCut(), UnreachableError, "cannot be reached", id="cut"),
+        pytest.param(Answer(410), ExpiredError, "410", id="expired"),
+        pytest.param(Answer(403, b"no"), StatusError, "403: no", id="status"),
+        pytest.param(Answer(429, b"", {"Retry-After": "3"}), StatusError, "429", id="busy"),
+        pytest.param(Answer(200, b"<html>"), MalformedError, "not JSON", id="no-type"),
+        pytest.param(
+            Answer(200, b"<html>", {"Content-Type": "text/html"}),
+            MalformedError,
+            "not JSON",
+            id="html",
+        ),
+    ],
+)
+async def test_stream_that_cannot_begin_or_breaks_is_told(
+    server: FakeApiServer,
+    connection: Connection,
+    kind: FaultKind,
+    expected: type[ApiError],
+    text: str,
+) -> None:
+    server.faults.append(Fault(kind))
+
+    with pytest.raises(ApiError) as caught:
+        async with connection.stream(PATH, query=WATCH, deadline_seconds=4) as chunks:
+            await chunks.next(within_seconds=60)
+
+    assert type(caught.value) is expected
+    assert text in str(caught.value)
+
+
+@pytest.mark.looptime
+async def test_stream_is_closed_when_it_is_left(connection: Connection, client: ApiClient) -> None:
+    for _ in range(3):
+        async with connection.stream(PATH, query=WATCH, deadline_seconds=4) as chunks:
+            await chunks.next(within_seconds=60)
+    await connection.request("GET", PATH, deadline_seconds=4)
+
+    open_ = [each for each in client.rest_client.pool_manager._open if not each.content.finished]  # type: ignore[attr-defined]  # noqa: SLF001
+    assert len(open_) <= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "text"),
+    [
+        (StatusObject(code=410, reason="Expired", message="old"), ExpiredError, "410: Expired old"),
+        (StatusObject(reason="Expired"), ExpiredError, "410: Expired"),
+        (StatusObject(reason="Gone"), ExpiredError, "410: Gone"),
+        (StatusObject(code=500, message="boom"), StatusError, "500: boom"),
+        (StatusObject(code=500), StatusError, "500: "),
+        (StatusObject(message="boom"), MalformedError, "boom"),
+        (StatusObject(), MalformedError, "without code"),
+    ],
+)
+def test_status_in_a_watch_becomes_an_error(
+    given: StatusObject, expected: type[ApiError], text: str
+) -> None:
+    error = refusal_of(given)
+
+    assert type(error) is expected
+    assert text in str(error)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(FileNotFoundError(2, "No such file"), id="deleted"),
+        pytest.param(PermissionError(13, "denied"), id="forbidden"),
+        pytest.param(ConfigException("Token file exists but empty."), id="empty"),
+        pytest.param(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), id="binary"),
+    ],
+)
+async def test_token_file_may_be_unreadable_for_a_while(
+    server: FakeApiServer, client: ApiClient, connection: Connection, error: Exception
+) -> None:
+    def read_token(_: object) -> None:
+        raise error
+
+    client.configuration.refresh_api_key_hook = read_token
+    with pytest.raises(UnreachableError, match="cannot be reached"):
+        await connection.request("GET", PATH, deadline_seconds=5)
+    assert server.calls == []
+
+    client.configuration.refresh_api_key_hook = None
+    await connection.request("GET", PATH, deadline_seconds=5)
+
+
+@pytest.mark.looptime
+async def test_token_that_is_rotated_is_sent_from_then_on(
+    server: FakeApiServer, client: ApiClient, connection: Connection
+) -> None:
+    def read_token(configuration: object) -> None:
+        configuration.api_key["BearerToken"] = f"Bearer {len(server.calls)}"  # type: ignore[attr-defined]
+
+    client.configuration.refresh_api_key_hook = read_token
+    for _ in range(3):
+        await connection.request("GET", PATH, deadline_seconds=5)
+
+    sent = [call.headers["authorization"] for call in server.calls]
+    assert sent == ["Bearer 0", "Bearer 1", "Bearer 2"]
+
+
+KUBECONFIG = """
+current-context: here
+contexts: [{name: here, context: {cluster: k, user: u}}, {name: there, context: {cluster: k}}]
+clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+"""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG)
+    return path
+
+
+@pytest.mark.parametrize("context", [None, "here", "there"])
+async def test_kubeconfig_leads_to_a_cluster(kubeconfig: Path, context: str | None) -> None:
+    connection = await connect(kubeconfig, context)
+
+    with pytest.raises(UnreachableError, match=r"127\.0\.0\.1"):
+        await connection.request("GET", PATH, deadline_seconds=5)
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(KUBECONFIG, "", id="empty"),
+        pytest.param(KUBECONFIG, "text", id="text"),
+        pytest.param(KUBECONFIG, "[]", id="list"),
+        pytest.param(KUBECONFIG, "a: [", id="no-yaml"),
+        pytest.param(KUBECONFIG, "\0", id="binary"),
+        pytest.param(KUBECONFIG, "---\na: b\n---\na: b\n", id="two-documents"),
+        pytest.param(KUBECONFIG, "apiVersion: v1\nkind: Config\n", id="nothing-in-it"),
+        pytest.param("current-context: here", "", id="no-context"),
+        pytest.param("current-context: here", "current-context: nowhere", id="context-unknown"),
+        pytest.param("current-context: here", "current-context: []", id="context-is-a-list"),
+        pytest.param("{cluster: k, user: u}", "5", id="context-is-a-number"),
+        pytest.param("{cluster: k, user: u}", "{cluster: nope}", id="cluster-unknown"),
+        pytest.param('{server: "http://127.0.0.1:1"}', "{}", id="no-server"),
+        pytest.param('"http://127.0.0.1:1"', "5", id="server-is-a-number"),
+        pytest.param("{token: t}", "text", id="user-is-text"),
+        pytest.param("{token: t}", "{tokenFile: /no/such/file}", id="no-token-file"),
+        pytest.param("{token: t}", "{exec: {}}", id="no-command"),
+        pytest.param(
+            "{token: t}",
+            "{exec: {command: /no/such/command, apiVersion: client.authentication.k8s.io/v1}}",
+            id="command-missing",
+        ),
+        pytest.param(
+            'server: "http://127.0.0.1:1"',
+            'server: "https://127.0.0.1:1", certificate-authority-data: YWJj',
+            id="certificate-is-none",
+        ),
+        pytest.param(
+            'server: "http://127.0.0.1:1"',
+            'server: "https://127.0.0.1:1", certificate-authority: /no/such/file',
+            id="certificate-missing",
+        ),
+    ],
+)
+async def test_kubeconfig_that_cannot_be_used_is_told_in_one_line(
+    kubeconfig: Path, old: str, new: str
+) -> None:
+    assert old in KUBECONFIG
+    kubeconfig.write_text(KUBECONFIG.replace(old, new))  # noqa: ASYNC240 (small and local)
+
+    with pytest.raises(InputError) as caught:
+        await connect(kubeconfig, None)
+
+    text = str(caught.value)
+    assert text.startswith(f"cannot connect to a cluster by kubeconfig {kubeconfig}: ")
+    assert "\n" not in text
+    assert not text.rstrip().endswith(":")
+
+
+async def test_context_that_the_kubeconfig_lacks_is_named(kubeconfig: Path) -> None:
+    with pytest.raises(InputError, match="elsewhere"):
+        await connect(kubeconfig, "elsewhere")
+
+
+@pytest.mark.parametrize("port", ["443", ""])
+async def test_service_account_that_is_missing_is_told(
+    monkeypatch: pytest.MonkeyPatch, port: str
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+
+    with pytest.raises(InputError, match=r"by the service account: .*[Ss]ervice"):
+        await connect(None, None)
+
+
+async def test_kubeconfig_that_is_asked_for_goes_before_the_service_account(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+
+    connection = await connect(kubeconfig, None)
+    await connection.close()

@@ -1,0 +1,163 @@
+"""A live cluster is read once, as the same objects in files would be."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.config import Settings
+from app.kube.connection import Connection
+from app.kube.errors import ApiError
+from app.kube.snapshot import read_snapshot
+from app.kube.view import ClusterObjects, build_view
+from tests.builders import core_document, document, node_document, objects_of, read
+from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind, Hang, Refused
+
+pytestmark = pytest.mark.looptime
+
+SETTINGS = Settings(namespace="elsewhere")
+CLUSTER_WIDE: dict[str, Any] = {"namespace": None}
+DOCUMENTS = [
+    node_document("node-1"),
+    document("Volume", "vol", spec={"size": "1"}),
+    document("Replica", "vol-r-1", spec={"volumeName": "vol", "volumeSize": "1"}),
+    document("Setting", "storage-over-provisioning-percentage", value="200"),
+    document("BackingImage", "image"),
+    document("StorageClass", "local", metadata=CLUSTER_WIDE, provisioner="p")
+    | {"apiVersion": "storage.k8s.io/v1"},
+    core_document("PersistentVolumeClaim", "data"),
+    core_document("PersistentVolumeClaim", "data", metadata={"namespace": "shop"}),
+    core_document("PersistentVolume", "pv", metadata=CLUSTER_WIDE),
+    core_document("Pod", "web-0"),
+    core_document("Node", "node-1", metadata=CLUSTER_WIDE),
+    core_document("Node", "node-2", metadata=CLUSTER_WIDE),
+]
+
+
+def server_of(*documents: dict[str, Any]) -> FakeApiServer:
+    server = FakeApiServer(random.Random(2), chop=0.3)
+    for each in documents:
+        server.put(each)
+    return server
+
+
+async def snapshot(
+    server: FakeApiServer, settings: Settings = SETTINGS
+) -> tuple[ClusterObjects, list[str]]:
+    async with server.client("us") as client:
+        return await read_snapshot(Connection(client), settings)
+
+
+async def test_everything_is_read() -> None:
+    server = server_of(*DOCUMENTS)
+
+    found, problems = await snapshot(server)
+
+    expected = objects_of(*(read(server_side(server, each)) for each in DOCUMENTS))
+    assert found == expected
+    assert problems == []
+    assert found.candidates() == ("node-1", "node-2")
+    assert {call.verb for call in server.calls} == {"list"}
+
+
+def server_side(server: FakeApiServer, written: dict[str, Any]) -> dict[str, Any]:
+    """Return a document as the server has it, with the uid it gave."""
+    version = str(written["apiVersion"])
+    group = version.partition("/")[0] if "/" in version else ""
+    plural = f"{written['kind'].lower()}{'es' if written['kind'].endswith('s') else 's'}"
+    found = server.get(
+        f"{plural}.{group}" if group else plural,
+        written["metadata"]["name"],
+        written["metadata"].get("namespace") or "",
+    )
+    assert found is not None
+    return found
+
+
+async def test_longhorns_objects_are_read_in_its_namespace_only() -> None:
+    other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
+
+    found, _ = await snapshot(server_of(*DOCUMENTS, other))
+    elsewhere, _ = await snapshot(
+        server_of(*DOCUMENTS, other), Settings(longhorn_namespace="another-longhorn")
+    )
+
+    assert list(found.volumes) == ["vol"]
+    assert list(elsewhere.volumes) == ["other"]
+
+
+async def test_large_clusters_are_read_in_pages() -> None:
+    volumes = [document("Volume", f"vol-{n:04}", spec={"size": "1"}) for n in range(1_100)]
+    server = server_of(*volumes)
+
+    found, _ = await snapshot(server)
+
+    assert len(found.volumes) == 1_100
+    assert sum(call.resource == "volumes" for call in server.calls) == 3
+
+
+async def test_objects_that_cannot_be_read_are_told_and_count() -> None:
+    broken = document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
+
+    found, problems = await snapshot(server_of(*DOCUMENTS, broken))
+
+    assert problems == ["Replica r cannot be read: 'x' is not a size in bytes"]
+    assert build_view(found).unreadable_nodes == {"node-1"}
+
+
+async def test_object_without_a_name_is_told() -> None:
+    server = server_of(*DOCUMENTS)
+    page: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": [None, {"metadata": {}}]}
+    nameless = Answer(200, msgspec.json.encode(page))
+    server.faults.append(Fault(nameless, lambda call: call.resource == "volumes"))
+
+    found, problems = await snapshot(server)
+
+    assert len(problems) == 2
+    assert all(problem.startswith("volumes.longhorn.io: ") for problem in problems)
+    assert found.volumes == {}
+
+
+RESOURCES = [
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("storage.k8s.io", "storageclasses"),
+    ("longhorn.io", "nodes"),
+    ("longhorn.io", "volumes"),
+    ("longhorn.io", "replicas"),
+    ("longhorn.io", "backingimages"),
+    ("longhorn.io", "settings"),
+    ("", "pods"),
+    ("", "nodes"),
+]
+
+
+@pytest.mark.parametrize(("group", "plural"), RESOURCES)
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        pytest.param(Refused(), "cannot be reached", id="refused"),
+        pytest.param(Hang(), "did not answer within", id="hang"),
+        pytest.param(Answer(403, b"no"), "403: no", id="forbidden"),
+        pytest.param(Answer(404), "404", id="not-installed"),
+        pytest.param(Answer(200, b"<html>"), "not what an API server sends", id="html"),
+        pytest.param(Answer(410), "410", id="expired"),
+    ],
+)
+async def test_kind_that_cannot_be_listed_is_named(
+    group: str, plural: str, kind: FaultKind, text: str
+) -> None:
+    server = server_of(*DOCUMENTS)
+
+    def concerns(call: Call) -> bool:
+        return (call.group, call.resource) == (group, plural)
+
+    server.faults.append(Fault(kind, concerns))
+
+    with pytest.raises(ApiError) as caught:
+        await snapshot(server)
+
+    name = f"{plural}.{group}" if group else plural
+    assert str(caught.value).startswith(f"{name} cannot be listed: ")
+    assert text in str(caught.value)

@@ -1,0 +1,330 @@
+"""A view kept up to date change by change is the view made anew, and is answered from the same."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from app.kube.mirror import Change, Known
+from app.kube.records import Unreadable
+from app.kube.view import ViewBuilder
+from extender import (
+    ClusterView,
+    Extender,
+    FilterResult,
+    Node,
+    NodeName,
+    Replica,
+    UnresolvableClaimError,
+    VolumeName,
+)
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bound,
+    disk,
+    node,
+    pending,
+    pod,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
+from tests.strategies import KINDS, known_objects
+
+NAMES = [(kind, name) for kind, names in KINDS.items() for name in names]
+BUSY = [pair for pair in NAMES if pair[0] in ("Node", "Volume", "Replica", "BackingImage")]
+CANDIDATES = [NodeName(name) for name in (*KINDS["Node"], "node-unknown")]
+PODS = [pod("vol-0"), pod("vol-1"), pod("new"), pod("vol-0", "vol-1"), pod("vol-1", "new")]
+MOST_CHANGES = 10_000
+"""How many changes a view keeps a list of."""
+
+
+def contents(view: ClusterView) -> dict[str, Any]:
+    """Return all that a view says, with kinds of disks in place of their numbers."""
+    kinds = {number: kind for kind, number in view.disk_kinds.items()}
+    assert len(kinds) == len(view.disk_kinds)
+    return {
+        "claims": dict(view.claims),
+        "persistent_volumes": dict(view.persistent_volumes),
+        "storage_classes": dict(view.storage_classes),
+        "volumes": dict(view.volumes),
+        "backing_images": dict(view.backing_images),
+        "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
+        "spaces": {
+            name: (
+                msgspec.structs.replace(space, bins=()),
+                [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
+            )
+            for name, space in view.spaces.items()
+        },
+        "policy": view.policy,
+        "settings": dict(view.settings),
+        "node_tags": set(view.node_tags),
+        "disk_tags": set(view.disk_tags),
+        "unreadable": dict(view.unreadable),
+        "unreadable_replicas": dict(view.unreadable_replicas),
+        "unreadable_nodes": set(view.unreadable_nodes),
+    }
+
+
+def answers(extender: Extender, view: ClusterView) -> Iterator[FilterResult | str]:
+    """Ask about every pod; errors are answers too. The steps taken are not."""
+    for each in PODS:
+        try:
+            result = extender.filter(each, CANDIDATES, view)
+            yield msgspec.structs.replace(
+                result, steps=0, accepted=list(result.accepted), rejected=dict(result.rejected)
+            )
+        except UnresolvableClaimError as error:
+            yield str(error)
+
+
+class ViewMachine(RuleBasedStateMachine):
+    """A builder and an extender that live long, against what is there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.builder = ViewBuilder()
+        self.extender = Extender(GENEROUS)
+        self.known: dict[tuple[str, str], Known] = {}
+
+    def apply(self, key: tuple[str, str], new: Known | None) -> None:
+        old = self.known.pop(key, None)
+        if old != new:
+            self.builder.apply(Change(old, new))
+        if new is not None:
+            self.known[key] = new
+
+    @initialize(data=st.data())
+    def list_everything(self, data: st.DataObject) -> None:
+        for key in NAMES:
+            if key[0] != "Setting":
+                self.apply(key, data.draw(known_objects(*key)))
+        self.builder.settle()
+
+    @rule(data=st.data(), keys=st.lists(st.sampled_from(BUSY), max_size=3, unique=True))
+    def put(self, data: st.DataObject, keys: list[tuple[str, str]]) -> None:
+        for key in keys:
+            self.apply(key, data.draw(known_objects(*key)))
+        self.builder.settle()
+
+    @rule(data=st.data(), key=st.sampled_from(NAMES))
+    def put_anything(self, data: st.DataObject, key: tuple[str, str]) -> None:
+        self.apply(key, data.draw(known_objects(*key)))
+        self.builder.settle()
+
+    @rule(keys=st.lists(st.sampled_from(BUSY), min_size=1, max_size=2, unique=True))
+    def remove(self, keys: list[tuple[str, str]]) -> None:
+        for key in keys:
+            self.apply(key, None)
+        self.builder.settle()
+
+    @rule(keys=st.lists(st.sampled_from(NAMES), min_size=1, max_size=8, unique=True))
+    def remove_anything(self, keys: list[tuple[str, str]]) -> None:
+        for key in keys:
+            self.apply(key, None)
+        self.builder.settle()
+
+    @rule(data=st.data(), keys=st.lists(st.sampled_from(NAMES), min_size=8, unique=True))
+    def flap(self, data: st.DataObject, keys: list[tuple[str, str]]) -> None:
+        """Much changes before the view is settled, some of it back to what it was."""
+        before = dict(self.known)
+        for key in keys:
+            self.apply(key, data.draw(st.none() | known_objects(*key)))
+        for key in data.draw(st.lists(st.sampled_from(keys))):
+            self.apply(key, before.get(key))
+        self.builder.settle()
+
+    @rule(data=st.data(), key=st.sampled_from([("Replica", name) for name in KINDS["Replica"]]))
+    def place(self, data: st.DataObject, key: tuple[str, str]) -> None:
+        """Longhorn puts a waiting replica on the node it is bound to."""
+        found = self.known.get(key)
+        if isinstance(found, Replica) and found.hard_node_affinity and not found.node:
+            disk = data.draw(st.sampled_from(["uuid-disk-0", "uuid-disk-1"]))
+            placed = msgspec.structs.replace(found, node=found.hard_node_affinity, disk=disk)
+            self.apply(key, placed)
+        self.builder.settle()
+
+    def anew(self) -> ClusterView:
+        """Make the view of the same records, in an order of its own."""
+        return view_of(*(known for _, known in sorted(self.known.items())))
+
+    @invariant()
+    def view_is_that_made_anew(self) -> None:
+        assert contents(self.builder.view) == contents(self.anew())
+
+    @invariant()
+    def answers_are_those_of_a_new_extender_on_a_new_view(self) -> None:
+        anew = answers(Extender(GENEROUS), self.anew())
+        assert list(answers(self.extender, self.builder.view)) == list(anew)
+
+
+TestViewMachine = ViewMachine.TestCase
+TestViewMachine.settings = settings(
+    max_examples=25,
+    stateful_step_count=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def building(*records: Known) -> ViewBuilder:
+    """Return a builder that has taken these records in, and settled."""
+    builder = ViewBuilder()
+    for record in records:
+        builder.apply(Change(None, record))
+    builder.settle()
+    return builder
+
+
+def of_size(gib: int, name: str = "node-1") -> Node:
+    return node(name, disk(maximum_bytes=gib * GIB))
+
+
+def accepts(extender: Extender, view: ClusterView) -> bool:
+    """Ask about 10 GiB on node-1."""
+    return list(extender.filter(pod("vol"), [NodeName("node-1")], view).accepted) == ["node-1"]
+
+
+def test_answers_stay_right_over_more_changes_than_are_kept() -> None:
+    """An extender that asks all the time, and ones that sleep while the list begins anew."""
+    small, large = of_size(8), of_size(80)
+    builder = building(*bound(volume()), large)
+    awake = Extender(GENEROUS)
+    sleepers = [Extender(GENEROUS) for _ in range(3)]
+    assert all(accepts(each, builder.view) for each in [awake, *sleepers])
+    longest = 0
+
+    for number in range(MOST_CHANGES + 100):
+        old, new = (large, small) if number % 2 == 0 else (small, large)
+        builder.apply(Change(old, new))
+        builder.settle()
+        longest = max(longest, len(builder.view.changes))
+        assert accepts(awake, builder.view) is (new is large)
+        if number == 5:
+            assert not accepts(sleepers[0], building(*bound(volume()), small).view)
+    builder.apply(Change(large, small))
+    builder.settle()
+
+    assert not any(accepts(each, builder.view) for each in [awake, *sleepers])
+    assert contents(builder.view) == contents(view_of(*bound(volume()), small))
+    assert MOST_CHANGES <= longest <= MOST_CHANGES + 2
+
+
+def test_more_changes_at_once_than_are_kept_are_all_noticed() -> None:
+    names = [f"node-{number}" for number in range(1, 1_001)]
+    builder = building(*bound(volume()), *(of_size(80, name) for name in names))
+    extender = Extender(GENEROUS)
+    candidates = [NodeName(name) for name in names]
+    for number in range(11):
+        old, new = (80, 8) if number % 2 == 0 else (8, 80)
+        for name in names:
+            builder.apply(Change(of_size(old, name), of_size(new, name)))
+        builder.settle()
+
+        accepted = extender.filter(pod("vol"), candidates, builder.view).accepted
+        assert list(accepted) == (candidates if new == 80 else [])
+
+
+def test_what_nobody_decides_by_is_no_change() -> None:
+    """Heartbeats, and a replica that only gets listed where it was counted already."""
+    mine = replica(of="other", size_bytes=GIB)
+    before, after = node("node-1", disk(scheduled_bytes=0)), node("node-1", disk(listed={}))
+    builder = building(before, mine, *bound(volume()))
+    count = len(builder.view.changes)
+
+    builder.apply(Change(before, after))
+    builder.apply(Change(mine, msgspec.structs.replace(mine, started=True)))
+    builder.settle()
+
+    assert builder.view.changes[count:] == []
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["removed", "readable-again"])
+def test_node_takes_pods_again_after_its_broken_replica_is(gone: bool) -> None:  # noqa: FBT001
+    broken = Unreadable(kind="Replica", name="r", why="?", nodes=(NodeName("node-1"),))
+    builder = building(of_size(80), broken, *bound(volume()))
+    extender = Extender(GENEROUS)
+    assert not accepts(extender, builder.view)
+
+    mended = None if gone else replica("r", of="other", size_bytes=GIB)
+    builder.apply(Change(broken, mended))
+    builder.settle()
+
+    assert accepts(extender, builder.view)
+
+
+def test_node_of_two_broken_replicas_waits_for_both() -> None:
+    broken = [
+        Unreadable(kind="Replica", name=name, why="?", nodes=(NodeName("node-1"),))
+        for name in ("r-1", "r-2")
+    ]
+    builder = building(of_size(80), *broken, *bound(volume()))
+    extender = Extender(GENEROUS)
+
+    builder.apply(Change(broken[0], None))
+    builder.settle()
+    assert not accepts(extender, builder.view)
+
+    builder.apply(Change(broken[1], None))
+    builder.settle()
+    assert accepts(extender, builder.view)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            volume("other", disk_selector=["nobody"]), volume("other"), id="volume-loses-selector"
+        ),
+        pytest.param(volume("other", deleting=True), volume("other"), id="volume-is-restored"),
+        pytest.param(None, volume("other"), id="volume-appears"),
+        pytest.param(
+            None,
+            Unreadable(kind="Volume", name="other", why="?"),
+            id="volume-appears-and-is-unreadable",
+        ),
+    ],
+)
+def test_what_a_waiting_replica_takes_follows_its_volume(
+    before: Known | None, after: Known
+) -> None:
+    """16 GiB: 10 for the replica that waits, and 10 for the pod, are too much."""
+    rest: list[Known] = [node("node-1", disk(maximum_bytes=16 * GIB)), pending()]
+    rest += [setting("storage-minimal-available-percentage", "0"), *bound(volume())]
+    builder = building(*rest, *([before] if before is not None else []))
+    extender = Extender(GENEROUS)
+    assert accepts(extender, builder.view)
+
+    builder.apply(Change(before, after))
+    builder.settle()
+
+    assert not accepts(extender, builder.view)
+
+
+def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
+    old = Unreadable(kind="Node", name="node-1", why="too old", nodes=(NodeName("node-1"),))
+    builder = building(old)
+
+    builder.apply(Change(None, node("node-1")))
+    builder.settle()
+    assert contents(builder.view) == contents(view_of(node("node-1"), old))
+    assert list(builder.view.spaces) == ["node-1"]
+
+    builder.apply(Change(node("node-1"), None))
+    builder.settle()
+    assert contents(builder.view) == contents(view_of(old))
+
+
+def test_which_of_two_broken_replicas_is_told_does_not_depend_on_their_order() -> None:
+    broken = [
+        Unreadable(kind="Replica", name=name, why=name, volume=VolumeName("vol"))
+        for name in ("r-1", "r-2")
+    ]
+
+    assert contents(building(*broken).view) == contents(building(*reversed(broken)).view)
