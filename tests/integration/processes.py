@@ -1,0 +1,114 @@
+"""What makes a task behave like a part of a process: it can be stopped, and what it sent is sent.
+
+A stopped process (SIGSTOP, a node that hangs) runs no line of code while the world and the clocks
+go on. When it goes on, timers that have run out strike first, as they do in asyncio, which looks
+at its timers before it wakes anybody.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
+from typing import Any, TypeVar
+
+from kubernetes_asyncio.client import ApiClient
+
+Result = TypeVar("Result")
+
+
+class Gate:
+    """Lets the tasks of one process run, or not."""
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] | None = None
+
+    @property
+    def is_shut(self) -> bool:
+        return self._waiting is not None
+
+    def shut(self) -> None:
+        self._waiting = self._waiting or []
+
+    def open(self) -> None:
+        """Let go on who waits, in the order they came."""
+        waiting, self._waiting = self._waiting or [], None
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+
+    def opened(self) -> asyncio.Future[None]:
+        """Return what is done when the gate is opened."""
+        future = asyncio.get_running_loop().create_future()
+        if self._waiting is None:
+            future.set_result(None)
+        else:
+            self._waiting.append(future)
+        return future
+
+
+class Gated(Coroutine[Any, Any, Result]):
+    """A coroutine that makes no step while its gate is shut.
+
+    What it is woken with meanwhile, a cancellation above all, reaches it when the gate opens.
+    """
+
+    def __init__(self, gate: Gate, coroutine: Coroutine[Any, Any, Result]) -> None:
+        self._gate = gate
+        self._coroutine = coroutine
+        self._step: Callable[[], Any] | None = None
+
+    def send(self, value: Any) -> Any:
+        if self._step is None:
+            self._step = partial(self._coroutine.send, value)
+        return self._go_on()
+
+    def throw(self, *error: Any) -> Any:
+        self._step = partial(self._coroutine.throw, *error)
+        return self._go_on()
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        return self._coroutine.__await__()
+
+    def _go_on(self) -> Any:
+        if self._gate.is_shut:
+            return next(self._gate.opened().__await__())
+        step, self._step = self._step, None
+        assert step is not None
+        return step()
+
+
+class Line:
+    """The way of one process to the API server, in place of its HTTP session.
+
+    A request that was sent arrives, whatever becomes of its sender.
+    """
+
+    def __init__(self, client: ApiClient) -> None:
+        self._session: Any = client.rest_client.pool_manager
+        self._sent: dict[asyncio.Task[Any], None] = {}
+        client.rest_client.pool_manager = self  # type: ignore[assignment]  # the part that is used
+
+    async def request(self, **arguments: Any) -> Any:
+        sent = asyncio.create_task(self._session.request(**arguments))
+        self._sent[sent] = None
+        sent.add_done_callback(self._arrived)
+        await asyncio.wait([sent])
+        return sent.result()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def cut(self) -> None:
+        """Drop what is on the way; for the end of a test."""
+        sent = [*self._sent]
+        for each in sent:
+            each.cancel()
+        if sent:
+            await asyncio.wait(sent)
+
+    def _arrived(self, sent: asyncio.Task[Any]) -> None:
+        del self._sent[sent]
+        if not sent.cancelled():
+            sent.exception()  # the sender may have gone, and then nobody asks

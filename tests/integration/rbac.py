@@ -1,0 +1,76 @@
+"""The shipped rules of access, applied as the API server's RBAC authorizer does.
+
+Follows kubernetes `plugin/pkg/auth/authorizer/rbac/rbac.go` (`RuleAllows`), without wildcards,
+subresources and the rules for paths, none of which the manifests use.
+"""
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.fakes import Call
+
+MANIFEST = Path(__file__).parents[2] / "manifests" / "base" / "rbac.yaml"
+
+
+class Grant(NamedTuple):
+    """One verb on one resource, of the objects of one name if that is set."""
+
+    group: str
+    resource: str
+    verb: str
+    name: str
+    namespace: str
+    """Empty: in every namespace, and what is in none."""
+
+    def allows(self, call: Call) -> bool:
+        return (
+            (self.group, self.resource, self.verb) == (call.group, call.resource, call.verb)
+            and self.name in ("", call.name)
+            and self.namespace in ("", call.namespace)
+        )
+
+
+class Rules:
+    """What is granted, and how often each grant was used."""
+
+    def __init__(self, grants: list[Grant]) -> None:
+        self.used = Counter(dict.fromkeys(grants, 0))
+
+    def allow(self, call: Call) -> bool:
+        granted = [grant for grant in self.used if grant.allows(call)]
+        self.used.update(granted)
+        return bool(granted)
+
+
+def shipped(namespace: str) -> Rules:
+    """Read the manifest, bound in *namespace*."""
+    return Rules(
+        [
+            grant
+            for role in _roles()
+            for rule in role["rules"]
+            for grant in _grants(rule, namespace if role["kind"] == "Role" else "")
+        ]
+    )
+
+
+@cache
+def _roles() -> list[dict[str, Any]]:
+    documents = yaml.safe_load_all(MANIFEST.read_text())
+    return [each for each in documents if each["kind"] in ("Role", "ClusterRole")]
+
+
+def _grants(rule: dict[str, Any], namespace: str) -> list[Grant]:
+    unknown = rule.keys() - {"apiGroups", "resources", "resourceNames", "verbs"}
+    assert not unknown, f"rules have {unknown}, which is not understood here"
+    return [
+        Grant(group, resource, verb, name, namespace)
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    ]

@@ -1,0 +1,86 @@
+"""The shipped rules allow every call, and grant nothing that is not called."""
+
+import asyncio
+
+import pytest
+
+from app.config import NAME
+from tests.fakes import Call, Object
+from tests.integration.rbac import shipped
+from tests.integration.replicas import NAMESPACE, SLICES, VIRTUAL_TIME, Replicas
+
+pytestmark = VIRTUAL_TIME
+
+
+def stray(name: str, address: str, address_type: str) -> Object:
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {"kubernetes.io/service-name": NAME},
+        },
+        "addressType": address_type,
+        "endpoints": [{"addresses": [address]}],
+    }
+
+
+async def live(replicas: Replicas) -> None:
+    """Start, lead, publish, repair, be replaced and end."""
+    await replicas.start_all(2)
+    replicas.server.put(stray("stray", "10.9.9.9", "IPv4"))
+    replicas.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
+    replicas.server.put(stray(f"{NAME}-ipv4", "fd00::9:9", "IPv6"))
+    await replicas.until(lambda: replicas.points_at(replicas.leader), within=11)
+    replicas.server.outage().end()
+    replicas.server.compact()
+    await asyncio.sleep(10)
+    replicas.leader.terminate()
+    await replicas.until(replicas.is_answered, within=2)
+    last = replicas.leader
+    last.terminate()
+    await replicas.until(last.ended.done, within=2)
+    assert (replicas.holder, replicas.addresses()) == ("", [])
+
+
+@pytest.mark.parametrize("streaming_lists", [False, True], ids=["lists", "streamed"])
+async def test_every_call_of_a_whole_life_is_granted(*, streaming_lists: bool) -> None:
+    async with Replicas(streaming_lists=streaming_lists) as replicas:
+        await live(replicas)
+
+    assert replicas.refused == []
+
+
+async def test_every_grant_is_used_in_a_whole_life() -> None:
+    async with Replicas(streaming_lists=False) as replicas:
+        await live(replicas)
+
+    assert [grant for grant, uses in replicas.rules.used.items() if not uses] == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "namespace", "allowed"),
+    [
+        pytest.param("update", NAME, NAMESPACE, True, id="ours"),
+        pytest.param("update", "other", NAMESPACE, False, id="other-lease"),
+        pytest.param("update", NAME, "default", False, id="other-namespace"),
+        pytest.param("delete", NAME, NAMESPACE, False, id="other-verb"),
+        pytest.param("get", "", NAMESPACE, False, id="no-name"),
+        pytest.param("create", "", NAMESPACE, True, id="create-has-no-name"),
+    ],
+)
+def test_rules_for_the_lease_are_narrow(
+    verb: str, name: str, namespace: str, *, allowed: bool
+) -> None:
+    call = Call(
+        verb=verb,
+        group="coordination.k8s.io",
+        resource="leases",
+        namespace=namespace,
+        name=name,
+        client="us",
+        at=0.0,
+    )
+
+    assert shipped(NAMESPACE).allow(call) is allowed

@@ -1,0 +1,184 @@
+"""A replica that does not know the cluster says what it lacks, and leaves leading to others."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.fakes import Call, Fault, Hang, Refused
+from tests.integration.replicas import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
+
+pytestmark = VIRTUAL_TIME
+
+MENDED_SECONDS = 9.0
+"""Longest pause between two attempts, and the list."""
+LOST_REQUEST_SECONDS = 10.0
+"""How long a request that was swallowed is waited for."""
+BOOKMARK_SECONDS = 60.0 + MENDED_SECONDS
+"""Until a watch that was begun where the last one ended says something, if there is no news."""
+AGE_LIMIT_SECONDS = 120.0
+
+KINDS = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+    "nodes.longhorn.io",
+    "volumes.longhorn.io",
+    "replicas.longhorn.io",
+    "backingimages.longhorn.io",
+    "settings.longhorn.io",
+    "configmaps",
+)
+
+
+async def test_leader_and_standby_are_ready() -> None:
+    async with Replicas() as replicas:
+        started = await replicas.start_all(3)
+
+        assert [await each.unready() for each in started] == ["", "", ""]
+
+
+async def test_before_its_first_lists_a_replica_names_every_kind() -> None:
+    async with Replicas() as replicas:
+        started = replicas.start(0)
+
+        assert await started.unready() == "; ".join(f"{kind}: not listed yet" for kind in KINDS)
+
+
+async def test_readiness_is_told_in_json_to_those_who_ask_for_it() -> None:
+    async with Replicas() as replicas:
+        [started] = await replicas.start_all(1)
+
+        response = await started.get("/readyz", accept="application/json")
+
+        assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+async def test_unreadiness_is_told_in_json_to_those_who_ask_for_it() -> None:
+    async with Replicas() as replicas:
+        replicas.denied = set(KINDS[1:2])
+        started = replicas.start(0)
+        await asyncio.sleep(2)
+
+        response = await started.get("/readyz", accept="application/json")
+
+        assert response.status_code == 503
+        assert json.loads(response.text)["status"].startswith("persistentvolumes: not listed yet:")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_without_the_right_to_read_a_kind_nobody_leads(kind: str) -> None:
+    async with Replicas(kind.count("a")) as replicas:
+        replicas.denied = {kind}
+        started = replicas.start(0)
+        await asyncio.sleep(20)
+
+        unready = await started.unready()
+
+        assert unready.startswith(f"{kind}: not listed yet: 403: ")
+        assert "cannot " in unready
+        assert replicas.lease() is None
+
+
+async def test_the_right_to_read_a_kind_granted_later_mends_it() -> None:
+    async with Replicas() as replicas:
+        replicas.denied = {"volumes.longhorn.io"}
+        started = replicas.start(0)
+        await asyncio.sleep(60)
+
+        replicas.denied = set()
+
+        await replicas.until(started.is_ready, within=MENDED_SECONDS)
+        await replicas.until(replicas.is_answered, within=2)
+
+
+async def test_without_the_definition_of_a_kind_nobody_leads_until_it_is_there() -> None:
+    async with Replicas() as replicas:
+        removed = replicas.server.remove_resource("longhorn.io", "backingimages")
+        started = replicas.start(0)
+        await asyncio.sleep(60)
+        assert (await started.unready()).startswith(
+            "backingimages.longhorn.io: not listed yet: 404"
+        )
+        assert replicas.lease() is None
+
+        replicas.server.add_resource(removed)
+
+        await replicas.until(started.is_ready, within=MENDED_SECONDS)
+        await replicas.until(replicas.is_answered, within=2)
+
+
+async def test_a_replica_that_knows_less_leaves_the_lease_to_one_that_knows_all() -> None:
+    async with Replicas() as replicas:
+        replicas.server.faults = [
+            Fault(Refused(), lambda call: call.client == "extender-0" and reads_volumes(call), None)
+        ]
+        blind = replicas.start(0)
+        await asyncio.sleep(5)
+
+        knowing = replicas.start(1)
+
+        await replicas.until(replicas.is_answered, within=2)
+        assert replicas.leaders == [knowing]
+        answer = await blind.filter()
+        assert answer is not None
+        assert (answer.error, answer.closes) == (NOT_THE_LEADER, True)
+
+
+async def test_a_right_taken_away_is_noticed_when_the_watch_ends_and_is_no_gap_at_first() -> None:
+    async with Replicas() as replicas:
+        await replicas.start_all(1)
+        replicas.denied = {"volumes.longhorn.io"}
+        replicas.server.outage().end()
+
+        await replicas.always(replicas.is_answered, seconds=60, glance=1)
+
+
+def reads_volumes(call: Call) -> bool:
+    return call.resource == "volumes"
+
+
+@pytest.mark.parametrize("fault", [Refused(), Hang()])
+async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_names_it(
+    fault: Refused | Hang,
+) -> None:
+    async with Replicas() as replicas:
+        [leader] = await replicas.start_all(1)
+        replicas.server.faults = [Fault(fault, reads_volumes, times=None)]
+        replicas.server.outage().end()
+
+        await replicas.always(replicas.is_answered, seconds=60, glance=1)
+        await asyncio.sleep(AGE_LIMIT_SECONDS)
+        answers = [await replicas.ask() for _ in range(3)]
+
+        assert leader.is_leading
+        assert {(answer.error, answer.closes) for answer in answers if answer} == {
+            (
+                "the extender does not know the cluster: "
+                "volumes.longhorn.io (not heard of for more than 120 s)",
+                True,
+            )
+        }
+        assert (await leader.unready()).startswith("volumes.longhorn.io: not heard of")
+
+
+@pytest.mark.parametrize("fault", [Refused(), Hang()])
+async def test_a_leader_that_hears_of_it_again_answers_again(fault: Refused | Hang) -> None:
+    async with Replicas() as replicas:
+        [leader] = await replicas.start_all(1)
+        replicas.server.faults = [Fault(fault, reads_volumes, times=None)]
+        replicas.server.outage().end()
+        await asyncio.sleep(AGE_LIMIT_SECONDS + 10)
+        assert not await replicas.is_answered()
+
+        replicas.server.faults = []
+
+        await replicas.until(replicas.is_answered, within=LOST_REQUEST_SECONDS + BOOKMARK_SECONDS)
+        assert await leader.unready() == ""
+
+
+async def test_a_quiet_cluster_does_not_grow_stale() -> None:
+    async with Replicas() as replicas:
+        await replicas.start_all(1)
+
+        await replicas.always(replicas.is_answered, seconds=200, glance=1)
