@@ -145,6 +145,7 @@ class Election:
             case Stored(body=stored):
                 self._written = {renew_time}
                 self._take_in(stored)
+                self._tell()  # that it had ended, if its time ran out in between
                 self._acts_until = started + settings.renew_deadline_seconds
                 self._say("", "")
             case Failed(why=why):

@@ -85,19 +85,17 @@ def observe(
 ) -> Observed | None:
     """Take in what was read (None: no lease), keeping the time of the last change.
 
-    A deleted lease does not make its holder stop, who may have renewed it since it was last seen.
-    So what was seen counts from when the lease is first found deleted, though for no longer than a
-    lease of ours would.
+    A deleted lease does not make its holder stop, who may have renewed it since it was last seen,
+    or be another one by now. So the record seen last counts from when the lease is first found
+    deleted, and for as long as a lease of ours would.
     """
     if body is None:
         if previous is None or not previous.metadata:
             return previous
-        shorter = min(previous.record.duration_seconds, settings.duration_seconds)
-        return Observed(
-            record=msgspec.structs.replace(previous.record, duration_seconds=shorter),
-            seen_at=now,
-            metadata={},
+        record = msgspec.structs.replace(
+            previous.record, duration_seconds=settings.duration_seconds
         )
+        return Observed(record=record, seen_at=now, metadata={})
     record = _record(body, settings)
     unchanged = previous is not None and previous.record == record
     return Observed(

@@ -54,7 +54,9 @@ class Signal:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._waiters[waiter] = None
-        timer = None if seconds is None else loop.call_later(max(0.0, seconds), _resolve, waiter)
+        # Never shorter than virtual time can tell apart, or the wait would end before it began.
+        delay = None if seconds is None else max(1e-6, seconds)
+        timer = None if delay is None else loop.call_later(delay, _resolve, waiter)
         try:
             await waiter
         finally:

@@ -63,6 +63,20 @@ async def test_after_a_minute_without_it_one_leads_soon_and_only_one(
 
 
 @refused_or_silent
+async def test_after_an_absence_longer_than_knowledge_may_be_old_answers_come_back(
+    *, silent: bool
+) -> None:
+    async with Replicas() as replicas:
+        await replicas.start_all(2)
+        with replicas.server.outage(silent=silent):
+            await asyncio.sleep(400)
+
+        await replicas.until(
+            replicas.is_answered, within=LOST_REQUEST_SECONDS + RECOVERY_SECONDS, glance=0.5
+        )
+
+
+@refused_or_silent
 async def test_what_changed_meanwhile_is_known_soon_after(*, silent: bool) -> None:
     async with Replicas() as replicas:
         await replicas.start_all(2)

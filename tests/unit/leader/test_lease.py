@@ -195,13 +195,14 @@ def test_without_a_lease_there_is_nothing_to_observe() -> None:
     assert missed(None, now=100.0) is None
 
 
-def test_a_deleted_lease_counts_for_its_duration_after_it_is_missed() -> None:
-    last = seen(lease(duration=6), now=100.0)
+@pytest.mark.parametrize("duration", [1, 8, 3600])
+def test_a_deleted_lease_counts_after_it_is_missed_as_long_as_ours_would(duration: int) -> None:
+    last = seen(lease(duration=duration), now=100.0)
 
     gone = missed(last, now=105.0)
 
-    assert decided(gone, now=110.9) is Action.WAIT
-    assert decided(gone, now=111.0) is Action.ACQUIRE
+    assert decided(gone, now=112.9) is Action.WAIT
+    assert decided(gone, now=113.0) is Action.ACQUIRE
 
 
 def test_a_deleted_lease_is_not_missed_anew_at_every_look() -> None:
@@ -209,12 +210,6 @@ def test_a_deleted_lease_is_not_missed_anew_at_every_look() -> None:
 
     assert missed(gone, now=112.0) == gone
     assert decided(missed(gone, now=113.0), now=113.0) is Action.ACQUIRE
-
-
-def test_a_deleted_lease_counts_no_longer_than_ours_would() -> None:
-    gone = missed(seen(lease(duration=3600), now=100.0), now=105.0)
-
-    assert decided(gone, now=113.0) is Action.ACQUIRE
 
 
 def test_a_deleted_lease_is_created_anew_and_not_replaced() -> None:
