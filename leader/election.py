@@ -92,6 +92,7 @@ class Election:
 
     async def step(self) -> float:
         """Do what is due once; return the seconds until the next step."""
+        self._tell()  # our time may have run out since the last step
         if not self._may_lead():
             await self.release()
         elif not await self._attempt():
@@ -145,7 +146,6 @@ class Election:
             case Stored(body=stored):
                 self._written = {renew_time}
                 self._take_in(stored)
-                self._tell()  # that it had ended, if its time ran out in between
                 self._acts_until = started + settings.renew_deadline_seconds
                 self._say("", "")
             case Failed(why=why):

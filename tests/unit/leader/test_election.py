@@ -324,6 +324,15 @@ async def test_who_leads_is_told_when_its_time_ran_out_unnoticed() -> None:
     assert bench.told == [True, False]
 
 
+async def test_a_lapse_between_two_steps_is_told_with_the_return() -> None:
+    bench = await leading()
+
+    await bench.step(after=5.0)
+
+    assert bench.is_leading
+    assert bench.told == [True, False, True]
+
+
 async def test_the_holder_is_the_one_last_seen() -> None:
     bench = Bench()
     holders = [bench.election.holder]
