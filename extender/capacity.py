@@ -19,7 +19,7 @@ from extender.rejections import (
     NodeSchedulingDisabled,
     Rejection,
 )
-from extender.types import Disk, Node, Replica
+from extender.types import Disk, DiskId, Node, Replica
 from packing import Bin
 
 
@@ -83,7 +83,14 @@ def node_space(
         kinds: The number of each disk kind known so far; new ones are added.
     """
     replicas = tuple(replicas)
-    disks = tuple(_disk_space(disk, _unlisted_bytes(disk, replicas), policy) for disk in node.disks)
+    placed: dict[DiskId, list[Replica]] = {}
+    for replica in replicas:
+        if replica.node and replica.disk:
+            placed.setdefault(replica.disk, []).append(replica)
+    disks = tuple(
+        _disk_space(disk, _unlisted_bytes(disk, placed.get(disk.id, ())), policy)
+        for disk in node.disks
+    )
     return NodeSpace(
         node=node,
         disks=disks,
@@ -119,16 +126,17 @@ def minimal_available_bytes(maximum_bytes: int, minimal_available_percent: int) 
 
 
 def _unlisted_bytes(disk: Disk, replicas: Iterable[Replica]) -> int:
-    """Bytes of replicas assigned to *disk* that its storageScheduled does not contain yet.
+    """Bytes of *replicas*, all assigned to *disk*, that its storageScheduled does not contain yet.
 
     Longhorn's own check forgets them for other volumes than the one being placed; that is the
     race behind over-committed disks. A replica that grew counts with what is not listed of it.
     """
-    return sum(
-        max(0, replica.size_bytes - disk.listed.get(replica.name, 0))
-        for replica in replicas
-        if replica.node and disk.id and replica.disk == disk.id
-    )
+    unlisted = 0
+    for replica in replicas:
+        listed = disk.listed.get(replica.name, 0)
+        if replica.size_bytes > listed:
+            unlisted += replica.size_bytes - listed
+    return unlisted
 
 
 def _disk_space(disk: Disk, unlisted_bytes: int, policy: Policy | UnreadableSetting) -> DiskSpace:

@@ -35,16 +35,23 @@ def pending_items(
         if replica.volume not in own
     )
     placeable = [item for item in items if item is not None and not is_stranded(item, space.bins)]
-    return _competing(placeable, frozenset().union(*(item.kinds for item in demand.items)))
+    here = frozenset(bin_.kind for bin_ in space.bins)
+    asked = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
+    return _competing(placeable, asked, here)
 
 
-def _competing(items: list[Item], kinds: frozenset[Kind]) -> list[Item]:
-    """Keep the items that may use disks of *kinds*, or of kinds that such items may use."""
-    rest = [item for item in items if not item.kinds & kinds]
-    if len(rest) == len(items):
+def _competing(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:
+    """Keep the items that may use disks of *kinds*, or of kinds that such items may use.
+
+    Only kinds of disks that are *here* lead on: two items do not compete on a node because a disk
+    of another node would suit both.
+    """
+    reached = [item for item in items if item.kinds & kinds]
+    if not reached:
         return []
-    reached = kinds.union(*(item.kinds for item in items if item.kinds & kinds))
-    return [item for item in items if item.kinds & kinds] + _competing(rest, reached)
+    rest = [item for item in items if not item.kinds & kinds]
+    led_on = kinds.union(*(item.kinds & here for item in reached))
+    return reached + _competing(rest, led_on, here)
 
 
 def _item(replica: Replica, space: NodeSpace, view: ClusterView, policy: Policy) -> Item | None:

@@ -1,5 +1,6 @@
 """Hypothesis profiles, and lines that tests add to pytest's summary."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 
@@ -15,6 +16,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # looptime asks for the current loop before every test, also before one that has none. Said so
+    # here, asyncio does not make one then, which nobody would close.
+    asyncio.set_event_loop(None)
     config.stash[SUMMARY] = []
 
 

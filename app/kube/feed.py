@@ -158,6 +158,10 @@ class Feed:
         except _JSON_ERRORS as error:
             raise self._malformed("a watch", error) from error
 
+    def list_anew(self) -> None:
+        """Ask for everything next, whatever is known."""
+        self.mirror.version = ""
+
     def failed(self, error: ApiError) -> bool:
         """Learn from a failure what to ask for next; return whether to ask at once."""
         if self.is_listing and isinstance(error, StatusError) and error.status in _NOT_OFFERED:
@@ -166,7 +170,7 @@ class Feed:
         if error.cause == "expired" and not self.mirror.version:
             self._pages = False  # the pages take longer than their version is kept
         if error.cause in ("expired", "malformed"):
-            self.mirror.version = ""
+            self.list_anew()
         self.is_listing = False
         return False
 

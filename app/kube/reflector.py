@@ -28,6 +28,9 @@ _SILENCE_SECONDS = 90.0
 """Bookmarks come every 60 s, so that whoever is silent for longer may be gone: the watch is begun
 anew over another connection, from the same version. The API server sends none for a kind of which
 it has seen no event since its own start (its Cacher.dispatchEvents); there this is all it costs."""
+_DOUBT_SECONDS = 600.0
+"""After as long without event or bookmark everything is listed anew: a watch from a version that
+the API server has not reached, as after a restore of etcd, is accepted and stays silent."""
 _SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS = 300, 600
 """As client-go: at random, so that watches do not end all at once."""
 _HEALTHY_SECONDS = 2.0
@@ -73,6 +76,8 @@ class Reflector:
         self._feed = Feed(source, on_skipped=self._skip)
         self._backoff = Backoff(random)
         self._skipped = 0
+        self._told_at = 0.0
+        """When an event, a bookmark or a complete listing last came."""
 
     @property
     def name(self) -> str:
@@ -108,6 +113,8 @@ class Reflector:
                     continue
                 if is_quiet:
                     self._on_restart(error.cause)
+                    if self._clock() - self._told_at >= _DOUBT_SECONDS:
+                        self._feed.list_anew()
                     continue
                 self._restarted(error.cause, str(error))
                 wished = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
@@ -169,7 +176,7 @@ class Reflector:
 
     async def _lines(self, chunks: Chunks) -> AsyncIterator[list[bytes]]:
         """Yield what has arrived, in whole lines."""
-        buffer = bytearray()
+        begun, begun_bytes = list[bytes](), 0  # the pieces of a line that is not over yet
         while True:
             try:
                 chunk = await chunks.next(within_seconds=_SILENCE_SECONDS)
@@ -179,13 +186,14 @@ class Reflector:
                 ) from error
             if not chunk:
                 return
-            buffer += chunk
-            end = buffer.rfind(b"\n", len(buffer) - len(chunk))
-            if end >= 0:
-                lines = bytes(buffer[:end]).split(b"\n")
-                del buffer[: end + 1]
+            first, *others = chunk.split(b"\n")
+            begun.append(first)
+            begun_bytes += len(first)
+            if others:
+                lines = [b"".join(begun), *others[:-1]]
+                begun, begun_bytes = others[-1:], len(others[-1])
                 yield lines
-            elif len(buffer) > _LINE_LIMIT_BYTES:
+            elif begun_bytes > _LINE_LIMIT_BYTES:
                 raise MalformedError(f"an event of {self.name} is larger than any object")
 
     def _report(self, changes: Iterable[Change]) -> None:
@@ -206,7 +214,7 @@ class Reflector:
                     )
 
     def _heard(self) -> None:
-        self.heard_at = self._clock()
+        self.heard_at = self._told_at = self._clock()
         if self.trouble:
             log.info("view.followed", resource=self.name)
         self.trouble = ""

@@ -214,8 +214,10 @@ def config_map_record(config_map: objects.ConfigMap) -> ConfigMap:
 
 def _is_true(conditions: Iterable[objects.Condition] | None, type_: str) -> bool:
     """Whether the first condition of the type says True (longhorn-manager types/condition.go)."""
-    first = next((c for c in conditions or () if c.type == type_), None)
-    return first is not None and first.status == "True"
+    for condition in conditions or ():
+        if condition.type == type_:
+            return condition.status == "True"
+    return False
 
 
 def _bytes(size: int | str | None) -> int:

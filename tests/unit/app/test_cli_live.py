@@ -1,6 +1,5 @@
 """The commands on a live cluster: a real client, and lists that an API server would give."""
 
-import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -94,12 +93,6 @@ class ListHandler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
-
-
-@pytest.fixture(autouse=True)
-def no_loop_of_the_thread() -> None:
-    """looptime asks for one before every test, and the commands' own would leave it unclosed."""
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture

@@ -200,6 +200,18 @@ def test_pending_replicas_compete_through_others_too() -> None:
     assert rejection(view_of(node("node-1", *disks), *bound(own), *others)) == PendingReplicas()
 
 
+def test_pending_replicas_do_not_compete_over_a_disk_of_another_node() -> None:
+    disks = disk("ssd", tags=["ssd"]), disk("hdd", tags=["hdd"], maximum_bytes=60 * GIB)
+    elsewhere = node("node-2", disk("both", tags=["ssd", "hdd"]))
+    others: list[AnyRecord] = []
+    for name in ("one", "two"):
+        others.append(volume(name, size_bytes=60 * GIB, disk_selector=["hdd"]))
+        others.append(pending(f"{name}-r-1", of=name, size_bytes=60 * GIB))
+    own = volume(disk_selector=["ssd"])
+
+    assert fits(view_of(node("node-1", *disks), elsewhere, *bound(own), *others))
+
+
 def test_replica_whose_backing_image_cannot_be_read_counts() -> None:
     broken = read_as_unreadable(document("BackingImage", "img", spec={"nodeSelector": 5}))
     other = volume("other", size_bytes=60 * GIB, backing_image="img")

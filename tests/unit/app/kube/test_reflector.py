@@ -37,7 +37,6 @@ from tests.unit.app.kube.following import (
 pytestmark = pytest.mark.looptime
 
 PAGE_OBJECTS = 500
-HTML = b"<html>\n<body>\nlog in first\n</body>\n</html>\n"
 STREAMED = pytest.mark.parametrize("server", [True], indirect=True, ids=["streamed"])
 PAGED = pytest.mark.parametrize("server", [False], indirect=True, ids=["paged"])
 

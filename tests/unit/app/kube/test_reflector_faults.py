@@ -37,7 +37,6 @@ from tests.unit.app.kube.following import (
 
 pytestmark = pytest.mark.looptime
 
-PAGE_OBJECTS = 500
 HTML = b"<html>\n<body>\nlog in first\n</body>\n</html>\n"
 STREAMED = pytest.mark.parametrize("server", [True], indirect=True, ids=["streamed"])
 PAGED = pytest.mark.parametrize("server", [False], indirect=True, ids=["paged"])
@@ -233,6 +232,20 @@ async def test_silence_alone_is_no_trouble_and_waits_for_nothing(server: FakeApi
         times = [call.at for call in follower.calls[count - 1 :]]
         assert [later - earlier for earlier, later in pairwise(times)] == [pytest.approx(90)] * 6
         assert set(follower.causes[1:]) == {"idle"}
+
+
+async def test_lasting_silence_is_cleared_up_by_listing_anew(server: FakeApiServer) -> None:
+    """As after a restore of etcd: the version watched from lies ahead, and nothing ever comes."""
+    server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
+    async with following(server) as follower:
+        await asyncio.sleep(1)
+        with server.outage():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(2)
+        put(server, "untold")
+        await asyncio.sleep(600 + 90 + 10)
+
+        assert follower.is_right
 
 
 async def test_half_a_line_before_the_connection_breaks_is_forgotten(server: FakeApiServer) -> None:
