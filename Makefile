@@ -25,7 +25,7 @@ serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HO
 	$(BIN)/python -m app serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
 
 test: install-dev ## Run the tests that need nothing but Python
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 check: install-dev ## Lint, types, import direction: what CI checks besides the tests
 	$(BIN)/ruff format --check .

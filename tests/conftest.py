@@ -8,7 +8,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-SUMMARY = pytest.StashKey[list[str]]()
+SUMMARY = "measured"
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -19,17 +19,22 @@ def pytest_configure(config: pytest.Config) -> None:
     # looptime asks for the current loop before every test, also before one that has none. Said so
     # here, asyncio does not make one then, which nobody would close.
     asyncio.set_event_loop(None)
-    config.stash[SUMMARY] = []
 
 
 @pytest.fixture
 def summarise(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Add a line to the summary at the end of the run, for what a test measured."""
-    return request.config.stash[SUMMARY].append
+    # A property of the test, since tests run in processes of their own.
+    return lambda line: request.node.user_properties.append((SUMMARY, line))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    lines = terminalreporter.config.stash[SUMMARY]
+    lines = [
+        line
+        for report in terminalreporter.getreports("passed")
+        for name, line in report.user_properties
+        if name == SUMMARY
+    ]
     if lines:
         terminalreporter.section("measured")
     for line in lines:
