@@ -15,7 +15,7 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     # looptime asks for the current loop before every test, also before one that has none. Said so
     # here, asyncio does not make one then, which nobody would close.
     asyncio.set_event_loop(None)
