@@ -18,6 +18,12 @@ PREFIX = "EXTENDER_"
 _CLIENT_IDLE_SECONDS = 90
 """kube-scheduler keeps an idle connection this long; a server that closes it first breaks calls."""
 
+SILENCE_SECONDS = 90.0
+"""Bookmarks come every 60 s, so that a watch that is silent for longer may be dead: it is begun
+anew over another connection, from the same version. The API server sends no bookmarks for a kind of
+which it has seen no event since its own start (its Cacher.dispatchEvents); there this is all that
+the doubt costs."""
+
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Positive = Annotated[int, Meta(ge=1)]
 Deadline = Annotated[float, Meta(gt=0, le=300)]
@@ -49,6 +55,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"EXTENDER_KEEP_ALIVE_SECONDS is {self.keep_alive_seconds}, but must exceed the "
                 f"{_CLIENT_IDLE_SECONDS} s for which kube-scheduler keeps a connection"
+            )
+        if self.view_age_limit_seconds <= SILENCE_SECONDS:
+            raise ValueError(
+                f"EXTENDER_VIEW_AGE_LIMIT_SECONDS is {self.view_age_limit_seconds:g}, but must "
+                f"exceed the {SILENCE_SECONDS:g} s for which a quiet cluster may tell nothing"
             )
         retry = self.retry_period_seconds
         if not self.lease_duration_seconds > self.renew_deadline_seconds > 2 * retry:

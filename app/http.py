@@ -43,7 +43,7 @@ def create_app(
         current_view: Returns the cluster as it is known now.
         unavailable: Returns why /filter cannot be answered now, "" if it can. The same text as
             long as the cause is the same.
-        unready: Returns why pods could not be judged even if this replica led, "" if they could.
+        unready: Returns why this replica could not take over now, "" if it could.
         metrics: Counts what happens.
         settings: Limits on requests.
         version: Of the service, for the schema.

@@ -55,6 +55,7 @@ class Instance:
         random: Random,
     ) -> None:
         self._clock = clock
+        self._pod_name = settings.pod_name
         self._metrics = metrics
         self._is_stopping = False
         self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
@@ -103,22 +104,24 @@ class Instance:
             return "this replica of the extender is shutting down"
         if not self.cluster.live_settings.enabled:
             return "the extender is disabled by the setting scheduler-extender-enabled"
+        if self.cluster.gaps(self._clock()):
+            # Which kinds they are varies while the cause stands; /readyz and the log name them.
+            return "this replica of the extender does not know the cluster; its /readyz says why"
         if not self.is_leading():
             return "this replica of the extender is not the leader"
-        gaps = self.cluster.gaps(self._clock())
-        if gaps:
-            kinds = ", ".join(f"{gap.kind} ({gap.why})" for gap in gaps)
-            return f"the extender does not know the cluster: {kinds}"
         return ""
 
     def unready(self) -> str:
-        """Return why pods could not be judged even if this replica led, "" if they could."""
+        """Return why this replica could not take over now, "" if it could."""
         if self._is_stopping:
             return "shutting down"
-        return "; ".join(
+        reasons = [
             f"{gap.kind}: {gap.why}" + (f": {gap.trouble}" if gap.trouble else "")
             for gap in self.cluster.gaps(self._clock())
-        )
+        ]
+        if not self.publisher.knows_address:
+            reasons.append(f"the addresses of pod {self._pod_name} are not known")
+        return "; ".join(reasons)
 
     def loops(self) -> list[Coroutine[None, None, None]]:
         """Return what must run for as long as the replica does; none of them ends by itself."""
@@ -141,8 +144,18 @@ class Instance:
                 log.warning("instance.not_handed_over", step=step.__name__)
 
     def _may_lead(self) -> bool:
-        enabled = self.cluster.live_settings.enabled
-        return enabled and self.cluster.is_complete and not self._is_stopping
+        """Whether to compete, or to go on leading.
+
+        A leader that does not know the cluster any more leaves it to one that does. To begin, a
+        replica must besides follow everything at this moment: what it missed may be new.
+        """
+        return (
+            self.cluster.live_settings.enabled
+            and not self._is_stopping
+            and self.publisher.knows_address
+            and not self.cluster.gaps(self._clock())
+            and (self.is_leading() or self.cluster.is_followed)
+        )
 
     def _role_changed(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
         role = "leader" if is_leading else "standby"

@@ -26,8 +26,9 @@ def pending_items(
     """Return what is about to be placed on the node and competes with *demand*.
 
     Left out are replicas of the pod's *own* volumes, and what Longhorn cannot place there:
-    replicas whose volume or backing image is gone, that the node does not suit, or that fit on no
-    disk even alone. A node must not be lost to them for ever.
+    replicas whose volume is being deleted or whose backing image is gone, that the node does not
+    suit, or that fit on no disk even alone. A node must not be lost to them for ever. One whose
+    volume is not known counts: a live view may hear of the volume later than of the replica.
     """
     items = (
         _item(replica, space, view, policy)
@@ -56,10 +57,10 @@ def _competing(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind])
 
 def _item(replica: Replica, space: NodeSpace, view: ClusterView, policy: Policy) -> Item | None:
     volume = view.volumes.get(replica.volume)
-    if volume is None and ("Volume", replica.volume) in view.unreadable:
+    if volume is None:  # unreadable, or not heard of yet
         everywhere = frozenset(view.disk_kinds.values())  # its selectors are not known
         return Item(replica.name, replica.size_bytes, 0, everywhere)
-    if volume is None or volume.deleting:
+    if volume.deleting:
         return None
     image = view.backing_images.get(volume.backing_image)
     is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable

@@ -31,6 +31,12 @@ from leader.store import (
 log = structlog.get_logger()
 
 
+_ADVICE = {
+    Collection.SERVICES: "; create it",
+    Collection.PODS: "; EXTENDER_POD_NAME must name the pod this process runs in",
+}
+
+
 class PublisherSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whom to publish where."""
 
@@ -80,18 +86,23 @@ class Publisher:
             except TimeoutError:
                 pass
 
+    @property
+    def knows_address(self) -> bool:
+        """Whether this pod and its addresses are known, so that it could be published."""
+        return self._backend is not None
+
     async def step(self) -> bool:
         """Do what is due once; return whether all is as it should be."""
         if self._is_leading():
             return await self._publish()
-        return await self.withdraw()
+        return await self.withdraw() and await self._own_pod() is not None
 
     async def withdraw(self) -> bool:
         """Take this replica out of the slices that still name it; return whether none does."""
         if not self._is_published or self._backend is None:
             return True
         existing = await self._existing()
-        if existing is None:
+        if existing is None or self._is_leading():  # again, while the list was under way
             return False
         done = [await self._write(step) for step in withdrawals(existing, self._backend.uid)]
         if not all(done):
@@ -137,8 +148,9 @@ class Publisher:
             backend = backend_of(pod) if pod is not None else None
             if backend is not None and not backend.addresses:
                 self._say(f"Pod {self._settings.pod} has no IPv4 or IPv6 address yet")
-                return None
-            self._backend = backend
+            elif backend is not None:
+                self._backend = backend
+                self._say("")
         return self._backend
 
     async def _read(self, collection: Collection, name: str) -> Body | None:
@@ -149,7 +161,8 @@ class Publisher:
             case Stored(body=body):
                 return body
             case Absent():
-                self._say(f"there is no {name} among the {collection} of this namespace; create it")
+                advice = _ADVICE.get(collection, "")
+                self._say(f"there is no {name} among the {collection} of this namespace{advice}")
             case Failed(why=why):
                 self._say(why)
         return None

@@ -97,6 +97,11 @@ class LiveCluster:
         """Whether every kind was listed at some time."""
         return self._is_complete
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether nothing is known to be missed at this moment."""
+        return not any(each.trouble for each in self.reflectors)
+
     def gaps(self, now: float) -> list[Gap]:
         """Return the kinds that were never listed, or not heard of for too long."""
         gaps = []

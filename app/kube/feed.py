@@ -6,7 +6,9 @@ event; the events of a streamed list come in no order, so that their versions co
 bookmark at their end has come; DELETED carries the object as it was.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +18,8 @@ from app.kube.errors import ApiError, MalformedError, StatusError
 from app.kube.mirror import Change, Mirror
 from app.kube.records import Item, read_item
 from app.kube.resources import Resource
+
+Decoded = TypeVar("Decoded")
 
 _PAGE_OBJECTS = 500
 _INITIAL_END = "k8s.io/initial-events-end"
@@ -109,7 +113,7 @@ class Feed:
     def read_page(self, content: bytes) -> Page:
         """Split a page into its objects, for `take_objects`, and what leads on from it."""
         try:
-            return _PAGE.decode(content)
+            return _decoded(_PAGE, content)
         except _JSON_ERRORS as error:
             raise self._malformed("a list", error) from error
 
@@ -175,7 +179,7 @@ class Feed:
         return False
 
     def _take_event(self, line: bytes) -> Iterable[Change]:
-        event = _EVENT.decode(line)
+        event = _decoded(_EVENT, line)
         match event.type:
             case "BOOKMARK":
                 return self._take_bookmark(_BOOKMARK.decode(event.object).metadata)
@@ -202,7 +206,10 @@ class Feed:
 
     def _read(self, raw: msgspec.Raw) -> Item | None:
         try:
-            return read_item(self.source.resource, raw)
+            try:
+                return read_item(self.source.resource, raw)
+            except RecursionError:
+                return read_item(self.source.resource, _shallow(bytes(raw)))
         except BrokenObjectError as error:
             self._on_skipped(f"an object {error}")
             return None
@@ -215,6 +222,39 @@ class Feed:
         return self.source.resource.name
 
 
+def _decoded(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
+    """Decode *content*, whatever is nested how deep in it."""
+    try:
+        return decoder.decode(content)
+    except RecursionError:
+        return decoder.decode(_shallow(content))
+
+
+def _shallow(content: bytes) -> bytes:
+    """Return JSON with null for everything that is nested too deep to be decoded.
+
+    The API server stores what clients send as managedFields as it is, up to 10,000 levels, so that
+    anyone who may create a claim could otherwise keep all claims from being read.
+    """
+    kept = []
+    depth = 0
+    for match in _TOKEN.finditer(content):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+            if depth == _DEPTH_LIMIT + 1:
+                kept.append(b"null")
+        if depth <= _DEPTH_LIMIT:
+            kept.append(token)
+        if token in (b"}", b"]"):
+            depth -= 1
+    return b"".join(kept)
+
+
+_DEPTH_LIMIT = 100
+"""What we read is nested ten levels deep at most."""
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|[^"\[\]{}]+', re.DOTALL)
+"""A string, a bracket, or what stands between them."""
 _PAGE = msgspec.json.Decoder(Page)
 _EVENT = msgspec.json.Decoder(Event)
 _BOOKMARK = msgspec.json.Decoder(Bookmark)

@@ -7,6 +7,7 @@ from typing import NoReturn, TypeVar
 
 import structlog
 
+from app.config import SILENCE_SECONDS
 from app.kube.backoff import Backoff
 from app.kube.connection import Chunks, Connection
 from app.kube.errors import ApiError, IdleError, MalformedError, StatusError, UnreachableError
@@ -24,10 +25,6 @@ CAUSES = ("ended", "ended_early", "expired", "idle", "connection", "malformed", 
 _PAGE_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
 """Time for a watch to begin; the API server answers at once."""
-_SILENCE_SECONDS = 90.0
-"""Bookmarks come every 60 s, so that whoever is silent for longer may be gone: the watch is begun
-anew over another connection, from the same version. The API server sends none for a kind of which
-it has seen no event since its own start (its Cacher.dispatchEvents); there this is all it costs."""
 _DOUBT_SECONDS = 600.0
 """After as long without event or bookmark everything is listed anew: a watch from a version that
 the API server has not reached, as after a restore of etcd, is accepted and stays silent."""
@@ -76,6 +73,7 @@ class Reflector:
         self._feed = Feed(source, on_skipped=self._skip)
         self._backoff = Backoff(random)
         self._skipped = 0
+        self._trouble_cause = ""
         self._told_at = 0.0
         """When an event, a bookmark or a complete listing last came."""
 
@@ -142,7 +140,7 @@ class Reflector:
 
     async def _watch(self) -> None:
         """Take in events until the server ends the watch."""
-        started, heard_before, is_told = self._clock(), self.heard_at, False
+        started = self._clock()
         seconds = self._random.randint(_SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS)
         async with self._connection.stream(
             self.source.path,
@@ -151,21 +149,14 @@ class Reflector:
         ) as chunks:
             if self._feed.is_listing:
                 self._skipped = 0
-            else:
-                self.heard_at = self._clock()  # nothing has changed, or it is told now
-            try:
-                async for lines in self._lines(chunks):
-                    for batch in _batches(lines):
-                        self._report(self._feed.take_events(batch))
-                        await asyncio.sleep(0)
-                    if not self._feed.is_listing:  # half a list says nothing of the other half
-                        is_told = True
-                        self._heard()
-                    if self._clock() - started >= _HEALTHY_SECONDS:
-                        self._backoff.reset()
-            finally:
-                if not is_told and self._clock() - started < _HEALTHY_SECONDS:
-                    self.heard_at = heard_before  # it did not last: its version may be gone
+            async for lines in self._lines(chunks):
+                for batch in _batches(lines):
+                    self._report(self._feed.take_events(batch))
+                    await asyncio.sleep(0)
+                if not self._feed.is_listing:  # half a list says nothing of the other half
+                    self._heard()
+                if self._clock() - started >= _HEALTHY_SECONDS:
+                    self._backoff.reset()
         if self._feed.is_listing:
             raise UnreachableError(f"the watch of {self.name} ended before all objects had come")
         if self._clock() - started >= _HEALTHY_SECONDS:
@@ -177,12 +168,18 @@ class Reflector:
     async def _lines(self, chunks: Chunks) -> AsyncIterator[list[bytes]]:
         """Yield what has arrived, in whole lines."""
         begun, begun_bytes = list[bytes](), 0  # the pieces of a line that is not over yet
+        patience = _HEALTHY_SECONDS
         while True:
             try:
-                chunk = await chunks.next(within_seconds=_SILENCE_SECONDS)
+                chunk = await chunks.next(within_seconds=patience)
+                patience = SILENCE_SECONDS
             except TimeoutError as error:
+                if patience == _HEALTHY_SECONDS:
+                    self._lasts()
+                    patience = SILENCE_SECONDS - _HEALTHY_SECONDS
+                    continue
                 raise IdleError(
-                    f"the watch of {self.name} was silent for {_SILENCE_SECONDS:g} s"
+                    f"the watch of {self.name} was silent for {SILENCE_SECONDS:g} s"
                 ) from error
             if not chunk:
                 return
@@ -213,17 +210,26 @@ class Reflector:
                         error=change.new.why[:300],
                     )
 
+    def _lasts(self) -> None:
+        """Take in that a watch goes on in silence: its version stands, and nothing has changed."""
+        if not self._feed.is_listing:
+            self._follows()
+
     def _heard(self) -> None:
-        self.heard_at = self._told_at = self._clock()
+        self._told_at = self._clock()
+        self._follows()
+
+    def _follows(self) -> None:
+        self.heard_at = self._clock()
         if self.trouble:
             log.info("view.followed", resource=self.name)
-        self.trouble = ""
+        self.trouble = self._trouble_cause = ""
 
     def _restarted(self, cause: str, why: str) -> None:
         self._on_restart(cause)
-        if why != self.trouble:
+        if cause != self._trouble_cause:
             log.warning("view.not_followed", resource=self.name, cause=cause, error=why)
-        self.trouble = why
+        self.trouble, self._trouble_cause = why, cause
 
     def _skip(self, why: str) -> None:
         self._skipped += 1

@@ -31,6 +31,7 @@ NAMESPACE = "longhorn-system"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "goal2"
 NODES = ("node-1", "node-2", "node-3", "node-4")
 NOT_THE_LEADER = "this replica of the extender is not the leader"
+NOT_KNOWING = "this replica of the extender does not know the cluster; its /readyz says why"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LEASES, SLICES = "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io"
 VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)

@@ -116,7 +116,7 @@ async def test_an_end_before_the_first_list_is_complete_writes_nothing() -> None
         leaving.terminate()
         await replicas.until(leaving.ended.done, within=0.1)
 
-        assert {call.verb for call in replicas.server.calls} <= {"watch", "list"}
+        assert {call.verb for call in replicas.server.calls} <= {"watch", "list", "get"}
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["refused", "silent"])

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.integration.api_stub import Write, api_stub
-from tests.integration.replicas import filter_request, pod_object, service
+from tests.integration.replicas import NOT_KNOWING, filter_request, pod_object, service
 from tests.integration.server import PATIENCE_SECONDS, ROOT, Server
 
 STOP_SECONDS = 3.0
@@ -185,5 +185,5 @@ def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path
     assert unready[0] == 503
     assert unready[1].startswith(b"persistentvolumeclaims: not listed yet: the API server cannot")
     assert healthy == (200, b"ok")
-    assert json.loads(answer[1])["Error"] == "this replica of the extender is not the leader"
+    assert json.loads(answer[1])["Error"] == NOT_KNOWING
     assert (status, errors) == (0, "")

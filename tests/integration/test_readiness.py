@@ -6,12 +6,14 @@ import json
 import pytest
 
 from tests.fakes import Call, Fault, Hang, Refused
-from tests.integration.replicas import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
+from tests.integration.replicas import NOT_KNOWING, VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 
 MENDED_SECONDS = 9.0
 """Longest pause between two attempts, and the list."""
+PROVEN_SECONDS = 4.0
+"""A watch must have lasted for 2 s, and the lease be taken."""
 LOST_REQUEST_SECONDS = 10.0
 """How long a request that was swallowed is waited for."""
 AGE_LIMIT_SECONDS = 120.0
@@ -40,7 +42,12 @@ async def test_before_its_first_lists_a_replica_names_every_kind() -> None:
     async with Replicas() as replicas:
         started = replicas.start(0)
 
-        assert await started.unready() == "; ".join(f"{kind}: not listed yet" for kind in KINDS)
+        assert await started.unready() == "; ".join(
+            [
+                *(f"{kind}: not listed yet" for kind in KINDS),
+                "the addresses of pod extender-0 are not known",
+            ]
+        )
 
 
 async def test_readiness_is_told_in_json_to_those_who_ask_for_it() -> None:
@@ -120,7 +127,7 @@ async def test_a_replica_that_knows_less_leaves_the_lease_to_one_that_knows_all(
         assert replicas.leaders == [knowing]
         answer = await blind.filter()
         assert answer is not None
-        assert (answer.error, answer.closes) == (NOT_THE_LEADER, True)
+        assert (answer.error, answer.closes) == (NOT_KNOWING, True)
 
 
 async def test_a_right_taken_away_is_noticed_when_the_watch_ends_and_is_no_gap_at_first() -> None:
@@ -137,7 +144,7 @@ def reads_volumes(call: Call) -> bool:
 
 
 @pytest.mark.parametrize("fault", [Refused(), Hang()])
-async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_names_it(
+async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_stops_and_names_it(
     fault: Refused | Hang,
 ) -> None:
     async with Replicas() as replicas:
@@ -147,17 +154,49 @@ async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_names_it(
 
         await replicas.always(replicas.is_answered, seconds=60, glance=1)
         await asyncio.sleep(AGE_LIMIT_SECONDS)
-        answers = [await replicas.ask() for _ in range(3)]
+        answers = [await leader.filter() for _ in range(3)]
 
-        assert leader.is_leading
+        assert not leader.is_leading
         assert {(answer.error, answer.closes) for answer in answers if answer} == {
-            (
-                "the extender does not know the cluster: "
-                "volumes.longhorn.io (not heard of for more than 120 s)",
-                True,
-            )
+            (NOT_KNOWING, True)
         }
         assert (await leader.unready()).startswith("volumes.longhorn.io: not heard of")
+
+
+async def test_a_leader_that_is_kept_from_a_kind_leaves_the_lease_to_one_that_is_not() -> None:
+    async with Replicas() as replicas:
+        [leader] = await replicas.start_all(1)
+        standby = replicas.start(1)
+        await replicas.until(standby.is_ready, within=5)
+        replicas.server.faults = [
+            Fault(Refused(), lambda call: call.client == "extender-0" and reads_volumes(call), None)
+        ]
+        replicas.server.outage().end()
+
+        await asyncio.sleep(AGE_LIMIT_SECONDS + 5)
+
+        assert replicas.leaders == [standby]
+        assert await replicas.is_answered()
+        assert not leader.is_leading
+
+
+async def test_a_standby_that_misses_something_does_not_take_over() -> None:
+    async with Replicas() as replicas:
+        [leader] = await replicas.start_all(1)
+        standby = replicas.start(1)
+        await replicas.until(standby.is_ready, within=5)
+        blinded = Fault(
+            Refused(), lambda call: call.client == "extender-1" and reads_volumes(call), None
+        )
+        replicas.server.faults = [blinded]
+        replicas.server.outage("extender-1").end()
+        await asyncio.sleep(5)
+
+        leader.kill()
+        await replicas.always(lambda: not standby.is_leading, seconds=20, glance=1)
+        replicas.server.faults = []
+
+        await replicas.until(replicas.is_answered, within=MENDED_SECONDS + PROVEN_SECONDS)
 
 
 @pytest.mark.parametrize("fault", [Refused(), Hang()])

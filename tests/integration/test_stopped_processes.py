@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.integration.replicas import NOT_THE_LEADER, VIRTUAL_TIME, Replica, Replicas
+from tests.integration.replicas import NOT_KNOWING, NOT_THE_LEADER, VIRTUAL_TIME, Replica, Replicas
 
 pytestmark = VIRTUAL_TIME
 
@@ -153,7 +153,7 @@ async def test_a_machine_that_was_suspended_knows_it_by_its_clock() -> None:
         answer = await frozen.filter()
 
         assert answer is not None
-        assert (answer.error, answer.closes) == (NOT_THE_LEADER, True)
+        assert (answer.error, answer.closes) == (NOT_KNOWING, True)
         await replicas.always(lambda: replicas.leaders == [follower], seconds=20, glance=0.01)
 
 
@@ -167,7 +167,7 @@ async def test_a_leader_whose_clock_leaps_stops_at_once() -> None:
         answer = await leader.filter()
 
         assert answer is not None
-        assert (answer.error, answer.closes) == (NOT_THE_LEADER, True)
+        assert (answer.error, answer.closes) == (NOT_KNOWING, True)
         await replicas.always(lambda: len(replicas.leaders) <= 1, seconds=20, glance=0.01)
         await replicas.until(replicas.is_answered, within=61, glance=1)
 

@@ -55,7 +55,6 @@ def test_replica_bound_to_the_node_may_use_another_disk() -> None:
 @pytest.mark.parametrize(
     ("other", "replica"),
     [
-        pytest.param(None, pending(), id="its-volume-is-gone"),
         pytest.param(
             volume("other", size_bytes=60 * GIB, deleting=True), pending(), id="its-volume-is-going"
         ),
@@ -210,6 +209,12 @@ def test_pending_replicas_do_not_compete_over_a_disk_of_another_node() -> None:
     own = volume(disk_selector=["ssd"])
 
     assert fits(view_of(node("node-1", *disks), elsewhere, *bound(own), *others))
+
+
+def test_replica_whose_volume_is_not_heard_of_yet_counts() -> None:
+    view = view_of(node(), *bound(BESIDE), pending(size_bytes=60 * GIB))
+
+    assert rejection(view) == PendingReplicas()
 
 
 def test_replica_whose_backing_image_cannot_be_read_counts() -> None:

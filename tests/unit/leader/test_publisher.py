@@ -117,12 +117,15 @@ async def test_nothing_is_written_as_long_as_all_is_as_it_should_be() -> None:
     assert bench.slice()["metadata"]["resourceVersion"] == "3"
 
 
-async def test_who_does_not_lead_asks_for_nothing() -> None:
+async def test_who_does_not_lead_asks_for_its_own_pod_once() -> None:
     bench = Bench()
     bench.stop_leading()
 
     await bench.step()
+    first = [request.collection for request in bench.store.asked]
+    await bench.step()
 
+    assert first == [Collection.PODS]
     assert bench.store.asked == []
 
 

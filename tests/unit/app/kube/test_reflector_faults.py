@@ -387,7 +387,7 @@ async def test_silent_outage_is_got_over(server: FakeApiServer, seconds: float) 
             delete(server, "a")
             await asyncio.sleep(seconds)
             assert set(follower.known) == {"a", "b", "c"}
-            assert follower.age_seconds >= seconds
+            assert follower.age_seconds >= seconds - 2  # a watch counts after so long
         await recovered(follower, within_seconds=40)
 
 

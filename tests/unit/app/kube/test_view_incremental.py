@@ -283,21 +283,21 @@ def test_node_of_two_broken_replicas_waits_for_both() -> None:
             volume("other", disk_selector=["nobody"]), volume("other"), id="volume-loses-selector"
         ),
         pytest.param(volume("other", deleting=True), volume("other"), id="volume-is-restored"),
-        pytest.param(None, volume("other"), id="volume-appears"),
         pytest.param(
-            None,
+            volume("other", deleting=True),
             Unreadable(kind="Volume", name="other", why="?"),
-            id="volume-appears-and-is-unreadable",
+            id="volume-becomes-unreadable",
         ),
+        pytest.param(volume("other", deleting=True), None, id="volume-is-not-known-any-more"),
     ],
 )
 def test_what_a_waiting_replica_takes_follows_its_volume(
-    before: Known | None, after: Known
+    before: Known, after: Known | None
 ) -> None:
     """16 GiB: 10 for the replica that waits, and 10 for the pod, are too much."""
     rest: list[Known] = [node("node-1", disk(maximum_bytes=16 * GIB)), pending()]
     rest += [setting("storage-minimal-available-percentage", "0"), *bound(volume())]
-    builder = building(*rest, *([before] if before is not None else []))
+    builder = building(*rest, before)
     extender = Extender(GENEROUS)
     assert accepts(extender, builder.view)
 
