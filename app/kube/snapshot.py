@@ -3,13 +3,19 @@
 from app.config import Settings
 from app.kube.cluster import sources
 from app.kube.connection import Connection
-from app.kube.errors import ApiError
+from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Feed, Source
 from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
 from app.kube.view import ClusterObjects
 
 _PAGE_SECONDS = 60.0
+_FORBIDDEN = 403
+_WITHOUT = {
+    PODS.name: "give the pod in a file",
+    KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",
+}
+"""What can be done without; the rights of the service itself do not cover these."""
 
 
 async def read_snapshot(
@@ -29,6 +35,10 @@ async def read_snapshot(
         try:
             await _read(connection, source, cluster, problems)
         except ApiError as error:
+            instead = _WITHOUT.get(source.resource.name)
+            if instead and isinstance(error, StatusError) and error.status == _FORBIDDEN:
+                problems.append(f"{source.resource.name} cannot be listed; {instead}: {error}")
+                continue
             raise ApiError(f"{source.resource.name} cannot be listed: {error}") from error
     return cluster, problems
 

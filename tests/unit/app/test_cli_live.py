@@ -179,7 +179,7 @@ def test_cluster_without_longhorn_is_told(
     assert "warning: the cluster holds no Longhorn Node" in err
 
 
-@pytest.mark.parametrize("path", sorted(PATHS))
+@pytest.mark.parametrize("path", sorted(PATHS.keys() - {PODS.path(), KUBERNETES_NODES.path()}))
 def test_kind_that_may_not_be_listed_is_an_error_of_one_line(
     server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str
 ) -> None:
@@ -191,6 +191,33 @@ def test_kind_that_may_not_be_listed_is_an_error_of_one_line(
     assert (status, out) == (2, "")
     name = PATHS[path].name
     assert err == f"error: {name} cannot be listed: 403: no list of {path}\n"
+
+
+def test_who_may_not_list_nodes_is_told_which_are_the_candidates(
+    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refused = frozenset({KUBERNETES_NODES.path()})
+    config = kubeconfig(tmp_path, server.url)
+
+    status, out, err = run(capsys, "filter", "--kubeconfig", config, "--pod", "default/web-0")
+
+    assert status == 0
+    assert "roomy" in out
+    assert err.startswith("warning: nodes cannot be listed; the candidates are Longhorn's nodes: ")
+
+
+def test_who_may_not_list_pods_can_give_one_in_a_file(
+    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refused = frozenset({PODS.path()})
+    config = kubeconfig(tmp_path, server.url)
+    pod = tmp_path / "pod.json"
+    pod.write_text(json.dumps(next(each for each in DOCUMENTS if each["kind"] == "Pod")))
+
+    status, _, err = run(capsys, "filter", "--kubeconfig", config, "--pod", str(pod))
+
+    assert status == 0
+    assert err.startswith("warning: pods cannot be listed; give the pod in a file: 403")
 
 
 @pytest.mark.parametrize(

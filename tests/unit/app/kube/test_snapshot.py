@@ -154,10 +154,14 @@ async def test_kind_that_cannot_be_listed_is_named(
         return (call.group, call.resource) == (group, plural)
 
     server.faults.append(Fault(kind, concerns))
+    name = f"{plural}.{group}" if group else plural
+    if name in ("pods", "nodes") and kind == Answer(403, b"no"):
+        _, problems = await snapshot(server)
+        assert problems[-1].startswith(f"{name} cannot be listed; ")
+        return
 
     with pytest.raises(ApiError) as caught:
         await snapshot(server)
 
-    name = f"{plural}.{group}" if group else plural
     assert str(caught.value).startswith(f"{name} cannot be listed: ")
     assert text in str(caught.value)
