@@ -15,8 +15,9 @@ from app import service
 from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
 from app.files import load_cluster, load_documents
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
-from app.kube.view import ClusterObjects, build_view
+from app.kube.view import build_view
 from app.logs import configure_logs
 from app.report import Report, error_report, make_report, table_lines
 from extender import (
@@ -129,7 +130,7 @@ def filter_pod(
         cluster = _cluster(cluster_file)
     asked = _pod(pod, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
-    view, limits = build_view(cluster), service.step_limits(settings)
+    view, limits = build_view(cluster), settings.step_limits
     try:
         result = Extender(limits).filter(asked, candidates, view)
     except UnresolvableClaimError as error:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from app.errors import InputError
+from extender import StepLimits
 from packing import DEFAULT_STEP_LIMIT
 
 NAME = "longhorn-scheduler-extender"
@@ -48,6 +49,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry_period_seconds: Deadline = 1.0
     view_age_limit_seconds: Deadline = 120.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @property
+    def step_limits(self) -> StepLimits:
+        """The bounds on packing."""
+        return StepLimits(per_node=self.step_limit, per_request=self.request_step_limit)
 
     def __post_init__(self) -> None:
         """Check what the types cannot say."""

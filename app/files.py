@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from app.errors import BrokenObjectError, InputError
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
-from app.kube.view import ClusterObjects
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIZE_LIMIT_BYTES = 2**30

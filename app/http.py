@@ -68,10 +68,12 @@ def create_app(
                     view = None if reason else current_view()
                     response = _answer(body, extender, view, reason, metrics)
             except UnreadableBodyError as error:
+                reason = unavailable()
                 response = _refusal(error.status, str(error), metrics)
             except ClientDisconnect:
+                reason = unavailable()
                 response = _refusal(400, "the client went away", metrics)
-        if unavailable():
+        if reason:
             # The client's connection would outlive a change of the endpoints.
             response.headers["Connection"] = "close"
         return response

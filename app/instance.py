@@ -19,7 +19,7 @@ from app.kube.cluster import LiveCluster
 from app.kube.connection import Connection
 from app.kube.store import NamespaceStore
 from app.metrics import Metrics
-from extender import Extender, StepLimits
+from extender import Extender
 from leader import Election, LeaseSettings, Publisher, PublisherSettings
 
 log = structlog.get_logger()
@@ -83,9 +83,7 @@ class Instance:
         )
         metrics.heartbeat.labels(settings.node_name).set_function(self.is_leading)
         self.app: FastAPI = create_app(
-            extender=Extender(
-                StepLimits(per_node=settings.step_limit, per_request=settings.request_step_limit)
-            ),
+            extender=Extender(settings.step_limits),
             current_view=lambda: self.cluster.view,
             unavailable=self.unavailable,
             unready=self.unready,

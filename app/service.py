@@ -27,11 +27,11 @@ from app.config import ANY_ADDRESS, NAME, Settings
 from app.errors import InputError
 from app.http import create_app
 from app.instance import Instance
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import connect
 from app.kube.snapshot import read_snapshot
-from app.kube.view import ClusterObjects
 from app.metrics import Metrics
-from extender import ClusterView, Extender, StepLimits
+from extender import ClusterView, Extender
 
 log = structlog.get_logger()
 
@@ -59,7 +59,7 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     """
     release = version(NAME)
     app = create_app(
-        extender=Extender(step_limits(settings)),
+        extender=Extender(settings.step_limits),
         current_view=lambda: view,
         unavailable=lambda: "",
         unready=lambda: "",
@@ -139,11 +139,6 @@ def read_cluster(
             await connection.close()
 
     return asyncio.run(read())
-
-
-def step_limits(settings: Settings) -> StepLimits:
-    """Return the bounds on packing that the settings give."""
-    return StepLimits(per_node=settings.step_limit, per_request=settings.request_step_limit)
 
 
 def _run(

@@ -152,7 +152,7 @@ async def _measure(port: int) -> dict[str, object]:
     try:
         async with asyncio.timeout(_DEADLINE_SECONDS):
             paths = {kind.path for kind in kinds()}
-            first = await _phase(pauses, lambda: cluster.is_complete)
+            first = await _phase(pauses, lambda: not cluster.gaps(time.monotonic()))
             await _until(lambda: connection.listed >= paths)
             await asyncio.sleep(1)
             connection.listed.clear()

@@ -20,12 +20,11 @@ from app.config import Settings
 from app.files import load_cluster, load_documents
 from app.kube.view import build_view
 from app.report import make_report, table_lines
-from app.service import step_limits
 from extender import Extender, NodeName, explain
 
 EXAMPLES = Path(__file__).parent
 _TIMEOUT_SECONDS = 20.0
-_LIMITS = step_limits(Settings())
+_LIMITS = Settings().step_limits
 
 
 class Question(NamedTuple):

@@ -7,10 +7,11 @@ volume is best-effort and of 10 GiB, and a replica is healthy and idle.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
 from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
-from app.kube.view import ClusterObjects, build_view
+from app.kube.view import build_view
 from extender import (
     BackingImage,
     Claim,

@@ -93,11 +93,6 @@ class LiveCluster:
         return self._builder.view
 
     @property
-    def is_complete(self) -> bool:
-        """Whether every kind was listed at some time."""
-        return self._is_complete
-
-    @property
     def is_followed(self) -> bool:
         """Whether nothing is known to be missed at this moment."""
         return not any(each.trouble for each in self.reflectors)

@@ -2,12 +2,12 @@
 
 from app.config import Settings
 from app.kube.cluster import sources
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Feed, Source
 from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
-from app.kube.view import ClusterObjects
 
 _PAGE_SECONDS = 60.0
 _FORBIDDEN = 403

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from app.files import load_cluster, load_documents
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
-from app.kube.view import ClusterObjects, build_view
+from app.kube.view import build_view
 from extender import (
     Basis,
     ClusterView,

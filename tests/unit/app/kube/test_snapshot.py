@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from app.config import Settings
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.snapshot import read_snapshot
-from app.kube.view import ClusterObjects, build_view
+from app.kube.view import build_view
 from tests.builders import core_document, document, node_document, objects_of, read
 from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind, Hang, Refused
 

@@ -2,10 +2,11 @@
 
 import pytest
 
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from app.kube.translate import KubernetesNode, Setting
-from app.kube.view import ClusterObjects, build_view
+from app.kube.view import build_view
 from extender import NodeName, Policy, UnreadableSetting
 from tests.builders import (
     GIB,
