@@ -1,0 +1,66 @@
+"""A work queue with workers, as every Kubernetes controller has one.
+
+Keys wait in order, each at most once; one key is never worked on twice at a time; a key that is
+added while it is worked on is worked on again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, NoReturn, TypeVar
+
+from tests.actors.api import RefusedError
+
+K = TypeVar("K", bound=Hashable)
+
+_CONFLICT_SECONDS = 0.1
+
+
+class Controller(Generic[K]):
+    """Brings about what is wished for, key by key.
+
+    Args:
+        reconcile: Does the work for a key; returns after how many seconds to look again, or None.
+            A `RefusedError` (somebody else wrote first) makes it look again soon.
+        workers: How many keys are worked on at a time.
+    """
+
+    def __init__(self, reconcile: Callable[[K], Awaitable[float | None]], *, workers: int) -> None:
+        self._reconcile = reconcile
+        self._workers = workers
+        self._waiting: asyncio.Queue[K] = asyncio.Queue()
+        self._queued: set[K] = set()
+        self._busy: set[K] = set()
+
+    def add(self, key: K) -> None:
+        """Have *key* looked at."""
+        if key not in self._queued:
+            self._queued.add(key)
+            if key not in self._busy:
+                self._waiting.put_nowait(key)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Have *key* looked at in a while."""
+        asyncio.get_running_loop().call_later(seconds, self.add, key)
+
+    async def run(self) -> NoReturn:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(self._workers):
+                tasks.create_task(self._work())
+        raise AssertionError("workers do not end")
+
+    async def _work(self) -> NoReturn:
+        while True:
+            key = await self._waiting.get()
+            self._queued.discard(key)
+            self._busy.add(key)
+            try:
+                again = await self._reconcile(key)
+            except RefusedError:
+                again = _CONFLICT_SECONDS
+            finally:
+                self._busy.discard(key)
+            if key in self._queued:
+                self._waiting.put_nowait(key)
+            if again is not None:
+                self.add_after(key, again)
