@@ -1,0 +1,346 @@
+"""A control plane of Kubernetes' own programs on loopback, in a folder of its own.
+
+What it leaves out is what needs kubelets or moves pods by itself: the node lifecycle, the
+attach-detach controller, garbage collection of pods. RBAC is on.
+"""
+
+import asyncio
+import base64
+import os
+import secrets
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import yaml
+from kubernetes_asyncio import client
+from kubernetes_asyncio.config import load_kube_config
+
+from app.config import NAME
+from tests.actors.api import NAMESPACES, Api, Kind, Object
+from tests.e2e import crds
+from tests.e2e.controlplane import programs
+from tests.e2e.processes import Process, free_ports
+from tests.e2e.waiting import until
+
+NAMESPACE = "longhorn-system"
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+SERVICE_RANGE = "10.96.0.0/16"
+START_SECONDS = 90.0
+"""On a machine that has much else to do; on an idle one it takes a tenth of it."""
+
+ADMIN = "admin"
+SCHEDULER = "system:kube-scheduler"
+CONTROLLER_MANAGER = "system:kube-controller-manager"
+EXTENDER = f"system:serviceaccount:{NAMESPACE}:{NAME}"
+GROUPS = {
+    ADMIN: "system:masters",
+    SCHEDULER: "",
+    CONTROLLER_MANAGER: "",
+    EXTENDER: f"system:serviceaccounts,system:serviceaccounts:{NAMESPACE}",
+}
+"""The users that tokens are made for."""
+
+CONTROLLERS = (
+    "persistentvolume-binder-controller",
+    "persistentvolumeclaim-protection-controller",
+    "statefulset-controller",
+    "disruption-controller",
+    "namespace-controller",
+    "garbage-collector-controller",
+    "serviceaccount-controller",
+    "endpointslice-controller",
+    "endpointslice-mirroring-controller",
+    "ephemeral-volume-controller",
+)
+
+CRDS = Kind(
+    "apiextensions.k8s.io/v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+KINDS = {
+    kind.kind: kind
+    for kind in (
+        Kind("v1", "serviceaccounts", "ServiceAccount"),
+        Kind("v1", "services", "Service"),
+        Kind("v1", "configmaps", "ConfigMap"),
+        Kind("rbac.authorization.k8s.io/v1", "roles", "Role"),
+        Kind("rbac.authorization.k8s.io/v1", "rolebindings", "RoleBinding"),
+        Kind("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False),
+        Kind(
+            "rbac.authorization.k8s.io/v1",
+            "clusterrolebindings",
+            "ClusterRoleBinding",
+            namespaced=False,
+        ),
+    )
+}
+"""What the manifests install that these tests need; the Deployment is played by processes."""
+CLUSTER_KINDS = frozenset({"ClusterRole", "ClusterRoleBinding"})
+
+
+class Ports(NamedTuple):
+    """Where the programs listen."""
+
+    etcd: int
+    etcd_peers: int
+    api_server: int
+    controller_manager: int
+    scheduler: int
+
+
+class ControlPlane:
+    """etcd, kube-apiserver and kube-controller-manager, and a kube-scheduler when asked for.
+
+    Attributes:
+        folder: Logs, certificates, kubeconfigs and data.
+        audit_log: One JSON line for each request of the service's account.
+    """
+
+    def __init__(self, programs: Mapping[str, Path], folder: Path) -> None:
+        self.folder = folder
+        self.audit_log = folder / "audit.jsonl"
+        self.ports = Ports(*free_ports(5))
+        self._programs = programs
+        self._tokens = {user: secrets.token_hex(16) for user in GROUPS}
+        self._processes: dict[str, Process] = {}
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.ports.api_server}"
+
+    def kubeconfig(self, user: str, server: str = "") -> Path:
+        """Write a kubeconfig; *server* is another way to the API server."""
+        suffix = server.rpartition(":")[2]
+        path = self.folder / f"{user.replace(':', '_')}{suffix}.kubeconfig"
+        path.write_text(yaml.safe_dump(_kubeconfig(server or self.url, self._tokens[user])))
+        return path
+
+    async def client(self, user: str = ADMIN) -> client.ApiClient:
+        """Build a client for the running loop; the caller closes it."""
+        configuration = client.Configuration()
+        await load_kube_config(
+            config_file=str(self.kubeconfig(user)),
+            client_configuration=configuration,
+            persist_config=False,
+        )
+        return client.ApiClient(configuration)
+
+    async def start(self) -> None:
+        """Start everything but the scheduler, and install the CRDs and our manifests."""
+        self._write_files()
+        self._run("etcd", *self._etcd_flags())
+        await self.start_api_server()
+        self._run("kube-controller-manager", *self._controller_manager_flags())
+        async with await self.client() as admin:
+            api = Api(admin)
+            for definition in crds.definitions():
+                await api.ensure(definition, CRDS)
+            await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
+            for obj in shipped_objects():
+                await api.ensure(obj, KINDS[obj["kind"]])
+        for plural in crds.KINDS:
+            await until(partial(self._is_served, plural), within=START_SECONDS)
+
+    async def start_api_server(self) -> None:
+        """Start kube-apiserver and wait until it is ready."""
+        self._run("kube-apiserver", *self._api_server_flags())
+        await until(self._is_ready, within=START_SECONDS)
+
+    def kill_api_server(self) -> None:
+        """End kube-apiserver at once; its state is in etcd."""
+        self._processes["kube-apiserver"].kill()
+
+    async def start_scheduler(self, configuration: Object) -> None:
+        """Start kube-scheduler on a KubeSchedulerConfiguration and wait until it is ready."""
+        path = self.folder / "scheduler.yaml"
+        path.write_text(yaml.safe_dump(configuration))
+        self._run("kube-scheduler", *self._scheduler_flags(path))
+        await until(self._is_scheduler_ready, within=START_SECONDS)
+
+    async def stop_scheduler(self) -> None:
+        await self._processes["kube-scheduler"].stop()
+
+    def kill_scheduler(self) -> None:
+        """End kube-scheduler at once."""
+        self._processes["kube-scheduler"].kill()
+
+    async def scheduler_metrics(self) -> str:
+        """Return kube-scheduler's metrics."""
+        async with self._http() as http:
+            response = await http.get(f"https://127.0.0.1:{self.ports.scheduler}/metrics")
+        return response.raise_for_status().text
+
+    async def compact(self) -> None:
+        """Make etcd forget all versions but the newest."""
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.ports.etcd}") as etcd:
+            key = base64.b64encode(b"none").decode()
+            read = await etcd.post("/v3/kv/range", json={"key": key})
+            revision = read.raise_for_status().json()["header"]["revision"]
+            done = await etcd.post("/v3/kv/compaction", json={"revision": revision})
+            done.raise_for_status()
+
+    async def stop(self) -> None:
+        """End everything, the API server last but one and etcd last."""
+        for process in reversed(self._processes.values()):
+            await process.stop()
+
+    def _run(self, name: str, *flags: str) -> None:
+        command = [str(self._programs[name]), *flags]
+        self._processes[name] = Process(name, command, self.folder / f"{name}.log")
+
+    def _write_files(self) -> None:
+        lines = [f'{self._tokens[user]},{user},{user},"{GROUPS[user]}"' for user in GROUPS]
+        (self.folder / "tokens.csv").write_text("\n".join(lines))
+        (self.folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
+        key = self.folder / "sa.key"
+        for command in (
+            ["openssl", "genrsa", "-out", str(key), "2048"],
+            ["openssl", "rsa", "-in", str(key), "-pubout", "-out", str(key.with_suffix(".pub"))],
+        ):
+            subprocess.run(command, check=True, capture_output=True)
+
+    def _etcd_flags(self) -> list[str]:
+        clients = f"http://127.0.0.1:{self.ports.etcd}"
+        peers = f"http://127.0.0.1:{self.ports.etcd_peers}"
+        return [
+            f"--data-dir={self.folder / 'etcd'}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            f"--listen-client-urls={clients}",
+            f"--advertise-client-urls={clients}",
+            f"--listen-peer-urls={peers}",
+            f"--initial-advertise-peer-urls={peers}",
+            f"--initial-cluster=default={peers}",
+        ]
+
+    def _api_server_flags(self) -> list[str]:
+        return [
+            f"--etcd-servers=http://127.0.0.1:{self.ports.etcd}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self.ports.api_server}",
+            f"--cert-dir={self.folder / 'certificates'}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
+            f"--service-account-key-file={self.folder / 'sa.pub'}",
+            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            "--endpoint-reconciler-type=none",
+            # No kubelets and no node lifecycle: nobody would take the first taint off again.
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            f"--audit-policy-file={self.folder / 'audit.yaml'}",
+            f"--audit-log-path={self.audit_log}",
+        ]
+
+    def _controller_manager_flags(self) -> list[str]:
+        config = self.kubeconfig(CONTROLLER_MANAGER)
+        return [
+            f"--kubeconfig={config}",
+            f"--authentication-kubeconfig={config}",
+            f"--authorization-kubeconfig={config}",
+            "--leader-elect=false",
+            "--use-service-account-credentials=true",
+            f"--service-account-private-key-file={self.folder / 'sa.key'}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.ports.controller_manager}",
+            f"--cert-dir={self.folder / 'certificates'}",
+            f"--controllers={','.join(CONTROLLERS)}",
+            "--kube-api-qps=300",
+            "--kube-api-burst=600",
+        ]
+
+    def _scheduler_flags(self, configuration: Path) -> list[str]:
+        config = self.kubeconfig(SCHEDULER)
+        return [
+            f"--config={configuration}",
+            f"--authentication-kubeconfig={config}",
+            f"--authorization-kubeconfig={config}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.ports.scheduler}",
+            f"--cert-dir={self.folder / 'certificates'}",
+        ]
+
+    def _http(self) -> httpx.AsyncClient:
+        # The certificates are made by the programs at their start, for themselves.
+        return httpx.AsyncClient(
+            verify=False,  # noqa: S501
+            headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"},
+            timeout=5.0,
+        )
+
+    async def _answers(self, process: str, url: str) -> bool:
+        self._processes[process].assert_running()
+        try:
+            async with self._http() as http:
+                return (await http.get(url)).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    async def _is_ready(self) -> bool:
+        return await self._answers("kube-apiserver", f"{self.url}/readyz")
+
+    async def _is_served(self, plural: str) -> bool:
+        path = f"/apis/{crds.GROUP}/{crds.VERSION}/{plural}"
+        return await self._answers("kube-apiserver", self.url + path)
+
+    async def _is_scheduler_ready(self) -> bool:
+        url = f"https://127.0.0.1:{self.ports.scheduler}/readyz"
+        return await self._answers("kube-scheduler", url)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[ControlPlane]:
+    """Run a control plane, for tests with loops of their own. Logs stay in *folder*.
+
+    Raises:
+        programs.MissingError: Its programs are not there.
+    """
+    found = programs.find(os.environ, programs.cache_folder(os.environ))
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise programs.MissingError(f"{', '.join(missing)}: run `make e2e`, which builds them")
+    control_plane = ControlPlane({name: path for name, path in found.items() if path}, folder)
+    try:
+        asyncio.run(control_plane.start())
+        yield control_plane
+    finally:
+        asyncio.run(control_plane.stop())
+
+
+def shipped_objects() -> Iterable[Object]:
+    """Read what the manifests install, as it is after kustomize has set the namespace."""
+    for path in sorted((MANIFESTS / "base").glob("*.yaml")):
+        for obj in yaml.safe_load_all(path.read_text()):
+            if obj["kind"] in KINDS:
+                metadata = dict(obj["metadata"])
+                if obj["kind"] not in CLUSTER_KINDS:
+                    metadata["namespace"] = NAMESPACE
+                yield {**obj, "metadata": metadata}
+
+
+def _kubeconfig(server: str, token: str) -> dict[str, Any]:
+    cluster = {"server": server, "insecure-skip-tls-verify": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "it", "cluster": cluster}],
+        "users": [{"name": "it", "user": {"token": token}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "current-context": "it",
+    }
+
+
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": [EXTENDER]}, {"level": "None"}],
+}

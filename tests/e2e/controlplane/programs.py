@@ -1,0 +1,170 @@
+"""Find the programs of the control plane, or build them from `go.mod` once.
+
+The variables are those of controller-runtime's envtest, with two more for the programs that its
+archives do not hold. What they do not name is built into a cache outside the tree; the folder is
+named after what goes into the build, so that another version never meets an old program.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+MODULE = Path(__file__).parent
+FOLDER_VARIABLE = "KUBEBUILDER_ASSETS"
+_KUBERNETES = "k8s.io/kubernetes"
+
+
+class Program(msgspec.Struct, frozen=True):
+    """One program: its name, the variable that names a file to use instead, its Go package."""
+
+    name: str
+    variable: str
+    package: str
+
+
+PROGRAMS = (
+    Program("etcd", "TEST_ASSET_ETCD", "go.etcd.io/etcd/server/v3"),
+    Program("kube-apiserver", "TEST_ASSET_KUBE_APISERVER", f"{_KUBERNETES}/cmd/kube-apiserver"),
+    Program(
+        "kube-controller-manager",
+        "TEST_ASSET_KUBE_CONTROLLER_MANAGER",
+        f"{_KUBERNETES}/cmd/kube-controller-manager",
+    ),
+    Program("kube-scheduler", "TEST_ASSET_KUBE_SCHEDULER", f"{_KUBERNETES}/cmd/kube-scheduler"),
+)
+
+
+class MissingError(Exception):
+    """A program is neither there nor can it be built."""
+
+
+def find(environ: Mapping[str, str], cache: Path) -> dict[str, Path | None]:
+    """Return each program's file by its name; None if it has to be built.
+
+    Raises:
+        MissingError: A variable names a file that is not there.
+    """
+    return {
+        program.name: _given(program, environ) or _built(program, cache) for program in PROGRAMS
+    }
+
+
+def build(names: list[str], cache: Path, say: Callable[[str], None]) -> None:
+    """Build programs into *cache*, saying how long it takes.
+
+    Raises:
+        MissingError: There is no Go, or it does not build them.
+    """
+    go = shutil.which("go")
+    if go is None:
+        raise MissingError(_HOW.format(", ".join(names), FOLDER_VARIABLE))
+    say(f"building {', '.join(names)} {kubernetes_version()} into {cache}, once;")
+    say("with nothing in Go's own caches this takes ten to twenty minutes on two cores")
+    cache.mkdir(parents=True, exist_ok=True)
+    for program in PROGRAMS:
+        if program.name in names:
+            began = time.monotonic()
+            _build(go, program, cache)
+            say(f"built {program.name} in {time.monotonic() - began:.0f} s")
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Return where programs built from this `go.mod` are kept."""
+    root = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    sources = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum"))
+    return root / "longhorn-scheduler-extender" / hashlib.sha256(sources).hexdigest()[:12]
+
+
+def kubernetes_version() -> str:
+    """Return the version of Kubernetes that is built: `v1.36.2`."""
+    found = re.search(rf"{_KUBERNETES} (v\S+)", (MODULE / "go.mod").read_text())
+    assert found
+    return found[1]
+
+
+def locate(environ: Mapping[str, str], say: Callable[[str], None]) -> dict[str, Path]:
+    """Return each program's file by its name, building what there is not.
+
+    Raises:
+        MissingError: A program is neither there nor can it be built.
+    """
+    cache = cache_folder(environ)
+    missing = [name for name, path in find(environ, cache).items() if path is None]
+    if missing:
+        build(missing, cache, say)
+    return {name: path for name, path in find(environ, cache).items() if path is not None}
+
+
+def _given(program: Program, environ: Mapping[str, str]) -> Path | None:
+    if named := environ.get(program.variable):
+        if not Path(named).is_file():
+            raise MissingError(f"{program.variable} names {named}, which is not a file")
+        return Path(named)
+    if folder := environ.get(FOLDER_VARIABLE):
+        if not Path(folder).is_dir():
+            raise MissingError(f"{FOLDER_VARIABLE} names {folder}, which is not a folder")
+        path = Path(folder) / program.name
+        return path if path.is_file() else None
+    return None
+
+
+def _built(program: Program, cache: Path) -> Path | None:
+    path = cache / program.name
+    return path if path.is_file() else None
+
+
+def _build(go: str, program: Program, cache: Path) -> None:
+    version = f"-X k8s.io/component-base/version.gitVersion={kubernetes_version()}"
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        result = Path(folder) / program.name
+        command = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {version}"]
+        done = subprocess.run(
+            [*command, "-o", str(result), program.package],
+            cwd=MODULE,
+            env={**os.environ, "CGO_ENABLED": "0"},
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            last_lines = "\n".join(done.stderr.splitlines()[-10:])
+            raise MissingError(f"{program.name} could not be built:\n{last_lines}")
+        result.replace(cache / program.name)  # whole, or not at all
+
+
+_HOW = """\
+The end-to-end tests need {0}, and there is no Go to build them with. Either
+- install Go 1.26 or newer (https://go.dev/dl/) and run this again, which builds them once, or
+- name a folder that holds them in {1}, or each file in TEST_ASSET_ETCD,
+  TEST_ASSET_KUBE_APISERVER, TEST_ASSET_KUBE_CONTROLLER_MANAGER and TEST_ASSET_KUBE_SCHEDULER."""
+
+
+def main() -> int:
+    """Build what is missing and print where everything is."""
+    try:
+        found = locate(os.environ, print_at_once)
+    except MissingError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    for name, path in found.items():
+        print_at_once(f"{name}: {path}")
+    return 0
+
+
+def print_at_once(line: str) -> None:
+    """Print a line that is seen while a build takes its time."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

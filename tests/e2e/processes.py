@@ -1,0 +1,87 @@
+"""Programs that run beside the tests: started, stopped, frozen, and never left behind."""
+
+import asyncio
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+END_SECONDS = 20.0
+_LAST_LINES = 15
+
+
+class Process:
+    """One program on loopback; what it writes goes to a log of its own."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environ,
+                start_new_session=True,  # a Ctrl-C of the tests is handled by them
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Send SIGKILL and wait for the end."""
+        self._process.kill()
+        self._process.wait()
+
+    def freeze(self) -> None:
+        """Send SIGSTOP."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Send SIGCONT."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._process.terminate()
+
+    async def ended(self, *, within_seconds: float = END_SECONDS) -> int:
+        """Wait for the end; return the exit status. Raises `subprocess.TimeoutExpired`."""
+        return await asyncio.to_thread(self._process.wait, within_seconds)
+
+    async def stop(self) -> None:
+        """End it, whatever state it is in."""
+        if self.is_running:
+            self.resume()
+            self.terminate()
+            try:
+                await self.ended()
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def assert_running(self) -> None:
+        """Fail with the end of its log if it has ended by itself."""
+        if not self.is_running:
+            lines = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+            raise AssertionError(f"{self.name} has ended:\n" + "\n".join(lines))
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of loopback that nobody listens on at this moment."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
