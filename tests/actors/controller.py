@@ -30,6 +30,7 @@ class Controller(Generic[K]):
         self._waiting: asyncio.Queue[K] = asyncio.Queue()
         self._queued: set[K] = set()
         self._busy: set[K] = set()
+        self._later: dict[K, asyncio.TimerHandle] = {}
 
     def add(self, key: K) -> None:
         """Have *key* looked at."""
@@ -39,8 +40,14 @@ class Controller(Generic[K]):
                 self._waiting.put_nowait(key)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Have *key* looked at in a while."""
-        asyncio.get_running_loop().call_later(seconds, self.add, key)
+        """Have *key* looked at in a while, or when that was asked for already if it is sooner."""
+        loop = asyncio.get_running_loop()
+        waiting = self._later.get(key)
+        if waiting is not None:
+            if waiting.when() <= loop.time() + seconds:
+                return
+            waiting.cancel()
+        self._later[key] = loop.call_later(seconds, self._come_due, key)
 
     async def run(self) -> NoReturn:
         """Work until cancelled."""
@@ -48,6 +55,10 @@ class Controller(Generic[K]):
             for _ in range(self._workers):
                 tasks.create_task(self._work())
         raise AssertionError("workers do not end")
+
+    def _come_due(self, key: K) -> None:
+        del self._later[key]
+        self.add(key)
 
     async def _work(self) -> NoReturn:
         while True:
