@@ -1,0 +1,147 @@
+"""Longhorn objects for these tests, built as JSON and read as the simulator's callers read it."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from simulator import BackingImage, Candidates, Node, Replica, Settings, Volume, find_candidates
+from tests.builders import GIB, conditions
+
+NOW = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
+
+Json = Mapping[str, Any]
+
+
+def disk(
+    maximum: float = 100,
+    available: float | None = None,
+    scheduled: float = 0,
+    *,
+    spec: Json | None = None,
+    status: Json | None = None,
+) -> Json:
+    """Build spec and status of a usable disk, sizes in GiB; mappings replace single fields."""
+    available = maximum if available is None else available
+    return {
+        "spec": {
+            "diskType": "filesystem",
+            "allowScheduling": True,
+            "evictionRequested": False,
+            "storageReserved": 0,
+            "tags": [],
+            **(spec or {}),
+        },
+        "status": {
+            "filesystemType": "ext2/ext3",
+            "storageMaximum": int(maximum * GIB),
+            "storageAvailable": int(available * GIB),
+            "storageScheduled": int(scheduled * GIB),
+            "scheduledReplica": {},
+            "conditions": conditions(Ready="True", Schedulable="True"),
+            **(status or {}),
+        },
+    }
+
+
+def node(
+    name: str = "a",
+    *disks: Json,
+    spec: Json | None = None,
+    status: Json | None = None,
+    deleting: bool = False,
+) -> Node:
+    """Build a usable node, of one empty disk unless disks are given; UUIDs are a1, a2 and so on."""
+    named = {f"{name}{number}": each for number, each in enumerate(disks or (disk(),), start=1)}
+    document = {
+        "metadata": {"name": name, **({"deletionTimestamp": "2026-08-20"} if deleting else {})},
+        "spec": {
+            "allowScheduling": True,
+            "tags": [],
+            "disks": {key: each["spec"] for key, each in named.items()},
+            **(spec or {}),
+        },
+        "status": {
+            "conditions": conditions(Ready="True", Schedulable="True"),
+            "diskStatus": {key: {"diskUUID": key, **each["status"]} for key, each in named.items()},
+            **(status or {}),
+        },
+    }
+    return msgspec.convert(document, Node, strict=False)
+
+
+def volume(
+    size: float = 10,
+    *,
+    size_bytes: int | None = None,
+    status: Json | None = None,
+    **spec: Any,
+) -> Volume:
+    """Build a detached volume `vol` of locality disabled; size in GiB."""
+    size_bytes = int(size * GIB) if size_bytes is None else size_bytes
+    document = {
+        "metadata": {"name": "vol"},
+        "spec": {
+            "size": str(size_bytes),
+            "dataEngine": "v1",
+            "dataLocality": "disabled",
+            **spec,
+        },
+        "status": status or {},
+    }
+    return msgspec.convert(document, Volume, strict=False)
+
+
+def replica(
+    disk: str = "",
+    *,
+    name: str = "vol-r-1",
+    size: float = 10,
+    deleting: bool = False,
+    status: Json | None = None,
+    **spec: Any,
+) -> Replica:
+    """Build a healthy replica of `vol` on a disk, or one that is not placed yet; size in GiB."""
+    document = {
+        "metadata": {"name": name, **({"deletionTimestamp": "2026-08-20"} if deleting else {})},
+        "spec": {
+            "volumeName": "vol",
+            "volumeSize": str(int(size * GIB)),
+            "nodeID": disk[:-1],
+            "diskID": disk,
+            "healthyAt": "2026-08-20T00:00:00Z" if disk else "",
+            "active": True,
+            **spec,
+        },
+        "status": status or {},
+    }
+    return msgspec.convert(document, Replica, strict=False)
+
+
+def failed(disk: str, *, name: str = "vol-r-1", **spec: Any) -> Replica:
+    """Build a replica that failed ten minutes ago."""
+    return replica(disk, name=name, **({"failedAt": "2026-08-20T11:50:00Z"} | spec))
+
+
+def image(**spec: Any) -> BackingImage:
+    """Build a backing image."""
+    return msgspec.convert({"metadata": {"name": "image"}, "spec": spec}, BackingImage)
+
+
+def search(
+    of: Volume,
+    *nodes: Node,
+    replicas: Iterable[Replica] = (),
+    pinned_to: str = "",
+    settings: Settings | None = None,
+    **how: Any,
+) -> Candidates:
+    """Find the candidates for a new replica of a volume."""
+    new = replica(name="vol-r-new", hardNodeAffinity=pinned_to)
+    return find_candidates(new, of, [*replicas, new], nodes, settings or Settings(), now=NOW, **how)
+
+
+def disks_for(of: Volume, *nodes: Node, **how: Any) -> list[str]:
+    """Return the UUIDs of the candidates, as `search` does."""
+    return [candidate.disk for candidate in search(of, *nodes, **how).disks]

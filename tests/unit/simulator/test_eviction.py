@@ -1,0 +1,127 @@
+"""When replicas are evicted, and when a drain may end."""
+
+from typing import Any
+
+import pytest
+
+from simulator import Node, Replica, Settings, drain_may_end, needs_eviction
+from tests.unit.simulator.longhorn import disk, failed, node, replica
+
+BLOCK_IF_LAST = "block-if-contains-last-replica"
+EVICT_ALL = "block-for-eviction"
+EVICT_LAST = "block-for-eviction-if-contains-last-replica"
+ALLOW_STOPPED = "allow-if-replica-is-stopped"
+ALWAYS_ALLOW = "always-allow"
+POLICIES = (BLOCK_IF_LAST, EVICT_ALL, EVICT_LAST, ALLOW_STOPPED, ALWAYS_ALLOW)
+
+HERE = replica("a1")
+PEER = replica("b1", name="vol-r-2")
+STOPPED: dict[str, Any] = {"desireState": "stopped", "status": {"currentState": "stopped"}}
+
+
+def evicts(
+    *peers: Replica,
+    of: Replica = HERE,
+    on: Node | None = None,
+    policy: str = BLOCK_IF_LAST,
+    cordoned: bool = True,
+    guarded: tuple[str, ...] = ("b",),
+) -> bool:
+    settings = Settings(drain_policy=policy)
+    return needs_eviction(
+        of, [of, *peers], on or node(), settings, cordoned=cordoned, guarded=guarded
+    )
+
+
+def ends(*replicas: Replica, policy: str, guarded: tuple[str, ...] = ("b",)) -> bool:
+    return drain_may_end("a", replicas, Settings(drain_policy=policy), guarded=guarded)
+
+
+@pytest.mark.parametrize("cordoned", [True, False])
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        pytest.param(node(spec={"evictionRequested": True}), True, id="node"),
+        pytest.param(node("a", disk(spec={"evictionRequested": True})), True, id="disk"),
+        pytest.param(
+            node("a", disk(), disk(spec={"evictionRequested": True})), False, id="another-disk"
+        ),
+        pytest.param(node(), False, id="none"),
+    ],
+)
+def test_a_requested_eviction(on: Node, *, cordoned: bool, expected: bool) -> None:
+    assert evicts(on=on, cordoned=cordoned) is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "expected"),
+    [
+        ("False", "KubernetesNodeNotReady", False),
+        ("False", "KubernetesNodeGone", False),
+        ("False", "ManagerPodDown", True),
+        ("True", "KubernetesNodeGone", True),
+    ],
+)
+def test_nothing_is_evicted_from_a_node_that_is_down(
+    status: str, reason: str, *, expected: bool
+) -> None:
+    ready = {"type": "Ready", "status": status, "reason": reason}
+    on = node(spec={"evictionRequested": True}, status={"conditions": [ready]})
+
+    assert evicts(on=on) is expected
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_cordon_evicts_by_policy(policy: str) -> None:
+    assert evicts(policy=policy) is (policy in (EVICT_ALL, EVICT_LAST))
+    assert evicts(PEER, policy=policy) is (policy == EVICT_ALL)
+    assert not evicts(policy=policy, cordoned=False)
+
+
+@pytest.mark.parametrize(
+    ("peer", "guarded"),
+    [
+        pytest.param(PEER, (), id="not-guarded"),
+        pytest.param(failed("b1", name="peer"), ("b",), id="failed"),
+        pytest.param(replica("b1", name="peer", healthyAt=""), ("b",), id="rebuilding"),
+        pytest.param(replica("b1", name="peer", deleting=True), ("b",), id="being-deleted"),
+        pytest.param(replica("b1", name="peer", volumeName="other"), ("b",), id="another-volume"),
+        pytest.param(replica("a2", name="peer"), ("a", "b"), id="same-node"),
+    ],
+)
+def test_what_does_not_keep_the_data_elsewhere(peer: Replica, guarded: tuple[str, ...]) -> None:
+    assert evicts(peer, policy=EVICT_LAST, guarded=guarded)
+    assert not ends(HERE, peer, policy=BLOCK_IF_LAST, guarded=guarded)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "may_end"),
+    [
+        pytest.param((HERE,), {ALWAYS_ALLOW}, id="last"),
+        pytest.param((HERE, PEER), {*POLICIES} - {EVICT_ALL}, id="kept-elsewhere"),
+        pytest.param((PEER,), {*POLICIES}, id="nothing-here"),
+        pytest.param((), {*POLICIES}, id="nothing"),
+        pytest.param(
+            (replica("a1", **STOPPED),), {ALWAYS_ALLOW, ALLOW_STOPPED}, id="last-and-stopped"
+        ),
+        pytest.param(
+            (replica("a1", desireState="stopped", status={"currentState": "stopping"}),),
+            {ALWAYS_ALLOW},
+            id="stopping",
+        ),
+        pytest.param(
+            (replica("a1", desireState="running", status={"currentState": "stopped"}),),
+            {ALWAYS_ALLOW},
+            id="starting",
+        ),
+        pytest.param((replica("a1", healthyAt=""),), {*POLICIES} - {EVICT_ALL}, id="never-used"),
+        pytest.param((failed("a1", healthyAt=""),), {ALWAYS_ALLOW}, id="failed"),
+        pytest.param(
+            (HERE, PEER, replica("a2", name="other-r-1", volumeName="other")),
+            {ALWAYS_ALLOW},
+            id="one-of-two-kept",
+        ),
+    ],
+)
+def test_a_drain_ends_by_policy(replicas: tuple[Replica, ...], may_end: set[str]) -> None:
+    assert {policy for policy in POLICIES if ends(*replicas, policy=policy)} == may_end
