@@ -12,6 +12,7 @@ from tests.actors.api import RefusedError
 
 K = TypeVar("K", bound=Hashable)
 
+CONFLICT = 409
 _CONFLICT_SECONDS = 0.1
 
 
@@ -20,7 +21,8 @@ class Controller(Generic[K]):
 
     Args:
         reconcile: Does the work for a key; returns after how many seconds to look again, or None.
-            A `RefusedError` (somebody else wrote first) makes it look again soon.
+            If somebody else wrote first (409) it is looked at again soon; any other error ends
+            the controller, since it would come again and again.
         workers: How many keys are worked on at a time.
     """
 
@@ -67,7 +69,9 @@ class Controller(Generic[K]):
             self._busy.add(key)
             try:
                 again = await self._reconcile(key)
-            except RefusedError:
+            except RefusedError as error:
+                if error.status != CONFLICT:
+                    raise
                 again = _CONFLICT_SECONDS
             finally:
                 self._busy.discard(key)

@@ -1,0 +1,30 @@
+"""A Longhorn made of controllers like its own, without any disk or engine."""
+
+from tests.actors.longhorn.accounts import Overcommitted, nodes_with_copies, overcommitted
+from tests.actors.longhorn.creation import CreateVolumeError
+from tests.actors.longhorn.delays import FAST, Delays
+from tests.actors.longhorn.longhorn import Longhorn
+from tests.actors.longhorn.objects import (
+    DiskSpec,
+    csi_driver,
+    disk_uuid,
+    longhorn_node,
+    setting,
+    storage_class,
+)
+
+__all__ = [
+    "FAST",
+    "CreateVolumeError",
+    "Delays",
+    "DiskSpec",
+    "Longhorn",
+    "Overcommitted",
+    "csi_driver",
+    "disk_uuid",
+    "longhorn_node",
+    "nodes_with_copies",
+    "overcommitted",
+    "setting",
+    "storage_class",
+]

@@ -1,0 +1,104 @@
+"""What disks are promised, and whether that is more than Longhorn's own limit. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tests.actors.api import Object
+from tests.actors.longhorn.settings import OVER_PROVISIONING, Settings, number
+
+
+class Overcommitted(msgspec.Struct, frozen=True, kw_only=True):
+    """A disk that is promised more than its limit."""
+
+    node: str
+    disk: str
+    limit_bytes: int
+    assigned_bytes: int
+    replicas: tuple[str, ...]
+
+    @property
+    def excess_bytes(self) -> int:
+        return self.assigned_bytes - self.limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"{self.node}/{self.disk}: {self.assigned_bytes} B assigned, "
+            f"{self.excess_bytes} B beyond the limit, by {', '.join(self.replicas)}"
+        )
+
+
+def overcommitted(
+    nodes: Iterable[Object], replicas: Iterable[Object], settings: Settings
+) -> tuple[Overcommitted, ...]:
+    """Find the disks beyond their limit by the Replica objects, whatever node statuses say."""
+    assigned = _by_disk(replicas)
+    return tuple(
+        over
+        for node in nodes
+        for name, spec, status in disks(node)
+        for here in (assigned.get(status["diskUUID"], {}),)
+        for over in (
+            Overcommitted(
+                node=node["metadata"]["name"],
+                disk=name,
+                limit_bytes=limit_bytes(spec, status, settings),
+                assigned_bytes=sum(here.values()) + _backing_image_bytes(status),
+                replicas=tuple(sorted(here)),
+            ),
+        )
+        if here and over.excess_bytes > 0
+    )
+
+
+def nodes_with_copies(replicas: Iterable[Object]) -> Mapping[str, frozenset[str]]:
+    """Say for each volume on which nodes a replica of it is, healthy or only assigned.
+
+    Replicas that failed or are being deleted do not count.
+    """
+    found: dict[str, set[str]] = {}
+    for replica in replicas:
+        spec = replica["spec"]
+        nodes = found.setdefault(spec["volumeName"], set())
+        gone = spec.get("failedAt") or replica["metadata"].get("deletionTimestamp")
+        if spec.get("nodeID") and spec.get("diskID") and not gone:
+            nodes.add(spec["nodeID"])
+    return {volume: frozenset(nodes) for volume, nodes in found.items()}
+
+
+def disks(node: Object) -> Iterator[tuple[str, Object, Object]]:
+    """List a node's disks that both spec and status know: name, spec, status."""
+    statuses = (node.get("status") or {}).get("diskStatus") or {}
+    for name, spec in ((node.get("spec") or {}).get("disks") or {}).items():
+        if name in statuses:
+            yield name, spec, statuses[name]
+
+
+def limit_bytes(spec: Object, status: Object, settings: Settings) -> int:
+    """Return the most that may be promised on a disk.
+
+    Through float64 and truncated, as in scheduler/replica_scheduler.go IsSchedulableToDisk.
+    """
+    usable = status["storageMaximum"] - spec.get("storageReserved", 0)
+    return int(float(usable) * float(number(settings, OVER_PROVISIONING)) / 100.0)
+
+
+def counted(status: Object, replicas: Iterable[Object]) -> Object:
+    """Return a disk's status once it counts all of *replicas* that are assigned to it."""
+    here = _by_disk(replicas).get(status["diskUUID"], {})
+    total = sum(here.values()) + _backing_image_bytes(status)
+    return {**status, "scheduledReplica": here, "storageScheduled": total}
+
+
+def _backing_image_bytes(status: Object) -> int:
+    return sum((status.get("scheduledBackingImage") or {}).values())
+
+
+def _by_disk(replicas: Iterable[Object]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for replica in replicas:
+        spec = replica["spec"]
+        if spec.get("nodeID") and spec.get("diskID"):
+            name = replica["metadata"]["name"]
+            found.setdefault(spec["diskID"], {})[name] = int(spec["volumeSize"])
+    return found

@@ -1,0 +1,105 @@
+"""What the controllers of one Longhorn share: the API, their caches of objects, and chance."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from random import Random
+
+from tests.actors import api as kinds
+from tests.actors.api import Api, Informer, Key, Object
+from tests.actors.longhorn.delays import Delays, Span
+
+_SOON_SECONDS = 0.001
+
+
+class Cluster:
+    """The cluster as Longhorn sees it; the caches are as old as the API server's news is.
+
+    Attributes:
+        not_ready: Nodes whose manager is away, with the reason that their Ready condition gives.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        random: Random,
+        wall_clock: Callable[[], datetime],
+        delays: Delays,
+        namespace: str,
+    ) -> None:
+        self.api = api
+        self.random = random
+        self.wall_clock = wall_clock
+        self.delays = delays
+        self.namespace = namespace
+        self.not_ready: dict[str, str] = {}
+        self.nodes = Informer(api, kinds.LONGHORN_NODES, namespace)
+        self.volumes = Informer(api, kinds.VOLUMES, namespace)
+        self.replicas = Informer(api, kinds.REPLICAS, namespace)
+        self.settings = Informer(api, kinds.SETTINGS, namespace)
+        self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
+        self.kubernetes_nodes = Informer(api, kinds.KUBERNETES_NODES)
+        self.pods = Informer(api, kinds.PODS)
+        self.claims = Informer(api, kinds.CLAIMS)
+        self.persistent_volumes = Informer(api, kinds.PERSISTENT_VOLUMES)
+        self.storage_classes = Informer(api, kinds.STORAGE_CLASSES)
+        self.informers = (
+            self.nodes,
+            self.volumes,
+            self.replicas,
+            self.settings,
+            self.backing_images,
+            self.kubernetes_nodes,
+            self.pods,
+            self.claims,
+            self.persistent_volumes,
+            self.storage_classes,
+        )
+
+    def key(self, name: str) -> Key:
+        """Name an object of Longhorn's."""
+        return Key(self.namespace, name)
+
+    def setting_values(self) -> dict[str, str]:
+        return {key.name: obj["value"] for key, obj in self.settings.objects.items()}
+
+    def is_cordoned(self, node: str) -> bool:
+        host = self.kubernetes_nodes.get(node)
+        return host is not None and bool(host["spec"].get("unschedulable"))
+
+    def draw(self, span: Span) -> float:
+        return self.random.uniform(*span)
+
+    def timestamp(self) -> str:
+        return f"{self.wall_clock():%Y-%m-%dT%H:%M:%SZ}"
+
+    async def replicas_of(self, volume: str) -> list[Object]:
+        """Read a volume's replicas, not from a cache, by name."""
+        selector = f"longhornvolume={volume}"
+        found = await self.api.list(kinds.REPLICAS, self.namespace, labelSelector=selector)
+        return sorted(found, key=lambda replica: str(replica["metadata"]["name"]))
+
+
+class Timers:
+    """What takes its time: the first look at a thing begins it, later ones say how long it takes.
+
+    Lets a controller wait without holding up its worker. What is over stays so until stopped.
+    """
+
+    def __init__(self, draw: Callable[[Span], float]) -> None:
+        self._draw = draw
+        self._due: dict[tuple[str, ...], float] = {}
+
+    def left(self, *thing: str, span: Span) -> float:
+        """Return the seconds until *thing* is over."""
+        now = asyncio.get_running_loop().time()
+        if thing not in self._due:
+            self._due[thing] = now + self._draw(span)
+        left = self._due[thing] - now
+        return left if left > _SOON_SECONDS else 0.0
+
+    def stop(self, *things: str) -> None:
+        """Forget all whose names begin so: what was waited for is done, or no longer wanted."""
+        for thing in [each for each in self._due if each[: len(things)] == things]:
+            del self._due[thing]

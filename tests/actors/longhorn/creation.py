@@ -1,0 +1,161 @@
+"""From a StorageClass's parameters to a Volume object, and from that to Replica objects. Pure.
+
+Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go.
+"""
+
+from collections.abc import Iterable, Mapping
+from random import Random
+
+import msgspec
+
+from tests.actors.api import Object
+from tests.actors.longhorn.settings import DEFAULT_LOCALITY, DEFAULT_REPLICAS, Settings, text
+
+MIB = 2**20
+LEAST_BYTES = 10 * MIB
+STEP_BYTES = 2 * MIB
+
+_ENGINE_IMAGE = "longhornio/longhorn-engine:v1.12.1"
+
+
+class CreateVolumeError(Exception):
+    """CSI CreateVolume fails; external-provisioner tries again."""
+
+
+def rounded_bytes(size_bytes: int) -> int:
+    """Return the size Longhorn gives to who asks for *size_bytes*."""
+    return -(-max(size_bytes, LEAST_BYTES) // STEP_BYTES) * STEP_BYTES
+
+
+def volume_object(
+    name: str,
+    size_bytes: int,
+    parameters: Mapping[str, str],
+    settings: Settings,
+    *,
+    namespace: str,
+    owner: str,
+) -> Object:
+    """Build the Volume that CreateVolume writes."""
+    engine = parameters.get("dataEngine", "v1")
+    replicas = int(parameters.get("numberOfReplicas", "0"))
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"longhornvolume": name, "backup-target": "default"},
+        },
+        "spec": {
+            "size": str(rounded_bytes(size_bytes)),
+            "numberOfReplicas": replicas or _default_replicas(settings, engine),
+            "dataLocality": parameters.get("dataLocality", text(settings, DEFAULT_LOCALITY)),
+            "dataEngine": engine,
+            "accessMode": _access_mode(parameters),
+            "frontend": "blockdev",
+            "disableFrontend": False,
+            "nodeID": "",
+            "nodeSelector": _tags(parameters, "nodeSelector"),
+            "diskSelector": _tags(parameters, "diskSelector"),
+            "image": _ENGINE_IMAGE,
+            "backingImage": parameters.get("backingImage", ""),
+            "dataSource": "",
+            "migratable": parameters.get("migratable") == "true",
+            "encrypted": parameters.get("encrypted") == "true",
+            **{
+                field: parameters.get(field, "ignored")
+                for field in (
+                    "replicaAutoBalance",
+                    "replicaSoftAntiAffinity",
+                    "replicaZoneSoftAntiAffinity",
+                    "replicaDiskSoftAntiAffinity",
+                )
+            },
+            "staleReplicaTimeout": int(parameters.get("staleReplicaTimeout", "2880")),
+            "backupBlockSize": str(2 * MIB),
+        },
+        "status": {
+            "ownerID": owner,
+            "state": "",
+            "robustness": "",
+            "currentNodeID": "",
+            "currentImage": _ENGINE_IMAGE,
+            "actualSize": 0,
+            "lastDegradedAt": "",
+            "conditions": [],
+        },
+    }
+
+
+def unknown_tags(volume: Object, nodes: Iterable[Object]) -> tuple[str, ...]:
+    """Say which tags the volume asks for that no node, or no disk, of the cluster has."""
+    nodes = tuple(nodes)
+    node_tags = {tag for node in nodes for tag in node["spec"].get("tags") or ()}
+    disks = [disk for node in nodes for disk in (node["spec"].get("disks") or {}).values()]
+    disk_tags = {tag for disk in disks for tag in disk.get("tags") or ()}
+    spec = volume["spec"]
+    return (
+        *(f"node tag {tag}" for tag in spec["nodeSelector"] if tag not in node_tags),
+        *(f"disk tag {tag}" for tag in spec["diskSelector"] if tag not in disk_tags),
+    )
+
+
+def replica_object(volume: Object, hard_node: str, random: Random) -> Object:
+    """Build a replica that has no place yet."""
+    metadata, spec = volume["metadata"], volume["spec"]
+    name = metadata["name"]
+    return {
+        "metadata": {
+            "name": f"{name}-r-{random.getrandbits(32):08x}",
+            "namespace": metadata["namespace"],
+            "labels": {"longhornvolume": name, "longhornnode": "", "longhorndiskuuid": ""},
+            "ownerReferences": [
+                {
+                    "apiVersion": "longhorn.io/v1beta2",
+                    "kind": "Volume",
+                    "name": name,
+                    "uid": metadata["uid"],
+                }
+            ],
+        },
+        "spec": {
+            "volumeName": name,
+            "volumeSize": spec["size"],
+            "nodeID": "",
+            "diskID": "",
+            "diskPath": "",
+            "dataDirectoryName": f"{name}-{random.getrandbits(32):08x}",
+            "dataEngine": spec["dataEngine"],
+            "image": spec["image"],
+            "engineName": f"{name}-e-0",
+            "backingImage": spec["backingImage"],
+            "active": True,
+            "desireState": "stopped",
+            "hardNodeAffinity": hard_node,
+            "evictionRequested": False,
+            "healthyAt": "",
+            "lastHealthyAt": "",
+            "failedAt": "",
+            "lastFailedAt": "",
+            "rebuildRetryCount": 0,
+        },
+        "status": {"ownerID": "", "currentState": "stopped", "started": False, "conditions": []},
+    }
+
+
+def _default_replicas(settings: Settings, engine: str) -> int:
+    """Read a setting that is a number before Longhorn v1.10, and JSON by data engine since."""
+    value = text(settings, DEFAULT_REPLICAS)
+    if value.startswith("{"):
+        value = msgspec.json.decode(value, type=dict[str, str])[engine]
+    return int(value)
+
+
+def _access_mode(parameters: Mapping[str, str]) -> str:
+    if parameters.get("share") == "true":
+        return "rwx"
+    return "rwop" if parameters.get("exclusive") == "true" else "rwo"
+
+
+def _tags(parameters: Mapping[str, str], key: str) -> list[str]:
+    """Split a list as Longhorn does, which trims nothing; the webhook sorts it."""
+    return sorted(parameters[key].split(",")) if key in parameters else []

@@ -1,0 +1,129 @@
+"""A Longhorn without disks: its controllers, over any API server."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from random import Random
+from typing import NoReturn
+
+from tests.actors.api import VOLUMES, Api
+from tests.actors.longhorn.capacity import Publisher
+from tests.actors.longhorn.cluster import Cluster
+from tests.actors.longhorn.creation import (
+    CreateVolumeError,
+    rounded_bytes,
+    unknown_tags,
+    volume_object,
+)
+from tests.actors.longhorn.delays import Delays
+from tests.actors.longhorn.eviction import Evictions
+from tests.actors.longhorn.nodes import Nodes
+from tests.actors.longhorn.objects import NAMESPACE
+from tests.actors.longhorn.placement import Placement
+from tests.actors.longhorn.volumes import Volumes
+from tests.actors.longhorn.wishes import Wishes
+
+
+class Longhorn:
+    """All of Longhorn, and the parts of Kubernetes that only serve it: see `wishes`, `capacity`.
+
+    Args:
+        api: How it reaches the API server.
+        random: All chance: names, delays, and which of several equal disks.
+        wall_clock: Says what time it is, with its time zone, for timestamps.
+        delays: How long things take.
+        namespace: Where its objects are.
+        stale: Whether placements see only what node statuses count, as Longhorn's do; see
+            `placement`.
+
+    Attributes:
+        cluster: The caches it works on, filled while it runs.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        random: Random,
+        wall_clock: Callable[[], datetime],
+        delays: Delays,
+        namespace: str = NAMESPACE,
+        stale: bool = True,
+    ) -> None:
+        self.cluster = Cluster(
+            api, random=random, wall_clock=wall_clock, delays=delays, namespace=namespace
+        )
+        placement = Placement(self.cluster, stale=stale)
+        self._volumes = Volumes(self.cluster, placement)
+        self._wishes = Wishes(self.cluster)
+        self._nodes = Nodes(self.cluster)
+        self._evictions = Evictions(self.cluster, placement, self._wishes, self._nodes)
+        self._publisher = Publisher(self.cluster)
+        self._knows = asyncio.Event()
+
+    async def run(self) -> NoReturn:
+        """Be Longhorn until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for informer in self.cluster.informers:
+                tasks.create_task(informer.run())
+            for informer in self.cluster.informers:
+                await informer.synced.wait()
+            self._knows.set()
+            parts = (self._nodes, self._volumes, self._wishes, self._evictions, self._publisher)
+            for part in parts:
+                tasks.create_task(part.run())
+        raise AssertionError("controllers do not end")
+
+    async def create_volume(
+        self, name: str, size_bytes: int, parameters: Mapping[str, str]
+    ) -> None:
+        """Do what CSI CreateVolume does; a volume that is there already is waited for as well.
+
+        Raises:
+            CreateVolumeError: There is one of another size, or no node at all, or none or no disk
+                has a tag that the StorageClass asks for.
+        """
+        await self._knows.wait()
+        cluster = self.cluster
+        nodes = sorted(key.name for key in cluster.nodes.objects)
+        if not nodes:
+            raise CreateVolumeError(f"volume {name}: Longhorn has no node")
+        volume = volume_object(
+            name,
+            size_bytes,
+            parameters,
+            cluster.setting_values(),
+            namespace=cluster.namespace,
+            owner=cluster.random.choice(nodes),
+        )
+        unknown = unknown_tags(volume, cluster.nodes.objects.values())
+        if unknown:
+            raise CreateVolumeError(f"volume {name}: {', '.join(unknown)} does not exist")
+        await cluster.api.ensure(volume, VOLUMES)
+        while True:
+            await asyncio.sleep(cluster.delays.create_poll)
+            found = await cluster.api.get(VOLUMES, name, cluster.namespace)
+            if found is None:
+                raise CreateVolumeError(f"volume {name} was deleted")
+            if int(found["spec"]["size"]) != rounded_bytes(size_bytes):
+                raise CreateVolumeError(f"volume {name} is there already with another size")
+            if found["status"]["state"] not in ("", "creating"):
+                return
+
+    async def delete_volume(self, name: str) -> None:
+        """Do what CSI DeleteVolume does: return once the volume and its replicas are gone."""
+        cluster = self.cluster
+        await cluster.api.patch(VOLUMES, cluster.key(name), {"status": {"state": "deleting"}})
+        while True:
+            if await cluster.api.get(VOLUMES, name, cluster.namespace) is None:
+                return
+            await asyncio.sleep(cluster.delays.create_poll)
+
+    def blocks_drain(self, node: str) -> bool:
+        """Say whether the instance manager's PodDisruptionBudget holds up a drain of *node*."""
+        return self._evictions.blocks_drain(node)
+
+    def set_ready(self, node: str, reason: str = "") -> None:
+        """Take a node's manager away for a *reason* such as ManagerPodDown; "" brings it back."""
+        self.cluster.not_ready[node] = reason
+        self._nodes.look(node)

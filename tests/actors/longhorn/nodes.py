@@ -1,0 +1,152 @@
+"""Node managers: each publishes what is promised on the disks of its node, a while after it is.
+
+Source: longhorn-manager controller/node_controller.go syncNode.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NoReturn
+
+import msgspec
+
+from tests.actors.api import LONGHORN_NODES, Object
+from tests.actors.controller import Controller
+from tests.actors.longhorn.accounts import counted, disks, limit_bytes
+from tests.actors.longhorn.cluster import Cluster
+from tests.actors.longhorn.objects import condition
+from tests.actors.longhorn.settings import (
+    DISABLE_WHEN_CORDONED,
+    MINIMAL_AVAILABLE,
+    Settings,
+    is_on,
+    number,
+)
+
+WORKERS = 10
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node's conditions follow from."""
+
+    is_cordoned: bool
+    not_ready: str
+    """Why the manager of the node is away; "" if it is there."""
+    settings: Settings
+    now: str
+
+
+def node_status(node: Object, replicas: Iterable[Object], situation: Situation) -> Object:
+    """Build the status of a Longhorn Node as it should be.
+
+    What is on the disks only the node's own manager knows: while that is away, the numbers stay as
+    they are. What is free on a disk is never changed here.
+    """
+    replicas = tuple(replicas)
+    statuses = dict(node["status"].get("diskStatus") or {})
+    for name, spec, published in disks(node):
+        status = published if situation.not_ready else counted(published, replicas)
+        conditions = _disk_conditions(spec, status, situation)
+        statuses[name] = {**status, "conditions": _merged(status, conditions, situation.now)}
+    conditions = _node_conditions(node["metadata"]["name"], situation)
+    return {
+        **node["status"],
+        "conditions": _merged(node["status"], conditions, situation.now),
+        "diskStatus": statuses,
+    }
+
+
+def _node_conditions(name: str, situation: Situation) -> tuple[Object, Object]:
+    ready = condition("Ready", message=f"Node {name} is ready")
+    if situation.not_ready:
+        ready = condition("Ready", "False", reason=situation.not_ready)
+    blocked = situation.is_cordoned and is_on(situation.settings, DISABLE_WHEN_CORDONED)
+    if blocked:
+        return ready, condition("Schedulable", "False", reason="KubernetesNodeCordoned")
+    return ready, condition("Schedulable")
+
+
+def _disk_conditions(spec: Object, status: Object, situation: Situation) -> tuple[Object, Object]:
+    if situation.not_ready:
+        gone = {"reason": "NodeNotReady"}
+        return condition("Ready", "False", **gone), condition("Schedulable", "False", **gone)
+    minimal = number(situation.settings, MINIMAL_AVAILABLE)
+    minimal_bytes = int(float(status["storageMaximum"]) * float(minimal) / 100.0)
+    limit = limit_bytes(spec, status, situation.settings)
+    if status["storageAvailable"] > minimal_bytes and status["storageScheduled"] <= limit:
+        return condition("Ready"), condition("Schedulable")
+    return condition("Ready"), condition("Schedulable", "False", reason="DiskPressure")
+
+
+def _merged(status: Object, conditions: Collection[Object], now: str) -> list[Object]:
+    """Put *conditions* in place of those of their types; the time is that of the last change."""
+    old = {each["type"]: each for each in status.get("conditions") or ()}
+    for new in conditions:
+        before: Mapping[str, str] = old.get(new["type"], {})
+        since = now if before.get("status") != new["status"] else before["lastTransitionTime"]
+        old[new["type"]] = {**new, "lastTransitionTime": since}
+    return [*old.values()]
+
+
+class Nodes:
+    """The managers of all nodes.
+
+    Attributes:
+        cordoned: Nodes that Kubernetes keeps pods off, as last taken in.
+        synced: Told of each node that was just looked at.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cordoned: set[str] = set()
+        self.synced: list[Callable[[str], None]] = []
+        self._cluster = cluster
+        self._controller: Controller[str] = Controller(self._publish, workers=WORKERS)
+        self._waiting: set[str] = set()
+
+    def look(self, node: str) -> None:
+        """Publish a node's status in a while; what happens until then is published with it."""
+        if node and node not in self._waiting:
+            self._waiting.add(node)
+            seconds = self._cluster.draw(self._cluster.delays.node_status)
+            self._controller.add_after(node, seconds)
+
+    async def run(self) -> NoReturn:
+        """Work until cancelled; the caches are filled."""
+        cluster = self._cluster
+        cluster.replicas.handlers.append(self._on_replica)
+        cluster.nodes.handlers.append(self._on_node)
+        cluster.kubernetes_nodes.handlers.append(self._on_node)
+        cluster.settings.handlers.append(self._on_setting)
+        self._on_setting(None, None)
+        await self._controller.run()
+
+    def _on_replica(self, old: Object | None, new: Object | None) -> None:
+        for replica in (old, new):
+            if replica is not None:
+                self.look(replica["spec"].get("nodeID", ""))
+
+    def _on_node(self, _old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self.look(new["metadata"]["name"])
+
+    def _on_setting(self, _old: Object | None, _new: Object | None) -> None:
+        for key in self._cluster.nodes.objects:
+            self.look(key.name)
+
+    async def _publish(self, name: str) -> None:
+        self._waiting.discard(name)
+        cluster = self._cluster
+        node = await cluster.api.get(LONGHORN_NODES, name, cluster.namespace)
+        if node is None:
+            return
+        is_cordoned = cluster.is_cordoned(name)
+        situation = Situation(
+            is_cordoned=is_cordoned,
+            not_ready=cluster.not_ready.get(name, ""),
+            settings=cluster.setting_values(),
+            now=cluster.timestamp(),
+        )
+        status = node_status(node, cluster.replicas.objects.values(), situation)
+        if status != node["status"]:
+            await cluster.api.replace({**node, "status": status}, LONGHORN_NODES)
+        self.cordoned = self.cordoned - {name} | ({name} if is_cordoned else set())
+        for handler in self.synced:
+            handler(name)

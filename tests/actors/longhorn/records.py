@@ -1,0 +1,88 @@
+"""Volumes and replicas as Longhorn's controllers decide on them."""
+
+from typing import TypeVar
+
+import msgspec
+
+from tests.actors.api import Object
+
+T = TypeVar("T")
+
+BEST_EFFORT = "best-effort"
+STRICT_LOCAL = "strict-local"
+DISABLED = "disabled"
+
+
+class Volume(msgspec.Struct, frozen=True, kw_only=True):
+    """A Volume object, as far as its life goes."""
+
+    name: str
+    wanted_replicas: int
+    locality: str
+    wished_node: str
+    """Where it shall be attached; "" for nowhere."""
+    is_for_pods: bool
+    """Whether it is attached with a frontend; without one it is only attached for an eviction."""
+    state: str
+    current_node: str
+    robustness: str
+    scheduled: str
+    """Status of its condition Scheduled; "" if there is none yet."""
+
+    @property
+    def waits_for_node(self) -> bool:
+        """Whether its replicas are placed only when it is to be attached."""
+        return self.locality in (BEST_EFFORT, STRICT_LOCAL)
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True):
+    """A Replica object, as far as its life goes."""
+
+    name: str
+    node: str
+    """Where it is assigned; "" while it is not."""
+    hard_node: str
+    is_healthy: bool
+    is_evicting: bool
+    is_running: bool
+    is_leaving: bool
+    """Whether it is being removed."""
+
+
+def read_volume(obj: Object) -> Volume:
+    spec, status = obj["spec"], obj.get("status") or {}
+    return Volume(
+        name=obj["metadata"]["name"],
+        wanted_replicas=spec["numberOfReplicas"],
+        locality=spec["dataLocality"],
+        wished_node=spec.get("nodeID", ""),
+        is_for_pods=not spec.get("disableFrontend", False),
+        state=status.get("state", ""),
+        current_node=status.get("currentNodeID", ""),
+        robustness=status.get("robustness", ""),
+        scheduled=condition_status(status, "Scheduled"),
+    )
+
+
+def read_replica(obj: Object) -> Replica:
+    spec, status = obj["spec"], obj.get("status") or {}
+    return Replica(
+        name=obj["metadata"]["name"],
+        node=spec.get("nodeID", ""),
+        hard_node=spec.get("hardNodeAffinity", ""),
+        is_healthy=bool(spec.get("healthyAt")) and not spec.get("failedAt"),
+        is_evicting=bool(spec.get("evictionRequested")),
+        is_running=status.get("currentState") == "running",
+        is_leaving=bool(obj["metadata"].get("deletionTimestamp")),
+    )
+
+
+def simulated(obj: Object, type_: type[T]) -> T:
+    """Read an object as `simulator` decides on it."""
+    return msgspec.convert(obj, type_, strict=False)
+
+
+def condition_status(status: Object, type_: str) -> str:
+    """Return the status of the first condition of a type; "" if there is none."""
+    found = (each["status"] for each in status.get("conditions") or () if each["type"] == type_)
+    return next(found, "")

@@ -1,0 +1,175 @@
+"""Objects that tests put into a cluster, what Longhorn makes of them, and accounts over them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+import simulator
+from tests.actors.api import Object
+from tests.actors.longhorn import (
+    DiskSpec,
+    Overcommitted,
+    disk_uuid,
+    longhorn_node,
+    nodes_with_copies,
+    overcommitted,
+)
+from tests.actors.longhorn.creation import rounded_bytes, volume_object
+from tests.actors.longhorn.nodes import Situation, node_status
+
+GIB, MIB = 2**30, 2**20
+
+
+def replica(name: str, node: str, disk: str, gib: int, **spec: Any) -> Object:
+    fields = {
+        "volumeName": name.rpartition("-r-")[0],
+        "volumeSize": str(gib * GIB),
+        "nodeID": node,
+        "diskID": disk_uuid(node, disk) if node else "",
+    }
+    return {"metadata": {"name": name}, "spec": {**fields, **spec}}
+
+
+def situation(**changes: Any) -> Situation:
+    fields = {"is_cordoned": False, "not_ready": "", "settings": {}, "now": "later"}
+    return msgspec.convert({**fields, **changes}, Situation)
+
+
+def conditions(status: Object) -> dict[str, tuple[str, str]]:
+    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+
+
+def test_a_new_node_is_one_that_takes_replicas() -> None:
+    node = longhorn_node("node-1", {"disk-1": 100 * GIB + 1, "disk-2": 50 * GIB}, zone="a")
+
+    read = msgspec.convert(node, simulator.Node, strict=False)
+    assert {disk.id for disk in read.disks()} == {
+        disk_uuid("node-1", "disk-1"),
+        disk_uuid("node-1", "disk-2"),
+    }
+    assert [disk.status.storage_maximum for disk in read.disks()] == [100 * GIB + 1, 50 * GIB]
+    assert [disk.status.storage_available % (100 * MIB) for disk in read.disks()] == [0, 0]
+    assert read.status.zone == "a"
+
+
+def test_a_disk_counts_every_replica_that_is_assigned_to_it() -> None:
+    node = longhorn_node("node-1", {"disk-1": 100 * GIB})
+    replicas = [
+        replica("a-r-1", "node-1", "disk-1", 10),
+        replica("b-r-1", "node-1", "disk-1", 20, failedAt="2026-01-01T00:00:00Z"),
+        replica("c-r-1", "node-2", "disk-1", 30),
+        replica("d-r-1", "", "", 40),
+    ]
+
+    [disk] = node_status(node, replicas, situation())["diskStatus"].values()
+
+    assert disk["scheduledReplica"] == {"a-r-1": 10 * GIB, "b-r-1": 20 * GIB}
+    assert disk["storageScheduled"] == 30 * GIB
+    assert conditions(disk)["Schedulable"] == ("True", "")
+
+
+@pytest.mark.parametrize(
+    ("disk", "scheduled_gib", "schedulable"),
+    [
+        pytest.param(DiskSpec(size_bytes=100 * GIB), 100, True, id="exactly-full"),
+        pytest.param(DiskSpec(size_bytes=100 * GIB), 101, False, id="beyond-the-limit"),
+        pytest.param(
+            DiskSpec(size_bytes=100 * GIB, available_bytes=25 * GIB), 0, False, id="little-left"
+        ),
+        pytest.param(
+            DiskSpec(size_bytes=100 * GIB, reserved_bytes=20 * GIB), 81, False, id="reserved"
+        ),
+    ],
+)
+def test_disk_pressure(disk: DiskSpec, scheduled_gib: int, *, schedulable: bool) -> None:
+    node = longhorn_node("node-1", {"disk-1": disk})
+    replicas = [replica("a-r-1", "node-1", "disk-1", scheduled_gib)]
+
+    [status] = node_status(node, replicas, situation())["diskStatus"].values()
+
+    expected = ("True", "") if schedulable else ("False", "DiskPressure")
+    assert conditions(status)["Schedulable"] == expected
+
+
+def test_a_cordon_counts_only_if_the_setting_says_so() -> None:
+    node = longhorn_node("node-1", {})
+    off = {"disable-scheduling-on-cordoned-node": "false"}
+
+    cordoned = conditions(node_status(node, [], situation(is_cordoned=True)))
+    ignored = conditions(node_status(node, [], situation(is_cordoned=True, settings=off)))
+
+    assert cordoned["Schedulable"] == ("False", "KubernetesNodeCordoned")
+    assert ignored["Schedulable"] == ("True", "")
+
+
+def test_nothing_changes_without_a_cause() -> None:
+    node = longhorn_node("node-1", {"disk-1": GIB})
+    published = {**node, "status": node_status(node, [], situation())}
+
+    assert node_status(published, [], situation(now="even later")) == published["status"]
+
+
+def test_overcommitted_disks_are_found_by_replicas_alone() -> None:
+    node = longhorn_node("node-1", {"disk-1": 100 * GIB, "disk-2": 100 * GIB})
+    replicas = [
+        replica("a-r-1", "node-1", "disk-1", 60),
+        replica("b-r-1", "node-1", "disk-1", 60),
+        replica("c-r-1", "node-1", "disk-2", 100),
+    ]
+
+    [over] = overcommitted([node], replicas, {})
+
+    assert over == Overcommitted(
+        node="node-1",
+        disk="disk-1",
+        limit_bytes=100 * GIB,
+        assigned_bytes=120 * GIB,
+        replicas=("a-r-1", "b-r-1"),
+    )
+    assert over.excess_bytes == 20 * GIB
+    assert overcommitted([node], replicas, {"storage-over-provisioning-percentage": "120"}) == ()
+
+
+def test_copies_are_where_replicas_are_assigned_and_did_not_fail() -> None:
+    replicas = [
+        replica("a-r-1", "node-1", "disk-1", 1),
+        replica("a-r-2", "node-2", "disk-1", 1, failedAt="2026-01-01T00:00:00Z"),
+        replica("b-r-1", "", "", 1),
+    ]
+
+    assert nodes_with_copies(replicas) == {"a": frozenset({"node-1"}), "b": frozenset()}
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [(0, 10 * MIB), (10 * MIB + 1, 12 * MIB), (3 * GIB - 1, 3 * GIB), (3 * GIB, 3 * GIB)],
+)
+def test_sizes_are_rounded_up(asked: int, given: int) -> None:
+    assert rounded_bytes(asked) == given
+
+
+def test_settings_fill_in_what_a_class_leaves_open() -> None:
+    settings = {"default-data-locality": "best-effort", "default-replica-count": '{"v1":"2"}'}
+
+    spec = volume_object("data", GIB, {}, settings, namespace="n", owner="node-1")["spec"]
+
+    assert (spec["numberOfReplicas"], spec["dataLocality"]) == (2, "best-effort")
+    assert (spec["nodeSelector"], spec["diskSelector"], spec["accessMode"]) == ([], [], "rwo")
+
+
+def test_a_class_says_how_volumes_are() -> None:
+    parameters = {
+        "numberOfReplicas": "3",
+        "dataLocality": "disabled",
+        "nodeSelector": "storage,fast",
+        "diskSelector": "ssd",
+        "share": "true",
+        "replicaSoftAntiAffinity": "enabled",
+    }
+
+    spec = volume_object("data", GIB, parameters, {}, namespace="n", owner="node-1")["spec"]
+
+    assert (spec["numberOfReplicas"], spec["dataLocality"]) == (3, "disabled")
+    assert (spec["nodeSelector"], spec["diskSelector"]) == (["fast", "storage"], ["ssd"])
+    assert (spec["accessMode"], spec["replicaSoftAntiAffinity"]) == ("rwx", "enabled")

@@ -1,0 +1,165 @@
+"""A small cluster in memory for tests of actors: the API server, Longhorn, and hands on both."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from tests.actors import api as kinds
+from tests.actors.api import Api, Kind, Object
+from tests.actors.longhorn import Delays, DiskSpec, Longhorn, longhorn_node, storage_class
+from tests.fakes import FakeApiServer, Resource
+from tests.fakes.resources import RESOURCES
+
+GIB = 2**30
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+NAMESPACE = "longhorn-system"
+BEST_EFFORT = {"numberOfReplicas": "1", "dataLocality": "best-effort"}
+VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
+MORE_RESOURCES = (
+    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
+)
+
+
+class World:
+    """The cluster, with short words for what tests do to it."""
+
+    def __init__(self, seed: int = 0, *, delays: Delays | None = None, stale: bool = True) -> None:
+        self.random = Random(seed)
+        resources = (*RESOURCES, *MORE_RESOURCES)
+        self.server = FakeApiServer(Random(self.random.random()), resources=resources)
+        self.server.latency = lambda _: (
+            self.random.uniform(0, 0.01),
+            self.random.uniform(0, 0.01),
+        )
+        self.api = Api(self.server.client("longhorn"))
+        self.longhorn = Longhorn(
+            self.api,
+            random=Random(self.random.random()),
+            wall_clock=self._wall_time,
+            delays=delays or Delays(),
+            stale=stale,
+        )
+        self._began = asyncio.get_running_loop().time()
+        self.put(kinds.STORAGE_CLASSES, storage_class("local"))
+
+    def put(self, kind: Kind, obj: Object) -> None:
+        self.server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+
+    def add_node(self, name: str, *disks_gib: int, **extra: DiskSpec) -> None:
+        """Add a node to Kubernetes and Longhorn, with disks disk-1 and so on of some GiB."""
+        sizes: Mapping[str, int | DiskSpec] = {
+            **{f"disk-{number}": gib * GIB for number, gib in enumerate(disks_gib, 1)},
+            **extra,
+        }
+        self.put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
+        self.put(kinds.LONGHORN_NODES, longhorn_node(name, sizes))
+
+    def cordon(self, name: str, *, cordoned: bool = True) -> None:
+        host = {"metadata": {"name": name}, "spec": {"unschedulable": cordoned}}
+        self.put(kinds.KUBERNETES_NODES, host)
+
+    async def provision(self, *names: str, gib: int = 10, **parameters: str) -> None:
+        """Do what the provisioner and the binder do for claims of these names."""
+        given = {**BEST_EFFORT, **parameters}
+        async with asyncio.TaskGroup() as tasks:
+            for name in names:
+                tasks.create_task(self.longhorn.create_volume(name, gib * GIB, given))
+        for name in names:
+            reference = {"namespace": "default", "name": name}
+            csi = {"driver": "driver.longhorn.io", "volumeHandle": name}
+            spec = {"csi": csi, "claimRef": reference, "storageClassName": "local"}
+            self.put(kinds.PERSISTENT_VOLUMES, {"metadata": {"name": name}, "spec": spec})
+            self.put(kinds.CLAIMS, {"metadata": reference, "spec": {"volumeName": name}})
+
+    def run_pod(self, name: str, node: str, *claims: str) -> None:
+        """Bind a pod with these claims to a node."""
+        volumes = [{"name": c, "persistentVolumeClaim": {"claimName": c}} for c in claims]
+        metadata = {"namespace": "default", "name": name}
+        self.put(kinds.PODS, {"metadata": metadata, "spec": {"nodeName": node, "volumes": volumes}})
+
+    def end_pod(self, name: str) -> None:
+        self.server.delete("pods", name, "default")
+
+    def volume(self, name: str) -> Object:
+        found = self.server.get("volumes.longhorn.io", name, NAMESPACE)
+        assert found is not None
+        return found
+
+    def state(self, name: str) -> tuple[str, str]:
+        """Return a volume's state and the node it is attached to."""
+        status = self.volume(name)["status"]
+        return status["state"], status["currentNodeID"]
+
+    def scheduled(self, name: str) -> Object:
+        """Return a volume's condition Scheduled."""
+        [found] = [c for c in self.volume(name)["status"]["conditions"] if c["type"] == "Scheduled"]
+        return dict(found)
+
+    def replicas(self, volume: str = "") -> list[Object]:
+        """List replicas, of one volume or all."""
+        everything = self.server.list("replicas.longhorn.io", NAMESPACE)
+        return [each for each in everything if volume in ("", each["spec"]["volumeName"])]
+
+    def places(self, volume: str) -> list[str]:
+        """Say on which nodes replicas of a volume are; "" for those on none."""
+        return sorted(each["spec"]["nodeID"] for each in self.replicas(volume))
+
+    def nodes(self) -> list[Object]:
+        return self.server.list("nodes.longhorn.io", NAMESPACE)
+
+    def ready_nodes(self) -> list[str]:
+        """Name the nodes whose condition Ready is True."""
+        return [
+            node["metadata"]["name"]
+            for node in self.nodes()
+            for each in node["status"]["conditions"]
+            if each["type"] == "Ready" and each["status"] == "True"
+        ]
+
+    def published_gib(self, node: str) -> dict[str, int]:
+        """Return storageScheduled of a node's disks."""
+        [found] = [each for each in self.nodes() if each["metadata"]["name"] == node]
+        statuses = found["status"]["diskStatus"]
+        return {name: each["storageScheduled"] // GIB for name, each in statuses.items()}
+
+    async def until(self, condition: Callable[[], object], *, within: float) -> float:
+        """Wait for *condition*; return how long it took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while not condition():
+            assert loop.time() - began < within, f"not within {within} s"
+            await asyncio.sleep(0.05)
+        return loop.time() - began
+
+    async def hold(self, condition: Callable[[], object], *, seconds: float) -> None:
+        """Watch *condition* hold for a while."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while loop.time() - began < seconds:
+            assert condition(), f"no longer after {loop.time() - began:.2f} s"
+            await asyncio.sleep(0.05)
+
+    async def timed(self, work: Awaitable[None]) -> float:
+        """Return how long *work* takes."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await work
+        return loop.time() - began
+
+    def _wall_time(self) -> datetime:
+        return EPOCH + timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+
+
+@asynccontextmanager
+async def running(world: World) -> AsyncIterator[World]:
+    """Let Longhorn work for as long as a test goes on."""
+    async with asyncio.TaskGroup() as tasks:
+        work = tasks.create_task(world.longhorn.run())
+        yield world
+        work.cancel()
+    await world.api.close()
