@@ -1,4 +1,4 @@
-"""The servers that the contract is asked of; a further one is a further parameter of `cluster`.
+"""The servers that the contract is asked of: the in-memory one, and with `-m e2e` a real one.
 
 A server must serve the kinds of `tests/fakes/resources.py`, the custom ones by any schema that
 keeps unknown fields and without a status subresource, and must allow everything.
@@ -6,18 +6,22 @@ keeps unknown fields and without a status subresource, and must allow everything
 
 import random
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import msgspec
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
 from tests.contract.exchange import ask, named
+from tests.e2e.control_plane import ControlPlane, running
 from tests.fakes import FakeApiServer
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """A server: how to talk to it, and how to make it forget all versions but the newest."""
+    """A server: how to talk to it, and how to make it forget all versions but the newest.
+
+    The real one takes a while to forget them.
+    """
 
     api_client: ApiClient
     compact: Callable[[], Awaitable[None]]
@@ -27,8 +31,34 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: needs more than ten seconds where time is real")
 
 
-@pytest.fixture(params=[pytest.param("fake", marks=pytest.mark.looptime)])
-async def cluster() -> AsyncIterator[Cluster]:
+@pytest.fixture(scope="package")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Run a control plane for these tests alone; it is gone before others start theirs."""
+    with running(tmp_path_factory.mktemp("contract")) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("fake", marks=pytest.mark.looptime),
+        pytest.param("real", marks=pytest.mark.e2e),
+    ]
+)
+def real(request: pytest.FixtureRequest) -> ControlPlane | None:
+    """Return the real server, started at first use; None where the in-memory one is asked."""
+    if request.param == "fake":
+        return None
+    control_plane: ControlPlane = request.getfixturevalue("control_plane")
+    return control_plane
+
+
+@pytest.fixture
+async def cluster(real: ControlPlane | None) -> AsyncIterator[Cluster]:
+    if real is not None:
+        async with await real.client() as api_client:
+            yield Cluster(api_client, real.compact)
+        return
+
     server = FakeApiServer(random.Random(0), chop=0.3)
     server.compact()
 

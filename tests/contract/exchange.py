@@ -50,6 +50,7 @@ class Events:
     """The events of a watch, one at a time."""
 
     def __init__(self, response: Any) -> None:
+        self.content_type: str = response.headers.get("content-type", "")
         self._response = response
         self._data = b""
 
@@ -105,6 +106,9 @@ async def watching(api_client: ApiClient, path: str, **query: str) -> AsyncItera
         assert response.status == 200
         yield Events(response)
     finally:
+        if response.connection is not None:
+            # Closing says goodbye in TLS, and the loop may be gone before the answer has come.
+            response.connection.transport.abort()
         response.close()
 
 

@@ -18,4 +18,8 @@ def endpoint_slices(namespace: str) -> str:
     return f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
 
 
+def services(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/services"
+
+
 CUSTOM = {"kind": "Setting", "apiVersion": "longhorn.io/v1beta2"}

@@ -1,12 +1,14 @@
 """What an EndpointSlice may hold."""
 
+import uuid
 from typing import Any
 
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
+from leader.endpointslice import SERVICE_LABEL, Backend, Replace, desired_slices, repairs
 from tests.contract.exchange import ask, named
-from tests.contract.paths import endpoint_slices
+from tests.contract.paths import endpoint_slices, services
 
 
 def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any]:
@@ -28,6 +30,46 @@ async def test_a_slice_reads_back_as_written(api_client: ApiClient, namespace: s
     assert {field: created.json[field] for field in written} == {
         field: body[field] for field in written
     }
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7", None], ids=["an-address", "none"])
+async def test_what_the_publisher_writes_needs_no_repair(
+    api_client: ApiClient, namespace: str, address: str | None
+) -> None:
+    path = endpoint_slices(namespace)
+    ports = [{"name": "http", "port": 80}, {"name": "metrics", "port": 81}]
+    body = named("a", spec={"ipFamilies": ["IPv4"], "ports": ports})
+    service = await ask(api_client, "POST", services(namespace), body=body)
+    addresses = {"IPv4": address} if address else {}
+    backend = Backend(pod="a-0", uid=str(uuid.UUID(int=1)), node="node-1", addresses=addresses)
+    desired = desired_slices(service.json, backend, 9504)
+    created = await ask(api_client, "POST", path, body=desired[0])
+
+    query = {"labelSelector": f"{SERVICE_LABEL}=a"}
+    listed = await ask(api_client, "GET", path, query=query)
+
+    assert created.status == 201
+    assert len(listed.json["items"]) == 1
+    assert repairs(desired, listed.json["items"]) == []
+
+
+async def test_a_repair_takes_a_slice_over_once(api_client: ApiClient, namespace: str) -> None:
+    path = endpoint_slices(namespace)
+    desired = endpoint_slice("10.0.0.7")
+    desired["metadata"] |= {"namespace": namespace, "labels": {SERVICE_LABEL: "a"}}
+    old = endpoint_slice("10.0.0.8")
+    old["metadata"] |= {"labels": {SERVICE_LABEL: "a", "other": "x"}}
+    created = await ask(api_client, "POST", path, body=old)
+
+    [repair] = repairs([desired], [created.json])
+    assert isinstance(repair, Replace)
+    taken = await ask(api_client, "PUT", f"{path}/a", body=repair.body)
+    again = await ask(api_client, "PUT", f"{path}/a", body=repair.body)
+
+    assert taken.status == 200
+    assert taken.json["endpoints"] == desired["endpoints"]
+    assert taken.json["metadata"]["labels"] == {SERVICE_LABEL: "a", "other": "x"}
+    assert again.refusal == (409, "Conflict")
 
 
 async def test_what_is_left_out_reads_back_with_its_default(

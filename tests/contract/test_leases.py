@@ -1,5 +1,6 @@
 """What a Lease may hold, and who may write one."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -29,6 +30,38 @@ async def test_a_lease_reads_back_as_written(api_client: ApiClient, namespace: s
     read = await ask(api_client, "GET", f"{leases(namespace)}/a")
 
     assert read.json["spec"] == spec
+
+
+async def test_of_two_candidates_for_a_missing_lease_one_creates_it(
+    api_client: ApiClient, namespace: str
+) -> None:
+    path = leases(namespace)
+
+    replies = await asyncio.gather(
+        *(ask(api_client, "POST", path, body=lease(holderIdentity=who)) for who in ("us", "them"))
+    )
+
+    [created] = [reply for reply in replies if reply.status == 201]
+    [refused] = [reply for reply in replies if reply.status != 201]
+    assert refused.refusal == (409, "AlreadyExists")
+    assert (await ask(api_client, "GET", f"{path}/a")).json == created.json
+
+
+async def test_a_lease_is_renewed_with_the_metadata_it_was_read_with(
+    api_client: ApiClient, namespace: str
+) -> None:
+    path = leases(namespace)
+    await ask(api_client, "POST", path, body=lease())
+    read = await ask(api_client, "GET", f"{path}/a")
+    later = "2026-03-01T10:00:05.000001Z"
+
+    body = {**lease(renewTime=later), "metadata": read.json["metadata"]}
+    renewed = await ask(api_client, "PUT", f"{path}/a", body=body)
+
+    assert renewed.status == 200
+    assert renewed.json["spec"]["renewTime"] == later
+    assert renewed.json["metadata"]["uid"] == read.json["metadata"]["uid"]
+    assert renewed.version != read.version
 
 
 async def test_a_released_lease_names_nobody(api_client: ApiClient, namespace: str) -> None:

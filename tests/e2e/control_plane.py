@@ -48,6 +48,7 @@ GROUPS = {
 CONTROLLERS = (
     "persistentvolume-binder-controller",
     "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
     "statefulset-controller",
     "disruption-controller",
     "namespace-controller",
@@ -178,11 +179,18 @@ class ControlPlane:
         return response.raise_for_status().text
 
     async def compact(self) -> None:
-        """Make etcd forget all versions but the newest."""
+        """Make etcd forget all versions but the newest, as kube-apiserver does every five minutes.
+
+        Under the key, kube-apiserver learns of it. It looks every 15 seconds, and lists versions
+        from memory until then.
+        """
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.ports.etcd}") as etcd:
-            key = base64.b64encode(b"none").decode()
+            key = base64.b64encode(b"compact_rev_key").decode()
             read = await etcd.post("/v3/kv/range", json={"key": key})
             revision = read.raise_for_status().json()["header"]["revision"]
+            value = base64.b64encode(str(revision).encode()).decode()
+            told = await etcd.post("/v3/kv/put", json={"key": key, "value": value})
+            told.raise_for_status()
             done = await etcd.post("/v3/kv/compaction", json={"revision": revision})
             done.raise_for_status()
 

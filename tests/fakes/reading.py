@@ -71,6 +71,8 @@ def list_objects(
         metadata["continue"] = _token(version, page[-1][0])
         if not selection.selective:
             metadata["remainingItemCount"] = len(found) - len(page)
+    elif resource.custom:
+        metadata["continue"] = ""
     return {
         "kind": f"{resource.kind}List",
         "apiVersion": resource.api_version,

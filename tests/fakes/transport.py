@@ -77,6 +77,8 @@ class Body:
 class Response:
     """The part of `aiohttp.ClientResponse` that clients use."""
 
+    connection = None
+
     def __init__(self, status: int, headers: Mapping[str, str], content: Content) -> None:
         self.status = status
         self.reason = HTTPStatus(status).phrase

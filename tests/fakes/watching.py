@@ -197,6 +197,8 @@ class WatchStream:
             self._version = change.version
         now = asyncio.get_running_loop().time()
         if self._bookmark_at is not None and self._bookmark_at <= now:
+            # The real server sends none as long as it has heard nothing from etcd, be it a change
+            # or a mere notice of progress, since the watch began; `WatchHang` is such a watch.
             if self._version <= self._storage.version:
                 self._lines.append(bookmark(self._resource, self._storage.version))
             self._bookmark_at = self._next_bookmark(now)
