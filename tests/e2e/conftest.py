@@ -1,13 +1,28 @@
-"""One control plane for all end-to-end tests, and what marks them as such."""
+"""One control plane for all end-to-end tests, what marks them as such, and their report."""
 
+import os
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
 from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.controlplane.programs import kubernetes_version
+from tests.e2e.report import Report
+from tests.e2e.world import World
 
 HERE = Path(__file__).parent
+REPORT_VARIABLE = "E2E_REPORT"
+"""Names a folder for the report; without it none is written."""
+
+
+class MakeWorld(Protocol):
+    """Builds a world of one test; arguments as of `World`."""
+
+    def __call__(self, **options: Any) -> AbstractAsyncContextManager[World]: ...
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,3 +36,22 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     """Run a control plane without nodes; its logs stay in pytest's temporary folder."""
     with running(tmp_path_factory.mktemp("control-plane")) as control_plane:
         yield control_plane
+
+
+@pytest.fixture
+def make_world(control_plane: ControlPlane, tmp_path: Path) -> MakeWorld:
+    """Return what builds a world in this test's folder."""
+
+    def make(**options: Any) -> World:
+        return World(control_plane, tmp_path, **options)
+
+    return make
+
+
+@pytest.fixture(scope="package")
+def report() -> Iterator[Report]:
+    """Collect what the tests find; written at their end if a folder is named for it."""
+    report = Report()
+    yield report
+    if folder := os.environ.get(REPORT_VARIABLE):
+        report.write(Path(folder), today=datetime.now(UTC).date(), kubernetes=kubernetes_version())

@@ -1,0 +1,211 @@
+"""Replicas of the service as processes, and the proxy that stands for kube-proxy.
+
+Each replica runs with the token of the shipped ServiceAccount and nothing else. Its pod is an
+object alone, with an address that may be published; the proxy knows which port stands for it.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+
+from app.config import NAME
+from tests.actors.api import PODS, Api, Key, Kind, Object
+from tests.e2e.calls import Call, read_calls
+from tests.e2e.control_plane import ADMIN, EXTENDER, NAMESPACE, ControlPlane
+from tests.e2e.processes import Process, free_ports
+from tests.e2e.waiting import until
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 60.0
+PROBE = "default/probe"
+"""The pod, which nobody makes, that tests ask about to see whether there is an answer."""
+LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
+_PROBE_SECONDS = 0.02
+_PODS_NODE = "control-plane"
+"""Where the pods of the service are said to be; no node that pods of tests could go to."""
+
+
+class Replica:
+    """One process in one pod."""
+
+    def __init__(self, number: int, port: int, folder: Path, kubeconfig: Path) -> None:
+        self.pod = f"{NAME}-{number}"
+        self.address = f"10.42.0.{number + 1}"
+        self.port = port
+        self._log = folder / f"extender-{number}.log"
+        self._kubeconfig = kubeconfig
+        self.process = self._start()
+
+    def restart(self) -> None:
+        """Start it again after its end, in the same pod."""
+        assert not self.process.is_running
+        self.process = self._start()
+
+    async def readiness(self) -> str:
+        """Return what /readyz says against it, "" if nothing."""
+        try:
+            async with httpx.AsyncClient(timeout=2.0) as http:
+                response = await http.get(f"http://127.0.0.1:{self.port}/readyz")
+        except httpx.TransportError as error:
+            return repr(error)
+        return "" if response.status_code == 200 else response.text
+
+    async def metric(self, name: str) -> float:
+        """Return the value of a metric without labels."""
+        async with httpx.AsyncClient(timeout=2.0) as http:
+            text = (await http.get(f"http://127.0.0.1:{self.port}/metrics")).text
+        [value] = [line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")]
+        return float(value)
+
+    async def filter(self, body: Object) -> Object:
+        """Ask this replica itself, past the Service."""
+        async with httpx.AsyncClient(timeout=10.0) as http:
+            response = await http.post(f"http://127.0.0.1:{self.port}/filter", json=body)
+        answer: Object = response.raise_for_status().json()
+        return answer
+
+    def _start(self) -> Process:
+        environ = {key: text for key, text in os.environ.items() if not key.startswith("EXTENDER_")}
+        command = [sys.executable, "-m", "app", "serve", "--kubeconfig", str(self._kubeconfig)]
+        return Process(
+            self.pod,
+            [*command, "--host", "127.0.0.1", "--port", str(self.port)],
+            self._log,
+            {**environ, "EXTENDER_POD_NAME": self.pod, "EXTENDER_NODE_NAME": _PODS_NODE},
+        )
+
+
+class Extender:
+    """All replicas, and the Service in front of them.
+
+    Attributes:
+        replicas: In the order of their pods.
+        url: What kube-scheduler calls.
+    """
+
+    def __init__(self, control_plane: ControlPlane, api: Api, folder: Path, *, server: str) -> None:
+        """Nothing runs yet.
+
+        Args:
+            control_plane: Which gives tokens.
+            api: To make the pods.
+            folder: For logs, and what passes through the proxy.
+            server: How the replicas reach the API server.
+        """
+        self.replicas: list[Replica] = []
+        self.url = ""
+        self._control_plane = control_plane
+        self._api = api
+        self._folder = folder
+        self._server = server
+        self._record = folder / "calls.jsonl"
+        self._proxy: Process | None = None
+
+    async def start(self, count: int) -> None:
+        """Start replicas and the proxy; return when kube-scheduler would be answered."""
+        kubeconfig = self._control_plane.kubeconfig(EXTENDER, self._server)
+        for number, port in enumerate(free_ports(count)):
+            replica = Replica(number, port, self._folder, kubeconfig)
+            self.replicas.append(replica)
+            await self._make_pod(replica)
+        self._proxy = self._start_proxy()
+        await until(self.is_answering, within=START_SECONDS, what=self._trouble)
+
+    async def stop(self) -> None:
+        """End all of it."""
+        for process in [each.process for each in self.replicas]:
+            await process.stop()
+        if self._proxy is not None:
+            await self._proxy.stop()
+
+    def calls(self, *, since: float = 0.0) -> list[Call]:
+        """Return the calls of /filter that began at *since*, seconds since the epoch, or later."""
+        return [call for call in read_calls(self._record) if call.at >= since]
+
+    async def leader(self) -> Replica:
+        """Return the replica that holds the lease."""
+        [leader] = [each for each in self.replicas if each.pod == await self._holder()]
+        return leader
+
+    async def is_answering(self) -> bool:
+        """Whether a call through the Service gets a verdict: a pod without claims, no node."""
+        assert self._proxy is not None
+        self._proxy.assert_running()
+        for each in self.replicas:
+            each.process.assert_running()
+        return await self.answers_now()
+
+    async def answers_now(self) -> bool:
+        """Whether a call gets a verdict at this moment, over a connection of its own."""
+        namespace, _, name = PROBE.partition("/")
+        pod = {"metadata": {"namespace": namespace, "name": name, "uid": name}, "spec": {}}
+        body: Object = {"Pod": pod, "Nodes": None, "NodeNames": []}
+        try:
+            async with httpx.AsyncClient(timeout=2.0, verify=False) as http:  # noqa: S501 (no TLS)
+                response = await http.post(f"{self.url}/filter", content=json.dumps(body))
+        except httpx.HTTPError:
+            return False
+        return response.status_code == 200 and not response.json()["Error"]
+
+    @contextlib.asynccontextmanager
+    async def probed(self) -> AsyncIterator[list[float]]:
+        """Ask again and again; yields when there were answers, by the monotonic clock."""
+        answered: list[float] = []
+        task = asyncio.create_task(self._probe(answered))
+        try:
+            yield answered
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _probe(self, answered: list[float]) -> None:
+        while True:
+            if await self.answers_now():
+                answered.append(time.monotonic())
+            await asyncio.sleep(_PROBE_SECONDS)
+
+    async def _holder(self) -> str:
+        lease = await self._api.get(LEASES, NAME, NAMESPACE)
+        holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
+        return str(holder).partition("_")[0]
+
+    async def _make_pod(self, replica: Replica) -> None:
+        await self._api.ensure(
+            {
+                "metadata": {"name": replica.pod, "namespace": NAMESPACE},
+                "spec": {
+                    "nodeName": _PODS_NODE,
+                    "containers": [{"name": "extender", "image": "none"}],
+                },
+            },
+            PODS,
+        )
+        addresses = {"podIP": replica.address, "podIPs": [{"ip": replica.address}]}
+        key = Key(NAMESPACE, replica.pod)
+        await self._api.patch(PODS, key, {"status": addresses}, "status")
+
+    def _start_proxy(self) -> Process:
+        [port] = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}"
+        backends = [f"--backend={each.address}=127.0.0.1:{each.port}" for each in self.replicas]
+        flags = {
+            "kubeconfig": self._control_plane.kubeconfig(ADMIN),
+            "namespace": NAMESPACE,
+            "service": NAME,
+            "port": port,
+            "record": self._record,
+        }
+        command = [sys.executable, "-m", "tests.e2e.proxy", *backends]
+        flags_given = [f"--{flag}={value}" for flag, value in flags.items()]
+        return Process("proxy", [*command, *flags_given], self._folder / "proxy.log")
+
+    def _trouble(self) -> str:
+        logs = [self._folder / "proxy.log", *sorted(self._folder.glob("extender-*.log"))]
+        return "\n".join(log.read_text(errors="replace")[-500:] for log in logs if log.exists())

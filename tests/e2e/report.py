@@ -1,0 +1,136 @@
+"""The table of what was placed and measured, one row a case. Pure but for writing the files."""
+
+import platform
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from tests.e2e.outcome import Outcome
+
+EXTENDER = {True: "extender, names", False: "extender, whole nodes"}
+"""Variants by `nodeCacheCapable`."""
+NO_EXTENDER = "no extender"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case in one variant, with all its runs."""
+
+    case: str
+    variant: str
+    nodes: tuple[str, ...]
+    runs: list[Outcome]
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """Something else that was measured, in words."""
+
+    what: str
+    figures: str
+
+
+class Report:
+    """Collects what the tests of one session have found."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], Row] = {}
+        self.measurements: list[Measurement] = []
+
+    def run(self, case: str, variant: str, nodes: Iterable[str], outcome: Outcome) -> None:
+        """Take in one run of a case."""
+        row = Row(case=case, variant=variant, nodes=tuple(nodes), runs=[])
+        self.rows.setdefault((case, variant), row).runs.append(outcome)
+
+    def measured(self, what: str, figures: str) -> None:
+        """Take in a figure."""
+        self.measurements.append(Measurement(what=what, figures=figures))
+
+    def write(self, folder: Path, *, today: date, kubernetes: str) -> None:
+        """Write `report.md` and `report.json` into *folder*."""
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [*self.rows.values()]
+        text = render(rows, self.measurements, today=today, kubernetes=kubernetes)
+        (folder / "report.md").write_text(text)
+        data = {"rows": rows, "measurements": self.measurements}
+        (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)))
+
+
+def render(
+    rows: Sequence[Row], measurements: Sequence[Measurement], *, today: date, kubernetes: str
+) -> str:
+    """Render a report as Markdown."""
+    table = [_line(_HEADINGS), _line("---" for _ in _HEADINGS), *map(_row, rows)]
+    list_ = [f"- **{each.what}**: {each.figures}" for each in measurements]
+    head = _HEAD.format(today=today, kubernetes=kubernetes, machine=_machine())
+    return "\n".join([head, *table, "", "## Faults and other measurements", "", *list_, ""])
+
+
+_HEAD = """\
+# End-to-end report
+
+{today}, Kubernetes {kubernetes}, {machine}. Made by `make e2e-report`; how the cases are set up is
+in [the tests](development.md#end-to-end).
+
+- *placements*: pods by node (in the nodes' order), and in how many runs.
+- *no room*: volumes that do not fit on the disks where their pods are, in the run with most. This
+  is what scheduling answers for.
+- *elsewhere*: volumes that Longhorn placed on another node than their pods', likewise.
+- *over-committed*: disks with more on them than Longhorn's own limit, likewise. With nothing under
+  *no room* this is Longhorn's own doing: it chooses disks for volumes that attach together before
+  it has seen its last choice. "Longhorn up to date" turns that off.
+- *attempts*, *calls*: scheduling attempts and calls of /filter per run, the median.
+- *longest*: the longest call of /filter of all runs.
+- *bound*: from the wish until the last pod has a node; the median of the runs, and the longest.
+"""
+
+_HEADINGS = (
+    "case",
+    "variant",
+    "runs",
+    "placements",
+    "no room",
+    "elsewhere",
+    "over-committed",
+    "attempts",
+    "calls",
+    "longest",
+    "bound",
+)
+
+
+def _row(row: Row) -> str:
+    runs = row.runs
+    placements = Counter(run.pods(row.nodes) for run in runs).most_common()
+    bound = [run.bound_seconds for run in runs]
+    return _line(
+        (
+            row.case,
+            row.variant,
+            str(len(runs)),
+            ", ".join(f"{placement} ({count})" for placement, count in placements),
+            str(max(run.without_room for run in runs)),
+            str(max(run.elsewhere for run in runs)),
+            str(max(run.overcommitted_disks for run in runs)),
+            f"{median(run.attempts for run in runs):g}",
+            f"{median(run.filter_calls for run in runs):g}",
+            f"{max(run.longest_filter_seconds for run in runs) * 1000:.0f} ms",
+            f"{median(bound):.1f} s, {max(bound):.1f} s",
+        )
+    )
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _machine() -> str:
+    cpus = Path("/proc/cpuinfo")
+    models = [
+        line.partition(":")[2].strip()
+        for line in (cpus.read_text().splitlines() if cpus.exists() else ())
+        if line.startswith("model name")
+    ]
+    return f"{len(models)} x {models[0]}" if models else platform.machine()

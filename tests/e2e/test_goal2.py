@@ -1,0 +1,69 @@
+"""Charter, goal 2: a pod whose claims fit together on one node only.
+
+Node 1 has one disk of 100 GiB, node 2 has two, and so on; the pod has four claims of 100 GiB.
+"""
+
+import pytest
+
+from tests.actors import api as kinds
+from tests.e2e.conftest import MakeWorld
+from tests.e2e.outcome import Outcome
+from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
+from tests.e2e.workloads import claims, pod
+from tests.e2e.world import World
+
+NODES = ("node-1", "node-2", "node-3", "node-4")
+CASE = "goal 2: four claims"
+RUNS = 10
+
+
+async def _place(world: World, *, extender: bool) -> Outcome:
+    await world.add_nodes(*[{f"disk-{n}": 100 for n in range(count)} for count in range(1, 5)])
+    wanted = claims("data", 4)
+    scheduling = await world.schedule(
+        *[(claim, kinds.CLAIMS) for claim in wanted],
+        (pod("four", *[c["metadata"]["name"] for c in wanted], extender=extender), kinds.PODS),
+        pods=1,
+    )
+    outcome = await scheduling.outcome()
+    await world.wipe()
+    return outcome
+
+
+@pytest.mark.parametrize("node_cache_capable", [True, False])
+async def test_with_the_extender_it_goes_to_the_node_with_four_disks(
+    make_world: MakeWorld, report: Report, *, node_cache_capable: bool
+) -> None:
+    async with make_world(nodeCacheCapable=node_cache_capable) as world:
+        for _ in range(RUNS):
+            outcome = await _place(world, extender=True)
+
+            report.run(CASE, EXTENDER[node_cache_capable], NODES, outcome)
+            assert outcome.placement == {"node-4": 1}
+            assert outcome.without_room == 0
+
+
+async def test_its_disks_are_not_overfilled_if_longhorn_is_up_to_date(
+    make_world: MakeWorld, report: Report
+) -> None:
+    async with make_world(stale=False) as world:
+        for _ in range(3):
+            outcome = await _place(world, extender=True)
+
+            report.run(CASE, f"{EXTENDER[True]}; Longhorn up to date", NODES, outcome)
+            assert outcome.placement == {"node-4": 1}
+            assert (outcome.elsewhere, outcome.overcommitted_disks) == (0, 0)
+
+
+async def test_without_the_extender_it_goes_where_its_claims_do_not_fit(
+    make_world: MakeWorld, report: Report
+) -> None:
+    async with make_world() as world:
+        outcomes = [await _place(world, extender=False) for _ in range(RUNS)]
+
+    for outcome in outcomes:
+        report.run(CASE, NO_EXTENDER, NODES, outcome)
+    assert any(outcome.placement != {"node-4": 1} for outcome in outcomes)
+    assert all(
+        outcome.without_room > 0 for outcome in outcomes if outcome.placement != {"node-4": 1}
+    )

@@ -1,0 +1,103 @@
+"""Charter, goal 3: pods that move with their volumes (3A, drain) and pods that return (3B)."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.actors import api as kinds
+from tests.e2e.conftest import MakeWorld
+from tests.e2e.outcome import Outcome
+from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
+from tests.e2e.waiting import until
+from tests.e2e.workloads import stateful_set
+from tests.e2e.world import World
+
+NODES = ("node-1", "node-2", "node-3", "node-4")
+RUNS = 3
+DRAIN = "goal 3A: drain"
+RESTART = "goal 3B: delete and create again"
+
+
+@pytest.mark.parametrize("node_cache_capable", [True, False])
+async def test_3a_drained_pods_go_where_their_volumes_fit(
+    make_world: MakeWorld, report: Report, *, node_cache_capable: bool
+) -> None:
+    async with make_world(nodeCacheCapable=node_cache_capable) as world:
+        for _ in range(RUNS):
+            outcome = await _drain(world, extender=True)
+
+            report.run(DRAIN, EXTENDER[node_cache_capable], NODES, outcome)
+            assert outcome.placement == {"node-2": 4}
+            assert (outcome.without_room, outcome.elsewhere) == (0, 0)
+
+
+async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(
+    make_world: MakeWorld, report: Report
+) -> None:
+    async with make_world(replicas=1) as world:
+        outcomes = [await _drain(world, extender=False) for _ in range(RUNS)]
+
+    for outcome in outcomes:
+        report.run(DRAIN, NO_EXTENDER, NODES, outcome)
+    assert all(outcome.without_room > 0 for outcome in outcomes)
+
+
+@pytest.mark.parametrize("node_cache_capable", [True, False])
+async def test_3b_pods_return_to_their_replicas(
+    make_world: MakeWorld, report: Report, *, node_cache_capable: bool
+) -> None:
+    async with make_world(nodeCacheCapable=node_cache_capable) as world:
+        for _ in range(RUNS):
+            before, after, outcome = await _restart(world, extender=True)
+
+            report.run(RESTART, EXTENDER[node_cache_capable], NODES, outcome)
+            assert after == before
+            assert (outcome.without_room, outcome.elsewhere) == (0, 0)
+
+
+async def test_3b_without_the_extender_they_do_not(make_world: MakeWorld, report: Report) -> None:
+    async with make_world(replicas=1) as world:
+        runs = [await _restart(world, extender=False) for _ in range(RUNS)]
+
+    moved = [sum(after[pod] != before[pod] for pod in before) for before, after, _ in runs]
+    for _, _, outcome in runs:
+        report.run(RESTART, NO_EXTENDER, NODES, outcome)
+    report.measured(
+        "goal 3B without the extender, pods on another node than before",
+        f"{', '.join(map(str, moved))} of 16 in {RUNS} runs",
+    )
+    assert all(moved)
+
+
+async def _drain(world: World, *, extender: bool) -> Outcome:
+    """Two disks of 400 GiB, two of 99; four pods on the first are drained."""
+    await world.add_nodes({"disk": 400}, {"disk": 400}, {"disk": 99}, {"disk": 99})
+    for node in NODES[1:]:
+        await world.cordon(node)
+    web = stateful_set("web", pods=4, extender=extender)
+    first = await (await world.schedule((web, kinds.STATEFUL_SETS), pods=4)).outcome()
+    assert first.placement == {"node-1": 4}
+    for node in NODES[1:]:
+        await world.cordon(node, on=False)
+    await until(world.is_every_node_schedulable, within=10)
+    old = {pod["metadata"]["uid"] for pod in world.pods()}
+    scheduling = await world.schedule(pods=4)
+    await world.drain("node-1")
+    await until(lambda: not any(pod["metadata"]["uid"] in old for pod in world.pods()), within=30)
+    outcome = await scheduling.outcome()
+    await world.wipe()
+    return outcome
+
+
+async def _restart(
+    world: World, *, extender: bool
+) -> tuple[Mapping[str, str], Mapping[str, str], Outcome]:
+    await world.add_nodes(*[{"disk": 400} for _ in NODES])
+    web = stateful_set("web", pods=16, extender=extender)
+    await (await world.schedule((web, kinds.STATEFUL_SETS), pods=16)).outcome()
+    before = world.node_of()
+    await world.delete_workloads(keep_claims=True)
+    outcome = await (await world.schedule((web, kinds.STATEFUL_SETS), pods=16)).outcome()
+    after = world.node_of()
+    await world.wipe()
+    return before, after, outcome
