@@ -149,9 +149,9 @@ class ControlPlane:
         for plural in crds.KINDS:
             await until(partial(self._is_served, plural), within=START_SECONDS)
 
-    async def start_api_server(self) -> None:
-        """Start kube-apiserver and wait until it is ready."""
-        self._run("kube-apiserver", *self._api_server_flags())
+    async def start_api_server(self, *flags: str) -> None:
+        """Start kube-apiserver, with more flags if wished, and wait until it is ready."""
+        self._run("kube-apiserver", *self._api_server_flags(), *flags)
         await until(self._is_ready, within=START_SECONDS)
 
     def kill_api_server(self) -> None:

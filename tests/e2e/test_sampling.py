@@ -16,7 +16,7 @@ from tests.e2e.world import World
 
 NODES = 300
 ONLY = f"node-{NODES // 2}"
-PODS = 5
+PODS = 10
 
 
 @pytest.mark.parametrize("percentage", [0, 100])

@@ -21,7 +21,7 @@ from tests.actors.longhorn import (
     Longhorn,
     csi_driver,
     longhorn_node,
-    nodes_with_copies,
+    nodes_with_replicas,
     overcommitted,
     setting,
     storage_class,
@@ -40,8 +40,14 @@ BIND_SECONDS = 60.0
 SETTLE_SECONDS = 60.0
 WIPE_SECONDS = 20.0
 LONGHORN_KINDS = (kinds.VOLUMES, kinds.REPLICAS)
-DELAYS = Delays(rebuild=(0.5, 2.0))
-"""As in a cluster that is well, but for rebuilds, which take as long as there is data."""
+DELAYS = Delays(
+    rebuild=(0.5, 2.0),
+    detach_wish=(0.1, 0.3),
+    detach=(0.1, 0.5),
+    replica_cleanup=(0.1, 0.5),
+    delete_poll=0.2,
+)
+"""As in a cluster that is well, but sooner where nobody is waiting for a decision."""
 
 Disks = Mapping[str, int]
 """Gibibytes of each disk by its name."""
@@ -230,12 +236,28 @@ class World:
 
     def elsewhere(self) -> int:
         """Count volumes with no replica where their pods are."""
-        copies = nodes_with_copies(self._longhorn_replicas.objects.values())
+        nodes = nodes_with_replicas(self._longhorn_replicas.objects.values())
         return sum(
-            node not in copies.get(volume, ())
+            node not in nodes.get(volume, ())
             for node, volumes in self._wanted().items()
             for volume in volumes
         )
+
+    def replicas_on(self, node: str) -> list[str]:
+        """Name the replicas that are on a node."""
+        return [
+            key.name
+            for key, replica in self._longhorn_replicas.objects.items()
+            if replica["spec"].get("nodeID") == node
+        ]
+
+    def replica_nodes(self) -> dict[str, set[str]]:
+        """Return where the replicas of a StatefulSet's volumes are, by the pod of each."""
+        nodes = nodes_with_replicas(self._longhorn_replicas.objects.values())
+        return {
+            key.name.removeprefix("data-0-"): set(nodes.get(claim["spec"]["volumeName"], ()))
+            for key, claim in self._claims.objects.items()
+        }
 
     def overcommitted_disks(self) -> list[str]:
         """Describe the disks with more on them than Longhorn's own limit."""

@@ -1,6 +1,6 @@
 """A Longhorn made of controllers like its own, without any disk or engine."""
 
-from tests.actors.longhorn.accounts import Overcommitted, nodes_with_copies, overcommitted
+from tests.actors.longhorn.accounts import Overcommitted, nodes_with_replicas, overcommitted
 from tests.actors.longhorn.creation import CreateVolumeError
 from tests.actors.longhorn.delays import FAST, Delays
 from tests.actors.longhorn.longhorn import Longhorn
@@ -23,7 +23,7 @@ __all__ = [
     "csi_driver",
     "disk_uuid",
     "longhorn_node",
-    "nodes_with_copies",
+    "nodes_with_replicas",
     "overcommitted",
     "setting",
     "storage_class",

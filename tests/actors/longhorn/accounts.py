@@ -51,7 +51,7 @@ def overcommitted(
     )
 
 
-def nodes_with_copies(replicas: Iterable[Object]) -> Mapping[str, frozenset[str]]:
+def nodes_with_replicas(replicas: Iterable[Object]) -> Mapping[str, frozenset[str]]:
     """Say for each volume on which nodes a replica of it is, healthy or only assigned.
 
     Replicas that failed or are being deleted do not count.

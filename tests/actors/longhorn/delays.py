@@ -16,6 +16,8 @@ class Delays(msgspec.Struct, frozen=True, kw_only=True):
     create_poll: float = 2.0
     """CreateVolume looks whether the volume is detached (csi/controller_server.go: every 2 s, and
     the first time after 2 s)."""
+    delete_poll: float = 2.0
+    """DeleteVolume looks whether the volume has gone, as often."""
     volume_sync: Span = (0.05, 0.3)
     """From one state of a new volume to the next; "within a few syncs", so chosen."""
     attach_wish: Span = (0.3, 1.5)
@@ -47,6 +49,7 @@ class Delays(msgspec.Struct, frozen=True, kw_only=True):
 
 FAST = Delays(
     create_poll=0.1,
+    delete_poll=0.1,
     volume_sync=(0.0, 0.02),
     attach_wish=(0.0, 0.1),
     attach=(0.05, 0.2),

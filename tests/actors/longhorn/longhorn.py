@@ -117,7 +117,7 @@ class Longhorn:
         while True:
             if await cluster.api.get(VOLUMES, name, cluster.namespace) is None:
                 return
-            await asyncio.sleep(cluster.delays.create_poll)
+            await asyncio.sleep(cluster.delays.delete_poll)
 
     def blocks_drain(self, node: str) -> bool:
         """Say whether the instance manager's PodDisruptionBudget holds up a drain of *node*."""

@@ -12,7 +12,7 @@ from tests.actors.longhorn import (
     Overcommitted,
     disk_uuid,
     longhorn_node,
-    nodes_with_copies,
+    nodes_with_replicas,
     overcommitted,
 )
 from tests.actors.longhorn.creation import rounded_bytes, volume_object
@@ -138,7 +138,7 @@ def test_copies_are_where_replicas_are_assigned_and_did_not_fail() -> None:
         replica("b-r-1", "", "", 1),
     ]
 
-    assert nodes_with_copies(replicas) == {"a": frozenset({"node-1"}), "b": frozenset()}
+    assert nodes_with_replicas(replicas) == {"a": frozenset({"node-1"}), "b": frozenset()}
 
 
 @pytest.mark.parametrize(

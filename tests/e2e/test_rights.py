@@ -1,0 +1,138 @@
+"""The service's account may do what the service does, and nothing else, as RBAC itself saw it.
+
+The API server writes down each request of the account and what it decided. A verb taken away from
+the manifests shows as a refusal; one that nobody needs shows as unused.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.config import NAME
+from tests.actors import api as kinds
+from tests.actors.api import Object
+from tests.e2e.conftest import MakeWorld
+from tests.e2e.control_plane import NAMESPACE, ControlPlane
+from tests.e2e.extender import LEASES
+from tests.e2e.waiting import until
+from tests.e2e.workloads import claim, pod
+from tests.e2e.world import World
+from tests.fakes import Call
+from tests.integration.rbac import shipped
+
+SLICE = f"{NAME}-ipv4"
+
+
+@pytest.mark.parametrize("streaming_lists", [True, False], ids=["streamed", "lists"])
+async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_needed(
+    control_plane: ControlPlane, make_world: MakeWorld, *, streaming_lists: bool
+) -> None:
+    if not streaming_lists:  # as before Kubernetes 1.32, and in 1.33
+        await _restart(control_plane, "--feature-gates=WatchList=false")
+    written = _lines(control_plane.audit_log)
+
+    async with make_world(replicas=2) as world:
+        await _live(world)
+
+    events = [*_events(control_plane.audit_log, skip=written)]
+    if not streaming_lists:
+        await _restart(control_plane)
+    refused = [each for each in events if _decision(each) != "allow"]
+    assert refused == []
+    calls = [_call(event) for event in events]
+    needed = {
+        grant
+        for grant in shipped(NAMESPACE).used
+        if any(_only(grant, call) for call in calls if grant.allows(call))
+    }
+    # What streams its lists does not list.
+    idle = {grant for grant in shipped(NAMESPACE).used if grant not in needed}
+    assert {grant.verb for grant in idle} <= ({"list"} if streaming_lists else set())
+
+
+async def _live(world: World) -> None:
+    """Lead, answer, repair the slices, be replaced and end."""
+    await world.add_nodes({"disk": 100})
+    await world.api.delete(kinds.ENDPOINT_SLICES, kinds.Key(NAMESPACE, SLICE))
+    await world.api.create(_slice(SLICE, "IPv6", "fd00::9"), kinds.ENDPOINT_SLICES)
+    await world.api.create(_slice("stray", "IPv4", "10.9.9.9"), kinds.ENDPOINT_SLICES)
+    await until(lambda: _is_repaired(world), within=30)
+    await world.api.create(claim("data"), kinds.CLAIMS)
+    scheduling = await world.schedule((pod("one", "data"), kinds.PODS), pods=1)
+    await scheduling.all_bound()
+
+    await world.api.delete(kinds.ENDPOINT_SLICES, kinds.Key(NAMESPACE, "stray"))
+    first = await world.extender.leader()
+    first.process.terminate()
+    await first.process.ended()
+    await until(world.extender.answers_now, within=30)
+    second = await world.extender.leader()
+    await world.api.delete(LEASES, kinds.Key(NAMESPACE, NAME))
+    await until(lambda: _has_lease(world), within=30)
+    second.process.terminate()
+    await second.process.ended()
+
+
+def _slice(name: str, family: str, address: str) -> Object:
+    labels = {"kubernetes.io/service-name": NAME}
+    return {
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "addressType": family,
+        "endpoints": [{"addresses": [address]}],
+    }
+
+
+async def _is_repaired(world: World) -> bool:
+    """Whether the leader's address is published, and no other: a stray slice is emptied."""
+    leader = await world.extender.leader()
+    slices = await world.api.list(kinds.ENDPOINT_SLICES, NAMESPACE)
+    published = {
+        each["metadata"]["name"]: [endpoint["addresses"] for endpoint in each["endpoints"] or ()]
+        for each in slices
+    }
+    return published == {SLICE: [[leader.address]], "stray": []}
+
+
+async def _has_lease(world: World) -> bool:
+    return await world.api.get(LEASES, NAME, NAMESPACE) is not None
+
+
+async def _restart(control_plane: ControlPlane, *flags: str) -> None:
+    control_plane.kill_api_server()
+    await control_plane.start_api_server(*flags)
+
+
+def _only(grant: Any, call: Call) -> bool:
+    """Whether nothing else would allow a call."""
+    return [each for each in shipped(NAMESPACE).used if each.allows(call)] == [grant]
+
+
+def _call(event: dict[str, Any]) -> Call:
+    ref = event["objectRef"]
+    return Call(
+        verb=event["verb"],
+        group=ref.get("apiGroup", ""),
+        resource=ref["resource"],
+        namespace=ref.get("namespace", ""),
+        name=ref.get("name", ""),
+        client=event["user"]["username"],
+        at=0.0,
+    )
+
+
+def _decision(event: dict[str, Any]) -> str:
+    return str(event["annotations"]["authorization.k8s.io/decision"])
+
+
+def _lines(log: Path) -> int:
+    return len(log.read_bytes().splitlines()) if log.exists() else 0
+
+
+def _events(log: Path, *, skip: int) -> Iterator[dict[str, Any]]:
+    with log.open() as lines:
+        for line in islice(lines, skip, None):
+            yield json.loads(line)
