@@ -10,8 +10,10 @@ COMPILE := uv pip compile --upgrade --universal --python-version 3.11 --generate
 	--no-annotate --quiet --custom-compile-command "make lock"
 
 IMAGE ?= longhorn-scheduler-extender:dev
+REPORT ?= e2e-report
 
-.PHONY: help install install-dev demo serve test check format bench manifests image lock clean
+.PHONY: help install install-dev demo serve test e2e e2e-report control-plane check format bench \
+	manifests image lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -26,6 +28,12 @@ serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HO
 
 test: install-dev ## Run the tests that need nothing but Python
 	$(BIN)/python -m pytest --numprocesses auto
+
+e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
+	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
+
+e2e-report: control-plane ## Run the end-to-end tests and write their report (REPORT=folder)
+	E2E_REPORT=$(REPORT) $(BIN)/python -m pytest -m e2e tests/e2e
 
 check: install-dev ## Lint, types, import direction: what CI checks besides the tests
 	$(BIN)/ruff format --check .
@@ -56,6 +64,9 @@ lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 
 clean: ## Remove the virtual environment and the tools' caches
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+control-plane: install-dev
+	$(BIN)/python -m tests.e2e.controlplane.programs
 
 install-dev: $(VENV)/.installed-dev ## Install what tests and checks need, too
 

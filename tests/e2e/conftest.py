@@ -1,7 +1,7 @@
 """One control plane for all end-to-end tests, what marks them as such, and their report."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from tests.e2e.report import Report
 from tests.e2e.world import World
 
 HERE = Path(__file__).parent
+LAST_LINES = 15
 REPORT_VARIABLE = "E2E_REPORT"
 """Names a folder for the report; without it none is written."""
 
@@ -29,6 +30,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the last lines of every log with a failure; the whole logs stay where it says."""
+    report = yield
+    if report.failed and isinstance(item, pytest.Function) and HERE in item.path.parents:
+        arguments = item.funcargs.values()
+        folders = [each.folder for each in arguments if isinstance(each, ControlPlane)]
+        folders += [each for each in arguments if isinstance(each, Path)]
+        for log in sorted(log for folder in folders for log in folder.glob("*.log")):
+            lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+            report.sections.append((str(log), "\n".join(line[:300] for line in lines)))
+    return report
 
 
 @pytest.fixture(scope="package")

@@ -72,7 +72,7 @@ _HEAD = """\
 # End-to-end report
 
 {today}, Kubernetes {kubernetes}, {machine}. Made by `make e2e-report`; how the cases are set up is
-in [the tests](development.md#end-to-end).
+in [the tests](e2e.md).
 
 - *placements*: pods by node (in the nodes' order), and in how many runs.
 - *no room*: volumes that do not fit on the disks where their pods are, in the run with most. This

@@ -37,7 +37,7 @@ async def test_a_waiting_pod_is_asked_about_when_something_happens_and_not_else(
         f"{len(idle)} calls of /filter in its first minute, with nothing happening; "
         f"{len(busy)} more while {OTHERS} other pods were started and ended",
     )
-    assert len(idle) <= 3
+    assert len(idle) <= 5
     # Each other pod is bound, runs, is deleted, ends: four changes that may wake a waiting pod.
     assert len(busy) <= 6 * OTHERS
 

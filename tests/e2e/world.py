@@ -38,7 +38,7 @@ from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
 BIND_SECONDS = 60.0
 SETTLE_SECONDS = 60.0
-WIPE_SECONDS = 20.0
+WIPE_SECONDS = 60.0
 LONGHORN_KINDS = (kinds.VOLUMES, kinds.REPLICAS)
 DELAYS = Delays(
     rebuild=(0.5, 2.0),
