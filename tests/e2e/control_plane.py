@@ -7,43 +7,28 @@ attach-detach controller, garbage collection of pods. RBAC is on.
 import asyncio
 import base64
 import os
-import secrets
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import yaml
 from kubernetes_asyncio import client
 from kubernetes_asyncio.config import load_kube_config
 
-from app.config import NAME
-from tests.actors.api import NAMESPACES, Api, Kind, Object
-from tests.e2e import crds
+from tests.actors.api import Api, Object
 from tests.e2e.controlplane import programs
+from tests.e2e.installation import LONGHORN_PATHS, install
 from tests.e2e.processes import Process, free_ports
+from tests.e2e.users import ADMIN, CONTROLLER_MANAGER, EXTENDER, SCHEDULER, Users
 from tests.e2e.waiting import until
 
-NAMESPACE = "longhorn-system"
-MANIFESTS = Path(__file__).parents[2] / "manifests"
 SERVICE_RANGE = "10.96.0.0/16"
 START_SECONDS = 90.0
 """On a machine that has much else to do; on an idle one it takes a tenth of it."""
-
-ADMIN = "admin"
-SCHEDULER = "system:kube-scheduler"
-CONTROLLER_MANAGER = "system:kube-controller-manager"
-EXTENDER = f"system:serviceaccount:{NAMESPACE}:{NAME}"
-GROUPS = {
-    ADMIN: "system:masters",
-    SCHEDULER: "",
-    CONTROLLER_MANAGER: "",
-    EXTENDER: f"system:serviceaccounts,system:serviceaccounts:{NAMESPACE}",
-}
-"""The users that tokens are made for."""
 
 CONTROLLERS = (
     "persistentvolume-binder-controller",
@@ -58,32 +43,6 @@ CONTROLLERS = (
     "endpointslice-mirroring-controller",
     "ephemeral-volume-controller",
 )
-
-CRDS = Kind(
-    "apiextensions.k8s.io/v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
-KINDS = {
-    kind.kind: kind
-    for kind in (
-        Kind("v1", "serviceaccounts", "ServiceAccount"),
-        Kind("v1", "services", "Service"),
-        Kind("v1", "configmaps", "ConfigMap"),
-        Kind("rbac.authorization.k8s.io/v1", "roles", "Role"),
-        Kind("rbac.authorization.k8s.io/v1", "rolebindings", "RoleBinding"),
-        Kind("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False),
-        Kind(
-            "rbac.authorization.k8s.io/v1",
-            "clusterrolebindings",
-            "ClusterRoleBinding",
-            namespaced=False,
-        ),
-    )
-}
-"""What the manifests install that these tests need; the Deployment is played by processes."""
-CLUSTER_KINDS = frozenset({"ClusterRole", "ClusterRoleBinding"})
 
 
 class Ports(NamedTuple):
@@ -101,6 +60,7 @@ class ControlPlane:
 
     Attributes:
         folder: Logs, certificates, kubeconfigs and data.
+        users: Who may talk to it, and how.
         audit_log: One JSON line for each request of the service's account.
     """
 
@@ -109,25 +69,18 @@ class ControlPlane:
         self.audit_log = folder / "audit.jsonl"
         self.ports = Ports(*free_ports(5))
         self._programs = programs
-        self._tokens = {user: secrets.token_hex(16) for user in GROUPS}
+        self.users = Users(folder, self.url)
         self._processes: dict[str, Process] = {}
 
     @property
     def url(self) -> str:
         return f"https://127.0.0.1:{self.ports.api_server}"
 
-    def kubeconfig(self, user: str, server: str = "") -> Path:
-        """Write a kubeconfig; *server* is another way to the API server."""
-        suffix = server.rpartition(":")[2]
-        path = self.folder / f"{user.replace(':', '_')}{suffix}.kubeconfig"
-        path.write_text(yaml.safe_dump(_kubeconfig(server or self.url, self._tokens[user])))
-        return path
-
     async def client(self, user: str = ADMIN) -> client.ApiClient:
         """Build a client for the running loop; the caller closes it."""
         configuration = client.Configuration()
         await load_kube_config(
-            config_file=str(self.kubeconfig(user)),
+            config_file=str(self.users.kubeconfig(user)),
             client_configuration=configuration,
             persist_config=False,
         )
@@ -140,14 +93,9 @@ class ControlPlane:
         await self.start_api_server()
         self._run("kube-controller-manager", *self._controller_manager_flags())
         async with await self.client() as admin:
-            api = Api(admin)
-            for definition in crds.definitions():
-                await api.ensure(definition, CRDS)
-            await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
-            for obj in shipped_objects():
-                await api.ensure(obj, KINDS[obj["kind"]])
-        for plural in crds.KINDS:
-            await until(partial(self._is_served, plural), within=START_SECONDS)
+            await install(Api(admin))
+        for path in LONGHORN_PATHS:
+            await until(partial(self._is_served, path), within=START_SECONDS)
 
     async def start_api_server(self, *flags: str) -> None:
         """Start kube-apiserver, with more flags if wished, and wait until it is ready."""
@@ -204,8 +152,7 @@ class ControlPlane:
         self._processes[name] = Process(name, command, self.folder / f"{name}.log")
 
     def _write_files(self) -> None:
-        lines = [f'{self._tokens[user]},{user},{user},"{GROUPS[user]}"' for user in GROUPS]
-        (self.folder / "tokens.csv").write_text("\n".join(lines))
+        self.users.write_tokens()
         (self.folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
         key = self.folder / "sa.key"
         for command in (
@@ -235,7 +182,7 @@ class ControlPlane:
             "--advertise-address=127.0.0.1",
             f"--secure-port={self.ports.api_server}",
             f"--cert-dir={self.folder / 'certificates'}",
-            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            f"--token-auth-file={self.users.tokens}",
             "--authorization-mode=RBAC",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-signing-key-file={self.folder / 'sa.key'}",
@@ -249,7 +196,7 @@ class ControlPlane:
         ]
 
     def _controller_manager_flags(self) -> list[str]:
-        config = self.kubeconfig(CONTROLLER_MANAGER)
+        config = self.users.kubeconfig(CONTROLLER_MANAGER)
         return [
             f"--kubeconfig={config}",
             f"--authentication-kubeconfig={config}",
@@ -266,7 +213,7 @@ class ControlPlane:
         ]
 
     def _scheduler_flags(self, configuration: Path) -> list[str]:
-        config = self.kubeconfig(SCHEDULER)
+        config = self.users.kubeconfig(SCHEDULER)
         return [
             f"--config={configuration}",
             f"--authentication-kubeconfig={config}",
@@ -280,7 +227,7 @@ class ControlPlane:
         # The certificates are made by the programs at their start, for themselves.
         return httpx.AsyncClient(
             verify=False,  # noqa: S501
-            headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"},
+            headers={"Authorization": f"Bearer {self.users.token(ADMIN)}"},
             timeout=5.0,
         )
 
@@ -295,8 +242,7 @@ class ControlPlane:
     async def _is_ready(self) -> bool:
         return await self._answers("kube-apiserver", f"{self.url}/readyz")
 
-    async def _is_served(self, plural: str) -> bool:
-        path = f"/apis/{crds.GROUP}/{crds.VERSION}/{plural}"
+    async def _is_served(self, path: str) -> bool:
         return await self._answers("kube-apiserver", self.url + path)
 
     async def _is_scheduler_ready(self) -> bool:
@@ -321,29 +267,6 @@ def running(folder: Path) -> Iterator[ControlPlane]:
         yield control_plane
     finally:
         asyncio.run(control_plane.stop())
-
-
-def shipped_objects() -> Iterable[Object]:
-    """Read what the manifests install, as it is after kustomize has set the namespace."""
-    for path in sorted((MANIFESTS / "base").glob("*.yaml")):
-        for obj in yaml.safe_load_all(path.read_text()):
-            if obj["kind"] in KINDS:
-                metadata = dict(obj["metadata"])
-                if obj["kind"] not in CLUSTER_KINDS:
-                    metadata["namespace"] = NAMESPACE
-                yield {**obj, "metadata": metadata}
-
-
-def _kubeconfig(server: str, token: str) -> dict[str, Any]:
-    cluster = {"server": server, "insecure-skip-tls-verify": True}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "it", "cluster": cluster}],
-        "users": [{"name": "it", "user": {"token": token}}],
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-        "current-context": "it",
-    }
 
 
 _AUDIT_POLICY = {

@@ -18,8 +18,10 @@ import httpx
 from app.config import NAME
 from tests.actors.api import PODS, Api, Key, Kind, Object
 from tests.e2e.calls import Call, read_calls
-from tests.e2e.control_plane import ADMIN, EXTENDER, NAMESPACE, ControlPlane
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.installation import NAMESPACE
 from tests.e2e.processes import Process, free_ports
+from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +112,7 @@ class Extender:
 
     async def start(self, count: int) -> None:
         """Start replicas and the proxy; return when kube-scheduler would be answered."""
-        kubeconfig = self._control_plane.kubeconfig(EXTENDER, self._server)
+        kubeconfig = self._control_plane.users.kubeconfig(EXTENDER, self._server)
         for number, port in enumerate(free_ports(count)):
             replica = Replica(number, port, self._folder, kubeconfig)
             self.replicas.append(replica)
@@ -196,7 +198,7 @@ class Extender:
         self.url = f"http://127.0.0.1:{port}"
         backends = [f"--backend={each.address}=127.0.0.1:{each.port}" for each in self.replicas]
         flags = {
-            "kubeconfig": self._control_plane.kubeconfig(ADMIN),
+            "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
             "namespace": NAMESPACE,
             "service": NAME,
             "port": port,

@@ -1,6 +1,7 @@
 """Programs that run beside the tests: started, stopped, frozen, and never left behind."""
 
 import asyncio
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ class Process:
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                command,
+                [*_ends_with_us(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -73,6 +74,12 @@ class Process:
         if not self.is_running:
             lines = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
             raise AssertionError(f"{self.name} has ended:\n" + "\n".join(lines))
+
+
+def _ends_with_us() -> list[str]:
+    """Return what makes Linux end a program whose starter was killed, where it can be said."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 def free_ports(count: int) -> list[int]:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.control_plane import MANIFESTS, SCHEDULER, ControlPlane
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.installation import MANIFESTS
+from tests.e2e.users import SCHEDULER
 
 SHIPPED = (
     "scheduler/kubeadm.yaml",
@@ -20,7 +22,7 @@ SHIPPED = (
 @pytest.mark.parametrize("name", SHIPPED)
 async def test_kube_scheduler_starts_with(control_plane: ControlPlane, name: str) -> None:
     config = _configuration(MANIFESTS / name)
-    config["clientConnection"] = {"kubeconfig": str(control_plane.kubeconfig(SCHEDULER))}
+    config["clientConnection"] = {"kubeconfig": str(control_plane.users.kubeconfig(SCHEDULER))}
 
     await control_plane.start_scheduler(config)
 
@@ -29,7 +31,7 @@ async def test_kube_scheduler_starts_with(control_plane: ControlPlane, name: str
 
 async def test_it_would_refuse_a_misspelt_field(control_plane: ControlPlane) -> None:
     config = _configuration(MANIFESTS / SHIPPED[0])
-    config["clientConnection"] = {"kubeconfig": str(control_plane.kubeconfig(SCHEDULER))}
+    config["clientConnection"] = {"kubeconfig": str(control_plane.users.kubeconfig(SCHEDULER))}
     config["extenders"][0]["nodeCacheable"] = True
 
     with pytest.raises(AssertionError, match=r"unknown field .*nodeCacheable"):

@@ -16,9 +16,10 @@ from tests.actors.api import Object
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, Report
+from tests.e2e.scheduling import Scheduling
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod, stateful_set
-from tests.e2e.world import Scheduling, World
+from tests.e2e.world import World
 
 NODES = ("node-1", "node-2")
 PODS = 6
@@ -126,7 +127,7 @@ async def test_kube_scheduler_is_killed_and_returns(make_world: MakeWorld, repor
         await _nodes(world)
         scheduling = await _burst(world)
         await until(lambda: bool(world.extender.calls(since=scheduling.began)), within=30)
-        world.control_plane.kill_scheduler()
+        await world.kill_scheduler()
         await world.start_scheduler()
         outcome = await scheduling.outcome()
 
@@ -143,11 +144,11 @@ async def test_the_extender_is_down_and_only_its_own_pods_wait(
         await world.api.create(claim("other"), kinds.CLAIMS)
         await world.api.create(pod("other", "other", extender=False), kinds.PODS)
 
-        await until(lambda: bool(world.node_of().get("other")), within=30)
+        await until(lambda: bool(world.seen.node_of().get("other")), within=30)
         await until(lambda: "SchedulerError" in _reasons(world), within=30)
         assert scheduling.bound() == 1
         await world.api.delete(kinds.PODS, kinds.Key("default", "other"))
-        await until(lambda: world.pod("other") is None, within=30)
+        await until(lambda: world.seen.pod("other") is None, within=30)
         for replica in world.extender.replicas:
             replica.restart()
         await until(world.extender.answers_now, within=60)
@@ -176,7 +177,7 @@ async def _end_all(world: World) -> None:
 def _reasons(world: World) -> set[str]:
     return {
         condition.get("reason", "")
-        for each in world.pods()
+        for each in world.seen.pods()
         for condition in each["status"].get("conditions") or ()
     }
 

@@ -59,14 +59,14 @@ async def test_3a_replicas_that_moved_first_are_followed(make_world: MakeWorld) 
         await world.delete_workloads(keep_claims=True)
         for node in NODES[1:]:
             await world.cordon(node, on=False)
-        await until(world.is_every_node_schedulable, within=10)
+        await until(world.seen.is_every_node_schedulable, within=10)
         await world.cordon("node-1")
-        await until(lambda: not world.replicas_on("node-1"), within=60)
-        nodes = world.replica_nodes()
+        await until(lambda: not world.seen.replicas_on("node-1"), within=60)
+        nodes = world.seen.replica_nodes()
 
         await (await world.schedule((web, kinds.STATEFUL_SETS), pods=4)).outcome()
 
-        assert {pod: {node} for pod, node in world.node_of().items()} == nodes
+        assert {pod: {node} for pod, node in world.seen.node_of().items()} == nodes
 
 
 @pytest.mark.parametrize("node_cache_capable", [True, False])
@@ -106,11 +106,13 @@ async def _drain(world: World, *, extender: bool) -> Outcome:
     assert first.placement == {"node-1": 4}
     for node in NODES[1:]:
         await world.cordon(node, on=False)
-    await until(world.is_every_node_schedulable, within=10)
-    old = {pod["metadata"]["uid"] for pod in world.pods()}
+    await until(world.seen.is_every_node_schedulable, within=10)
+    old = {pod["metadata"]["uid"] for pod in world.seen.pods()}
     scheduling = await world.schedule(pods=4)
     await world.drain("node-1")
-    await until(lambda: not any(pod["metadata"]["uid"] in old for pod in world.pods()), within=30)
+    await until(
+        lambda: not any(pod["metadata"]["uid"] in old for pod in world.seen.pods()), within=30
+    )
     return await scheduling.outcome()
 
 
@@ -126,10 +128,10 @@ async def _restart(
     first = stateful_set("web", pods=16, extender=False)
     even = await (await world.schedule((first, kinds.STATEFUL_SETS), pods=16)).outcome()
     assert (even.without_room, even.elsewhere) == (0, 0)
-    before = world.node_of()
+    before = world.seen.node_of()
     await world.delete_workloads(keep_claims=True)
     web = stateful_set("web", pods=16, extender=extender)
     outcome = await (await world.schedule((web, kinds.STATEFUL_SETS), pods=16)).outcome()
-    after = world.node_of()
+    after = world.seen.node_of()
     await world.wipe()
     return before, after, outcome

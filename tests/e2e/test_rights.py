@@ -16,8 +16,9 @@ from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.control_plane import NAMESPACE, ControlPlane
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import LEASES
+from tests.e2e.installation import NAMESPACE
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World

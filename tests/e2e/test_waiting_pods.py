@@ -46,9 +46,9 @@ async def _start_and_end(world: World, name: str) -> None:
     await world.api.create(pod(name, extender=False), kinds.PODS)
     await until(lambda: _phase(world, name) == "Running", within=30)
     await world.api.delete(kinds.PODS, kinds.Key("default", name))
-    await until(lambda: world.pod(name) is None, within=30)
+    await until(lambda: world.seen.pod(name) is None, within=30)
 
 
 def _phase(world: World, name: str) -> str:
-    found = world.pod(name)
+    found = world.seen.pod(name)
     return str(found["status"].get("phase")) if found else ""

@@ -14,32 +14,31 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.actors import api as kinds
-from tests.actors.api import Api, Informer, Key, Kind, Object, key_of
-from tests.actors.kubelet import Kubelets, claim_names, longhorn_volumes
+from tests.actors.api import Api, Key, Kind, Object, key_of
+from tests.actors.kubelet import Kubelets
 from tests.actors.longhorn import (
     Delays,
     Longhorn,
     csi_driver,
     longhorn_node,
-    nodes_with_replicas,
-    overcommitted,
     setting,
     storage_class,
 )
 from tests.actors.provisioner import Provisioner
 from tests.e2e.calls import Call
-from tests.e2e.control_plane import MANIFESTS, NAMESPACE, SCHEDULER, ControlPlane
-from tests.e2e.extender import PROBE, Extender
-from tests.e2e.outcome import Outcome, placement, volumes_without_room
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.extender import Extender
+from tests.e2e.installation import MANIFESTS, NAMESPACE
 from tests.e2e.relay import Relay
+from tests.e2e.scheduling import Scheduling
+from tests.e2e.seen import Seen
+from tests.e2e.users import SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, STORAGE_CLASS
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
-BIND_SECONDS = 60.0
 SETTLE_SECONDS = 60.0
 WIPE_SECONDS = 60.0
-LONGHORN_KINDS = (kinds.VOLUMES, kinds.REPLICAS)
 DELAYS = Delays(
     rebuild=(0.5, 2.0),
     detach_wish=(0.1, 0.3),
@@ -59,6 +58,7 @@ class World:
     Attributes:
         api: Requests as an administrator.
         longhorn: The played Longhorn.
+        seen: What the objects say of pods and volumes.
         extender: Our service, as kube-scheduler reaches it.
         relay: The service's way to the API server.
     """
@@ -85,12 +85,12 @@ class World:
                 and `httpTimeout` of the extender, `percentageOfNodesToScore`.
         """
         self.control_plane = control_plane
-        self.settings: dict[str, str] = {}
         self._folder = folder
         self._replicas = replicas
         self._stale = stale
         self._random = Random(seed)
         self._scheduler = scheduler
+        self._attempts_before = 0.0
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -122,18 +122,23 @@ class World:
     async def start_scheduler(self, **changes: Any) -> None:
         """Start kube-scheduler with the shipped configuration, as changed by this world."""
         config = scheduler_configuration(
-            "kubeadm", self.control_plane.kubeconfig(SCHEDULER), self.extender.url
+            "kubeadm", self.control_plane.users.kubeconfig(SCHEDULER), self.extender.url
         )
         for name, value in {**self._scheduler, **changes}.items():
             target = config if name in config else config["extenders"][0]
             target[name] = value
         await self.control_plane.start_scheduler(config)
 
+    async def kill_scheduler(self) -> None:
+        """End kube-scheduler at once; its counters begin anew with the next one."""
+        self._attempts_before = await self.attempts()
+        self.control_plane.kill_scheduler()
+
     async def add_nodes(self, *disks: Disks) -> None:
         """Add nodes, node-1 and so on, with the disks given, and wait until they count."""
         for number, sizes in enumerate(disks, start=1):
             await self.add_node(f"node-{number}", sizes)
-        await until(self._is_capacity_known, within=SETTLE_SECONDS, what="CSIStorageCapacity")
+        await self._capacity_is_known_of(len(disks))
 
     async def add_node(self, name: str, disks: Disks) -> None:
         """Add one node: kubelet and Longhorn."""
@@ -148,11 +153,10 @@ class World:
         obj = setting(name, value)
         await self.api.ensure(obj, kinds.SETTINGS)
         await self.api.patch(kinds.SETTINGS, Key(NAMESPACE, name), {"value": value})
-        self.settings[name] = value
 
-    async def schedule(self, *objects: tuple[Object, Kind], pods: int) -> "Scheduling":
+    async def schedule(self, *objects: tuple[Object, Kind], pods: int) -> Scheduling:
         """Create objects that make *pods* pods, and return what watches them."""
-        scheduling = Scheduling(self, pods, time.time(), await self._attempts())
+        scheduling = Scheduling(self, pods, time.time(), await self.attempts())
         for obj, kind in objects:
             await self.api.create(obj, kind)
         return scheduling
@@ -164,38 +168,13 @@ class World:
     async def drain(self, node: str) -> None:
         """Cordon a node and evict its pods, as `kubectl drain` does."""
         await self.cordon(node)
-        for pod in [each for each in self.pods() if each["spec"].get("nodeName") == node]:
+        for pod in [each for each in self.seen.pods() if each["spec"].get("nodeName") == node]:
             eviction = {
                 "apiVersion": "policy/v1",
                 "kind": "Eviction",
                 "metadata": {"name": pod["metadata"]["name"], "namespace": WORKLOADS},
             }
             await self.api.create_in(kinds.PODS, key_of(pod), "eviction", eviction)
-
-    def is_every_node_schedulable(self) -> bool:
-        """Whether Longhorn would put replicas on every node, as its nodes say."""
-        return all(
-            each["status"] == "True"
-            for node in self._nodes.objects.values()
-            for each in node["status"]["conditions"]
-            if each["type"] == "Schedulable"
-        )
-
-    def pods(self) -> list[Object]:
-        """Return the pods of workloads, by name."""
-        found = [
-            pod
-            for key, pod in self._pods.objects.items()
-            if key.namespace == WORKLOADS and not pod["metadata"].get("deletionTimestamp")
-        ]
-        return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
-
-    def pod(self, name: str) -> Object | None:
-        return self._pods.get(name, WORKLOADS)
-
-    def node_of(self) -> dict[str, str]:
-        """Return the node of each pod by its name."""
-        return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in self.pods()}
 
     def calls_for(self, pod: str) -> list[Call]:
         """Return the calls of /filter for a pod."""
@@ -206,12 +185,11 @@ class World:
         await self.api.delete(kinds.STATEFUL_SETS, Key(WORKLOADS, ""))
         await until(self._no_stateful_sets, within=WIPE_SECONDS, what="StatefulSets")
         await self.api.delete(kinds.PODS, Key(WORKLOADS, ""), at_once=True)
-        await until(lambda: not self._in_default(self._pods), within=WIPE_SECONDS, what="pods")
+        await until(lambda: not self.seen.any_pods(), within=WIPE_SECONDS, what="pods")
         if not keep_claims:
             await self.api.delete(kinds.CLAIMS, Key(WORKLOADS, ""))
-            await until(
-                lambda: not self._volumes_left(), within=WIPE_SECONDS, what=self._volumes_left
-            )
+            left = self.seen.volumes_left
+            await until(lambda: not left(), within=WIPE_SECONDS, what=left)
 
     async def wipe(self) -> None:
         """Leave nothing of workloads, nodes and settings."""
@@ -219,58 +197,23 @@ class World:
         for kind in (kinds.LONGHORN_NODES, kinds.SETTINGS):
             await self.api.delete(kind, Key(NAMESPACE, ""))
         await self.api.delete(kinds.KUBERNETES_NODES, Key("", ""))
-        self.settings.clear()
+        await self._capacity_is_known_of(0)
 
     async def settle(self) -> None:
         """Wait until Longhorn has placed all volumes of bound pods, or found no place for them."""
-        await until(self._is_settled, within=SETTLE_SECONDS, what=self._unsettled)
-
-    def without_room(self) -> int:
-        """Count volumes that do not fit where their pods are."""
-        return volumes_without_room(
-            self._nodes.objects.values(),
-            self._longhorn_replicas.objects.values(),
-            self._wanted(),
-            self.settings,
-        )
-
-    def elsewhere(self) -> int:
-        """Count volumes with no replica where their pods are."""
-        nodes = nodes_with_replicas(self._longhorn_replicas.objects.values())
-        return sum(
-            node not in nodes.get(volume, ())
-            for node, volumes in self._wanted().items()
-            for volume in volumes
-        )
-
-    def replicas_on(self, node: str) -> list[str]:
-        """Name the replicas that are on a node."""
-        return [
-            key.name
-            for key, replica in self._longhorn_replicas.objects.items()
-            if replica["spec"].get("nodeID") == node
-        ]
-
-    def replica_nodes(self) -> dict[str, set[str]]:
-        """Return where the replicas of a StatefulSet's volumes are, by the pod of each."""
-        nodes = nodes_with_replicas(self._longhorn_replicas.objects.values())
-        return {
-            key.name.removeprefix("data-0-"): set(nodes.get(claim["spec"]["volumeName"], ()))
-            for key, claim in self._claims.objects.items()
-        }
-
-    def overcommitted_disks(self) -> list[str]:
-        """Describe the disks with more on them than Longhorn's own limit."""
-        found = overcommitted(
-            self._nodes.objects.values(),
-            self._longhorn_replicas.objects.values(),
-            self.settings,
-        )
-        return [str(each) for each in found]
+        unsettled = self.seen.unsettled
+        await until(lambda: not unsettled(), within=SETTLE_SECONDS, what=unsettled)
 
     async def attempts(self) -> float:
-        """Return how many scheduling attempts there were since kube-scheduler started."""
-        return await self._attempts()
+        """Return how many scheduling attempts there were, by kube-scheduler's own count."""
+        families = text_string_to_metric_families(await self.control_plane.scheduler_metrics())
+        return self._attempts_before + sum(
+            sample.value
+            for family in families
+            if family.name == "scheduler_schedule_attempts"
+            for sample in family.samples
+            if sample.name == "scheduler_schedule_attempts_total"
+        )
 
     async def _start_actors(self, stack: contextlib.AsyncExitStack) -> None:
         self.longhorn = Longhorn(
@@ -281,25 +224,20 @@ class World:
             stale=self._stale,
         )
         cluster = self.longhorn.cluster
-        self._pods: Informer = cluster.pods
-        self._claims: Informer = cluster.claims
-        self._persistent_volumes: Informer = cluster.persistent_volumes
-        self._volumes: Informer = cluster.volumes
-        self._longhorn_replicas: Informer = cluster.replicas
-        self._nodes: Informer = cluster.nodes
+        self.seen = Seen(cluster)
         kubelets = Kubelets(
             self.api,
-            pods=self._pods,
-            claims=self._claims,
-            persistent_volumes=self._persistent_volumes,
-            volumes=self._volumes,
+            pods=cluster.pods,
+            claims=cluster.claims,
+            persistent_volumes=cluster.persistent_volumes,
+            volumes=cluster.volumes,
             end_seconds=0.5,
         )
         provisioner = Provisioner(
             self.api,
             self.longhorn,
-            claims=self._claims,
-            persistent_volumes=self._persistent_volumes,
+            claims=cluster.claims,
+            persistent_volumes=cluster.persistent_volumes,
             storage_classes=cluster.storage_classes,
         )
         tasks = [asyncio.create_task(each.run()) for each in (self.longhorn, kubelets, provisioner)]
@@ -307,113 +245,15 @@ class World:
         for informer in cluster.informers:
             await informer.synced.wait()
 
-    async def _attempts(self) -> float:
-        families = text_string_to_metric_families(await self.control_plane.scheduler_metrics())
-        return sum(
-            sample.value
-            for family in families
-            if family.name == "scheduler_schedule_attempts"
-            for sample in family.samples
-            if sample.name == "scheduler_schedule_attempts_total"
-        )
+    async def _capacity_is_known_of(self, nodes: int) -> None:
+        async def is_known() -> bool:
+            found = await self.api.list(kinds.CSI_STORAGE_CAPACITIES, NAMESPACE)
+            return len(found) == nodes
 
-    def _wanted(self) -> dict[str, dict[str, int]]:
-        """Return the bytes of each volume that bound pods want on their node, by node."""
-        wanted: dict[str, dict[str, int]] = {}
-        for pod in self.pods():
-            if node := pod["spec"].get("nodeName"):
-                for name in longhorn_volumes(pod, self._claims, self._persistent_volumes):
-                    volume = self._volumes.get(name, NAMESPACE)
-                    size = int(volume["spec"]["size"]) if volume else 0
-                    wanted.setdefault(node, {})[name] = size
-        return wanted
-
-    def _is_settled(self) -> bool:
-        return not self._unsettled()
-
-    def _unsettled(self) -> list[str]:
-        """Name the volumes of bound pods that Longhorn has neither placed nor given up on."""
-        waiting = []
-        for pod in self.pods():
-            if not pod["spec"].get("nodeName"):
-                continue
-            volumes = longhorn_volumes(pod, self._claims, self._persistent_volumes)
-            if len(volumes) < len(claim_names(pod)):
-                waiting.append(f"{pod['metadata']['name']}: claims")
-            for name in volumes:
-                if not self._is_volume_settled(name, pod["spec"]["nodeName"]):
-                    waiting.append(f"{pod['metadata']['name']}: {name}")
-        return waiting
-
-    def _is_volume_settled(self, name: str, node: str) -> bool:
-        volume = self._volumes.get(name, NAMESPACE)
-        if volume is None:
-            return False
-        replicas = [
-            replica
-            for replica in self._longhorn_replicas.objects.values()
-            if replica["spec"]["volumeName"] == name
-        ]
-        conditions = (volume.get("status") or {}).get("conditions") or ()
-        if any(each["type"] == "Scheduled" and each["status"] == "False" for each in conditions):
-            return True
-        placed = [each for each in replicas if each["spec"].get("nodeID")]
-        return len(placed) == len(replicas) == 1 and placed[0]["spec"]["nodeID"] == node
-
-    async def _is_capacity_known(self) -> bool:
-        found = await self.api.list(kinds.CSI_STORAGE_CAPACITIES, NAMESPACE)
-        return len(found) == len(self._nodes.objects)
+        await until(is_known, within=SETTLE_SECONDS, what="CSIStorageCapacity")
 
     async def _no_stateful_sets(self) -> bool:
         return not await self.api.list(kinds.STATEFUL_SETS, WORKLOADS)
-
-    def _volumes_left(self) -> list[Key]:
-        informers = (self._claims, self._persistent_volumes, self._volumes, self._longhorn_replicas)
-        return [key for informer in informers for key in informer.objects]
-
-    def _in_default(self, informer: Informer) -> list[Key]:
-        return [key for key in informer.objects if key.namespace == WORKLOADS]
-
-
-class Scheduling:
-    """Pods on their way to nodes."""
-
-    def __init__(self, world: World, pods: int, began: float, attempts: float) -> None:
-        self.began = began
-        self._world = world
-        self._pods = pods
-        self._attempts = attempts
-
-    def bound(self) -> int:
-        return sum(bool(node) for node in self._world.node_of().values())
-
-    async def all_bound(self, *, within: float = BIND_SECONDS) -> float:
-        """Wait until all pods have nodes; return the seconds since they were wished for."""
-        await until(lambda: self.bound() == self._pods, within=within, what=self._state)
-        return time.time() - self.began
-
-    async def outcome(self, *, within: float = BIND_SECONDS) -> Outcome:
-        """Wait until all pods have nodes and Longhorn has come to rest; say what came of it."""
-        bound_seconds = await self.all_bound(within=within)
-        await self._world.settle()
-        calls = [call for call in self._world.extender.calls(since=self.began) if call.pod != PROBE]
-        return Outcome(
-            placement=placement(self._world.pods()),
-            pending=self._pods - self.bound(),
-            bound_seconds=bound_seconds,
-            attempts=int(await self._world.attempts() - self._attempts),
-            filter_calls=len(calls),
-            longest_filter_seconds=max((call.seconds for call in calls), default=0.0),
-            without_room=self._world.without_room(),
-            elsewhere=self._world.elsewhere(),
-            overcommitted_disks=len(self._world.overcommitted_disks()),
-        )
-
-    def _state(self) -> str:
-        return "; ".join(
-            f"{pod['metadata']['name']}: {pod['spec'].get('nodeName') or pod['status']}"
-            for pod in self._world.pods()
-        )
 
 
 def scheduler_configuration(name: str, kubeconfig: Path, extender_url: str) -> Object:

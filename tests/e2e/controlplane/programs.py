@@ -68,7 +68,7 @@ def build(names: list[str], cache: Path, say: Callable[[str], None]) -> None:
     if go is None:
         raise MissingError(_HOW.format(", ".join(names), FOLDER_VARIABLE))
     say(f"building {', '.join(names)} {kubernetes_version()} into {cache}, once;")
-    say("with nothing in Go's own caches this takes ten to twenty minutes on two cores")
+    say("with nothing in Go's own caches this takes five to ten minutes on two cores")
     cache.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
         if program.name in names:
@@ -79,7 +79,7 @@ def build(names: list[str], cache: Path, say: Callable[[str], None]) -> None:
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return where programs built from this `go.mod` are kept."""
-    root = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
     sources = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum"))
     return root / "longhorn-scheduler-extender" / hashlib.sha256(sources).hexdigest()[:12]
 

@@ -1,0 +1,141 @@
+"""What the objects of the cluster say of pods and their volumes, as last heard of."""
+
+from tests.actors.api import Key, Object
+from tests.actors.kubelet import claim_names, longhorn_volumes
+from tests.actors.longhorn import nodes_with_replicas, overcommitted
+from tests.actors.longhorn.cluster import Cluster
+from tests.e2e.installation import NAMESPACE
+from tests.e2e.outcome import volumes_without_room
+from tests.e2e.workloads import NAMESPACE as WORKLOADS
+
+
+class Seen:
+    """Reads the caches of the played Longhorn, which follow everything that matters here."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def is_every_node_schedulable(self) -> bool:
+        """Whether Longhorn would put replicas on every node, as its nodes say."""
+        return all(
+            each["status"] == "True"
+            for node in self._cluster.nodes.objects.values()
+            for each in node["status"]["conditions"]
+            if each["type"] == "Schedulable"
+        )
+
+    def pods(self) -> list[Object]:
+        """Return the pods of workloads, by name."""
+        found = [
+            pod
+            for key, pod in self._cluster.pods.objects.items()
+            if key.namespace == WORKLOADS and not pod["metadata"].get("deletionTimestamp")
+        ]
+        return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def any_pods(self) -> bool:
+        """Whether there are pods of workloads, be it that they are ending."""
+        return any(key.namespace == WORKLOADS for key in self._cluster.pods.objects)
+
+    def pod(self, name: str) -> Object | None:
+        return self._cluster.pods.get(name, WORKLOADS)
+
+    def node_of(self) -> dict[str, str]:
+        """Return the node of each pod by its name."""
+        return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in self.pods()}
+
+    def without_room(self) -> int:
+        """Count volumes that do not fit where their pods are."""
+        return volumes_without_room(
+            self._cluster.nodes.objects.values(),
+            self._cluster.replicas.objects.values(),
+            self._wanted(),
+            self._cluster.setting_values(),
+        )
+
+    def elsewhere(self) -> int:
+        """Count volumes with no replica where their pods are."""
+        nodes = nodes_with_replicas(self._cluster.replicas.objects.values())
+        return sum(
+            node not in nodes.get(volume, ())
+            for node, volumes in self._wanted().items()
+            for volume in volumes
+        )
+
+    def replicas_on(self, node: str) -> list[str]:
+        """Name the replicas that are on a node."""
+        return [
+            key.name
+            for key, replica in self._cluster.replicas.objects.items()
+            if replica["spec"].get("nodeID") == node
+        ]
+
+    def replica_nodes(self) -> dict[str, set[str]]:
+        """Return where the replicas of a StatefulSet's volumes are, by the pod of each."""
+        nodes = nodes_with_replicas(self._cluster.replicas.objects.values())
+        return {
+            key.name.removeprefix("data-0-"): set(nodes.get(claim["spec"]["volumeName"], ()))
+            for key, claim in self._cluster.claims.objects.items()
+        }
+
+    def overcommitted_disks(self) -> list[str]:
+        """Describe the disks with more on them than Longhorn's own limit."""
+        found = overcommitted(
+            self._cluster.nodes.objects.values(),
+            self._cluster.replicas.objects.values(),
+            self._cluster.setting_values(),
+        )
+        return [str(each) for each in found]
+
+    def unsettled(self) -> list[str]:
+        """Name the volumes of bound pods that Longhorn has neither placed nor given up on."""
+        waiting = []
+        for pod in self.pods():
+            if not pod["spec"].get("nodeName"):
+                continue
+            volumes = longhorn_volumes(pod, self._cluster.claims, self._cluster.persistent_volumes)
+            if len(volumes) < len(claim_names(pod)):
+                waiting.append(f"{pod['metadata']['name']}: claims")
+            for name in volumes:
+                if not self._is_volume_settled(name, pod["spec"]["nodeName"]):
+                    waiting.append(f"{pod['metadata']['name']}: {name}")
+        return waiting
+
+    def volumes_left(self) -> list[Key]:
+        """Name what is left of claims and volumes."""
+        cluster = self._cluster
+        informers = (
+            cluster.claims,
+            cluster.persistent_volumes,
+            cluster.volumes,
+            cluster.replicas,
+        )
+        return [key for informer in informers for key in informer.objects]
+
+    def _wanted(self) -> dict[str, dict[str, int]]:
+        """Return the bytes of each volume that bound pods want on their node, by node."""
+        wanted: dict[str, dict[str, int]] = {}
+        for pod in self.pods():
+            if node := pod["spec"].get("nodeName"):
+                for name in longhorn_volumes(
+                    pod, self._cluster.claims, self._cluster.persistent_volumes
+                ):
+                    volume = self._cluster.volumes.get(name, NAMESPACE)
+                    size = int(volume["spec"]["size"]) if volume else 0
+                    wanted.setdefault(node, {})[name] = size
+        return wanted
+
+    def _is_volume_settled(self, name: str, node: str) -> bool:
+        volume = self._cluster.volumes.get(name, NAMESPACE)
+        if volume is None:
+            return False
+        replicas = [
+            replica
+            for replica in self._cluster.replicas.objects.values()
+            if replica["spec"]["volumeName"] == name
+        ]
+        conditions = (volume.get("status") or {}).get("conditions") or ()
+        if any(each["type"] == "Scheduled" and each["status"] == "False" for each in conditions):
+            return True
+        placed = [each for each in replicas if each["spec"].get("nodeID")]
+        return len(placed) == len(replicas) == 1 and placed[0]["spec"]["nodeID"] == node
