@@ -22,4 +22,8 @@ def services(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/services"
 
 
+def pods(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
 CUSTOM = {"kind": "Setting", "apiVersion": "longhorn.io/v1beta2"}

@@ -197,6 +197,17 @@ async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
     assert refused.refusal == (409, "Conflict")
 
 
+async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace: str) -> None:
+    path = config_maps(namespace)
+    await ask(api_client, "POST", path, body=named("a"))
+
+    body = {"metadata": {"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"}}
+    refused = await ask(api_client, "PATCH", f"{path}/a", body=body)
+
+    assert refused.refusal == (422, "Invalid")
+    assert refused.wrong_fields == {"metadata.uid"}
+
+
 async def test_a_deleted_object_is_gone_and_its_name_free(
     api_client: ApiClient, namespace: str
 ) -> None:

@@ -9,11 +9,12 @@ kmock 0.8 was looked at first. Its emulator keeps objects, but has no resourceVe
 for a stale update, no bookmarks, no 410 and no pages, which is what the code under test is about;
 and it is reached over real sockets, which do not wait for a clock that jumps.
 
-Not here: status and scale subresources, finalizers, grace periods and owner references, admission
-other than "the namespace exists", defaults and validation of other kinds than Lease and
-EndpointSlice, generateName, deletecollection, patches other than merge patches, server-side apply,
-dry run, set-based label selectors, Table and metadata-only answers, discovery, OpenAPI, gzip, and
-the library's `_request_timeout` (the code under test uses `asyncio.timeout`).
+Not here: subresources other than the status of pods, which can only be patched, and can be written
+with the whole pod as well; finalizers, grace periods and owner references, admission other than
+"the namespace exists", defaults and validation of other kinds than Lease and EndpointSlice,
+generateName, deletecollection, patches other than merge patches, server-side apply, dry run,
+set-based label selectors, Table and metadata-only answers, discovery, OpenAPI, gzip, and the
+library's `_request_timeout` (the code under test uses `asyncio.timeout`).
 """
 
 import asyncio

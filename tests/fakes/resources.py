@@ -13,7 +13,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     *create_on_update* and *unconditional_update* are what `pkg/registry/*/*/strategy.go` of
     kubernetes answers in `AllowCreateOnUpdate` and `AllowUnconditionalUpdate`. *fields* are the
-    field selectors besides name and namespace, each with what an unset field counts as.
+    field selectors besides name and namespace, each with what an unset field counts as;
+    *has_status* says whether the status subresource can be patched.
     """
 
     group: str
@@ -25,6 +26,7 @@ class Resource(msgspec.Struct, frozen=True):
     create_on_update: bool = False
     unconditional_update: bool = True
     fields: tuple[tuple[str, str], ...] = ()
+    has_status: bool = False
 
     @property
     def key(self) -> str:
@@ -68,7 +70,7 @@ RESOURCES = (
     ),
     Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False),
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
-    Resource("", "v1", "pods", "Pod", fields=POD_FIELDS),
+    Resource("", "v1", "pods", "Pod", fields=POD_FIELDS, has_status=True),
     Resource("", "v1", "services", "Service"),
     Resource("", "v1", "configmaps", "ConfigMap"),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False),

@@ -22,7 +22,7 @@ MERGE_PATCH = "application/merge-patch+json"
 PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/.))?"
-    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?"
+    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>status))?)?"
 )
 WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -35,6 +35,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     plural: str
     namespace: str
     name: str
+    subresource: str
+
+    @property
+    def resource(self) -> str:
+        """Name it as RBAC does."""
+        return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -66,6 +72,8 @@ class Api:
         if resource is None or resource.version != target.version:
             return None
         if target.namespace and not resource.namespaced:
+            return None
+        if target.subresource and not resource.has_status:
             return None
         return None if resource.namespaced and target.name and not target.namespace else resource
 
@@ -122,6 +130,8 @@ class Api:
         if not in_place or bool(call.name) == (call.verb == "create"):
             raise method_not_allowed()
         place = (resource, call.namespace)
+        if call.resource != resource.plural:
+            return Answered(200, present(resource, self._patch_status(call, resource)))
         match call.verb:
             case "create":
                 return Answered(201, present(resource, self.writer.create(*place, call.body)))
@@ -135,6 +145,12 @@ class Api:
             case _:
                 deleted = self.writer.delete(*place, call.name, call.body)
                 return Answered(200, _success(resource, deleted))
+
+    def _patch_status(self, call: Call, resource: Resource) -> Object:
+        if call.verb != "patch":
+            raise method_not_allowed()
+        _require_merge_patch(call)
+        return self.writer.patch_status(resource, call.namespace, call.name, call.body)
 
 
 def parse_path(path: str) -> Target | None:
@@ -155,7 +171,7 @@ def describe(request: Request, target: Target, client: str, now: float) -> Call:
     return Call(
         verb=verb,
         group=target.group,
-        resource=target.plural,
+        resource=target.resource,
         namespace=target.namespace,
         name=name,
         client=client,

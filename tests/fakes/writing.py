@@ -93,10 +93,17 @@ class Writer:
             cause = invalid_value("metadata.name", obj["metadata"].get("name"), "is immutable")
             raise invalid(resource.kind_key, name, [cause])
         if obj["metadata"].get("uid") not in (None, old["metadata"]["uid"]):
-            raise wrong_uid(resource, name, obj["metadata"]["uid"], old["metadata"]["uid"])
+            cause = invalid_value("metadata.uid", obj["metadata"]["uid"], "field is immutable")
+            raise invalid(resource.kind_key, name, [cause])
         _check_version(resource, name, obj["metadata"].get("resourceVersion"), old)
         validate(resource, obj, old)
         return self._replace(resource, old, obj)
+
+    def patch_status(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
+        """Apply a merge patch but for its spec, as pkg/registry/core/pod `podStatusStrategy`."""
+        if isinstance(body, dict):
+            body = {field: value for field, value in body.items() if field != "spec"}
+        return self.patch(resource, namespace, name, body)
 
     def delete(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
         """Delete at once, without grace period or finalizers; give back the last object."""
