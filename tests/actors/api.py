@@ -40,6 +40,7 @@ class Kind(NamedTuple):
 
 
 NAMESPACES = Kind("v1", "namespaces", "Namespace", namespaced=False)
+SERVICES = Kind("v1", "services", "Service")
 PODS = Kind("v1", "pods", "Pod")
 CLAIMS = Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 PERSISTENT_VOLUMES = Kind("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
@@ -128,10 +129,19 @@ class Api:
         path = kind.path(*key, subresource)
         return await self._ask("PATCH", path, body=dict(changes), content_type=_MERGE_PATCH)
 
-    async def delete(self, kind: Kind, key: Key, *, at_once: bool = False) -> None:
-        """Delete an object, without any grace period if *at_once*."""
-        query = {"gracePeriodSeconds": "0"} if at_once else {}
-        await self._ask("DELETE", kind.path(*key), query=query)
+    async def delete(
+        self, kind: Kind, key: Key, *, at_once: bool = False, uid: str | None = None
+    ) -> None:
+        """Delete an object, without any grace period if *at_once*.
+
+        With *uid* another object of the same name raises `RefusedError` (409).
+        """
+        options: Object = {}
+        if at_once:
+            options["gracePeriodSeconds"] = 0
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        await self._ask("DELETE", kind.path(*key), body=options or None)
 
     async def watch(
         self, kind: Kind, namespace: str, version: str, on_event: Callable[[str, Object], None]

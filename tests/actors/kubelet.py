@@ -8,9 +8,10 @@ import asyncio
 from typing import NoReturn
 
 from tests.actors.api import PODS, Api, Informer, Key, Object, key_of
+from tests.actors.claims import longhorn_volumes_of, persistent_volumes_of
 from tests.actors.controller import Controller
+from tests.actors.longhorn import NAMESPACE
 
-DRIVER = "driver.longhorn.io"
 _WORKERS = 8
 
 
@@ -42,39 +43,53 @@ class Kubelets:
         self._persistent_volumes = persistent_volumes
         self._volumes = volumes
         self._end_seconds = end_seconds
+        self._ends_at: dict[str, float] = {}
         self._controller = Controller(self._reconcile, workers=_WORKERS)
         pods.handlers.append(self._pod_changed)
-        volumes.handlers.append(self._volume_changed)
+        for storage in (claims, persistent_volumes, volumes):
+            storage.handlers.append(self._storage_changed)
 
     async def run(self) -> NoReturn:
         """Work until cancelled."""
         await self._controller.run()
         raise AssertionError("controllers do not end")
 
-    async def _reconcile(self, key: Key) -> None:
+    async def _reconcile(self, key: Key) -> float | None:
         pod = self._pods.objects.get(key)
         if pod is None or not is_bound(pod):
-            return
+            return None
+        # By now the pod may have a successor of the same name, so requests say which is meant.
+        uid = pod["metadata"]["uid"]
         if pod["metadata"].get("deletionTimestamp"):
-            await asyncio.sleep(self._end_seconds)
-            await self._api.delete(PODS, key, at_once=True)
+            now = asyncio.get_running_loop().time()
+            left = self._ends_at.setdefault(uid, now + self._end_seconds) - now
+            if left > 0:
+                return left
+            await self._api.delete(PODS, key, at_once=True, uid=uid)
         elif pod["status"].get("phase") == "Pending" and self._is_attached(pod):
-            await self._api.patch(PODS, key, {"status": _running(pod)}, "status")
+            seen = {"resourceVersion": pod["metadata"]["resourceVersion"]}
+            changes = {"metadata": seen, "status": _running(pod)}
+            await self._api.patch(PODS, key, changes, "status")
+        return None
 
     def _is_attached(self, pod: Object) -> bool:
         node = pod["spec"]["nodeName"]
-        for name in longhorn_volumes(pod, self._claims, self._persistent_volumes):
-            volume = self._volumes.get(name, "longhorn-system")
+        if None in persistent_volumes_of(pod, self._claims, self._persistent_volumes):
+            return False  # kube-scheduler waits for claims to be bound; it is only not heard yet
+        for name in longhorn_volumes_of(pod, self._claims, self._persistent_volumes):
+            volume = self._volumes.get(name, NAMESPACE)
             status = (volume or {}).get("status") or {}
             if (status.get("state"), status.get("currentNodeID")) != ("attached", node):
                 return False
         return True
 
-    def _pod_changed(self, _old: Object | None, new: Object | None) -> None:
+    def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
             self._controller.add(key_of(new))
+        elif old is not None:
+            self._ends_at.pop(old["metadata"]["uid"], None)
 
-    def _volume_changed(self, _old: Object | None, _new: Object | None) -> None:
+    def _storage_changed(self, _old: Object | None, _new: Object | None) -> None:
         for key, pod in self._pods.objects.items():
             if is_bound(pod) and pod["status"].get("phase") == "Pending":
                 self._controller.add(key)
@@ -82,31 +97,6 @@ class Kubelets:
 
 def is_bound(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName"))
-
-
-def claim_names(pod: Object) -> list[str]:
-    """Return the claims of a pod, those of generic ephemeral volumes included."""
-    name = pod["metadata"]["name"]
-    names = []
-    for volume in pod["spec"].get("volumes") or ():
-        if claim := volume.get("persistentVolumeClaim"):
-            names.append(claim["claimName"])
-        elif "ephemeral" in volume:
-            names.append(f"{name}-{volume['name']}")
-    return names
-
-
-def longhorn_volumes(pod: Object, claims: Informer, persistent_volumes: Informer) -> list[str]:
-    """Return the Longhorn volumes of a pod, as far as its claims are bound."""
-    handles = []
-    for name in claim_names(pod):
-        claim = claims.get(name, pod["metadata"]["namespace"])
-        bound_to = claim["spec"].get("volumeName", "") if claim else ""
-        volume = persistent_volumes.get(bound_to) if bound_to else None
-        csi = volume["spec"].get("csi") if volume else None
-        if csi and csi["driver"] == DRIVER:
-            handles.append(csi["volumeHandle"])
-    return handles
 
 
 def _running(pod: Object) -> Object:

@@ -2,7 +2,7 @@
 
 As the real one with topology: a claim of a class that waits for its first consumer is provisioned
 once kube-scheduler has selected a node, each claim by itself and many at a time, without a look at
-what is left anywhere.
+what is left anywhere. What fails is tried again, later and later.
 """
 
 import asyncio
@@ -12,16 +12,19 @@ from typing import NoReturn, Protocol
 from app.quantity import parse_bytes
 from tests.actors.api import CLAIMS, PERSISTENT_VOLUMES, Api, Informer, Key, Object, key_of
 from tests.actors.controller import Controller
-from tests.actors.kubelet import DRIVER
+from tests.actors.longhorn import DRIVER, CreateVolumeError
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+_PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _WORKERS = 100
 """`--worker-threads` of external-provisioner, by default."""
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
+"""`--retry-interval-start` and `--retry-interval-max` of external-provisioner, by default."""
 
 
 class Volumes(Protocol):
-    """What the driver does: CreateVolume and DeleteVolume."""
+    """What the driver does: CreateVolume, which may raise `CreateVolumeError`, and DeleteVolume."""
 
     def create_volume(
         self, name: str, size_bytes: int, parameters: Mapping[str, str]
@@ -47,6 +50,7 @@ class Provisioner:
         self._claims = claims
         self._persistent_volumes = persistent_volumes
         self._storage_classes = storage_classes
+        self._pauses: dict[Key, float] = {}
         self._claim_work = Controller(self._provision, workers=_WORKERS)
         self._volume_work = Controller(self._delete, workers=_WORKERS)
         claims.handlers.append(self._claim_changed)
@@ -59,35 +63,44 @@ class Provisioner:
             tasks.create_task(self._volume_work.run())
         raise AssertionError("controllers do not end")
 
-    async def _provision(self, key: Key) -> None:
+    async def _provision(self, key: Key) -> float | None:
         claim = self._claims.objects.get(key)
-        if claim is None or not self._is_wanted(claim):
-            return
-        storage_class = self._storage_classes.get(claim["spec"]["storageClassName"])
-        if storage_class is None:
+        if claim is not None and _is_wanted(claim):
+            storage_class = self._storage_classes.get(claim["spec"]["storageClassName"])
+            if storage_class is None:
+                return self._next_pause(key)
+            try:
+                await self._create(claim, storage_class)
+            except CreateVolumeError:
+                return self._next_pause(key)
+        self._pauses.pop(key, None)
+        return None
+
+    async def _create(self, claim: Object, storage_class: Object) -> None:
+        """Create what a claim asks for, unless it is there or waits for a pod.
+
+        A claim that is deleted meanwhile gets its PersistentVolume all the same. Kubernetes'
+        controller finds it released then, and so nothing is left behind.
+        """
+        waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+        if waits and SELECTED_NODE not in claim["metadata"]["annotations"]:
             return
         name = f"pvc-{claim['metadata']['uid']}"
+        if self._persistent_volumes.get(name) is not None:
+            return
         size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
         parameters = storage_class.get("parameters") or {}
         await self._driver.create_volume(name, size, parameters)
         await self._api.ensure(_persistent_volume(name, claim, storage_class), PERSISTENT_VOLUMES)
 
-    def _is_wanted(self, claim: Object) -> bool:
-        metadata, spec = claim["metadata"], claim["spec"]
-        annotations = metadata.get("annotations") or {}
-        if spec.get("volumeName") or metadata.get("deletionTimestamp"):
-            return False
-        if annotations.get(PROVISIONER) != DRIVER:
-            return False
-        storage_class = self._storage_classes.get(spec.get("storageClassName", ""))
-        waits = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
-        return not waits or SELECTED_NODE in annotations
+    def _next_pause(self, key: Key) -> float:
+        last = self._pauses.get(key, _FIRST_PAUSE_SECONDS / 2)
+        self._pauses[key] = min(2 * last, _LONGEST_PAUSE_SECONDS)
+        return self._pauses[key]
 
     async def _delete(self, key: Key) -> None:
         volume = self._persistent_volumes.objects.get(key)
-        if volume is None or (volume.get("status") or {}).get("phase") != "Released":
-            return
-        if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+        if volume is not None and _is_left_behind(volume):
             await self._driver.delete_volume(volume["spec"]["csi"]["volumeHandle"])
             await self._api.delete(PERSISTENT_VOLUMES, key)
 
@@ -100,10 +113,26 @@ class Provisioner:
             self._volume_work.add(key_of(new))
 
 
+def _is_wanted(claim: Object) -> bool:
+    metadata = claim["metadata"]
+    annotations = metadata.get("annotations") or {}
+    is_done_with = claim["spec"].get("volumeName") or metadata.get("deletionTimestamp")
+    return not is_done_with and annotations.get(PROVISIONER) == DRIVER
+
+
+def _is_left_behind(volume: Object) -> bool:
+    annotations = volume["metadata"].get("annotations") or {}
+    return (
+        annotations.get(_PROVISIONED_BY) == DRIVER
+        and volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
+        and (volume.get("status") or {}).get("phase") == "Released"
+    )
+
+
 def _persistent_volume(name: str, claim: Object, storage_class: Object) -> Object:
     metadata = claim["metadata"]
     return {
-        "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": DRIVER}},
+        "metadata": {"name": name, "annotations": {_PROVISIONED_BY: DRIVER}},
         "spec": {
             "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
             "accessModes": claim["spec"]["accessModes"],

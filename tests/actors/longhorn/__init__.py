@@ -5,6 +5,8 @@ from tests.actors.longhorn.creation import CreateVolumeError
 from tests.actors.longhorn.delays import FAST, Delays
 from tests.actors.longhorn.longhorn import Longhorn
 from tests.actors.longhorn.objects import (
+    DRIVER,
+    NAMESPACE,
     DiskSpec,
     csi_driver,
     disk_uuid,
@@ -14,7 +16,9 @@ from tests.actors.longhorn.objects import (
 )
 
 __all__ = [
+    "DRIVER",
     "FAST",
+    "NAMESPACE",
     "CreateVolumeError",
     "Delays",
     "DiskSpec",

@@ -4,12 +4,13 @@ Plays three at once: Kubernetes' attach-detach controller, the CSI attacher, and
 VolumeAttachment with its tickets, of which only pods and evictions have any here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import msgspec
 
 from tests.actors.api import VOLUMES, Key, Object, key_of
+from tests.actors.claims import claims_of
 from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster, Timers
 from tests.actors.longhorn.objects import DRIVER
@@ -64,15 +65,6 @@ def _may_attach(volume: Volume, replicas: Sequence[Replica], node: str) -> bool:
     """Longhorn's webhook: a strict-local volume whose replica is placed stays on its node."""
     placed = {each.node for each in replicas if each.node}
     return volume.locality != STRICT_LOCAL or placed <= {node}
-
-
-def claims_of(pod: Object) -> Iterator[str]:
-    """Name the claims that a pod uses."""
-    for source in pod["spec"].get("volumes") or ():
-        if "persistentVolumeClaim" in source:
-            yield source["persistentVolumeClaim"]["claimName"]
-        elif "ephemeral" in source:
-            yield f"{pod['metadata']['name']}-{source['name']}"
 
 
 def uses_volumes(pod: Object) -> bool:

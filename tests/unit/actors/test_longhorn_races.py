@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.actors.longhorn import Overcommitted, nodes_with_copies, overcommitted
+from tests.actors.longhorn import Overcommitted, nodes_with_replicas, overcommitted
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running
 
 pytestmark = VIRTUAL_TIME
@@ -47,7 +47,7 @@ async def test_without_staleness_no_disk_is_beyond_its_limit(seed: int) -> None:
     world = await attach_four_together(seed, stale=False)
 
     assert beyond_limit(world) == ()
-    assert set(nodes_with_copies(world.replicas()).values()) == {frozenset({"node-1"})}
+    assert set(nodes_with_replicas(world.replicas()).values()) == {frozenset({"node-1"})}
 
 
 async def test_the_same_seed_gives_the_same_trace() -> None:
