@@ -102,6 +102,11 @@ class ControlPlane:
         self._run("kube-apiserver", *self._api_server_flags(), *flags)
         await until(self._is_ready, within=START_SECONDS)
 
+    async def restore_api_server(self) -> None:
+        """Start kube-apiserver again if a test has left it dead."""
+        if not self._processes["kube-apiserver"].is_running:
+            await self.start_api_server()
+
     def kill_api_server(self) -> None:
         """End kube-apiserver at once; its state is in etcd."""
         self._processes["kube-apiserver"].kill()
@@ -114,7 +119,9 @@ class ControlPlane:
         await until(self._is_scheduler_ready, within=START_SECONDS)
 
     async def stop_scheduler(self) -> None:
-        await self._processes["kube-scheduler"].stop()
+        """End kube-scheduler if it was started."""
+        if process := self._processes.get("kube-scheduler"):
+            await process.stop()
 
     def kill_scheduler(self) -> None:
         """End kube-scheduler at once."""
@@ -147,7 +154,15 @@ class ControlPlane:
         for process in reversed(self._processes.values()):
             await process.stop()
 
+    async def version(self) -> str:
+        """Return the version of Kubernetes, as the API server says."""
+        async with self._http() as http:
+            version: str = (await http.get(f"{self.url}/version")).json()["gitVersion"]
+        return version
+
     def _run(self, name: str, *flags: str) -> None:
+        before = self._processes.get(name)
+        assert before is None or not before.is_running, f"{name} runs already"
         command = [str(self._programs[name]), *flags]
         self._processes[name] = Process(name, command, self.folder / f"{name}.log")
 

@@ -14,12 +14,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 from app.config import NAME
 from tests.actors.api import PODS, Api, Key, Kind, Object
+from tests.actors.longhorn import NAMESPACE
 from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.installation import NAMESPACE
 from tests.e2e.processes import Process, free_ports
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
@@ -60,11 +61,15 @@ class Replica:
         return "" if response.status_code == 200 else response.text
 
     async def metric(self, name: str) -> float:
-        """Return the value of a metric without labels."""
+        """Return the sum of a metric over all labels."""
         async with httpx.AsyncClient(timeout=2.0) as http:
             text = (await http.get(f"http://127.0.0.1:{self.port}/metrics")).text
-        [value] = [line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")]
-        return float(value)
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == name
+        )
 
     async def filter(self, body: Object) -> Object:
         """Ask this replica itself, past the Service."""
@@ -196,7 +201,7 @@ class Extender:
     def _start_proxy(self) -> Process:
         [port] = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
-        backends = [f"--backend={each.address}=127.0.0.1:{each.port}" for each in self.replicas]
+        endpoints = [f"--endpoint={each.address}:{each.port}" for each in self.replicas]
         flags = {
             "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
             "namespace": NAMESPACE,
@@ -204,7 +209,7 @@ class Extender:
             "port": port,
             "record": self._record,
         }
-        command = [sys.executable, "-m", "tests.e2e.proxy", *backends]
+        command = [sys.executable, "-m", "tests.e2e.proxy", *endpoints]
         flags_given = [f"--{flag}={value}" for flag, value in flags.items()]
         return Process("proxy", [*command, *flags_given], self._folder / "proxy.log")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 from tests.actors.api import NAMESPACES, Api, Kind, Object
+from tests.actors.longhorn import NAMESPACE
 
-NAMESPACE = "longhorn-system"
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 _GROUP, _VERSION = "longhorn.io", "v1beta2"
 _LONGHORN_KINDS = {

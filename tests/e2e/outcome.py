@@ -7,7 +7,7 @@ import msgspec
 
 from packing import Bin, Item, Packed, pack
 from tests.actors.api import Object
-from tests.actors.longhorn.accounts import disks, limit_bytes
+from tests.actors.longhorn.accounts import counted, disks, limit_bytes
 
 _PLENTY = 2**62
 
@@ -17,10 +17,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     placement: dict[str, int]
     """Pods by node, nodes in order of their names."""
-    pending: int
-    """Pods that found no node."""
     bound_seconds: float
-    """From the wish until the last pod was bound, or until waiting ended."""
+    """From the wish until the last pod was bound."""
     attempts: int
     """Scheduling attempts by kube-scheduler's own count, successful or not."""
     filter_calls: int
@@ -54,16 +52,16 @@ def volumes_without_room(
     whether the pod should be there at all.
 
     Args:
-        nodes: Longhorn Nodes.
+        nodes: Longhorn Nodes. On a node that is not among them nothing fits.
         replicas: All replicas; those of other volumes take their room where they are.
         wanted: By node: bytes of each volume that its pods want there.
         settings: Longhorn's, by name.
     """
+    known = {node["metadata"]["name"]: node for node in nodes}
     taken = [*replicas]
     return sum(
-        _without_room(node, taken, wanted[node["metadata"]["name"]], settings)
-        for node in nodes
-        if node["metadata"]["name"] in wanted
+        _without_room(known.get(name, {}), taken, volumes, settings)
+        for name, volumes in wanted.items()
     )
 
 
@@ -73,14 +71,16 @@ def _without_room(
     volumes: Mapping[str, int],
     settings: Mapping[str, str],
 ) -> int:
-    others = Counter[str]()
-    for replica in replicas:
-        spec = replica["spec"]
-        if spec["volumeName"] not in volumes:
-            others[spec.get("diskID") or ""] += int(spec["volumeSize"])
+    """Count the fewest volumes that must be left out.
+
+    The smallest ones are kept: where any *n* volumes fit, each can make way for one of the *n*
+    smallest.
+    """
+    others = [each for each in replicas if each["spec"]["volumeName"] not in volumes]
     bins = [
-        Bin(name, 0, limit_bytes(spec, status, settings) - others[status["diskUUID"]], _PLENTY)
+        Bin(name, 0, limit_bytes(spec, status, settings) - promised, _PLENTY)
         for name, spec, status in disks(node)
+        for promised in (counted(status, others)["storageScheduled"],)
     ]
     fitting: list[Item] = []
     for volume, size in sorted(volumes.items(), key=lambda each: (each[1], each[0])):

@@ -4,8 +4,8 @@ A loopback port takes the place of the Service's cluster IP. A new connection go
 endpoints that are ready then, and stays with it as long as it lasts, whatever becomes of the
 slices. Not a byte is changed; the calls of filter are read as they pass and written to a file.
 
-EndpointSlices take no loopback addresses, so made-up ones are published, and each is mapped to
-where its replica really listens.
+EndpointSlices take no loopback addresses, so made-up ones are published; the ports are real, and
+each of the known endpoints is on loopback at its port. Any other refuses.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import msgspec
 from kubernetes_asyncio.client import ApiClient, Configuration
 from kubernetes_asyncio.config import load_kube_config
 
-from tests.actors.api import ENDPOINT_SLICES, Api, Informer, Object, RefusedError
+from tests.actors.api import ENDPOINT_SLICES, SERVICES, Api, Informer, Object, RefusedError
 from tests.e2e.calls import GAVE_UP, PROXY_ENDED, REFUSED, RESET, Call, Watcher
 
 LOOPBACK = "127.0.0.1"
@@ -190,18 +190,37 @@ async def _refuse(client: _End, watcher: Watcher) -> None:
     watcher.end(REFUSED, asyncio.get_running_loop().time())
 
 
-def ready_addresses(slices: Iterable[Object], service: str) -> list[str]:
-    """Return where kube-proxy sends connections: the first address of each ready endpoint."""
+class Endpoint(NamedTuple):
+    """What a slice publishes."""
+
+    address: str
+    port: int
+
+
+def ready_endpoints(slices: Iterable[Object], service: Object) -> list[Endpoint]:
+    """Return where kube-proxy sends connections to the first port of a Service.
+
+    That is the first address of each ready endpoint, at the port whose name and protocol are those
+    of the Service's port; slices without such a port lead nowhere.
+    """
+    wanted = _name_and_protocol(service["spec"]["ports"][0])
+    name = service["metadata"]["name"]
     return sorted(
         {
-            endpoint["addresses"][0]
+            Endpoint(endpoint["addresses"][0], port["port"])
             for each in slices
-            if (each["metadata"].get("labels") or {}).get(_SERVICE_LABEL) == service
+            if (each["metadata"].get("labels") or {}).get(_SERVICE_LABEL) == name
             and each["addressType"] in _FAMILIES
+            for port in each.get("ports") or ()
+            if _name_and_protocol(port) == wanted
             for endpoint in each.get("endpoints") or ()
             if (endpoint.get("conditions") or {}).get("ready") is not False
         }
     )
+
+
+def _name_and_protocol(port: Object) -> tuple[str, str]:
+    return port.get("name") or "", port.get("protocol") or "TCP"
 
 
 def _arguments() -> argparse.Namespace:
@@ -210,17 +229,17 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--service", required=True)
     parser.add_argument("--port", type=int, default=0, help="0: any that is free")
-    parser.add_argument("--backend", type=_backend, action="append", default=[])
+    parser.add_argument(
+        "--endpoint", type=_endpoint, action="append", default=[], help="10.42.0.1:41001"
+    )
     parser.add_argument("--record", type=Path, required=True, help="JSON lines of the calls")
     parser.add_argument("--seed", type=int, help="of the choice among endpoints")
     return parser.parse_args()
 
 
-def _backend(text: str) -> Backend:
-    """Read `10.42.0.1=127.0.0.1:41001`."""
-    address, _, place = text.partition("=")
-    host, _, port = place.rpartition(":")
-    return Backend(address, host, int(port))
+def _endpoint(text: str) -> Endpoint:
+    address, _, port = text.rpartition(":")
+    return Endpoint(address, int(port))
 
 
 async def _run(arguments: argparse.Namespace) -> None:
@@ -233,15 +252,19 @@ async def _run(arguments: argparse.Namespace) -> None:
     await load_kube_config(
         config_file=arguments.kubeconfig, client_configuration=configuration, persist_config=False
     )
-    places = {backend.address: backend for backend in arguments.backend}
+    known = frozenset(arguments.endpoint)
     with arguments.record.open("ab") as file:
         async with ApiClient(configuration) as api_client, asyncio.TaskGroup() as tasks:
-            informer = Informer(Api(api_client), ENDPOINT_SLICES, arguments.namespace)
+            api = Api(api_client)
+            informer = Informer(api, ENDPOINT_SLICES, arguments.namespace)
+            service = await api.get(SERVICES, arguments.service, arguments.namespace)
+            assert service is not None, f"there is no Service {arguments.service}"
 
             def backends() -> list[Backend]:
-                addresses = ready_addresses(informer.objects.values(), arguments.service)
-                # An address that is nobody's refuses, as a pod that is gone does.
-                return [places.get(each, _NOBODY._replace(address=each)) for each in addresses]
+                return [
+                    Backend(each.address, LOOPBACK, each.port if each in known else 0)
+                    for each in ready_endpoints(informer.objects.values(), service)
+                ]
 
             def record(call: Call) -> None:
                 file.write(msgspec.json.encode(call) + b"\n")

@@ -9,6 +9,10 @@ from types import TracebackType
 from typing import Self
 
 _CHUNK_BYTES = 65536
+_MOST_CHUNKS = 256
+
+_Chunks = asyncio.Queue[tuple[float, bytes]]
+"""What is under way, each chunk with when it arrives; the last one is empty."""
 
 
 class Relay:
@@ -23,7 +27,7 @@ class Relay:
         self.delay_seconds = 0.0
         self.port = 0
         self._target_port = target_port
-        self._open: dict[asyncio.Task[None], tuple[asyncio.StreamWriter, ...]] = {}
+        self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -39,8 +43,7 @@ class Relay:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        for task in [*self._open]:
-            task.cancel()
+        self.cut()
         if self._open:
             await asyncio.wait([*self._open])
 
@@ -51,38 +54,54 @@ class Relay:
 
     def cut(self) -> int:
         """Break all connections off, as a network does; return how many there were."""
-        writers = [writer for pair in self._open.values() for writer in pair]
-        for writer in writers:
-            writer.transport.abort()
+        for task in self._open:
+            task.cancel()
         return len(self._open)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        assert self._server is not None
+        self._open.add(task)
         try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
-        except OSError:
-            writer.transport.abort()
-            return
-        self._open[task] = (writer, back)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._pass_on(reader, back, delayed=False))
-                tasks.create_task(self._pass_on(there, writer, delayed=True))
+            if self._server.is_serving():  # else it came as the relay ended
+                await self._pass_on(reader, writer)
         except* (OSError, asyncio.CancelledError):
             pass
         finally:
-            del self._open[task]
-            for each in (writer, back):
-                each.transport.abort()
+            self._open.remove(task)
+            writer.transport.abort()
 
-    async def _pass_on(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, delayed: bool
-    ) -> None:
-        while data := await source.read(_CHUNK_BYTES):
-            if delayed and self.delay_seconds:
-                await asyncio.sleep(self.delay_seconds)
-            target.write(data)
-            await target.drain()
-        with contextlib.suppress(OSError):
-            target.write_eof()
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
+        requests, answers = _Chunks(_MOST_CHUNKS), _Chunks(_MOST_CHUNKS)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._take(reader, requests, delayed=False))
+                tasks.create_task(_hand_on(requests, back))
+                tasks.create_task(self._take(there, answers, delayed=True))
+                tasks.create_task(_hand_on(answers, writer))
+        finally:
+            back.transport.abort()
+
+    async def _take(self, source: asyncio.StreamReader, chunks: _Chunks, *, delayed: bool) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            data = await source.read(_CHUNK_BYTES)
+            delay_seconds = self.delay_seconds if delayed else 0.0
+            await chunks.put((loop.time() + delay_seconds, data))
+            if not data:
+                return
+
+
+async def _hand_on(chunks: _Chunks, target: asyncio.StreamWriter) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        arrives_at, data = await chunks.get()
+        await asyncio.sleep(arrives_at - loop.time())
+        if not data:
+            break
+        target.write(data)
+        await target.drain()
+    with contextlib.suppress(OSError):
+        target.write_eof()

@@ -52,19 +52,26 @@ class Report:
         """Write `report.md` and `report.json` into *folder*."""
         folder.mkdir(parents=True, exist_ok=True)
         rows = [*self.rows.values()]
-        text = render(rows, self.measurements, today=today, kubernetes=kubernetes)
+        text = render(
+            rows, self.measurements, today=today, kubernetes=kubernetes, machine=_machine()
+        )
         (folder / "report.md").write_text(text)
         data = {"rows": rows, "measurements": self.measurements}
         (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)))
 
 
 def render(
-    rows: Sequence[Row], measurements: Sequence[Measurement], *, today: date, kubernetes: str
+    rows: Sequence[Row],
+    measurements: Sequence[Measurement],
+    *,
+    today: date,
+    kubernetes: str,
+    machine: str,
 ) -> str:
     """Render a report as Markdown."""
     table = [_line(_HEADINGS), _line("---" for _ in _HEADINGS), *map(_row, rows)]
     list_ = [f"- **{each.what}**: {each.figures}" for each in measurements]
-    head = _HEAD.format(today=today, kubernetes=kubernetes, machine=_machine())
+    head = _HEAD.format(today=today, kubernetes=kubernetes, machine=machine)
     return "\n".join([head, *table, "", "## Faults and other measurements", "", *list_, ""])
 
 
@@ -123,7 +130,11 @@ def _row(row: Row) -> str:
 
 
 def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(_escaped(cell) for cell in cells)} |"
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", r"\|")
 
 
 def _machine() -> str:

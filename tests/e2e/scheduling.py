@@ -37,7 +37,6 @@ class Scheduling:
         calls = [call for call in self._world.extender.calls(since=self.began) if call.pod != PROBE]
         return Outcome(
             placement=placement(self._world.seen.pods()),
-            pending=self._pods - self.bound(),
             bound_seconds=bound_seconds,
             attempts=int(await self._world.attempts() - self._attempts),
             filter_calls=len(calls),

@@ -1,10 +1,9 @@
 """What the objects of the cluster say of pods and their volumes, as last heard of."""
 
 from tests.actors.api import Key, Object
-from tests.actors.kubelet import claim_names, longhorn_volumes
-from tests.actors.longhorn import nodes_with_replicas, overcommitted
+from tests.actors.claims import claims_of, longhorn_volumes_of
+from tests.actors.longhorn import NAMESPACE, nodes_with_replicas, overcommitted
 from tests.actors.longhorn.cluster import Cluster
-from tests.e2e.installation import NAMESPACE
 from tests.e2e.outcome import volumes_without_room
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
@@ -93,8 +92,10 @@ class Seen:
         for pod in self.pods():
             if not pod["spec"].get("nodeName"):
                 continue
-            volumes = longhorn_volumes(pod, self._cluster.claims, self._cluster.persistent_volumes)
-            if len(volumes) < len(claim_names(pod)):
+            volumes = longhorn_volumes_of(
+                pod, self._cluster.claims, self._cluster.persistent_volumes
+            )
+            if len(volumes) < len(claims_of(pod)):
                 waiting.append(f"{pod['metadata']['name']}: claims")
             for name in volumes:
                 if not self._is_volume_settled(name, pod["spec"]["nodeName"]):
@@ -117,7 +118,7 @@ class Seen:
         wanted: dict[str, dict[str, int]] = {}
         for pod in self.pods():
             if node := pod["spec"].get("nodeName"):
-                for name in longhorn_volumes(
+                for name in longhorn_volumes_of(
                     pod, self._cluster.claims, self._cluster.persistent_volumes
                 ):
                     volume = self._cluster.volumes.get(name, NAMESPACE)

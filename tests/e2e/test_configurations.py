@@ -24,9 +24,10 @@ async def test_kube_scheduler_starts_with(control_plane: ControlPlane, name: str
     config = _configuration(MANIFESTS / name)
     config["clientConnection"] = {"kubeconfig": str(control_plane.users.kubeconfig(SCHEDULER))}
 
-    await control_plane.start_scheduler(config)
-
-    await control_plane.stop_scheduler()
+    try:
+        await control_plane.start_scheduler(config)
+    finally:
+        await control_plane.stop_scheduler()
 
 
 async def test_it_would_refuse_a_misspelt_field(control_plane: ControlPlane) -> None:

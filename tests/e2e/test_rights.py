@@ -15,10 +15,10 @@ import pytest
 from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.api import Object
+from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import LEASES
-from tests.e2e.installation import NAMESPACE
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World
@@ -36,12 +36,14 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
         await _restart(control_plane, "--feature-gates=WatchList=false")
     written = _lines(control_plane.audit_log)
 
-    async with make_world(replicas=2) as world:
-        await _live(world)
+    try:
+        async with make_world(replicas=2) as world:
+            await _live(world)
+    finally:
+        if not streaming_lists:
+            await _restart(control_plane)
 
     events = [*_events(control_plane.audit_log, skip=written)]
-    if not streaming_lists:
-        await _restart(control_plane)
     refused = [each for each in events if _decision(each) != "allow"]
     assert refused == []
     calls = [_call(event) for event in events]

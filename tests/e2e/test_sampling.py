@@ -26,7 +26,7 @@ async def test_the_only_fitting_node_of_300(
     """Two claims of 60 GiB pass kube-scheduler's own check on 100 GiB, each by itself."""
     async with make_world(percentageOfNodesToScore=percentage) as world:
         disks = [{"a": 100} for _ in range(NODES)]
-        disks[NODES // 2 - 1] = {"a": 400, "b": 400}
+        disks[NODES // 2 - 1] = {"a": 1000, "b": 1000}
         await world.add_nodes(*disks)
         offered, found = [], 0
         for number in range(PODS):

@@ -25,6 +25,7 @@ async def test_a_waiting_pod_is_asked_about_when_something_happens_and_not_else(
         await until(lambda: bool(world.calls_for("pair")), within=30)
         await asyncio.sleep(MINUTE_SECONDS)
         idle = world.calls_for("pair")
+        first = [call for call in idle if call.at < idle[0].at + 5]
 
         for number in range(OTHERS):
             await _start_and_end(world, f"other-{number}")
@@ -37,7 +38,10 @@ async def test_a_waiting_pod_is_asked_about_when_something_happens_and_not_else(
         f"{len(idle)} calls of /filter in its first minute, with nothing happening; "
         f"{len(busy)} more while {OTHERS} other pods were started and ended",
     )
-    assert len(idle) <= 5
+    # Twice at first, since kube-scheduler's own note of the rejection wakes the pod; then never.
+    assert len(first) <= 4
+    assert len(idle) - len(first) <= 1
+    assert busy
     # Each other pod is bound, runs, is deleted, ends: four changes that may wake a waiting pod.
     assert len(busy) <= 6 * OTHERS
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from app.config import NAME
-from tests.e2e.installation import NAMESPACE
+from tests.actors.longhorn import NAMESPACE
 
 ADMIN = "admin"
 SCHEDULER = "system:kube-scheduler"

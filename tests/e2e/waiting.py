@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable
 
 GLANCE_SECONDS = 0.05
 
+Condition = Callable[[], Awaitable[bool] | bool]
+
 
 async def until(
-    condition: Callable[[], Awaitable[bool] | bool],
+    condition: Condition,
     *,
     within: float,
     what: Callable[[], object] | str = "",
@@ -21,12 +23,16 @@ async def until(
         what: What was waited for, or a function that says how far it got.
     """
     began = time.monotonic()
-    while True:
-        result = condition()
-        if await result if isinstance(result, Awaitable) else result:
-            return time.monotonic() - began
-        took = time.monotonic() - began
-        if took > within:
-            state = what() if callable(what) else what
-            raise AssertionError(f"not within {within:g} s: {state or condition}")
-        await asyncio.sleep(GLANCE_SECONDS)
+    try:
+        async with asyncio.timeout(within):
+            while not await _holds(condition):  # noqa: ASYNC110 (it happens in other processes)
+                await asyncio.sleep(GLANCE_SECONDS)
+    except TimeoutError as error:
+        state = what() if callable(what) else what
+        raise AssertionError(f"not within {within:g} s: {state or condition}") from error
+    return time.monotonic() - began
+
+
+async def _holds(condition: Condition) -> bool:
+    result = condition()
+    return await result if isinstance(result, Awaitable) else result

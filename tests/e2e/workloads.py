@@ -35,16 +35,9 @@ def stateful_set(
     }
 
 
-def pod(
-    name: str,
-    *claims: str,
-    extender: bool = True,
-    node_selector: Mapping[str, str] | None = None,
-) -> Object:
+def pod(name: str, *claims: str, extender: bool = True) -> Object:
     """Build a pod that uses claims."""
     spec = _pod_spec({claim: claim for claim in claims}, extender=extender)
-    if node_selector:
-        spec["nodeSelector"] = dict(node_selector)
     return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
 
 

@@ -17,6 +17,7 @@ from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, key_of
 from tests.actors.kubelet import Kubelets
 from tests.actors.longhorn import (
+    NAMESPACE,
     Delays,
     Longhorn,
     csi_driver,
@@ -28,7 +29,7 @@ from tests.actors.provisioner import Provisioner
 from tests.e2e.calls import Call
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import Extender
-from tests.e2e.installation import MANIFESTS, NAMESPACE
+from tests.e2e.installation import MANIFESTS
 from tests.e2e.relay import Relay
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.seen import Seen
@@ -37,6 +38,8 @@ from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, STORAGE_CLASS
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
+WORLD_SECONDS = 180.0
+"""To start and to end; an API server that does not answer is waited for without end otherwise."""
 SETTLE_SECONDS = 60.0
 WIPE_SECONDS = 60.0
 DELAYS = Delays(
@@ -94,10 +97,11 @@ class World:
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as stack:
+        async with asyncio.timeout(WORLD_SECONDS), contextlib.AsyncExitStack() as stack:
             client = await stack.enter_async_context(await self.control_plane.client())
             self.api = Api(client)
             await self._start_actors(stack)
+            await self.wipe()
             stack.push_async_callback(self.wipe)
             for obj, kind in ((csi_driver(), kinds.CSI_DRIVERS), (_class(), kinds.STORAGE_CLASSES)):
                 await self.api.ensure(obj, kind)
@@ -106,8 +110,8 @@ class World:
             self.extender = Extender(self.control_plane, self.api, self._folder, server=server)
             stack.push_async_callback(self.extender.stop)
             await self.extender.start(self._replicas)
-            await self.start_scheduler()
             stack.push_async_callback(self.control_plane.stop_scheduler)
+            await self.start_scheduler()
             self._stack = stack.pop_all()
         return self
 
@@ -117,7 +121,9 @@ class World:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._stack.aclose()
+        async with asyncio.timeout(WORLD_SECONDS):
+            await self.control_plane.restore_api_server()
+            await self._stack.aclose()
 
     async def start_scheduler(self, **changes: Any) -> None:
         """Start kube-scheduler with the shipped configuration, as changed by this world."""
@@ -246,6 +252,8 @@ class World:
             await informer.synced.wait()
 
     async def _capacity_is_known_of(self, nodes: int) -> None:
+        """Wait until each node has its capacity object; there were none after the last wipe."""
+
         async def is_known() -> bool:
             found = await self.api.list(kinds.CSI_STORAGE_CAPACITIES, NAMESPACE)
             return len(found) == nodes

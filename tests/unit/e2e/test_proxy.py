@@ -7,7 +7,7 @@ import pytest
 
 from tests.actors.api import Object
 from tests.e2e.calls import Call
-from tests.e2e.proxy import ready_addresses
+from tests.e2e.proxy import ready_endpoints
 from tests.unit.e2e.bench import Bench, reset, soon
 from tests.unit.e2e.exchange import (
     ACCEPTING,
@@ -21,6 +21,9 @@ from tests.unit.e2e.exchange import (
     http_request,
     untimed,
 )
+
+PORT: Object = {"name": "http", "port": 41001, "protocol": "TCP"}
+SERVICE: Object = {"metadata": {"name": "ours"}, "spec": {"ports": [{"name": "http", "port": 80}]}}
 
 WIRE = Path(__file__).parents[2] / "data" / "wire"
 
@@ -260,25 +263,46 @@ async def test_the_end_of_the_proxy_resets_all(bench: Bench) -> None:
 
 
 def test_the_first_address_of_each_ready_endpoint_counts() -> None:
-    def endpoint_slice(service: str, family: str, *endpoints: object) -> dict[str, object]:
-        labels = {"kubernetes.io/service-name": service}
-        return {
-            "metadata": {"labels": labels},
-            "addressType": family,
-            "endpoints": list(endpoints) or None,
-        }
-
-    def ready(*addresses: str, is_ready: bool | None = None) -> dict[str, object]:
-        return {"addresses": addresses, "conditions": {"ready": is_ready}}
-
-    slices: list[Object] = [
-        endpoint_slice("ours", "IPv4", ready(TWO, ONE), ready("10.42.0.3", is_ready=False)),
-        endpoint_slice("ours", "IPv4", {"addresses": ["10.42.0.4"]}, ready(TWO, is_ready=True)),
-        endpoint_slice("ours", "IPv6", ready("fd00::1")),
-        endpoint_slice("ours", "FQDN", ready("example.com")),
-        endpoint_slice("ours", "IPv4"),
-        endpoint_slice("theirs", "IPv4", ready(ONE)),
-        {"metadata": {}, "addressType": "IPv4", "endpoints": [ready(ONE)]},
+    slices = [
+        _slice("ours", "IPv4", _ready(TWO, ONE), _ready("10.42.0.3", is_ready=False)),
+        _slice("ours", "IPv4", {"addresses": ["10.42.0.4"]}, _ready(TWO, is_ready=True)),
+        _slice("ours", "IPv6", _ready("fd00::1")),
+        _slice("ours", "FQDN", _ready("example.com")),
+        _slice("ours", "IPv4"),
+        _slice("theirs", "IPv4", _ready(ONE)),
+        {"metadata": {}, "addressType": "IPv4", "endpoints": [_ready(ONE)], "ports": [PORT]},
     ]
 
-    assert ready_addresses(slices, "ours") == [TWO, "10.42.0.4", "fd00::1"]
+    assert ready_endpoints(slices, SERVICE) == [
+        (TWO, 41001),
+        ("10.42.0.4", 41001),
+        ("fd00::1", 41001),
+    ]
+
+
+@pytest.mark.parametrize(
+    "ports",
+    [
+        pytest.param(None, id="none"),
+        pytest.param([{**PORT, "name": "metrics"}], id="another-name"),
+        pytest.param([{"port": 41001, "protocol": "TCP"}], id="no-name"),
+        pytest.param([{**PORT, "protocol": "UDP"}], id="another-protocol"),
+    ],
+)
+def test_slices_without_the_port_of_the_service_lead_nowhere(ports: list[Object] | None) -> None:
+    endpoint_slice = {**_slice("ours", "IPv4", _ready(ONE)), "ports": ports}
+
+    assert ready_endpoints([endpoint_slice], SERVICE) == []
+
+
+def _slice(service: str, family: str, *endpoints: object) -> Object:
+    return {
+        "metadata": {"labels": {"kubernetes.io/service-name": service}},
+        "addressType": family,
+        "endpoints": list(endpoints) or None,
+        "ports": [{"name": "metrics", "port": 1}, PORT],
+    }
+
+
+def _ready(*addresses: str, is_ready: bool | None = None) -> Object:
+    return {"addresses": addresses, "conditions": {"ready": is_ready}}

@@ -12,6 +12,7 @@ import yaml
 
 from tests.e2e.calls import read_calls
 from tests.integration.api_stub import api_stub
+from tests.integration.replicas import service
 from tests.integration.server import PATIENCE_SECONDS, ROOT
 from tests.unit.e2e.exchange import args
 
@@ -19,13 +20,13 @@ from tests.unit.e2e.exchange import args
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_from_its_start_to_its_end(tmp_path: Path, number: int) -> None:
     record, kubeconfig = tmp_path / "calls.jsonl", tmp_path / "kubeconfig"
-    with api_stub() as stub:
+    with api_stub(service()) as stub:
         kubeconfig.write_text(yaml.safe_dump(_kubeconfig(stub.port)))
         with subprocess.Popen(
             [
                 *(sys.executable, "-m", "tests.e2e.proxy", "--kubeconfig", str(kubeconfig)),
                 *("--namespace", "longhorn-system", "--service", "longhorn-scheduler-extender"),
-                *("--backend", "10.42.0.1=127.0.0.1:1", "--record", str(record)),
+                *("--endpoint", "10.42.0.1:1", "--record", str(record)),
             ],
             cwd=ROOT,
             stdout=subprocess.PIPE,
