@@ -14,7 +14,7 @@ _BYTES = (2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26, 2**28)
 _STEPS = (0, 10, 100, 1_000, 10_000, 100_000)
 
 OUTCOMES = (
-    "nothing_local", "copies", "fits", "does_not_fit", "error", "unavailable", "bad_request",
+    "nothing_local", "replicas", "fits", "does_not_fit", "error", "unavailable", "bad_request",
 )  # fmt: skip
 ROLES = ("leader", "standby")
 

@@ -21,7 +21,7 @@ _GIB = 2**30
 _BAR_WIDTH = 16
 _BASES = {
     Basis.NOTHING_LOCAL: ": no volume of it must be on its node, so that any node will do",
-    Basis.COPIES: ": restarts where replicas of all its volumes are",
+    Basis.REPLICAS: ": restarts where replicas of all its volumes are",
     Basis.PLACEMENT: "",
 }
 
@@ -50,7 +50,7 @@ class NodeReport(msgspec.Struct):
 
     disks: list[DiskReport]
     assignment: Mapping[VolumeName, DiskName]
-    """Volumes held there already, and those that would be placed."""
+    """Volumes with a replica there already, and those that would be placed."""
 
 
 class Report(msgspec.Struct):
@@ -90,8 +90,8 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
         width = max((len(disk.name) for disk in node.disks), default=0)
         for disk in node.disks:
             yield f"  {disk.name:{width}}  {_room(disk)}"
-            for volume, held_by in node.assignment.items():
-                if held_by == disk.name:
+            for volume, disk_name in node.assignment.items():
+                if disk_name == disk.name:
                     yield f"  {'':{width}}  {volume}"
     yield "# promised already  + what the pod would take  . left"
 
@@ -126,7 +126,7 @@ def _node_report(name: NodeName, plan: Plan, view: ClusterView) -> NodeReport:
     disks = view.spaces[name].disks if name in view.spaces else ()
     return NodeReport(
         disks=[_disk_report(disk, plan) for disk in disks],
-        assignment=dict([*plan.held.items(), *plan.placed.items()]),
+        assignment=dict([*plan.existing.items(), *plan.placed.items()]),
     )
 
 

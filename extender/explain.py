@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender.filter import Basis, FilterResult, StepLimits, copies_of, judge, prepare
+from extender.filter import Basis, FilterResult, StepLimits, existing_of, judge, prepare
 from extender.policy import Policy
 from extender.requests import resolve
 from extender.types import DiskName, NodeName, PodRef, VolumeName
@@ -14,8 +14,8 @@ from extender.view import ClusterView
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Where the volumes that must be local are on one accepted node."""
 
-    held: Mapping[VolumeName, DiskName] = {}
-    """Volumes with a copy there already; nothing is added for them."""
+    existing: Mapping[VolumeName, DiskName] = {}
+    """Volumes with a replica there already; nothing is added for them."""
     placed: Mapping[VolumeName, DiskName] = {}
     """Volumes that a new replica is needed for."""
     placed_bytes: Mapping[VolumeName, int] = {}
@@ -31,23 +31,25 @@ def explain(
     if result.basis is Basis.NOTHING_LOCAL:
         return {name: Plan() for name in result.accepted}
     request = resolve(pod, view)
-    copies = copies_of(request, view)
-    held = {
-        name: {volume: by_node[name].disk for volume, by_node in copies.items() if name in by_node}
+    existing = existing_of(request, view)
+    on_node = {
+        name: {
+            volume: by_node[name].disk for volume, by_node in existing.items() if name in by_node
+        }
         for name in result.accepted
     }
-    if result.basis is Basis.COPIES:
-        return {name: Plan(held=held[name]) for name in result.accepted}
+    if result.basis is Basis.REPLICAS:
+        return {name: Plan(existing=on_node[name]) for name in result.accepted}
     if not isinstance(view.policy, Policy):
         return {}  # no placement accepts a node without one
-    case = prepare(request, copies, view, view.policy)
+    case = prepare(request, existing, view, view.policy)
     sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
     plans = {}
     for name in result.accepted:
         placement = judge(case, view.spaces[name], step_limit=limits.per_node)
         placed = {VolumeName(v): DiskName(disk) for v, disk in placement.assignment.items()}
         plans[name] = Plan(
-            held=held[name],
+            existing=on_node[name],
             placed=placed,
             placed_bytes={volume: sizes[volume] for volume in placed},
         )

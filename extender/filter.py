@@ -7,14 +7,14 @@ from itertools import filterfalse
 import msgspec
 
 from extender.capacity import NodeSpace
-from extender.copies import Copy, Worth, copies_by_node
+from extender.existing import ExistingReplica, Worth, existing_by_node
 from extender.pending import pending_items
 from extender.placement import Demand, Placement, demand_of, place
 from extender.policy import Policy, UnreadableSetting
 from extender.rejections import (
-    CopiesElsewhere,
     PackingUndecided,
     Rejection,
+    ReplicasElsewhere,
     SettingUnreadable,
     StrictLocalElsewhere,
     StrictLocalUnusable,
@@ -27,8 +27,8 @@ from extender.verdicts import Verdicts
 from extender.view import ClusterView
 from packing import Item
 
-Copies = Mapping[VolumeName, Mapping[NodeName, Copy]]
-"""For each volume that must be local, the nodes that hold a copy worth something."""
+Existing = Mapping[VolumeName, Mapping[NodeName, ExistingReplica]]
+"""For each volume that must be local, the nodes that hold a replica worth something."""
 
 
 class Basis(StrEnum):
@@ -36,7 +36,7 @@ class Basis(StrEnum):
 
     NOTHING_LOCAL = "nothing_local"
     """The pod needs no replica on its node: all candidates are accepted."""
-    COPIES = "copies"
+    REPLICAS = "replicas"
     """Accepted nodes hold usable replicas of all volumes that must be local."""
     PLACEMENT = "placement"
     """Each node was judged by whether the volumes fit on its disks."""
@@ -66,47 +66,47 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     view: ClusterView
     policy: Policy
     demand: Demand
-    """All volumes of the request: what a node without any copy of them must take."""
-    copies: Copies
+    """All volumes of the request: what a node without any replica of them must take."""
+    existing: Existing
     holders: frozenset[NodeName]
-    """The nodes that hold a copy of any of the volumes."""
+    """The nodes that hold a replica of any of the volumes."""
     strict_nodes: Mapping[VolumeName, frozenset[NodeName]]
     """Where strict-local volumes have their replica; those not placed yet are left out."""
 
 
-def prepare(request: PodRequest, copies: Copies, view: ClusterView, policy: Policy) -> Case:
+def prepare(request: PodRequest, existing: Existing, view: ClusterView, policy: Policy) -> Case:
     """Gather what judging nodes for *request* needs."""
     return Case(
         request=request,
         view=view,
         policy=policy,
         demand=demand_of(((v.name, v.need) for v in request.volumes), view, policy),
-        copies=copies,
-        holders=frozenset(name for by_node in copies.values() for name in by_node),
+        existing=existing,
+        holders=frozenset(name for by_node in existing.values() for name in by_node),
         strict_nodes=_strict_nodes(request, view),
     )
 
 
-def copies_of(request: PodRequest, view: ClusterView) -> Copies:
-    """Look up the copies that exist of the request's volumes."""
+def existing_of(request: PodRequest, view: ClusterView) -> Existing:
+    """Look up the replicas that exist of the request's volumes."""
     return {
-        volume.name: copies_by_node(view.replicas.get(volume.name, ()), volume.need, view)
+        volume.name: existing_by_node(view.replicas.get(volume.name, ()), volume.need, view)
         for volume in request.volumes
     }
 
 
-def nodes_with_all_copies(copies: Copies, candidates: Iterable[NodeName]) -> list[NodeName]:
-    """Return the candidates that hold a usable copy of every volume; the pod restarts there.
+def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:
+    """Return the candidates that hold a usable replica of every volume; the pod restarts there.
 
-    If some of them hold copies none of which is being evicted, only these: the others' data are
+    If some of them hold replicas none of which is being evicted, only these: the others' data are
     about to move. Longhorn's schedulability of the node does not matter, as nothing new is put
     there.
     """
-    everywhere = set.intersection(*({*by_node} for by_node in copies.values()))
+    everywhere = set.intersection(*({*by_node} for by_node in existing.values()))
     if not everywhere:
         return []
     worst = {
-        name: min(by_node[name].worth for by_node in copies.values())
+        name: min(by_node[name].worth for by_node in existing.values())
         for name in candidates
         if name in everywhere
     }
@@ -117,24 +117,24 @@ def nodes_with_all_copies(copies: Copies, candidates: Iterable[NodeName]) -> lis
 def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Placement:
     """Say whether the pod fits on one node, and on which disks what must be placed anew.
 
-    Volumes that have a copy there need no room and are left out.
+    Volumes that have a replica there need no room and are left out.
     """
     name = space.node.name
-    held: set[VolumeName] = set()
+    present: set[VolumeName] = set()
     if name in case.holders:
-        held = {volume for volume, by_node in case.copies.items() if name in by_node}
+        present = {volume for volume, by_node in case.existing.items() if name in by_node}
     for volume, nodes in case.strict_nodes.items():
         if name not in nodes:
             return Placement(rejection=StrictLocalElsewhere())
-        if volume not in held:
+        if volume not in present:
             return Placement(rejection=StrictLocalUnusable())
     demand = case.demand
-    if held:
-        rest = ((v.name, v.need) for v in case.request.volumes if v.name not in held)
+    if present:
+        rest = ((v.name, v.need) for v in case.request.volumes if v.name not in present)
         demand = demand_of(rest, case.view, case.policy)
     pending: tuple[Item, ...] = ()
     if space.pending and demand.items:
-        pending = tuple(pending_items(demand, space, case.copies, case.view, case.policy))
+        pending = tuple(pending_items(demand, space, case.existing, case.view, case.policy))
     placement = place(demand, space, case.policy, step_limit=step_limit, pending=pending)
     if placement.rejection is not None or not pending:
         return placement
@@ -161,15 +161,15 @@ def filter_nodes(
     """
     if not request.volumes:
         return FilterResult(basis=Basis.NOTHING_LOCAL, accepted=candidates, rejected={})
-    copies = copies_of(request, view)
-    holders = nodes_with_all_copies(copies, candidates)
+    existing = existing_of(request, view)
+    holders = nodes_with_all_replicas(existing, candidates)
     if holders:
         return _accept_only(holders, candidates)
     if isinstance(view.policy, UnreadableSetting):
         unreadable = SettingUnreadable(setting=view.policy.name)
         rejected = dict.fromkeys(candidates, unreadable)
         return FilterResult(basis=Basis.PLACEMENT, accepted=[], rejected=rejected)
-    case = prepare(request, copies, view, view.policy)
+    case = prepare(request, existing, view, view.policy)
     return _judge_all(case, candidates, limits, verdicts)
 
 
@@ -191,10 +191,10 @@ def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, fr
 
 
 def _accept_only(accepted: Sequence[NodeName], candidates: Sequence[NodeName]) -> FilterResult:
-    rejected: dict[NodeName, Rejection] = dict.fromkeys(candidates, CopiesElsewhere())
+    rejected: dict[NodeName, Rejection] = dict.fromkeys(candidates, ReplicasElsewhere())
     for name in accepted:
         del rejected[name]
-    return FilterResult(basis=Basis.COPIES, accepted=accepted, rejected=rejected)
+    return FilterResult(basis=Basis.REPLICAS, accepted=accepted, rejected=rejected)
 
 
 def _judge_all(

@@ -91,8 +91,8 @@ class Topology(Rejection, frozen=True):
         return "Longhorn node is outside the zones and regions a volume is limited to"
 
 
-class CopiesElsewhere(Rejection, frozen=True):
-    reason = "copies_elsewhere"
+class ReplicasElsewhere(Rejection, frozen=True):
+    reason = "replicas_elsewhere"
 
     def __str__(self) -> str:
         return "another candidate node already holds replicas of all the pod's Longhorn volumes"

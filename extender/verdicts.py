@@ -13,7 +13,7 @@ _REMEMBERED_NEEDS = 16
 class Verdicts:
     """Verdicts on nodes for one set of needs.
 
-    A verdict follows from the needs and the node's space alone, for nodes that hold no copy of
+    A verdict follows from the needs and the node's space alone, for nodes that hold no replica of
     the pod's volumes, so it stands until the space is replaced. It changes no answer but one: where
     the limit of a request left nodes undecided, asking again decides more of them.
     """

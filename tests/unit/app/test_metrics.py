@@ -79,7 +79,15 @@ def test_an_attribute_has_the_name_of_its_metric(metrics: Metrics) -> None:
 
 def test_every_outcome_begins_at_zero(metrics: Metrics) -> None:
     assert labelled(metrics, "decisions_total") == dict.fromkeys(
-        ["nothing_local", "copies", "fits", "does_not_fit", "error", "unavailable", "bad_request"],
+        [
+            "nothing_local",
+            "replicas",
+            "fits",
+            "does_not_fit",
+            "error",
+            "unavailable",
+            "bad_request",
+        ],
         0,
     )
 
@@ -108,7 +116,7 @@ def test_durations_are_told_apart_from_a_tenth_of_a_millisecond_to_ten_seconds(
     ("result", "outcome"),
     [
         pytest.param(decision(Basis.NOTHING_LOCAL, "a"), "nothing_local", id="nothing-local"),
-        pytest.param(decision(Basis.COPIES, "a", rejected=("b",)), "copies", id="copies"),
+        pytest.param(decision(Basis.REPLICAS, "a", rejected=("b",)), "replicas", id="replicas"),
         pytest.param(decision(Basis.PLACEMENT, "a", rejected=("b",)), "fits", id="fits"),
         pytest.param(decision(Basis.PLACEMENT, rejected=("b",)), "does_not_fit", id="rejected"),
         pytest.param(decision(Basis.PLACEMENT), "does_not_fit", id="no-candidates"),

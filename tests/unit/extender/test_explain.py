@@ -27,12 +27,12 @@ def test_nothing_is_planned_when_nothing_is_local() -> None:
     assert explain(pod(), ask(view), view, GENEROUS) == {NODE: Plan()}
 
 
-def test_copies_are_held() -> None:
+def test_replicas_are_held() -> None:
     view = view_of(
         node("node-1", disk("disk-1"), disk("disk-2")), *bound(volume()), replica(disk="disk-2")
     )
 
-    assert explain(pod(), ask(view), view, GENEROUS) == {NODE: Plan(held={VOL: DISK_2})}
+    assert explain(pod(), ask(view), view, GENEROUS) == {NODE: Plan(existing={VOL: DISK_2})}
 
 
 def test_new_replicas_are_placed() -> None:
@@ -52,7 +52,7 @@ def test_some_are_held_and_some_placed() -> None:
     )
 
     assert explain(pod("old", "new"), ask(view, "old", "new"), view, GENEROUS) == {
-        NODE: Plan(held={OLD: DISK_1}, placed={NEW: DISK_2}, placed_bytes={NEW: 20 * GIB})
+        NODE: Plan(existing={OLD: DISK_1}, placed={NEW: DISK_2}, placed_bytes={NEW: 20 * GIB})
     }
 
 

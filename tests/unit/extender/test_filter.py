@@ -17,11 +17,11 @@ from extender import (
     Volume,
 )
 from extender.rejections import (
-    CopiesElsewhere,
     InsufficientStorage,
     NodeNotReady,
     NodeNotSchedulable,
     PackingUndecided,
+    ReplicasElsewhere,
     SettingUnreadable,
     StrictLocalElsewhere,
     StrictLocalUnusable,
@@ -90,9 +90,9 @@ def test_order_of_candidates_is_kept() -> None:
     assert accepted(view, candidates=order) == order
 
 
-def test_order_of_candidates_is_kept_among_copies() -> None:
-    copies = [replica(f"vol-r-{n}", on=f"node-{n}") for n in (1, 2, 3)]
-    view = view_of(*(node(f"node-{n}") for n in range(1, 5)), *bound(volume()), *copies)
+def test_order_of_candidates_is_kept_among_replicas() -> None:
+    replicas = [replica(f"vol-r-{n}", on=f"node-{n}") for n in (1, 2, 3)]
+    view = view_of(*(node(f"node-{n}") for n in range(1, 5)), *bound(volume()), *replicas)
 
     assert accepted(view, candidates=["node-3", "node-4", "node-1", "node-2"]) == [
         "node-3",
@@ -105,7 +105,7 @@ def test_order_of_candidates_is_kept_among_copies() -> None:
     "records",
     [
         pytest.param([*bound(volume())], id="placement"),
-        pytest.param([*bound(volume()), replica()], id="copies"),
+        pytest.param([*bound(volume()), replica()], id="replicas"),
         pytest.param([*bound(volume(locality=Locality.DISABLED))], id="nothing-local"),
     ],
 )
@@ -222,60 +222,60 @@ def test_pod_restarts_where_its_copy_is(holder: Node) -> None:
     view = view_of(holder, node("node-2"), *bound(volume(node_selector=["mine"])), replica())
 
     assert ask(view) == FilterResult(
-        basis=Basis.COPIES,
+        basis=Basis.REPLICAS,
         accepted=names("node-1"),
-        rejected={NodeName("node-2"): CopiesElsewhere()},
+        rejected={NodeName("node-2"): ReplicasElsewhere()},
     )
 
 
-def test_pod_restarts_on_any_node_with_copies_of_all_its_volumes() -> None:
-    copies = [
+def test_pod_restarts_on_any_node_with_replicas_of_all_its_volumes() -> None:
+    replicas = [
         replica("a-r-1", of="a", on="node-1"),
         replica("a-r-2", of="a", on="node-2"),
         replica("b-r-1", of="b", on="node-2"),
         replica("b-r-2", of="b", on="node-3"),
     ]
     nodes = [node(f"node-{n}") for n in (1, 2, 3, 4)]
-    view = view_of(*nodes, *bound(volume("a"), volume("b")), *copies)
+    view = view_of(*nodes, *bound(volume("a"), volume("b")), *replicas)
 
     assert accepted(view, "a", "b") == ["node-2"]
     assert accepted(view, "a") == ["node-1", "node-2"]
 
 
-def test_copies_that_stay_are_preferred_to_copies_that_are_evicted() -> None:
-    copies = replica("vol-r-1", on="node-1", evicting=True), replica("vol-r-2", on="node-2")
-    view = view_of(node("node-1"), node("node-2"), *bound(volume()), *copies)
+def test_replicas_that_stay_are_preferred_to_replicas_that_are_evicted() -> None:
+    replicas = replica("vol-r-1", on="node-1", evicting=True), replica("vol-r-2", on="node-2")
+    view = view_of(node("node-1"), node("node-2"), *bound(volume()), *replicas)
 
     assert accepted(view) == ["node-2"]
 
 
 def test_one_evicted_copy_among_several_volumes_is_enough_to_prefer_another_node() -> None:
-    copies = [
+    replicas = [
         replica("a-r-1", of="a", on="node-1"),
         replica("b-r-1", of="b", on="node-1", evicting=True),
         replica("a-r-2", of="a", on="node-2"),
         replica("b-r-2", of="b", on="node-2"),
     ]
-    view = view_of(node("node-1"), node("node-2"), *bound(volume("a"), volume("b")), *copies)
+    view = view_of(node("node-1"), node("node-2"), *bound(volume("a"), volume("b")), *replicas)
 
     assert accepted(view, "a", "b") == ["node-2"]
 
 
-def test_evicted_copies_serve_when_there_are_no_others() -> None:
-    copies = [replica(f"vol-r-{n}", on=f"node-{n}", evicting=True) for n in (1, 2)]
-    view = view_of(*(node(f"node-{n}") for n in (1, 2, 3)), *bound(volume()), *copies)
+def test_evicted_replicas_serve_when_there_are_no_others() -> None:
+    replicas = [replica(f"vol-r-{n}", on=f"node-{n}", evicting=True) for n in (1, 2)]
+    view = view_of(*(node(f"node-{n}") for n in (1, 2, 3)), *bound(volume()), *replicas)
 
     assert accepted(view) == ["node-1", "node-2"]
 
 
 def test_preferred_copy_that_is_not_offered_does_not_count() -> None:
-    copies = replica("vol-r-1", on="node-1", evicting=True), replica("vol-r-2", on="node-2")
-    view = view_of(node("node-1"), node("node-2"), *bound(volume()), *copies)
+    replicas = replica("vol-r-1", on="node-1", evicting=True), replica("vol-r-2", on="node-2")
+    view = view_of(node("node-1"), node("node-2"), *bound(volume()), *replicas)
 
     assert accepted(view, candidates=["node-1"]) == ["node-1"]
 
 
-def test_nodes_are_judged_by_room_when_the_copies_are_not_offered() -> None:
+def test_nodes_are_judged_by_room_when_the_replicas_are_not_offered() -> None:
     view = view_of(
         node("node-1"), node("node-2"), node("node-3", FULL), *bound(volume()), replica()
     )
@@ -300,7 +300,7 @@ def test_volume_with_a_copy_here_needs_no_room_beside_a_new_one() -> None:
     assert result.rejected == {"node-2": VolumesDoNotFit(volumes=2, size_bytes=110 * GIB)}
 
 
-def test_node_with_some_copies_must_take_new_replicas_for_the_others() -> None:
+def test_node_with_some_replicas_must_take_new_replicas_for_the_others() -> None:
     view = view_of(
         node(schedulable=False),
         *bound(volume("old"), volume("new")),
@@ -311,9 +311,9 @@ def test_node_with_some_copies_must_take_new_replicas_for_the_others() -> None:
 
 
 def test_volumes_apart_may_meet_on_any_node_with_room() -> None:
-    copies = replica("a-r-1", of="a", on="node-1"), replica("b-r-1", of="b", on="node-2")
+    replicas = replica("a-r-1", of="a", on="node-1"), replica("b-r-1", of="b", on="node-2")
     nodes = node("node-1"), node("node-2"), node("node-3"), node("node-4", FULL)
-    view = view_of(*nodes, *bound(volume("a"), volume("b")), *copies)
+    view = view_of(*nodes, *bound(volume("a"), volume("b")), *replicas)
 
     assert accepted(view, "a", "b") == ["node-1", "node-2", "node-3"]
 
@@ -329,8 +329,8 @@ def test_strict_local_volume_may_start_on_any_node_with_room() -> None:
 
 def test_strict_local_volumes_apart_leave_no_node() -> None:
     volumes = [volume(name, locality=Locality.STRICT_LOCAL) for name in "ab"]
-    copies = replica("a-r-1", of="a", on="node-1"), replica("b-r-1", of="b", on="node-2")
-    view = view_of(node("node-1"), node("node-2"), node("node-3"), *bound(*volumes), *copies)
+    replicas = replica("a-r-1", of="a", on="node-1"), replica("b-r-1", of="b", on="node-2")
+    view = view_of(node("node-1"), node("node-2"), node("node-3"), *bound(*volumes), *replicas)
 
     assert set(ask(view, "a", "b").rejected.values()) == {StrictLocalElsewhere()}
 
@@ -348,7 +348,7 @@ def test_new_strict_local_volume_goes_to_the_placed_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("holder", "copy"),
+    ("holder", "replica"),
     [
         pytest.param(node("node-1", disk(ready=False)), replica(), id="disk-not-ready"),
         pytest.param(node("node-1", ready=False), replica(), id="node-down"),
@@ -359,9 +359,9 @@ def test_new_strict_local_volume_goes_to_the_placed_one() -> None:
     ],
 )
 def test_strict_local_volume_whose_replica_cannot_be_used_fits_nowhere(
-    holder: Node, copy: Replica
+    holder: Node, replica: Replica
 ) -> None:
-    view = view_of(holder, node("node-2"), *bound(STRICT), copy)
+    view = view_of(holder, node("node-2"), *bound(STRICT), replica)
 
     assert ask(view).rejected == {
         "node-1": StrictLocalUnusable(),

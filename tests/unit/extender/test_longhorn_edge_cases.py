@@ -422,7 +422,7 @@ def test_copy_on_a_disk_that_is_emptied_still_serves__36() -> None:
 
     result = ask(view)
 
-    assert (result.basis, result.accepted) == (Basis.COPIES, ["node-1"])
+    assert (result.basis, result.accepted) == (Basis.REPLICAS, ["node-1"])
 
 
 def test_volume_beside_an_emptied_disk_goes_to_the_other_disk__36() -> None:

@@ -147,8 +147,8 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
         new = {by_name[volume]: disks[disk] for volume, disk in plan.placed.items()}
 
         assert holds(node, new, cluster.replicas, values)
-        assert plan.held.keys() | plan.placed.keys() == by_name.keys()
-        assert not plan.held.keys() & plan.placed.keys()
+        assert plan.existing.keys() | plan.placed.keys() == by_name.keys()
+        assert not plan.existing.keys() & plan.placed.keys()
 
 
 @given(clusters(own_replicas=True, pending_replicas=True))
@@ -209,9 +209,9 @@ def test_more_room_never_turns_acceptance_into_rejection(
 
 @given(clusters(own_replicas=True, pending_replicas=True), volumes("extra"))
 def test_one_claim_more_never_adds_a_node(cluster: Cluster, extra: Volume) -> None:
-    """Where nodes hold all copies, others are left out for that reason alone; so not there."""
+    """Where nodes hold all replicas, others are left out for that reason alone; so not there."""
     before = ask(cluster.view, *cluster.claims)
-    if before.basis is Basis.COPIES:
+    if before.basis is Basis.REPLICAS:
         return
     larger = msgspec.structs.replace(cluster, volumes=(*cluster.volumes, extra))
 

@@ -7,7 +7,6 @@ import pytest
 
 from extender import REASONS, ClusterView, Locality, NodeName, Rejection, StepLimits
 from extender.rejections import (
-    CopiesElsewhere,
     DiskTags,
     FilesystemLimit,
     InsufficientStorage,
@@ -21,6 +20,7 @@ from extender.rejections import (
     NoUsableDisk,
     PackingUndecided,
     PendingReplicas,
+    ReplicasElsewhere,
     SettingUnreadable,
     StrictLocalElsewhere,
     StrictLocalUnusable,
@@ -112,7 +112,7 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         view_of(node(zone="a"), *bound(volume(topology=[("b", "")]))),
     ),
     (
-        CopiesElsewhere(),
+        ReplicasElsewhere(),
         "another candidate node already holds replicas of all the pod's Longhorn volumes",
         view_of(node("node-1"), node("node-2"), *bound(volume()), replica(on="node-2")),
     ),

@@ -23,7 +23,7 @@ from extender import (
     Policy,
     read_policy,
 )
-from extender.copies import Copy, Worth, copies_by_node
+from extender.existing import ExistingReplica, Worth, existing_by_node
 from extender.rejections import NoUsableDisk
 from extender.requests import need_of
 from tests.builders import GENEROUS, bound, disk, fits, node, rejection, setting, view_of, volume
@@ -164,15 +164,15 @@ def test_rochecompaan_rwx_run_is_shared() -> None:
     assert [found.shared for found in cluster.volumes.values()] == [True]
 
 
-def test_rochecompaan_nvme_run_has_usable_copies_on_three_nodes() -> None:
+def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
     cluster, _ = load(NVME_RUN)
     replicas = list(cluster.replicas.values())
     nodes = [node(r.node, disk(uuid=r.disk)) for r in replicas]
 
-    copies = copies_by_node(replicas, need_of(volume(), None), view_of(*nodes))
+    existing = existing_by_node(replicas, need_of(volume(), None), view_of(*nodes))
 
-    usable = Copy(worth=Worth.USABLE, disk=nodes[0].disks[0].name)
-    assert copies == dict.fromkeys(("walmsley", "dauwalter", "kipsang"), usable)
+    usable = ExistingReplica(worth=Worth.USABLE, disk=nodes[0].disks[0].name)
+    assert existing == dict.fromkeys(("walmsley", "dauwalter", "kipsang"), usable)
     assert not any(r.started for r in replicas)
 
 

@@ -26,23 +26,23 @@ class Worth(IntEnum):
     USABLE = 3
 
 
-class Copy(msgspec.Struct, frozen=True, kw_only=True):
+class ExistingReplica(msgspec.Struct, frozen=True, kw_only=True):
     """The best replica of one volume on one node."""
 
     worth: Worth
     disk: DiskName
 
 
-def copies_by_node(
+def existing_by_node(
     replicas: Sequence[Replica], need: Need, view: ClusterView
-) -> dict[NodeName, Copy]:
-    """Return the best copy on each node that holds one, given all replicas of one volume.
+) -> dict[NodeName, ExistingReplica]:
+    """Return the best replica on each node that holds one, given all replicas of one volume.
 
     Replicas that are worth nothing are left out: unplaced, deleting, failed for good, the
     inactive duplicates of a migration, and those on a node or disk that is not ready.
     """
     is_new_volume = not any(replica.healthy_once for replica in replicas)
-    copies: dict[NodeName, Copy] = {}
+    existing: dict[NodeName, ExistingReplica] = {}
     for replica in replicas:
         space = view.spaces.get(replica.node)
         disk = _disk_of(replica, space) if space is not None else None
@@ -52,9 +52,9 @@ def copies_by_node(
             worth = Worth.ROOM if _is_reusable(replica, disk, need, view) else None
         else:
             worth = _worth_of(replica, is_new_volume=is_new_volume)
-        if worth and (replica.node not in copies or copies[replica.node].worth < worth):
-            copies[replica.node] = Copy(worth=worth, disk=disk.disk.name)
-    return copies
+        if worth and (replica.node not in existing or existing[replica.node].worth < worth):
+            existing[replica.node] = ExistingReplica(worth=worth, disk=disk.disk.name)
+    return existing
 
 
 def _disk_of(replica: Replica, space: NodeSpace) -> DiskSpace | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from extender import Basis, Disk, DiskName, Node, NodeName, Replica
-from extender.copies import Copy, Worth, copies_by_node
+from extender.existing import ExistingReplica, Worth, existing_by_node
 from extender.rejections import InsufficientStorage
 from extender.requests import need_of
 from tests.builders import (
@@ -27,8 +27,8 @@ HEALTHY_ELSEWHERE = replica("vol-r-9", on="node-9")
 def worth(replicas: list[Replica], *nodes: Node) -> Worth | None:
     """Return what is to be had of a volume on node-1."""
     view = view_of(*(nodes or (node(),)))
-    copy = copies_by_node(replicas, NEED, view).get(NodeName("node-1"))
-    return copy.worth if copy else None
+    existing = existing_by_node(replicas, NEED, view).get(NodeName("node-1"))
+    return existing.worth if existing else None
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_best_of_several_replicas_on_a_node_counts() -> None:
     ]
     view = view_of(node("node-1", *disks))
 
-    assert copies_by_node(replicas, NEED, view) == {
-        "node-1": Copy(worth=Worth.USABLE, disk=DiskName("disk-2"))
+    assert existing_by_node(replicas, NEED, view) == {
+        "node-1": ExistingReplica(worth=Worth.USABLE, disk=DiskName("disk-2"))
     }
-    assert copies_by_node(replicas[::-1], NEED, view) == copies_by_node(replicas, NEED, view)
+    assert existing_by_node(replicas[::-1], NEED, view) == existing_by_node(replicas, NEED, view)
 
 
 def test_the_same_uuid_on_another_node_is_another_disk() -> None:
@@ -140,8 +140,8 @@ def test_the_same_uuid_on_another_node_is_another_disk() -> None:
     )
     view = view_of(*clones)
 
-    assert copies_by_node([replica(on="node-2")], NEED, view) == {
-        "node-2": Copy(worth=Worth.USABLE, disk=DiskName("b"))
+    assert existing_by_node([replica(on="node-2")], NEED, view) == {
+        "node-2": ExistingReplica(worth=Worth.USABLE, disk=DiskName("b"))
     }
 
 
@@ -201,6 +201,6 @@ def test_failed_replica_keeps_its_room_where_longhorn_would_rebuild_it(
     need = need_of(volume("vol", disk_selector=["ssd"] if found.tags else []), None)
     view = view_of(node("node-1", found))
 
-    copy = copies_by_node([replica(failed=True)], need, view).get(NodeName("node-1"))
+    existing = existing_by_node([replica(failed=True)], need, view).get(NodeName("node-1"))
 
-    assert (copy.worth if copy else None) is expected
+    assert (existing.worth if existing else None) is expected
