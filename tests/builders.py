@@ -37,6 +37,8 @@ from extender import (
     VolumeName,
     explain,
 )
+from extender.holds import Hold, offer
+from extender.requests import LocalVolume, need_of
 
 MIB = 2**20
 GIB = 2**30
@@ -271,6 +273,36 @@ def pod(*claims: str, name: str = "pod") -> PodRef:
         name=name,
         uid=f"uid-{name}",
         claims=tuple(ClaimKey(f"default/{each}") for each in claims or ("vol",)),
+    )
+
+
+def local(name: str = "vol") -> LocalVolume:
+    """Build what asks for a replica of a new volume on the pod's node."""
+    return LocalVolume(name=VolumeName(name), need=need_of(volume(name), None), strict=False)
+
+
+def hold(
+    name: str = "pod",
+    *,
+    volumes: Iterable[str] = ("vol",),
+    nodes: Iterable[str] = ("node-1", "node-2"),
+    replicas: Iterable[Replica] = (),
+    only_candidate: bool = False,
+    now: float = 0.0,
+) -> Hold:
+    """Build the promise to the pod of this name, which may go to two nodes."""
+    return offer(
+        pod(name=name),
+        [local(each) for each in volumes],
+        [NodeName(each) for each in nodes],
+        replicas=replicas,
+        existing=[
+            (each.volume, each.node)
+            for each in replicas
+            if each.disk and each.active and not (each.failed or each.deleting)
+        ],
+        only_candidate=only_candidate,
+        now=now,
     )
 
 
