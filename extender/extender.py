@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from extender.filter import FilterResult, StepLimits, filter_nodes
 from extender.requests import resolve
+from extender.reservations import Ledger
 from extender.types import NodeName, PodRef
 from extender.verdicts import RememberedVerdicts, Verdicts
 from extender.view import ClusterView
@@ -14,10 +15,14 @@ class Extender:
 
     It remembers verdicts on nodes by what pods need, so that in a cluster of 5,000 nodes of which
     one changed, the next pod of a workload costs one packing.
+
+    Attributes:
+        ledger: What was promised to pods and counts against others.
     """
 
     def __init__(self, limits: StepLimits) -> None:
         self._limits = limits
+        self.ledger = Ledger()
         self._verdicts = RememberedVerdicts()
 
     def filter(
@@ -36,4 +41,5 @@ class Extender:
             view,
             limits=self._limits,
             verdicts=self._verdicts.for_needs(needs, view.changes) if needs else Verdicts(),
+            ledger=self.ledger,
         )

@@ -8,13 +8,14 @@ import msgspec
 
 from extender.capacity import NodeSpace
 from extender.existing import ExistingReplica, Worth, existing_by_node
-from extender.pending import pending_items
+from extender.holds import Hold
 from extender.placement import Demand, Placement, demand_of, place
 from extender.policy import Policy, UnreadableSetting
 from extender.rejections import (
     PackingUndecided,
     Rejection,
     ReplicasElsewhere,
+    RoomPromised,
     SettingUnreadable,
     StrictLocalElsewhere,
     StrictLocalUnusable,
@@ -22,10 +23,11 @@ from extender.rejections import (
     UnreadableNode,
 )
 from extender.requests import PodRequest
+from extender.reservations import Ledger
+from extender.rivals import Rivals, rivals_of
 from extender.types import NodeName, VolumeName
 from extender.verdicts import Verdicts
 from extender.view import ClusterView
-from packing import Item
 
 Existing = Mapping[VolumeName, Mapping[NodeName, ExistingReplica]]
 """For each volume that must be local, the nodes that hold a replica worth something."""
@@ -57,6 +59,9 @@ class FilterResult(msgspec.Struct, frozen=True, kw_only=True):
     """In the order asked."""
     rejected: Mapping[NodeName, Rejection]
     steps: int = 0
+    is_open: bool = False
+    """No node was accepted, and some only because a pod may still come that may also go elsewhere:
+    once its node is chosen, the answer may be another."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,10 +119,18 @@ def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) 
     return staying or [name for name, worth in worst.items() if worth is Worth.EVICTING]
 
 
-def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Placement:
+def judge(
+    case: Case, space: NodeSpace, *, step_limit: int, holds: Sequence[Hold] = ()
+) -> Placement:
     """Say whether the pod fits on one node, and on which disks what must be placed anew.
 
     Volumes that have a replica there need no room and are left out.
+
+    Args:
+        case: The pod.
+        space: The node.
+        step_limit: Most placements to search.
+        holds: What was promised to other pods and may take room on this node.
     """
     name = space.node.name
     present: set[VolumeName] = set()
@@ -132,14 +145,31 @@ def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Placement:
     if present:
         rest = ((v.name, v.need) for v in case.request.volumes if v.name not in present)
         demand = demand_of(rest, case.view, case.policy)
-    pending: tuple[Item, ...] = ()
-    if space.pending and demand.items:
-        pending = tuple(pending_items(demand, space, case.existing, case.view, case.policy))
-    placement = place(demand, space, case.policy, step_limit=step_limit, pending=pending)
-    if placement.rejection is not None or not pending:
-        return placement
-    own = {item.id: placement.assignment[item.id] for item in demand.items}
-    return Placement(assignment=own, steps=placement.steps)
+    rivals = Rivals()
+    if (space.pending or holds) and demand.items:
+        own = {volume.name for volume in case.request.volumes}
+        rivals = rivals_of(demand, space, own, holds, case.view, case.policy)
+    return _place_beside(rivals, demand, space, case.policy, step_limit=step_limit)
+
+
+def _place_beside(
+    rivals: Rivals, demand: Demand, space: NodeSpace, policy: Policy, *, step_limit: int
+) -> Placement:
+    """Place *demand* with all its rivals; if that fails, find out who is in the way."""
+    steps = 0
+    shares = [rivals.pending + rivals.promised, rivals.pending + rivals.placed, rivals.pending]
+    for beside in dict.fromkeys(shares):
+        limit = max(0, step_limit - steps)
+        placement = place(demand, space, policy, step_limit=limit, pending=beside)
+        steps += placement.steps
+        if placement.rejection is None:
+            break
+    if placement.rejection is not None:
+        return msgspec.structs.replace(placement, steps=steps)
+    if beside == shares[0]:
+        own = {item.id: placement.assignment[item.id] for item in demand.items}
+        return Placement(assignment=own, steps=steps)
+    return Placement(rejection=RoomPromised(), steps=steps, is_open=beside == shares[1])
 
 
 def filter_nodes(
@@ -149,6 +179,7 @@ def filter_nodes(
     *,
     limits: StepLimits,
     verdicts: Verdicts,
+    ledger: Ledger,
 ) -> FilterResult:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
@@ -158,6 +189,7 @@ def filter_nodes(
         view: The cluster now.
         limits: Bounds on the packing's work.
         verdicts: What is known already for pods of the same needs; added to.
+        ledger: What was promised to pods; a pod's own promise does not count against it.
     """
     if not request.volumes:
         return FilterResult(basis=Basis.NOTHING_LOCAL, accepted=candidates, rejected={})
@@ -170,7 +202,7 @@ def filter_nodes(
         rejected = dict.fromkeys(candidates, unreadable)
         return FilterResult(basis=Basis.PLACEMENT, accepted=[], rejected=rejected)
     case = prepare(request, existing, view, view.policy)
-    return _judge_all(case, candidates, limits, verdicts)
+    return _judge_all(case, candidates, limits, verdicts, ledger)
 
 
 def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, frozenset[NodeName]]:
@@ -198,48 +230,64 @@ def _accept_only(accepted: Sequence[NodeName], candidates: Sequence[NodeName]) -
 
 
 def _judge_all(
-    case: Case, candidates: Sequence[NodeName], limits: StepLimits, verdicts: Verdicts
+    case: Case,
+    candidates: Sequence[NodeName],
+    limits: StepLimits,
+    verdicts: Verdicts,
+    ledger: Ledger,
 ) -> FilterResult:
     if case.strict_nodes:
         verdicts = Verdicts()  # they also depend on where the pod's replicas are
-    own, steps = _judge_new(case, candidates, limits, verdicts)
+    own, steps = _judge_new(case, candidates, limits, verdicts, ledger)
     rejections = verdicts.rejections
     if own:
-        merged: dict[NodeName, Rejection | None] = {**rejections, **own}
+        merged = {**rejections, **{name: each.rejection for name, each in own.items()}}
         rejections = {name: why for name, why in merged.items() if why is not None}
     if not rejections:
         return FilterResult(basis=Basis.PLACEMENT, accepted=candidates, rejected={}, steps=steps)
     # Built-in filters, since this is all that thousands of known nodes cost.
     rejected = {name: rejections[name] for name in filter(rejections.__contains__, candidates)}
     accepted = list(filterfalse(rejected.__contains__, candidates))
-    return FilterResult(basis=Basis.PLACEMENT, accepted=accepted, rejected=rejected, steps=steps)
+    return FilterResult(
+        basis=Basis.PLACEMENT,
+        accepted=accepted,
+        rejected=rejected,
+        steps=steps,
+        is_open=not accepted and any(placement.is_open for placement in own.values()),
+    )
 
 
 def _judge_new(
-    case: Case, candidates: Sequence[NodeName], limits: StepLimits, verdicts: Verdicts
-) -> tuple[dict[NodeName, Rejection | None], int]:
+    case: Case,
+    candidates: Sequence[NodeName],
+    limits: StepLimits,
+    verdicts: Verdicts,
+    ledger: Ledger,
+) -> tuple[dict[NodeName, Placement], int]:
     """Judge the candidates that *verdicts* does not know, and add to it.
 
     Returns:
         Verdicts that hold for this request only, and the steps it took.
     """
-    own: dict[NodeName, Rejection | None] = {}
-    if not case.holders and verdicts.judged.issuperset(candidates):
+    own: dict[NodeName, Placement] = {}
+    passing = case.holders | ledger.nodes(but=case.request.pod.uid)
+    if not passing and verdicts.judged.issuperset(candidates):
         return own, 0
     steps = 0
     for name in candidates:
-        if name in verdicts.judged and name not in case.holders:
+        if name in verdicts.judged and name not in passing:
             continue
         space = case.view.spaces.get(name)
         if space is None:
-            own[name] = _no_space(name, case.view)
+            own[name] = Placement(rejection=_no_space(name, case.view))
             continue
+        holds = ledger.on_node(name, but=case.request.pod.uid) if name in passing else ()
         limit = max(0, min(limits.per_node, limits.per_request - steps))
-        placement = judge(case, space, step_limit=limit)
+        placement = judge(case, space, step_limit=limit, holds=holds)
         steps += placement.steps
         cut_short = limit < limits.per_node and isinstance(placement.rejection, PackingUndecided)
-        if cut_short or space.pending or name in case.holders:
-            own[name] = placement.rejection
+        if cut_short or space.pending or name in passing:
+            own[name] = placement
         else:
             verdicts.remember(name, placement.rejection)
     return own, steps

@@ -52,6 +52,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     rejection: Rejection | None = None
     assignment: Mapping[str, str] = {}
     steps: int = 0
+    is_open: bool = False
+    """Rejected for what was promised to pods that may still go to another node."""
 
 
 def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView, policy: Policy) -> Demand:

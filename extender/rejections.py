@@ -172,6 +172,13 @@ class PendingReplicas(Rejection, frozen=True):
         return "the room is needed by replicas Longhorn is about to place on this node"
 
 
+class RoomPromised(Rejection, frozen=True):
+    reason = "room_promised"
+
+    def __str__(self) -> str:
+        return "its room is promised to other pods that are being placed"
+
+
 class PackingUndecided(Rejection, frozen=True):
     reason = "packing_undecided"
 

@@ -1,44 +1,88 @@
-"""Replicas that Longhorn is about to place on a node, and that take room from a pod's volumes.
+"""What else is about to be placed on a node, and takes room from a pod's volumes.
 
 Longhorn retries a replica with hardNodeAffinity at least every 30 s, so it takes room on that node
-as soon as there is any. docs/decisions/0001 says which of them count.
+as soon as there is any. docs/decisions/0001 says which of them count. What was promised to other
+pods takes room until Longhorn's objects show it.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping
+
+import msgspec
 
 from extender.capacity import NodeSpace
+from extender.holds import Hold, State, charged
 from extender.placement import Demand, demand_of
 from extender.policy import Policy
-from extender.requests import need_of
+from extender.requests import Need, need_of
 from extender.suitability import node_mismatch
 from extender.types import Replica, VolumeName
 from extender.view import ClusterView
 from packing import Item, Kind, is_stranded
 
 
-def pending_items(
+class Rivals(msgspec.Struct, frozen=True, kw_only=True):
+    """What competes with a pod's volumes on one node, from the certain to the open."""
+
+    pending: tuple[Item, ...] = ()
+    """Replicas that Longhorn will place on this node."""
+    placed: tuple[Item, ...] = ()
+    """Promised to pods whose node this is."""
+    offered: tuple[Item, ...] = ()
+    """Promised to pods that may still go elsewhere."""
+
+    @property
+    def promised(self) -> tuple[Item, ...]:
+        return self.placed + self.offered
+
+
+def rivals_of(
     demand: Demand,
     space: NodeSpace,
     own: Container[VolumeName],
+    holds: Iterable[Hold],
     view: ClusterView,
     policy: Policy,
-) -> list[Item]:
+) -> Rivals:
     """Return what is about to be placed on the node and competes with *demand*.
 
-    Left out are replicas of the pod's *own* volumes, and what Longhorn cannot place there:
+    Left out is what belongs to the pod's *own* volumes, and what Longhorn cannot place there:
     replicas whose volume is being deleted or whose backing image is gone, that the node does not
     suit, or that fit on no disk even alone. A node must not be lost to them for ever. One whose
     volume is not known counts: a live view may hear of the volume later than of the replica.
     """
-    items = (
-        _item(replica, space, view, policy)
+    pending = [
+        item
         for replica in space.pending
         if replica.volume not in own
-    )
-    placeable = [item for item in items if item is not None and not is_stranded(item, space.bins)]
+        for item in (_item(replica, space, view, policy),)
+        if item is not None
+    ]
+    # Pods that share a volume need its room once, and are sure of it if one of them is.
+    promised: dict[State, dict[VolumeName, Need]] = {State.PLACED: {}, State.OFFERED: {}}
+    for hold in holds:
+        for volume in charged(hold, space.node.name, view.replicas):
+            if volume.name not in own:
+                promised[hold.state][volume.name] = volume.need
+    for name in promised[State.PLACED]:
+        promised[State.OFFERED].pop(name, None)
+    sources = [
+        [item for item in items if not is_stranded(item, space.bins)]
+        for items in (
+            pending,
+            *(_items(needs, view, policy) for needs in promised.values()),
+        )
+    ]
     here = frozenset(bin_.kind for bin_ in space.bins)
     asked = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
-    return _competing(placeable, asked, here)
+    everything = [item for items in sources for item in items]
+    competing = {item.id for item in _competing(everything, asked, here)}
+    kept = [tuple(item for item in items if item.id in competing) for items in sources]
+    return Rivals(pending=kept[0], placed=kept[1], offered=kept[2])
+
+
+def _items(needs: Mapping[VolumeName, Need], view: ClusterView, policy: Policy) -> Iterable[Item]:
+    named = [(f"promised/{name}", need) for name, need in needs.items()]
+    return demand_of(named, view, policy).items if named else ()
 
 
 def _competing(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:
