@@ -74,6 +74,8 @@ class Reflector:
         self._backoff = Backoff(random)
         self._skipped = 0
         self._trouble_cause = ""
+        self._failure = ""
+        """The cause of the last failure, also after it was overcome."""
         self._told_at = 0.0
         """When an event, a bookmark or a complete listing last came."""
 
@@ -114,6 +116,9 @@ class Reflector:
                     if self._clock() - self._told_at >= _DOUBT_SECONDS:
                         self._feed.list_anew()
                     continue
+                if error.cause == "expired" and self._failure != "expired":
+                    self._backoff.reset()  # the server is back after an outage, and well
+                self._failure = error.cause
                 self._restarted(error.cause, str(error))
                 wished = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
                 await asyncio.sleep(self._backoff.next_seconds(wished))

@@ -391,3 +391,21 @@ async def test_cancelled_reflector_leaves_no_open_watch(server: FakeApiServer) -
     await asyncio.sleep(1)
 
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+
+
+async def test_after_an_outage_everything_is_listed_as_soon_as_the_version_is_found_too_old(
+    server: FakeApiServer,
+) -> None:
+    """The pauses have grown long by then; but a server that says so is well."""
+    async with following(server) as follower:
+        await asyncio.sleep(1)
+        with server.outage():
+            put(server, "d")
+            server.compact()
+            await asyncio.sleep(20)
+        begun = len(follower.calls)
+        await recovered(follower, within_seconds=2 * LONGEST_PAUSE_SECONDS)
+
+        refused, *listing = follower.calls[begun:]
+        assert refused.verb == "watch"
+        assert listing[0].at - refused.at <= 0.6
