@@ -83,7 +83,8 @@ in [the tests](e2e.md).
 
 - *placements*: pods by node (in the nodes' order), and in how many runs.
 - *no room*: volumes that do not fit on the disks where their pods are, in the run with most. This
-  is what scheduling answers for.
+  is what scheduling answers for. One that Longhorn put on another node takes room there, so that a
+  shortage can show twice.
 - *elsewhere*: volumes that Longhorn placed on another node than their pods', likewise.
 - *over-committed*: disks with more on them than Longhorn's own limit, likewise. With nothing under
   *no room* this is Longhorn's own doing: it chooses disks for volumes that attach together before
