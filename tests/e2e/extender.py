@@ -51,15 +51,6 @@ class Replica:
         assert not self.process.is_running
         self.process = self._start()
 
-    async def readiness(self) -> str:
-        """Return what /readyz says against it, "" if nothing."""
-        try:
-            async with httpx.AsyncClient(timeout=2.0) as http:
-                response = await http.get(f"http://127.0.0.1:{self.port}/readyz")
-        except httpx.TransportError as error:
-            return repr(error)
-        return "" if response.status_code == 200 else response.text
-
     async def metric(self, name: str) -> float:
         """Return the sum of a metric over all labels."""
         async with httpx.AsyncClient(timeout=2.0) as http:

@@ -73,7 +73,6 @@ class World:
         *,
         replicas: int = 3,
         stale: bool = True,
-        seed: int = 0,
         **scheduler: Any,
     ) -> None:
         """Nothing runs yet.
@@ -83,7 +82,6 @@ class World:
             folder: For the logs of what is started here.
             replicas: How many of our service.
             stale: Whether Longhorn places from what it last saw of nodes, as it does.
-            seed: Of chance in the played parts.
             scheduler: What differs from the shipped configuration: `nodeCacheCapable`, `ignorable`
                 and `httpTimeout` of the extender, `percentageOfNodesToScore`.
         """
@@ -91,7 +89,6 @@ class World:
         self._folder = folder
         self._replicas = replicas
         self._stale = stale
-        self._random = Random(seed)
         self._scheduler = scheduler
         self._attempts_before = 0.0
         self._stack = contextlib.AsyncExitStack()
@@ -103,7 +100,10 @@ class World:
             await self._start_actors(stack)
             await self.wipe()
             stack.push_async_callback(self.wipe)
-            for obj, kind in ((csi_driver(), kinds.CSI_DRIVERS), (_class(), kinds.STORAGE_CLASSES)):
+            for obj, kind in (
+                (csi_driver(), kinds.CSI_DRIVERS),
+                (storage_class(STORAGE_CLASS), kinds.STORAGE_CLASSES),
+            ):
                 await self.api.ensure(obj, kind)
             self.relay = await stack.enter_async_context(Relay(self.control_plane.ports.api_server))
             server = f"https://127.0.0.1:{self.relay.port}"
@@ -125,12 +125,12 @@ class World:
             await self.control_plane.restore_api_server()
             await self._stack.aclose()
 
-    async def start_scheduler(self, **changes: Any) -> None:
+    async def start_scheduler(self) -> None:
         """Start kube-scheduler with the shipped configuration, as changed by this world."""
         config = scheduler_configuration(
-            "kubeadm", self.control_plane.users.kubeconfig(SCHEDULER), self.extender.url
+            self.control_plane.users.kubeconfig(SCHEDULER), self.extender.url
         )
-        for name, value in {**self._scheduler, **changes}.items():
+        for name, value in self._scheduler.items():
             target = config if name in config else config["extenders"][0]
             target[name] = value
         await self.control_plane.start_scheduler(config)
@@ -224,7 +224,7 @@ class World:
     async def _start_actors(self, stack: contextlib.AsyncExitStack) -> None:
         self.longhorn = Longhorn(
             self.api,
-            random=self._random,
+            random=Random(0),
             wall_clock=lambda: datetime.now(UTC),
             delays=DELAYS,
             stale=self._stale,
@@ -264,12 +264,12 @@ class World:
         return not await self.api.list(kinds.STATEFUL_SETS, WORKLOADS)
 
 
-def scheduler_configuration(name: str, kubeconfig: Path, extender_url: str) -> Object:
-    """Read a shipped configuration of kube-scheduler, with paths and addresses of this machine.
+def scheduler_configuration(kubeconfig: Path, extender_url: str) -> Object:
+    """Read the shipped configuration of kube-scheduler, with paths and addresses of this machine.
 
     Its own election is off: the tests that restart it would wait for the old lease to run out.
     """
-    config: Object = yaml.safe_load((MANIFESTS / "scheduler" / f"{name}.yaml").read_text())
+    config: Object = yaml.safe_load((MANIFESTS / "scheduler" / "kubeadm.yaml").read_text())
     config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
     config["leaderElection"] = {"leaderElect": False}
     config["extenders"][0]["urlPrefix"] = extender_url
@@ -284,10 +284,6 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.wait(tasks)
     for task in failed:
         task.result()
-
-
-def _class() -> Object:
-    return storage_class(STORAGE_CLASS)
 
 
 def _kubernetes_node(name: str) -> Object:
