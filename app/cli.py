@@ -17,6 +17,7 @@ from app.errors import AppError, BrokenObjectError, InputError
 from app.files import load_cluster, load_documents
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
+from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
 from app.report import Report, error_report, make_report, table_lines
@@ -201,7 +202,7 @@ def _node_names(names: str) -> list[NodeName]:
 
 def _pod(name: str, cluster: ClusterObjects) -> PodRef:
     if name in cluster.pods:
-        return cluster.pods[name]
+        return cluster.pods[name].ref
     path = Path(name)
     try:
         is_file = path.is_file()
@@ -225,7 +226,7 @@ def _pod_of(origin: str, document: object) -> PodRef | None:
         raise InputError(f"{origin} {error}") from error
     if isinstance(record, Unreadable) and record.kind == "Pod":
         raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
-    return record if isinstance(record, PodRef) else None
+    return record.ref if isinstance(record, Pod) else None
 
 
 def _print_json(report: Report) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from app.errors import InputError
-from extender import StepLimits
+from extender import Mode, StepLimits
 from packing import DEFAULT_STEP_LIMIT
 
 NAME = "longhorn-scheduler-extender"
@@ -48,6 +48,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     renew_deadline_seconds: Deadline = 5.0
     retry_period_seconds: Deadline = 1.0
     view_age_limit_seconds: Deadline = 120.0
+    reservation_mode: Mode = Mode.CAPACITY
+    filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
+    wake_up: bool = True
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property

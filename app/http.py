@@ -15,10 +15,11 @@ from starlette.requests import ClientDisconnect
 from app import wire
 from app.body import Bodies, UnreadableBodyError
 from app.config import Settings
+from app.decisions import Decisions, UnavailableError
 from app.errors import BadRequestError
 from app.metrics import Metrics, outcome_of
 from app.openapi import FILTER_REQUEST, FILTER_RESPONSES, add_schemas
-from extender import ClusterView, Extender, UnresolvableClaimError
+from extender import UnresolvableClaimError
 
 log = structlog.get_logger()
 
@@ -28,9 +29,7 @@ _JSON = "application/json"
 
 def create_app(
     *,
-    extender: Extender,
-    current_view: Callable[[], ClusterView],
-    unavailable: Callable[[], str],
+    decisions: Decisions,
     unready: Callable[[], str],
     metrics: Metrics,
     settings: Settings,
@@ -39,10 +38,7 @@ def create_app(
     """Build the application.
 
     Args:
-        extender: Makes the decisions.
-        current_view: Returns the cluster as it is known now.
-        unavailable: Returns why /filter cannot be answered now, "" if it can. The same text as
-            long as the cause is the same.
+        decisions: Answers /filter.
         unready: Returns why this replica could not take over now, "" if it could.
         metrics: Counts what happens.
         settings: Limits on requests.
@@ -64,16 +60,12 @@ def create_app(
         with metrics.requests_in_flight.track_inprogress():
             try:
                 async with bodies.of(request) as body:
-                    reason = unavailable()
-                    view = None if reason else current_view()
-                    response = _answer(body, extender, view, reason, metrics)
+                    response = await _answer(body, decisions, metrics)
             except UnreadableBodyError as error:
-                reason = unavailable()
                 response = _refusal(error.status, str(error), metrics)
             except ClientDisconnect:
-                reason = unavailable()
                 response = _refusal(400, "the client went away", metrics)
-        if reason:
+        if decisions.unavailable():
             # The client's connection would outlive a change of the endpoints.
             response.headers["Connection"] = "close"
         return response
@@ -111,14 +103,7 @@ def create_app(
     return app
 
 
-def _answer(
-    body: bytearray,
-    extender: Extender,
-    view: ClusterView | None,
-    reason: str,
-    metrics: Metrics,
-) -> Response:
-    """Decide without waiting for anything: from here to the answer nothing else runs."""
+async def _answer(body: bytearray, decisions: Decisions, metrics: Metrics) -> Response:
     started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
     metrics.request_bytes.observe(len(body))
     try:
@@ -126,12 +111,12 @@ def _answer(
     except BadRequestError as error:
         return _refusal(400, str(error), metrics)
     pod = f"{request.pod.namespace}/{request.pod.name}"[:_LOGGED_TEXT_LENGTH]
-    if view is None:
-        metrics.count_failure("unavailable")
-        log.warning("filter.unavailable", pod=pod, error=reason)
-        return Response(wire.encode_error(reason, request), media_type=_JSON)
     try:
-        result = extender.filter(request.pod, request.candidates, view)
+        result = await decisions.filter(request)
+    except UnavailableError as error:
+        metrics.count_failure("unavailable")
+        log.warning("filter.unavailable", pod=pod, error=str(error))
+        return Response(wire.encode_error(str(error), request), media_type=_JSON)
     except UnresolvableClaimError as error:
         metrics.count_failure("error")
         log.warning("filter.unanswered", pod=pod, error=str(error)[:_LOGGED_TEXT_LENGTH])

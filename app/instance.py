@@ -5,7 +5,7 @@ and on virtual time.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from random import Random
 from uuid import UUID
@@ -14,18 +14,26 @@ import structlog
 from fastapi import FastAPI
 
 from app.config import NAME, Settings
+from app.decisions import Decisions
 from app.http import create_app
 from app.kube.cluster import LiveCluster
 from app.kube.connection import Connection
+from app.kube.mirror import Change
 from app.kube.store import NamespaceStore
 from app.metrics import Metrics
-from extender import Extender
+from app.promises import Promises
+from app.waking import Waking
+from extender import Extender, Mode
 from leader import Election, LeaseSettings, Publisher, PublisherSettings
 
 log = structlog.get_logger()
 
 _HAND_OVER_SECONDS = 2.0
 """Most that giving back the lease and the endpoints may take, each."""
+_LAST_CHOICES_SECONDS = 1.0
+"""Most that kube-scheduler may take to show what it chose of the last answers."""
+_EXPIRY_SECONDS = 0.5
+"""Within so long a promise whose time is over ends."""
 
 
 class Instance:
@@ -55,11 +63,55 @@ class Instance:
         random: Random,
     ) -> None:
         self._clock = clock
-        self._pod_name = settings.pod_name
+        self._settings = settings
         self._metrics = metrics
         self._is_stopping = False
-        self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
+        self._is_handed_over = False
+        self.cluster = LiveCluster(
+            connection,
+            settings,
+            metrics,
+            clock=clock,
+            random=random,
+            on_changes=self._cluster_changed,
+        )
         store = NamespaceStore(connection, settings.namespace)
+        self.publisher = Publisher(
+            store,
+            PublisherSettings(service=NAME, pod=settings.pod_name, port=port),
+            is_leading=self._may_answer,
+        )
+        extender = Extender(settings.step_limits, settings.reservation_mode)
+        self.waking = Waking(
+            extender,
+            lambda: self.cluster.view,
+            connection,
+            metrics,
+            may_wake=lambda: settings.wake_up and not self.unavailable(),
+            clock=clock,
+            wall_clock=wall_clock,
+            random=random,
+        )
+        self.promises = Promises(
+            extender,
+            self.cluster,
+            connection,
+            metrics,
+            self.waking,
+            clock=clock,
+            random=random,
+            on_news=self._less_is_promised,
+            on_known=self.publisher.wake,
+        )
+        self.decisions = Decisions(
+            extender,
+            current_view=lambda: self.cluster.view,
+            unavailable=self.unavailable,
+            promises=self.promises,
+            wait_seconds=self._wait_seconds,
+            clock=clock,
+            metrics=metrics,
+        )
         self.election = Election(
             store,
             LeaseSettings(
@@ -76,16 +128,9 @@ class Instance:
             may_lead=self._may_lead,
             on_change=self._role_changed,
         )
-        self.publisher = Publisher(
-            store,
-            PublisherSettings(service=NAME, pod=settings.pod_name, port=port),
-            is_leading=self.is_leading,
-        )
         metrics.heartbeat.labels(settings.node_name).set_function(self.is_leading)
         self.app: FastAPI = create_app(
-            extender=Extender(settings.step_limits),
-            current_view=lambda: self.cluster.view,
-            unavailable=self.unavailable,
+            decisions=self.decisions,
             unready=self.unready,
             metrics=metrics,
             settings=settings,
@@ -107,6 +152,8 @@ class Instance:
             return "this replica of the extender does not know the cluster; its /readyz says why"
         if not self.is_leading():
             return "this replica of the extender is not the leader"
+        if not self.promises.are_known:
+            return "this replica of the extender has just begun to lead; ask again"
         return ""
 
     def unready(self) -> str:
@@ -118,28 +165,47 @@ class Instance:
             for gap in self.cluster.gaps(self._clock())
         ]
         if not self.publisher.knows_address:
-            reasons.append(f"the addresses of pod {self._pod_name} are not known")
+            reasons.append(f"the addresses of pod {self._settings.pod_name} are not known")
         return "; ".join(reasons)
 
     def loops(self) -> list[Coroutine[None, None, None]]:
         """Return what must run for as long as the replica does; none of them ends by itself."""
         followers = [reflector.run() for reflector in self.cluster.reflectors]
-        return [*followers, self.election.run(), self.publisher.run()]
+        loops = [*followers, self.election.run(), self.publisher.run(), *self.promises.loops()]
+        return [*loops, self.waking.run()] if self._settings.wake_up else loops
+
+    async def stop_answering(self) -> None:
+        """Answer no more, and let the last answers become visible to the next leader.
+
+        The loops must run.
+        """
+        self._is_stopping = True
+        self.decisions.wake()
+        await self.promises.all_chosen(within_seconds=_LAST_CHOICES_SECONDS)
 
     async def hand_over(self) -> None:
-        """Stop answering, and leave the lease and the endpoints to another replica.
+        """Leave the lease and the endpoints to another replica, and answer no more.
 
         The loops must have ended. A second call does nothing.
         """
-        if self._is_stopping:
+        if self._is_handed_over:
             return
-        self._is_stopping = True
+        self._is_stopping = self._is_handed_over = True
         for step in (self.election.release, self.publisher.withdraw):
             try:
                 async with asyncio.timeout(_HAND_OVER_SECONDS):
                     await step()
             except TimeoutError:
                 log.warning("instance.not_handed_over", step=step.__name__)
+
+    def _may_answer(self) -> bool:
+        return self.is_leading() and self.promises.are_known
+
+    def _wait_seconds(self) -> float:
+        """Return how long an answer may wait for others; in mode `node` until they are bound."""
+        if self._settings.reservation_mode is Mode.NODE:
+            return self.promises.timeouts.choosing_seconds + _EXPIRY_SECONDS
+        return self._settings.filter_wait_seconds
 
     def _may_lead(self) -> bool:
         """Whether to compete, or to go on leading.
@@ -149,13 +215,23 @@ class Instance:
         """
         return (
             self.cluster.live_settings.enabled
-            and not self._is_stopping
+            and not self._is_handed_over
             and self.publisher.knows_address
             and not self.cluster.gaps(self._clock())
             and (self.is_leading() or self.cluster.is_followed)
         )
 
+    def _cluster_changed(self, changes: Sequence[Change]) -> None:
+        self.promises.take(changes)
+
+    def _less_is_promised(self) -> None:
+        self.decisions.wake()
+
     def _role_changed(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
         role = "leader" if is_leading else "standby"
         self._metrics.leader_transitions_total.labels(role).inc()
+        if is_leading:
+            self.promises.lead()
+        else:
+            self.promises.step_down()
         self.publisher.wake()

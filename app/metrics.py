@@ -4,11 +4,12 @@ from collections import Counter as Tally
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from extender import REASONS, Basis, FilterResult
+from extender import REASONS, Basis, End, Ended, FilterResult, Hold, State
 
 _PREFIX = "longhorn_scheduler_extender_"
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
             2.5, 5.0, 10.0)  # fmt: skip
+_WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 _BYTES = (2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26, 2**28)
 _STEPS = (0, 10, 100, 1_000, 10_000, 100_000)
@@ -17,6 +18,8 @@ OUTCOMES = (
     "nothing_local", "replicas", "fits", "does_not_fit", "error", "unavailable", "bad_request",
 )  # fmt: skip
 ROLES = ("leader", "standby")
+WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "unavailable")
+WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
 
 
 class Metrics:
@@ -106,6 +109,63 @@ class Metrics:
             "Values of live settings that could not be used, each counted once.",
             registry=registry,
         )
+        self.pod_scheduling_wait_duration_seconds = Histogram(
+            f"{_PREFIX}pod_scheduling_wait_duration_seconds",
+            "Time from an answer that a promise stands for until the pod was bound, or until the "
+            "promise ended without.",
+            ["pod_scheduled"],
+            buckets=_WAITS,
+            registry=registry,
+        )
+        self.node_reservation_duration_seconds = Histogram(
+            f"{_PREFIX}node_reservation_duration_seconds",
+            "Time from when a pod was bound until its replicas were placed, or until the promise "
+            "ended without.",
+            ["replicas_scheduled"],
+            buckets=_WAITS,
+            registry=registry,
+        )
+        self.node_choice_duration_seconds = Histogram(
+            f"{_PREFIX}node_choice_duration_seconds",
+            "Time from an answer with several nodes until it was known which one is chosen.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.holds = Gauge(
+            f"{_PREFIX}holds",
+            "Promises that stand: offered on all accepted nodes, or placed on the chosen one.",
+            ["state"],
+            registry=registry,
+        )
+        self.holds_ended_total = Counter(
+            f"{_PREFIX}holds_ended_total",
+            "Promises that ended, by cause; the last three ran out of time.",
+            ["cause"],
+            registry=registry,
+        )
+        self.filter_waiting = Gauge(
+            f"{_PREFIX}filter_waiting",
+            "Filter requests that wait until the node of another pod is chosen.",
+            registry=registry,
+        )
+        self.filter_wait_duration_seconds = Histogram(
+            f"{_PREFIX}filter_wait_duration_seconds",
+            "How long filter requests waited for the nodes of other pods, by how that ended.",
+            ["outcome"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.waiting_pods = Gauge(
+            f"{_PREFIX}waiting_pods",
+            "Pods that got no node and were not asked about again.",
+            registry=registry,
+        )
+        self.wake_ups_total = Counter(
+            f"{_PREFIX}wake_ups_total",
+            "Rejected pods for which there was room again, by what became of waking them.",
+            ["outcome"],
+            registry=registry,
+        )
         Gauge(
             f"{_PREFIX}build_info", "Always 1; the label is the version.", ["version"],
             registry=registry,
@@ -113,6 +173,15 @@ class Metrics:
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
         for role in ROLES:
             self.leader_transitions_total.labels(role)
+        for scheduled in ("true", "false"):
+            self.pod_scheduling_wait_duration_seconds.labels(scheduled)
+            self.node_reservation_duration_seconds.labels(scheduled)
+        for cause in End:
+            self.holds_ended_total.labels(cause)
+        for outcome in WAIT_OUTCOMES:
+            self.filter_wait_duration_seconds.labels(outcome)
+        for outcome in WAKE_UP_OUTCOMES:
+            self.wake_ups_total.labels(outcome)
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
 
     def count_result(self, result: FilterResult, rejections: Tally[str]) -> None:
@@ -122,6 +191,25 @@ class Metrics:
         self.packing_steps.observe(result.steps)
         for reason, count in rejections.items():
             self._rejections[reason].inc(count)
+
+    def count_choice(self, before: Hold, after: Hold, now: float) -> None:
+        """Count what became of a promise that stands."""
+        waited = now - before.answered_at
+        if before.state is State.OFFERED and after.state is State.PLACED:
+            self.node_choice_duration_seconds.observe(waited)
+        if before.bound_at is None and after.bound_at is not None:
+            self.pod_scheduling_wait_duration_seconds.labels("true").observe(waited)
+
+    def count_end(self, ended: Ended) -> None:
+        """Count how a promise ended."""
+        self.holds_ended_total.labels(ended.why).inc()
+        bound_at = ended.hold.bound_at
+        if bound_at is None:
+            self.pod_scheduling_wait_duration_seconds.labels("false").observe(ended.seconds)
+        else:
+            placed = "true" if ended.why is End.CONFIRMED else "false"
+            waited = ended.at - bound_at
+            self.node_reservation_duration_seconds.labels(placed).observe(waited)
 
     def count_failure(self, outcome: str) -> None:
         """Count a request without decision: "error", "unavailable" or "bad_request"."""

@@ -24,6 +24,7 @@ from prometheus_client import (
 )
 
 from app.config import ANY_ADDRESS, NAME, Settings
+from app.decisions import unchanging
 from app.errors import InputError
 from app.http import create_app
 from app.instance import Instance
@@ -58,12 +59,11 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
         InputError: The address cannot be listened on.
     """
     release = version(NAME)
+    metrics = _metrics(release)
     app = create_app(
-        extender=Extender(settings.step_limits),
-        current_view=lambda: view,
-        unavailable=lambda: "",
+        decisions=unchanging(Extender(settings.step_limits), view, metrics),
         unready=lambda: "",
-        metrics=_metrics(release),
+        metrics=metrics,
         settings=settings,
         version=release,
     )
@@ -109,6 +109,7 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
                 serving = tasks.create_task(server.serve(sockets=[listener]))
                 loops = [tasks.create_task(loop) for loop in instance.loops()]
                 await stop.wait()
+                await instance.stop_answering()
                 for loop in loops:
                     loop.cancel()
                 await asyncio.wait(loops)

@@ -14,8 +14,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
-from app.kube.translate import pod_ref
-from extender import FilterResult, NodeName, PodRef
+from app.kube.translate import pod_ref, pod_status
+from extender import FilterResult, NodeName, PodRef, PodStatus
 
 
 class NodeList(msgspec.Struct):
@@ -53,6 +53,7 @@ class FilterRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A decoded request."""
 
     pod: PodRef
+    status: PodStatus
     candidates: list[NodeName]
     nodes: Mapping[NodeName, Raw] | None
     """The whole nodes, if they came; the answer then has that form too."""
@@ -87,13 +88,13 @@ def decode_request(body: bytes | bytearray) -> FilterRequest:
         raise BadRequestError(f"the request cannot be decoded: {error}") from error
     if not args.pod:
         raise BadRequestError("the request has no Pod")
-    pod = pod_ref(args.pod)
+    pod, status = pod_ref(args.pod), pod_status(args.pod)
     if not args.nodes:
-        return FilterRequest(pod=pod, candidates=args.node_names or [], nodes=None)
+        return FilterRequest(pod=pod, status=status, candidates=args.node_names or [], nodes=None)
     nodes: dict[NodeName, Raw] = {}
     for index, item in enumerate(args.nodes.items or ()):
         nodes.setdefault(_node_name(index, item), item)
-    return FilterRequest(pod=pod, candidates=list(nodes), nodes=nodes)
+    return FilterRequest(pod=pod, status=status, candidates=list(nodes), nodes=nodes)
 
 
 def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:

@@ -5,6 +5,7 @@ from extender.errors import ExtenderError, UnresolvableClaimError
 from extender.explain import Plan, explain
 from extender.extender import Extender
 from extender.filter import Basis, FilterResult, StepLimits
+from extender.holds import End, Hold, State
 from extender.policy import (
     SCHEDULER_SETTINGS,
     Policy,
@@ -13,7 +14,10 @@ from extender.policy import (
     parse_int,
     read_policy,
 )
+from extender.rebuild import promised
 from extender.rejections import REASONS, Rejection
+from extender.reservations import Ended, Ledger, Mode, Timeouts
+from extender.sightings import sighting_of
 from extender.types import (
     BackingImage,
     Claim,
@@ -26,6 +30,7 @@ from extender.types import (
     NodeName,
     PersistentVolume,
     PodRef,
+    PodStatus,
     Replica,
     ReplicaName,
     StorageClass,
@@ -34,6 +39,7 @@ from extender.types import (
     VolumeName,
 )
 from extender.view import ClusterView
+from extender.waiting import WaitingPod, WaitingPods
 
 __all__ = [
     "REASONS",
@@ -48,30 +54,42 @@ __all__ = [
     "DiskKind",
     "DiskName",
     "DiskSpace",
+    "End",
+    "Ended",
     "Extender",
     "ExtenderError",
     "FilterResult",
+    "Hold",
+    "Ledger",
     "Locality",
+    "Mode",
     "Node",
     "NodeName",
     "NodeSpace",
     "PersistentVolume",
     "Plan",
     "PodRef",
+    "PodStatus",
     "Policy",
     "Rejection",
     "Replica",
     "ReplicaName",
+    "State",
     "StepLimits",
     "StorageClass",
+    "Timeouts",
     "TopologyTerm",
     "UnreadableSetting",
     "UnresolvableClaimError",
     "Volume",
     "VolumeName",
+    "WaitingPod",
+    "WaitingPods",
     "explain",
     "node_space",
     "parse_bool",
     "parse_int",
+    "promised",
     "read_policy",
+    "sighting_of",
 ]

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from extender.filter import FilterResult, StepLimits, filter_nodes
+from extender.filter import Basis, FilterResult, StepLimits, existing_of, filter_nodes
+from extender.holds import End, offer
 from extender.requests import resolve
-from extender.reservations import Ledger
-from extender.types import NodeName, PodRef
+from extender.reservations import Ended, Ledger, Mode, Timeouts
+from extender.types import NodeName, PodRef, PodStatus
 from extender.verdicts import RememberedVerdicts, Verdicts
 from extender.view import ClusterView
 
@@ -20,9 +21,9 @@ class Extender:
         ledger: What was promised to pods and counts against others.
     """
 
-    def __init__(self, limits: StepLimits) -> None:
+    def __init__(self, limits: StepLimits, mode: Mode = Mode.CAPACITY) -> None:
         self._limits = limits
-        self.ledger = Ledger()
+        self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts()
 
     def filter(
@@ -43,3 +44,40 @@ class Extender:
             verdicts=self._verdicts.for_needs(needs, view.changes) if needs else Verdicts(),
             ledger=self.ledger,
         )
+
+    def promise(
+        self,
+        pod: PodRef,
+        asked: PodStatus,
+        result: FilterResult,
+        view: ClusterView,
+        *,
+        timeouts: Timeouts,
+        now: float,
+    ) -> Ended | None:
+        """Keep what an answer promises; to be called with the view that *result* rests on.
+
+        An answer is the last word: what an earlier one promised to the pod is over. Where replicas
+        of all volumes are, or none is needed, nothing new will be placed and nothing is promised;
+        nor is it to a pod without uid, about which somebody else than kube-scheduler asks.
+
+        Returns:
+            The promise of the earlier answer.
+        """
+        is_promise = result.basis is Basis.PLACEMENT and result.accepted and pod.uid
+        if not (is_promise and timeouts.choosing_seconds):
+            return self.ledger.drop(pod.uid, End.REPLACED, now)
+        request = resolve(pod, view)
+        existing = existing_of(request, view)
+        hold = offer(
+            pod,
+            request.volumes,
+            result.accepted,
+            replicas=[r for volume in request.volumes for r in view.replicas.get(volume.name, ())],
+            existing=[(volume, node) for volume, nodes in existing.items() for node in nodes],
+            only_candidate=len(result.accepted) + len(result.rejected) == 1,
+            now=now,
+            asked=asked,
+            unbound=[key for key in pod.claims if not view.claims[key].persistent_volume],
+        )
+        return self.ledger.put(hold)

@@ -12,7 +12,9 @@ from extender.holds import Hold
 from extender.placement import Demand, Placement, demand_of, place
 from extender.policy import Policy, UnreadableSetting
 from extender.rejections import (
+    NodeReserved,
     PackingUndecided,
+    PodUnscheduled,
     Rejection,
     ReplicasElsewhere,
     RoomPromised,
@@ -23,7 +25,7 @@ from extender.rejections import (
     UnreadableNode,
 )
 from extender.requests import PodRequest
-from extender.reservations import Ledger
+from extender.reservations import Ledger, Mode
 from extender.rivals import Rivals, rivals_of
 from extender.types import NodeName, VolumeName
 from extender.verdicts import Verdicts
@@ -60,8 +62,8 @@ class FilterResult(msgspec.Struct, frozen=True, kw_only=True):
     rejected: Mapping[NodeName, Rejection]
     steps: int = 0
     is_open: bool = False
-    """No node was accepted, and some only because a pod may still come that may also go elsewhere:
-    once its node is chosen, the answer may be another."""
+    """No node was accepted, and some only because of pods that may also go elsewhere: once their
+    nodes are chosen, the answer may be another."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,8 +201,16 @@ def filter_nodes(
         return _accept_only(holders, candidates)
     if isinstance(view.policy, UnreadableSetting):
         unreadable = SettingUnreadable(setting=view.policy.name)
-        rejected = dict.fromkeys(candidates, unreadable)
-        return FilterResult(basis=Basis.PLACEMENT, accepted=[], rejected=rejected)
+        return FilterResult(
+            basis=Basis.PLACEMENT, accepted=[], rejected=dict.fromkeys(candidates, unreadable)
+        )
+    if ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
+        return FilterResult(
+            basis=Basis.PLACEMENT,
+            accepted=[],
+            rejected=dict.fromkeys(candidates, PodUnscheduled()),
+            is_open=True,
+        )
     case = prepare(request, existing, view, view.policy)
     return _judge_all(case, candidates, limits, verdicts, ledger)
 
@@ -282,6 +292,9 @@ def _judge_new(
             own[name] = Placement(rejection=_no_space(name, case.view))
             continue
         holds = ledger.on_node(name, but=case.request.pod.uid) if name in passing else ()
+        if holds and ledger.mode is Mode.NODE:
+            own[name] = Placement(rejection=NodeReserved())
+            continue
         limit = max(0, min(limits.per_node, limits.per_request - steps))
         placement = judge(case, space, step_limit=limit, holds=holds)
         steps += placement.steps

@@ -11,7 +11,15 @@ from enum import StrEnum
 import msgspec
 
 from extender.requests import LocalVolume
-from extender.types import NodeName, PodRef, Replica, ReplicaName, VolumeName
+from extender.types import (
+    ClaimKey,
+    NodeName,
+    PodRef,
+    PodStatus,
+    Replica,
+    ReplicaName,
+    VolumeName,
+)
 
 ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
 
@@ -35,6 +43,8 @@ class End(StrEnum):
     """kube-scheduler gave the attempt up."""
     REPLACED = "replaced"
     """The pod was asked about again."""
+    HANDED_OVER = "handed_over"
+    """This replica leads no more: the next leader sees for itself what was promised."""
     NOT_CHOSEN = "not_chosen"
     """No node was chosen in time."""
     NOT_BOUND = "not_bound"
@@ -55,7 +65,8 @@ class Signal(StrEnum):
     NOMINATED = "nominated"
     """status.nominatedNodeName was set or changed after the answer."""
     REFUSED = "refused"
-    """The condition PodScheduled was written after the answer, and is False."""
+    """The condition PodScheduled is False and was written after the answer. It may be that of an
+    earlier attempt: since 1.34 kube-scheduler does not wait for its own writes."""
     NOTHING = "nothing"
 
 
@@ -87,17 +98,17 @@ TRANSITIONS: Mapping[tuple[State, Signal], State | End] = {
     (State.OFFERED, Signal.BOUND): State.PLACED,
     (State.OFFERED, Signal.SELECTED): State.PLACED,
     (State.OFFERED, Signal.NOMINATED): State.PLACED,
-    (State.OFFERED, Signal.REFUSED): End.UNSCHEDULED,
+    (State.OFFERED, Signal.REFUSED): State.OFFERED,
     (State.OFFERED, Signal.NOTHING): State.OFFERED,
     (State.PLACED, Signal.GONE): End.POD_GONE,
     (State.PLACED, Signal.BOUND): State.PLACED,
     (State.PLACED, Signal.SELECTED): State.PLACED,
     (State.PLACED, Signal.NOMINATED): State.PLACED,
     (State.PLACED, Signal.REFUSED): End.UNSCHEDULED,
-    # What had named the node is taken back; a node that was named by no signal stands.
+    # What had named the node is taken back.
     (State.PLACED, Signal.NOTHING): End.UNSCHEDULED,
 }
-"""What a signal makes of a hold."""
+"""What a signal makes of a hold whose node was named by one, or that has none yet."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +129,12 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     named_by: Signal | None = None
     """What last named the node; None if there was no choice."""
     bound_at: float | None = None
+    refused_at: float | None = None
+    """When a refusal was first seen while no signal named the node."""
+    asked: PodStatus = PodStatus()
+    """The pod at the answer."""
+    unbound: frozenset[ClaimKey] = frozenset()
+    """Its claims that were not bound at the answer."""
 
     @property
     def node(self) -> NodeName:
@@ -136,6 +153,8 @@ def offer(
     existing: Iterable[tuple[VolumeName, NodeName]],
     only_candidate: bool,
     now: float,
+    asked: PodStatus,
+    unbound: Iterable[ClaimKey],
 ) -> Hold:
     """Make the hold for an answer that accepts *nodes*.
 
@@ -148,6 +167,8 @@ def offer(
             that is worth something.
         only_candidate: Whether kube-scheduler offered one node alone: then there is no choice.
         now: The time of the answer.
+        asked: What kube-scheduler told of the pod.
+        unbound: Its claims that are not bound yet.
     """
     return Hold(
         pod=pod,
@@ -157,22 +178,31 @@ def offer(
         state=State.PLACED if only_candidate else State.OFFERED,
         nodes=frozenset(nodes),
         answered_at=now,
+        asked=asked,
+        unbound=frozenset(unbound),
     )
 
 
 def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
     """Say what a sighting makes of a hold."""
     signal, node = sighting.signal
+    if hold.named_by is None and signal in (Signal.REFUSED, Signal.NOTHING):
+        if signal is Signal.NOTHING or hold.refused_at is not None:
+            return hold
+        return msgspec.structs.replace(hold, refused_at=now)
     after = TRANSITIONS[hold.state, signal]
-    if after is State.OFFERED or (signal is Signal.NOTHING and hold.named_by is None):
-        return hold
     if isinstance(after, End):
         return after
     bound_at = hold.bound_at
     if signal is Signal.BOUND and bound_at is None:
         bound_at = now
     return msgspec.structs.replace(
-        hold, state=after, nodes=frozenset([node]), named_by=signal, bound_at=bound_at
+        hold,
+        state=after,
+        nodes=frozenset([node]),
+        named_by=signal,
+        bound_at=bound_at,
+        refused_at=None,
     )
 
 

@@ -179,6 +179,20 @@ class RoomPromised(Rejection, frozen=True):
         return "its room is promised to other pods that are being placed"
 
 
+class PodUnscheduled(Rejection, frozen=True):
+    reason = "pod_unscheduled"
+
+    def __str__(self) -> str:
+        return "another pod that was given this node may still be bound to it"
+
+
+class NodeReserved(Rejection, frozen=True):
+    reason = "node_reserved"
+
+    def __str__(self) -> str:
+        return "the node is reserved until the replicas of another pod are placed"
+
+
 class PackingUndecided(Rejection, frozen=True):
     reason = "packing_undecided"
 

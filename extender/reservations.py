@@ -5,6 +5,7 @@ against it.
 """
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 import msgspec
 
@@ -22,6 +23,19 @@ from extender.types import NodeName
 
 PROVISIONING_SECONDS = 600.0
 """How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
+REFUSAL_SECONDS = 1.0
+"""How long a promise outlives a refusal that may be an earlier attempt's: what names the node
+follows an answer within some 30 ms."""
+
+
+class Mode(StrEnum):
+    """How promises count against other pods."""
+
+    CAPACITY = "capacity"
+    """By what they need: on each node that a pod may go to, later on its own."""
+    NODE = "node"
+    """As Longhorn's scheduler extender proposal has it: while a pod is not bound nobody else gets a
+    node, and then its node is nobody else's until its replicas are placed."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +65,13 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
 
     While a claim carries selected-node, kube-scheduler waits for it to be bound, and so do we.
     """
+    until, why = _deadline(hold, timeouts)
+    if hold.refused_at is not None and hold.refused_at + REFUSAL_SECONDS < until:
+        return hold.refused_at + REFUSAL_SECONDS, End.UNSCHEDULED
+    return until, why
+
+
+def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     if hold.bound_at is not None:
         return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
     if hold.named_by is Signal.SELECTED and timeouts.choosing_seconds:
@@ -60,9 +81,14 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
 
 
 class Ledger:
-    """All holds, by pod and by node."""
+    """All holds, by pod and by node.
 
-    def __init__(self) -> None:
+    Attributes:
+        mode: How they count.
+    """
+
+    def __init__(self, mode: Mode = Mode.CAPACITY) -> None:
+        self.mode = mode
         self._holds: dict[str, Hold] = {}
         """By the pod's uid, the oldest answer first."""
         self._offered: dict[str, Hold] = {}
@@ -83,6 +109,15 @@ class Ledger:
         here += [hold for hold in self._offered.values() if node in hold.nodes]
         return [hold for hold in here if hold.pod.uid != but]
 
+    def count(self, state: State) -> int:
+        """Return how many holds are in *state*."""
+        offered = len(self._offered)
+        return offered if state is State.OFFERED else len(self._holds) - offered
+
+    def is_choosing(self, *, but: str = "") -> bool:
+        """Whether the node of some pod is open, but for that of the pod with uid *but*."""
+        return len(self._offered) > (but in self._offered)
+
     def nodes(self, *, but: str = "") -> frozenset[NodeName]:
         """Return the nodes on which holds count, but for that of the pod with uid *but*."""
         others = (hold.nodes for uid, hold in self._holds.items() if uid != but)
@@ -98,6 +133,10 @@ class Ledger:
         """End a hold, if there is one."""
         hold = self._take(uid)
         return None if hold is None else Ended(hold=hold, why=why, at=now)
+
+    def drop_all(self, why: End, now: float) -> list[Ended]:
+        """End all holds."""
+        return [ended for uid in [*self._holds] if (ended := self.drop(uid, why, now))]
 
     def see(self, uid: str, sighting: Sighting, now: float) -> Ended | None:
         """Take in what is seen of a pod; return its hold if that ends it."""

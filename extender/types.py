@@ -33,6 +33,21 @@ class PodRef(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the pod's volumes; generic ephemeral volumes by the claim made for them."""
 
 
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a pod has come, as the API server or kube-scheduler tells."""
+
+    version: int = 0
+    """resourceVersion: of two, the larger one is the later. 0 if it is not known."""
+    node: NodeName = NodeName("")
+    """spec.nodeName: empty until the pod is bound."""
+    nominated: NodeName = NodeName("")
+    """status.nominatedNodeName: kube-scheduler means to bind it there."""
+    refusal: str = ""
+    """What the condition PodScheduled says while it is False; empty else."""
+    ended: bool = False
+    """It has run, or is being deleted before it was bound: nothing will be placed for it."""
+
+
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A PersistentVolumeClaim."""
 
@@ -43,6 +58,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     storage_class: str
     requested_bytes: int
     read_write_many: bool
+    selected_node: NodeName = NodeName("")
+    """Where kube-scheduler wants it provisioned. It stays when that is done, or came to nothing."""
     deleting: bool = False
 
 

@@ -27,6 +27,7 @@ from extender import (
     NodeName,
     PersistentVolume,
     PodRef,
+    PodStatus,
     Rejection,
     Replica,
     ReplicaName,
@@ -289,6 +290,8 @@ def hold(
     replicas: Iterable[Replica] = (),
     only_candidate: bool = False,
     now: float = 0.0,
+    asked: PodStatus = PodStatus(),  # noqa: B008 (frozen)
+    unbound: Iterable[str] = (),
 ) -> Hold:
     """Build the promise to the pod of this name, which may go to two nodes."""
     return offer(
@@ -303,6 +306,8 @@ def hold(
         ],
         only_candidate=only_candidate,
         now=now,
+        asked=asked,
+        unbound=[ClaimKey(f"default/{each}") for each in unbound],
     )
 
 

@@ -12,7 +12,7 @@ from app.kube.feed import Source
 from app.kube.mirror import Change
 from app.kube.records import Unreadable
 from app.kube.reflector import CAUSES, Reflector
-from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, LONGHORN_RESOURCES
+from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, LONGHORN_RESOURCES, Resource
 from app.kube.translate import ConfigMap
 from app.kube.view import ViewBuilder
 from app.live_settings import LiveSettings, read_live_settings, relevant
@@ -40,7 +40,7 @@ def sources(settings: Settings) -> list[Source]:
             Source(resource=resource, namespace=settings.longhorn_namespace)
             for resource in LONGHORN_RESOURCES
         ),
-        Source(resource=CONFIG_MAPS, namespace=settings.namespace, name=NAME),
+        Source(resource=CONFIG_MAPS, namespace=settings.namespace, fields=f"metadata.name={NAME}"),
     ]
 
 
@@ -53,6 +53,7 @@ class LiveCluster:
         metrics: Shows what is followed.
         clock: Monotonic seconds.
         random: Spreads retries.
+        on_changes: Told what has changed, when the view is up to date with it.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class LiveCluster:
         *,
         clock: Callable[[], float],
         random: Random,
+        on_changes: Callable[[Sequence[Change]], None],
     ) -> None:
         self.live_settings = LiveSettings()
         self._age_limit_seconds = settings.view_age_limit_seconds
         self._metrics = metrics
         self._clock = clock
+        self._on_changes = on_changes
         self._builder = ViewBuilder()
         self._config_map: dict[str, str] = {}
         self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -78,7 +81,7 @@ class LiveCluster:
                 connection,
                 source,
                 on_changes=self._take,
-                on_restart=_restart_counter(metrics, source),
+                on_restart=restart_counter(metrics, source.resource),
                 clock=clock,
                 random=random,
             )
@@ -122,6 +125,7 @@ class LiveCluster:
         if self._is_complete:
             self._builder.settle()
             self._follow_settings()
+            self._on_changes(changes)
 
     def _follow_settings(self) -> None:
         given = (self._config_map, relevant(self.view.settings))
@@ -150,8 +154,9 @@ class LiveCluster:
         self._metrics.view_age_seconds.labels(kind).set_function(age_seconds)
 
 
-def _restart_counter(metrics: Metrics, source: Source) -> Callable[[str], None]:
+def restart_counter(metrics: Metrics, resource: Resource) -> Callable[[str], None]:
+    """Return what counts the lists and watches of a kind that are begun anew."""
     counters = {
-        cause: metrics.watch_restarts_total.labels(source.resource.name, cause) for cause in CAUSES
+        cause: metrics.watch_restarts_total.labels(resource.name, cause) for cause in CAUSES
     }
     return lambda cause: counters[cause].inc()

@@ -7,7 +7,7 @@ import msgspec
 
 from app.kube.mirror import Known
 from app.kube.records import Unreadable
-from app.kube.translate import ConfigMap, KubernetesNode, Setting
+from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
 from extender import (
     BackingImage,
     Claim,
@@ -15,7 +15,6 @@ from extender import (
     Node,
     NodeName,
     PersistentVolume,
-    PodRef,
     Replica,
     ReplicaName,
     StorageClass,
@@ -38,7 +37,7 @@ class ClusterObjects(msgspec.Struct):
     replicas: dict[ReplicaName, Replica] = {}
     backing_images: dict[str, BackingImage] = {}
     settings: dict[str, Setting] = {}
-    pods: dict[str, PodRef] = {}
+    pods: dict[str, Pod] = {}
     """By namespace and name, joined by a slash."""
     kubernetes_nodes: dict[NodeName, KubernetesNode] = {}
     config_maps: dict[str, ConfigMap] = {}
@@ -63,8 +62,8 @@ class ClusterObjects(msgspec.Struct):
                 return _added(self.backing_images, record.name, record)
             case Setting():
                 return _added(self.settings, record.name, record)
-            case PodRef():
-                return _added(self.pods, f"{record.namespace}/{record.name}", record)
+            case Pod():
+                return _added(self.pods, f"{record.ref.namespace}/{record.ref.name}", record)
             case KubernetesNode():
                 return _added(self.kubernetes_nodes, record.name, record)
             case ConfigMap():

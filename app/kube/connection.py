@@ -27,6 +27,7 @@ _HEADERS = {
     # Packing what we unpack at once costs more than a cluster's network does.
     "Accept-Encoding": "identity",
 }
+_PATCH_HEADERS = {**_HEADERS, "Content-Type": "application/merge-patch+json"}
 _TEXT_LENGTH = 300
 _NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ConfigException, ValueError)
 """The last two: the token file of the service account cannot be read, or what is in it not sent."""
@@ -117,11 +118,12 @@ class Connection:
     async def _send(
         self, method: str, path: str, query: Query, body: Mapping[str, Any] | None
     ) -> Any:
+        headers = _PATCH_HEADERS if method == "PATCH" else _HEADERS
         return await self._client.call_api(
             path,
             method,
             query_params=list(query),
-            header_params=dict(_HEADERS),
+            header_params=dict(headers),
             body=body,
             auth_settings=["BearerToken"],
             _preload_content=False,
@@ -173,6 +175,8 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
                 persist_config=False,
             )
         _trim_token(configuration)
+        # Each watch holds a connection; the lease must never wait for one to be free.
+        configuration.connection_pool_maxsize = 0
         return Connection(client.ApiClient(configuration))
     except _CONFIG_ERRORS as error:
         origin = "the service account" if in_cluster else f"kubeconfig {kubeconfig or ''}".strip()

@@ -34,8 +34,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource
     namespace: str = ""
     """Empty: all of them."""
-    name: str = ""
-    """Empty: all of them."""
+    fields: str = ""
+    """Which of them, as a field selector; empty: all."""
 
     @property
     def path(self) -> str:
@@ -45,7 +45,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def selector(self) -> Query:
         """The part of a query that picks them."""
-        return [("fieldSelector", f"metadata.name={self.name}")] if self.name else []
+        return [("fieldSelector", self.fields)] if self.fields else []
 
 
 class PageMeta(msgspec.Struct, frozen=True):

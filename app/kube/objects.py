@@ -46,8 +46,16 @@ class ClaimSpec(KubeStruct, frozen=True):
     resources: ResourceRequirements | None = None
 
 
+class ClaimAnnotations(KubeStruct, frozen=True):
+    selected_node: Text = msgspec.field(default=None, name="volume.kubernetes.io/selected-node")
+
+
+class ClaimMetadata(Metadata, frozen=True, rename="camel"):
+    annotations: ClaimAnnotations | None = None
+
+
 class PersistentVolumeClaim(KubeStruct, frozen=True):
-    metadata: Metadata
+    metadata: ClaimMetadata
     spec: ClaimSpec | None = None
 
 
@@ -206,8 +214,24 @@ class PodVolume(KubeStruct, frozen=True):
 
 class PodSpec(KubeStruct, frozen=True):
     volumes: list[PodVolume] | None = None
+    node_name: Text = None
+
+
+class PodCondition(KubeStruct, frozen=True):
+    type: Text = None
+    status: Text = None
+    reason: Text = None
+    message: Text = None
+    last_transition_time: Text = None
+
+
+class PodStatus(KubeStruct, frozen=True):
+    phase: Text = None
+    nominated_node_name: Text = None
+    conditions: list[PodCondition] | None = None
 
 
 class Pod(KubeStruct, frozen=True):
     metadata: Metadata
     spec: PodSpec | None = None
+    status: PodStatus | None = None

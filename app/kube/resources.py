@@ -11,7 +11,6 @@ from extender import (
     Claim,
     Node,
     PersistentVolume,
-    PodRef,
     Replica,
     StorageClass,
     Volume,
@@ -24,7 +23,7 @@ AnyRecord = (
     | translate.KubernetesNode
     | Node
     | PersistentVolume
-    | PodRef
+    | translate.Pod
     | Replica
     | translate.Setting
     | StorageClass
@@ -88,7 +87,12 @@ CONFIG_MAPS = Resource(
     type=objects.ConfigMap,
     record_of=translate.config_map_record,
 )
-PODS = Resource(plural="pods", kind="Pod", type=objects.Pod, record_of=translate.pod_ref)
+PODS = Resource(
+    plural="pods",
+    kind="Pod",
+    type=objects.Pod,
+    record_of=translate.pod_record,
+)
 KUBERNETES_NODES = Resource(
     plural="nodes",
     kind="Node",

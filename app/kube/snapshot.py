@@ -5,11 +5,11 @@ from app.kube.cluster import sources
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
-from app.kube.feed import Feed, Source
+from app.kube.feed import Source
+from app.kube.listing import list_records
 from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
 
-_PAGE_SECONDS = 60.0
 _FORBIDDEN = 403
 _WITHOUT = {
     PODS.name: "give the pod in a file",
@@ -47,19 +47,9 @@ async def _read(
     connection: Connection, source: Source, cluster: ClusterObjects, problems: list[str]
 ) -> None:
     name = source.resource.name
-    feed = Feed(source, on_skipped=lambda why: problems.append(f"{name}: {why}"))
-    token = ""
-    while True:
-        content = await connection.request(
-            "GET", source.path, query=feed.page_query(token), deadline_seconds=_PAGE_SECONDS
-        )
-        page = feed.read_page(content)
-        for change in feed.take_objects(page.items or ()):
-            if change.new is not None:
-                cluster.add(change.new)
-            if isinstance(change.new, Unreadable):
-                broken = change.new
-                problems.append(f"{broken.kind} {broken.name} cannot be read: {broken.why}")
-        token = page.metadata.token or ""
-        if not token:
-            return
+    for record in await list_records(
+        connection, source, on_skipped=lambda why: problems.append(f"{name}: {why}")
+    ):
+        cluster.add(record)
+        if isinstance(record, Unreadable):
+            problems.append(f"{record.kind} {record.name} cannot be read: {record.why}")

@@ -1,5 +1,6 @@
 """From the fields of objects to the records that decisions work on, one function a kind."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -18,6 +19,7 @@ from extender import (
     NodeName,
     PersistentVolume,
     PodRef,
+    PodStatus,
     Replica,
     ReplicaName,
     StorageClass,
@@ -65,11 +67,48 @@ def pod_ref(pod: objects.Pod) -> PodRef:
     )
 
 
+class Pod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod: what it asks for, and how far it has come."""
+
+    ref: PodRef
+    status: PodStatus
+
+
+def pod_record(pod: objects.Pod) -> Pod:
+    """Translate a Pod."""
+    return Pod(ref=pod_ref(pod), status=pod_status(pod))
+
+
+def pod_status(pod: objects.Pod) -> PodStatus:
+    """Say how far *pod* has come."""
+    status = pod.status or objects.PodStatus()
+    node = (pod.spec.node_name if pod.spec else None) or ""
+    version = pod.metadata.resource_version or ""
+    return PodStatus(
+        # Comparable as numbers within one kind: k8s.io/apimachinery, util/resourceversion.
+        version=int(version) if _VERSION.fullmatch(version) else 0,
+        node=NodeName(node),
+        nominated=NodeName(status.nominated_node_name or ""),
+        refusal=_refusal(status.conditions),
+        ended=status.phase in ("Succeeded", "Failed")
+        or bool(pod.metadata.deletion_timestamp and not node),
+    )
+
+
+def _refusal(conditions: Iterable[objects.PodCondition] | None) -> str:
+    for condition in conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False":
+            parts = (condition.last_transition_time, condition.reason, condition.message)
+            return " ".join(part or "-" for part in parts)
+    return ""
+
+
 def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
     """Translate a PersistentVolumeClaim; a size that is no quantity raises ValueError."""
     spec = claim.spec or objects.ClaimSpec()
     requests = spec.resources.requests if spec.resources else None
     storage = requests.storage if requests else None
+    annotations = claim.metadata.annotations
     return Claim(
         key=ClaimKey(f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"),
         uid=claim.metadata.uid or "",
@@ -77,6 +116,7 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
         storage_class=spec.storage_class_name or "",
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
         read_write_many="ReadWriteMany" in (spec.access_modes or ()),
+        selected_node=NodeName((annotations.selected_node if annotations else None) or ""),
         deleting=bool(claim.metadata.deletion_timestamp),
     )
 
@@ -231,4 +271,5 @@ def _bytes(size: int | str | None) -> int:
     return size or 0
 
 
+_VERSION = re.compile("[0-9]{1,20}")
 _LOCALITIES: Mapping[str, Locality] = {locality.value: locality for locality in Locality}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
-from app.kube.translate import ConfigMap, KubernetesNode, Setting
+from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
 from extender import (
     SCHEDULER_SETTINGS,
     BackingImage,
@@ -23,7 +23,6 @@ from extender import (
     NodeName,
     NodeSpace,
     PersistentVolume,
-    PodRef,
     Policy,
     Replica,
     ReplicaName,
@@ -179,7 +178,7 @@ class ViewBuilder:
             case Unreadable():
                 self._unreadable[record.kind, record.name] = record
                 self._is_outdated = True
-            case PodRef() | KubernetesNode() | ConfigMap():
+            case Pod() | KubernetesNode() | ConfigMap():
                 pass  # no part of the view
 
     def _remove(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
@@ -215,7 +214,7 @@ class ViewBuilder:
             case Unreadable():
                 del self._unreadable[record.kind, record.name]
                 self._is_outdated = True
-            case PodRef() | KubernetesNode() | ConfigMap():
+            case Pod() | KubernetesNode() | ConfigMap():
                 pass
 
 

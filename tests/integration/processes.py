@@ -7,6 +7,7 @@ at its timers before it wakes anybody.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
 
@@ -79,6 +80,27 @@ class Gated(Coroutine[Any, Any, Result]):
         return step()
 
 
+_GATE: ContextVar[Gate] = ContextVar("gate")
+
+
+def start_process(gate: Gate, main: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    """Run a process behind a gate: *main*, and all tasks that it and they begin."""
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(_gated_task)
+    context = copy_context()
+    context.run(_GATE.set, gate)
+    return loop.create_task(main, context=context)
+
+
+def _gated_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+) -> asyncio.Task[Any]:
+    gate = (options.get("context") or copy_context()).get(_GATE)
+    if gate is not None:
+        coroutine = Gated(gate, coroutine)
+    return asyncio.Task(coroutine, loop=loop, **options)
+
+
 class Line:
     """The way of one process to the API server, in place of its HTTP session.
 
@@ -91,7 +113,8 @@ class Line:
         client.rest_client.pool_manager = self  # type: ignore[assignment]  # the part that is used
 
     async def request(self, **arguments: Any) -> Any:
-        sent = asyncio.create_task(self._session.request(**arguments))
+        outside = Context()  # of the process
+        sent = asyncio.create_task(self._session.request(**arguments), context=outside)
         self._sent[sent] = None
         sent.add_done_callback(self._arrived)
         await asyncio.wait([sent])

@@ -24,7 +24,7 @@ from app.instance import Instance
 from app.kube.connection import Connection
 from app.metrics import Metrics
 from tests.fakes import Call, FakeApiServer, Object
-from tests.integration.processes import Gate, Gated, Line
+from tests.integration.processes import Gate, Line, start_process
 from tests.integration.rbac import Rules, shipped
 
 NAMESPACE = "longhorn-system"
@@ -102,7 +102,7 @@ class Replica:
         self._http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app=self.instance.app), base_url="http://replica"
         )
-        self.ended = asyncio.create_task(Gated(self._gate, self._serve()))
+        self.ended = start_process(self._gate, self._serve())
 
     @property
     def is_leading(self) -> bool:
@@ -174,10 +174,9 @@ class Replica:
         """Do what `app.service.serve_cluster` does, without its server."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                loops = [
-                    tasks.create_task(Gated(self._gate, loop)) for loop in self.instance.loops()
-                ]
+                loops = [tasks.create_task(loop) for loop in self.instance.loops()]
                 await self._told_to_end.wait()
+                await self.instance.stop_answering()
                 for loop in loops:
                     loop.cancel()
                 await asyncio.wait(loops)

@@ -1,13 +1,22 @@
 """The shipped rules allow every call, and grant nothing that is not called."""
 
 import asyncio
+import json
 
 import pytest
 
 from app.config import NAME
+from app.kube.pods import WOKEN_AT
 from tests.fakes import Call, Object
 from tests.integration.rbac import shipped
-from tests.integration.replicas import NAMESPACE, SLICES, VIRTUAL_TIME, Replicas
+from tests.integration.replicas import (
+    NAMESPACE,
+    NODES,
+    SLICES,
+    VIRTUAL_TIME,
+    Replicas,
+    filter_request,
+)
 
 pytestmark = VIRTUAL_TIME
 
@@ -26,9 +35,31 @@ def stray(name: str, address: str, address_type: str) -> Object:
     }
 
 
+async def reject_and_wake(replicas: Replicas) -> None:
+    """Find no room for a pod, and then some."""
+    server = replicas.server
+    pod = server.put(json.loads(filter_request("quad"))["Pod"])
+    node = server.get("nodes.longhorn.io", "node-4", NAMESPACE)
+    assert node is not None
+
+    def patched() -> bool:
+        found = server.get("pods", "quad", "default")
+        return found is not None and WOKEN_AT in found["metadata"].get("annotations", {})
+
+    server.put({**node, "spec": {**node["spec"], "allowScheduling": False}})
+    request = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": NODES}).encode()
+    await asyncio.sleep(1)
+    answer = await replicas.leader.filter(body=request)
+    assert answer is not None
+    assert answer.accepted == []
+    server.put(node)
+    await replicas.until(patched, within=3)
+
+
 async def live(replicas: Replicas) -> None:
-    """Start, lead, publish, repair, be replaced and end."""
+    """Start, lead, publish, reject, wake, repair, be replaced and end."""
     await replicas.start_all(2)
+    await reject_and_wake(replicas)
     replicas.server.put(stray("stray", "10.9.9.9", "IPv4"))
     replicas.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
     replicas.server.put(stray(f"{NAME}-ipv4", "fd00::9:9", "IPv6"))
@@ -36,7 +67,9 @@ async def live(replicas: Replicas) -> None:
     replicas.server.outage().end()
     replicas.server.compact()
     await asyncio.sleep(10)
-    replicas.leader.terminate()
+    first = replicas.leader
+    first.terminate()
+    await replicas.until(lambda: replicas.leaders not in ([], [first]), within=2)
     await replicas.until(replicas.is_answered, within=2)
     last = replicas.leader
     last.terminate()

@@ -7,18 +7,18 @@ from hypothesis import settings
 from prometheus_client import CollectorRegistry
 
 from app.config import Settings
+from app.decisions import unchanging
 from app.http import create_app
 from app.metrics import Metrics
 from extender import Extender
 from tests.builders import GENEROUS, bound, node, view_of, volume
 
 VIEW = view_of(*bound(volume("vol")), node("node-1"))
+METRICS = Metrics(CollectorRegistry(), version="1.2.3")
 APP = create_app(
-    extender=Extender(GENEROUS),
-    current_view=lambda: VIEW,
-    unavailable=lambda: "",
+    decisions=unchanging(Extender(GENEROUS), VIEW, METRICS),
     unready=lambda: "",
-    metrics=Metrics(CollectorRegistry(), version="1.2.3"),
+    metrics=METRICS,
     settings=Settings(),
     version="1.2.3",
 )

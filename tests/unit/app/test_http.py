@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.config import Settings
+from app.decisions import unchanging
 from app.http import create_app
 from app.metrics import Metrics
 from extender import ClusterView, Extender
@@ -40,9 +41,7 @@ def metrics() -> Metrics:
 @pytest.fixture
 def app(view: ClusterView, metrics: Metrics) -> FastAPI:
     return create_app(
-        extender=Extender(GENEROUS),
-        current_view=lambda: view,
-        unavailable=lambda: "",
+        decisions=unchanging(Extender(GENEROUS), view, metrics),
         unready=lambda: "",
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=0.05),

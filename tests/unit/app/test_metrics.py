@@ -59,6 +59,15 @@ def test_all_metrics_are_there(metrics: Metrics) -> None:
         f"{PREFIX}view_age_seconds": "gauge",
         f"{PREFIX}watch_restarts": "counter",
         f"{PREFIX}settings_errors": "counter",
+        f"{PREFIX}pod_scheduling_wait_duration_seconds": "histogram",
+        f"{PREFIX}node_reservation_duration_seconds": "histogram",
+        f"{PREFIX}node_choice_duration_seconds": "histogram",
+        f"{PREFIX}holds": "gauge",
+        f"{PREFIX}holds_ended": "counter",
+        f"{PREFIX}filter_waiting": "gauge",
+        f"{PREFIX}filter_wait_duration_seconds": "histogram",
+        f"{PREFIX}waiting_pods": "gauge",
+        f"{PREFIX}wake_ups": "counter",
         f"{PREFIX}build_info": "gauge",
     }
 

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from app.config import Settings
+from app.decisions import unchanging
 from app.http import create_app
 from app.metrics import Metrics
 from app.wire import decode_request, encode_error
@@ -24,13 +25,11 @@ RECORDED = sorted(path.name for path in WIRE.glob("filter-*.json"))
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    view = view_of()
+    metrics = Metrics(CollectorRegistry(), version="1.2.3")
     return create_app(
-        extender=Extender(GENEROUS),
-        current_view=lambda: view,
-        unavailable=lambda: "",
+        decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
         unready=lambda: "",
-        metrics=Metrics(CollectorRegistry(), version="1.2.3"),
+        metrics=metrics,
         settings=Settings(),
         version="1.2.3",
     ).openapi()

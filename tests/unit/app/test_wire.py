@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import BadRequestError
 from app.wire import FilterRequest, decode_request, encode_error, encode_result
-from extender import Basis, ClaimKey, FilterResult, NodeName, PodRef, Rejection
+from extender import Basis, ClaimKey, FilterResult, NodeName, PodRef, PodStatus, Rejection
 
 WIRE = Path(__file__).parents[2] / "data" / "wire"
 RECORDED = sorted(path.name for path in WIRE.glob("filter-*.json"))
@@ -246,7 +246,9 @@ def test_an_error_has_no_node_and_no_rejection(body: bytes, nodes: object, names
 def test_keys_are_read_in_any_letter_case_and_order(body: str) -> None:
     decoded = decode_request(body.encode())
 
-    assert decoded == FilterRequest(pod=NAMED_POD, candidates=[NodeName("a")], nodes=None)
+    assert decoded == FilterRequest(
+        pod=NAMED_POD, status=PodStatus(), candidates=[NodeName("a")], nodes=None
+    )
 
 
 def test_whole_nodes_are_read_and_echoed_under_lower_case_keys() -> None:

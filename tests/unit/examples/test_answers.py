@@ -49,7 +49,8 @@ ANSWERS = [
 def load(example: str) -> tuple[ClusterView, dict[str, PodRef], tuple[NodeName, ...]]:
     cluster, problems = load_cluster(EXAMPLES / example)
     assert problems == []
-    return build_view(cluster), cluster.pods, cluster.candidates()
+    pods = {name: pod.ref for name, pod in cluster.pods.items()}
+    return build_view(cluster), pods, cluster.candidates()
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_offer_remembers_the_replicas_that_had_a_disk() -> None:
         pytest.param(State.OFFERED, Signal.BOUND, State.PLACED, id="offered-bound"),
         pytest.param(State.OFFERED, Signal.SELECTED, State.PLACED, id="offered-selected"),
         pytest.param(State.OFFERED, Signal.NOMINATED, State.PLACED, id="offered-nominated"),
-        pytest.param(State.OFFERED, Signal.REFUSED, End.UNSCHEDULED, id="offered-refused"),
+        pytest.param(State.OFFERED, Signal.REFUSED, State.OFFERED, id="offered-refused"),
         pytest.param(State.OFFERED, Signal.NOTHING, State.OFFERED, id="offered-nothing"),
         pytest.param(State.PLACED, Signal.GONE, End.POD_GONE, id="placed-gone"),
         pytest.param(State.PLACED, Signal.BOUND, State.PLACED, id="placed-bound"),
@@ -188,8 +188,9 @@ def test_each_row_of_the_table_is_reached_and_obeyed() -> None:
             signal, node = sighting.signal
             after = advance(before, sighting, 1.0)
             rows.add((before.state, signal))
-            if signal is Signal.NOTHING and before.named_by is None:
-                assert after == before
+            if before.named_by is None and signal in (Signal.NOTHING, Signal.REFUSED):
+                refused_at = 1.0 if signal is Signal.REFUSED else before.refused_at
+                assert after == msgspec.structs.replace(before, refused_at=refused_at)
                 continue
             expected = TRANSITIONS[before.state, signal]
             if not isinstance(after, Hold):
@@ -267,10 +268,21 @@ def test_only_candidate_stands_while_nothing_is_seen() -> None:
     assert seen(chosen, Sighting(), Sighting()) == chosen
 
 
-def test_only_candidate_ends_when_the_attempt_is_given_up() -> None:
-    chosen = hold(nodes=["node-1"], only_candidate=True)
+@pytest.mark.parametrize("only_candidate", [False, True], ids=["offered", "only-candidate"])
+def test_refusal_is_remembered_from_when_it_was_first_seen(*, only_candidate: bool) -> None:
+    """It may be an earlier attempt's, which kube-scheduler had not written yet."""
+    before = hold(nodes=["node-1"], only_candidate=only_candidate)
 
-    assert ended(chosen, Sighting(refused=True)) is End.UNSCHEDULED
+    after = seen(before, Sighting(refused=True), Sighting(refused=True), Sighting())
+
+    assert after == msgspec.structs.replace(before, refused_at=1.0)
+
+
+@pytest.mark.parametrize("signal", NAMING)
+def test_refusal_is_forgotten_when_a_node_is_named(signal: Signal) -> None:
+    after = seen(hold(), Sighting(refused=True), naming(signal, "node-1"))
+
+    assert after.refused_at is None
 
 
 def test_only_candidate_ends_when_its_nomination_is_taken_back() -> None:

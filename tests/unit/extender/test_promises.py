@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import ClusterView, Extender, FilterResult, Node, NodeName, PodRef
+from extender import ClusterView, Extender, FilterResult, Node, NodeName, PodRef, PodStatus
 from extender.holds import Hold, Sighting, offer
 from extender.rejections import InsufficientStorage, RoomPromised
 from extender.requests import resolve
@@ -45,6 +45,8 @@ def promise(
         existing=existing,
         only_candidate=only,
         now=0.0,
+        asked=PodStatus(),
+        unbound=[],
     )
     extender.ledger.put(made)
     return made

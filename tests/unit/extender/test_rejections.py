@@ -14,12 +14,14 @@ from extender.rejections import (
     NodeEvicting,
     NodeNotReady,
     NodeNotSchedulable,
+    NodeReserved,
     NodeSchedulingDisabled,
     NodeTags,
     NoDiskOfType,
     NoUsableDisk,
     PackingUndecided,
     PendingReplicas,
+    PodUnscheduled,
     ReplicasElsewhere,
     RoomPromised,
     SettingUnreadable,
@@ -207,7 +209,7 @@ def test_reason_is_reached(expected: Rejection, text: str, view: ClusterView) ->
 
 
 def test_situations_cover_every_reason() -> None:
-    beside_promises = {RoomPromised.reason}  # test_promises.py
+    beside_promises = {each.reason for each in (RoomPromised, PodUnscheduled, NodeReserved)}
 
     assert {rejection.reason for rejection, _, _ in SITUATIONS} == set(REASONS) - beside_promises
 

@@ -7,7 +7,14 @@ import pytest
 
 from extender import NodeName
 from extender.holds import End, Hold, ReplicasByVolume, Sighting, Signal, State, advance
-from extender.reservations import PROVISIONING_SECONDS, Ended, Ledger, Timeouts, deadline
+from extender.reservations import (
+    PROVISIONING_SECONDS,
+    REFUSAL_SECONDS,
+    Ended,
+    Ledger,
+    Timeouts,
+    deadline,
+)
 from tests.builders import hold, pending, replica
 
 HERE = NodeName("node-1")
@@ -303,7 +310,7 @@ def test_last_hold_of_a_node_leaves_no_trace_of_the_node() -> None:
     [
         pytest.param(OFFERED, Sighting(exists=False), End.POD_GONE, id="gone"),
         pytest.param(BOUND, Sighting(exists=False), End.POD_GONE, id="gone-after-binding"),
-        pytest.param(OFFERED, Sighting(refused=True), End.UNSCHEDULED, id="refused"),
+        pytest.param(NOMINATED, Sighting(refused=True), End.UNSCHEDULED, id="refused"),
         pytest.param(NOMINATED, Sighting(), End.UNSCHEDULED, id="nomination-taken-back"),
     ],
 )
@@ -313,6 +320,49 @@ def test_sighting_ends_the_hold(before: Hold, sighting: Sighting, why: End) -> N
 
     assert ledger.see("uid-pod", sighting, 103.0) == Ended(hold=before, why=why, at=103.0)
     agree(ledger, other)
+
+
+@pytest.mark.parametrize("before", [OFFERED, ONLY])
+def test_refusal_ends_the_hold_unless_a_node_is_named_soon(before: Hold) -> None:
+    ledger = ledger_of(before)
+    ledger.see("uid-pod", Sighting(refused=True), 101.0)
+    refused = ledger.get("uid-pod")
+    assert refused is not None
+
+    assert ledger.next_deadline(TIMEOUTS) == 101.0 + REFUSAL_SECONDS
+    assert settle(ledger, 101.9) == []
+    assert settle(ledger, 102.0) == [Ended(hold=refused, why=End.UNSCHEDULED, at=102.0)]
+
+
+@pytest.mark.parametrize("before", [OFFERED, ONLY])
+def test_refusal_gives_no_more_time_than_there_is(before: Hold) -> None:
+    ledger = ledger_of(before)
+    until = ledger.next_deadline(TIMEOUTS)
+
+    ledger.see("uid-pod", Sighting(refused=True), 104.5)
+
+    assert ledger.next_deadline(TIMEOUTS) == until == 105.0
+
+
+def test_all_end_at_once() -> None:
+    ledger = ledger_of(OFFERED, hold("other", nodes=["node-1"], only_candidate=True))
+
+    ended = ledger.drop_all(End.HANDED_OVER, 103.0)
+
+    assert [(each.hold.pod.name, each.why) for each in ended] == [
+        ("pod", End.HANDED_OVER),
+        ("other", End.HANDED_OVER),
+    ]
+    agree(ledger)
+
+
+@pytest.mark.parametrize(
+    ("uid", "expected"), [("", True), ("uid-pod", False), ("uid-placed", True), ("uid-x", True)]
+)
+def test_node_of_another_pod_is_open(uid: str, *, expected: bool) -> None:
+    ledger = ledger_of(OFFERED, hold("placed", nodes=["node-1"], only_candidate=True))
+
+    assert ledger.is_choosing(but=uid) is expected
 
 
 @pytest.mark.parametrize("before", [OFFERED, ONLY, NOMINATED, SELECTED, BOUND])

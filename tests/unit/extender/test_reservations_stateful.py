@@ -54,7 +54,12 @@ class Model:
             [each for each in self.promises if each["pod"] == event["pod"]], "replaced", event
         )
         self.promises.append(
-            {**event, "seen": [], "had_disk": [each["name"] for each in self._placed()]}
+            {
+                **event,
+                "seen": [],
+                "refused": [],
+                "had_disk": [each["name"] for each in self._placed()],
+            }
         )
 
     def seen(self, event: Event) -> None:
@@ -62,10 +67,13 @@ class Model:
             names_a_node = any(event[way] for way in WAYS)
             if event["gone"]:
                 self._end([promise], "pod_gone", event)
-            elif not names_a_node and (event["refused"] or self.named(promise)):
-                self._end([promise], "unscheduled", event)
             elif names_a_node:
                 promise["seen"].append(event)
+                promise["refused"] = []
+            elif self.named(promise):
+                self._end([promise], "unscheduled", event)
+            elif event["refused"]:
+                promise["refused"].append(event["at"])
 
     def dropped(self, event: Event) -> None:
         self._end(
@@ -106,6 +114,11 @@ class Model:
         return min((event["at"] for event in promise["seen"] if event["node"]), default=None)
 
     def deadline(self, promise: Promise, limits: Event) -> tuple[float, str]:
+        ends = [self._longest(promise, limits)]
+        ends += [(at + 1.0, "unscheduled") for at in promise["refused"][:1]]
+        return min(ends, key=lambda each: each[0])
+
+    def _longest(self, promise: Promise, limits: Event) -> tuple[float, str]:
         bound_at = self.bound_at(promise)
         if bound_at is not None:
             return bound_at + limits["placing"], "not_placed"
@@ -212,6 +225,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def a_pod_is_let_go(self, pod: str, why: End) -> None:
         self._note("dropped", pod=pod, why=why.value)
         self._over(self.ledger.drop(f"uid-{pod}", why, self.now))
+
+    @precondition(lambda self: len(self.ledger) > 1)
+    @rule()
+    def all_are_let_go(self) -> None:
+        for each in self.ledger:
+            self._note("dropped", pod=each.pod.name, why=End.HANDED_OVER.value)
+        self.ended += self.ledger.drop_all(End.HANDED_OVER, self.now)
 
     @rule(volume=st.sampled_from(VOLUMES), pinned=st.sampled_from(["", *NODES]))
     def longhorn_makes_a_replica(self, volume: str, pinned: str) -> None:
@@ -375,6 +395,8 @@ def walk(random: Random, moves: int) -> list[Ended]:
                 machine.longhorn_makes_a_replica(volume, "")
             case 5 if any(not each.disk for each in machine.replicas.values()):
                 machine.longhorn_places_a_replica(0, node)
+            case 6 if len(machine.ledger) > 1 and random.random() < 0.1:
+                machine.all_are_let_go()
             case 6 if len(machine.ledger):
                 machine.time_runs_to_the_next_deadline()
             case _:

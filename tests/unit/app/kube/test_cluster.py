@@ -61,7 +61,12 @@ class Running:
         self.metrics = Metrics(CollectorRegistry(), version="1")
         clock = asyncio.get_running_loop().time
         self.cluster = LiveCluster(
-            connection, settings, self.metrics, clock=clock, random=random.Random(2)
+            connection,
+            settings,
+            self.metrics,
+            clock=clock,
+            random=random.Random(2),
+            on_changes=lambda _: None,
         )
 
     @property

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
 from app.kube.records import Unreadable, read_object
-from app.kube.translate import KubernetesNode, Setting
+from app.kube.translate import KubernetesNode, Pod, Setting
 from extender import (
     Claim,
     ClaimKey,
@@ -22,6 +22,7 @@ from extender import (
     NodeName,
     PersistentVolume,
     PodRef,
+    PodStatus,
     Replica,
     StorageClass,
     Volume,
@@ -240,7 +241,7 @@ def test_pod() -> None:
     written = core_document(
         "Pod",
         "web-0",
-        metadata={"uid": "1234"},
+        metadata={"uid": "1234", "resourceVersion": "77"},
         spec={
             "volumes": [
                 {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}},
@@ -251,11 +252,14 @@ def test_pod() -> None:
         },
     )
 
-    assert read(written) == PodRef(
-        namespace="default",
-        name="web-0",
-        uid="1234",
-        claims=(ClaimKey("default/data-web-0"), ClaimKey("default/web-0-scratch")),
+    assert read(written) == Pod(
+        ref=PodRef(
+            namespace="default",
+            name="web-0",
+            uid="1234",
+            claims=(ClaimKey("default/data-web-0"), ClaimKey("default/web-0-scratch")),
+        ),
+        status=PodStatus(version=77),
     )
 
 
@@ -265,8 +269,8 @@ def test_pod() -> None:
 def test_pod_without_claims(spec: object) -> None:
     found = read(core_document("Pod", "web-0", spec=spec))
 
-    assert isinstance(found, PodRef)
-    assert found.claims == ()
+    assert isinstance(found, Pod)
+    assert found.ref.claims == ()
 
 
 @pytest.mark.parametrize("kind", ["Node", "Volume", "Replica", "BackingImage"])
@@ -619,8 +623,8 @@ def test_pod_claims_are_in_its_own_namespace() -> None:
     spec = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}
     found = read(core_document("Pod", "web", metadata={"namespace": "shop"}, spec=spec))
 
-    assert isinstance(found, PodRef)
-    assert found.claims == ("shop/data",)
+    assert isinstance(found, Pod)
+    assert found.ref.claims == ("shop/data",)
 
 
 json_values = st.recursive(
@@ -680,8 +684,8 @@ def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
 def test_claim_source_without_a_name_names_a_claim_that_cannot_be() -> None:
     found = read(core_document("Pod", "web", spec={"volumes": [{"persistentVolumeClaim": {}}]}))
 
-    assert isinstance(found, PodRef)
-    assert found.claims == ("default/",)
+    assert isinstance(found, Pod)
+    assert found.ref.claims == ("default/",)
 
 
 def test_replica_whose_spec_is_no_object_is_told_by_its_labels() -> None:

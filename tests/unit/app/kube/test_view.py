@@ -5,9 +5,9 @@ import pytest
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
-from app.kube.translate import KubernetesNode, Setting
+from app.kube.translate import KubernetesNode, Pod, Setting
 from app.kube.view import build_view
-from extender import NodeName, Policy, UnreadableSetting
+from extender import NodeName, PodStatus, Policy, UnreadableSetting
 from tests.builders import (
     GIB,
     backing_image,
@@ -40,7 +40,7 @@ from tests.builders import (
         replica(),
         backing_image(),
         setting("a", "1"),
-        pod(),
+        Pod(ref=pod(), status=PodStatus()),
         KubernetesNode(name=NodeName("node-1")),
         Unreadable(kind="Volume", name="vol", why="?"),
     ],

@@ -1,0 +1,136 @@
+"""Single pods: followed while a promise to one of them stands, and woken when there is room."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from random import Random
+from typing import NoReturn
+
+import structlog
+
+from app.config import NAME
+from app.kube.connection import Connection
+from app.kube.feed import Source
+from app.kube.listing import list_records
+from app.kube.mirror import Change
+from app.kube.reflector import Reflector
+from app.kube.resources import PODS
+from app.kube.translate import Pod
+from extender import PodRef, PodStatus
+
+log = structlog.get_logger()
+
+WOKEN_AT = f"{NAME}/woken-at"
+"""The annotation that wakes a pod: kube-scheduler tries a pod anew that has changed."""
+_MOST_WATCHES = 500
+"""Each takes a connection here and a place in the API server; what comes later waits its turn, and
+claims and deadlines still tell of it."""
+_PATCH_SECONDS = 10.0
+
+
+class FollowedPods:
+    """Follows the pods that somebody wants to know of, each by a watch of its own.
+
+    One watch of all pods would be told every change in the cluster, and one of all pending pods
+    would begin with every job that waits in a queue.
+
+    Args:
+        connection: To the API server.
+        on_seen: Told the pod's uid and how far it has come whenever that has changed; None if
+            there is no such pod, or another one of its name.
+        on_restart: Told the cause whenever a list or watch is begun anew.
+        clock: Monotonic seconds.
+        random: Spreads pauses.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        on_seen: Callable[[str, PodStatus | None], None],
+        on_restart: Callable[[str], None],
+        clock: Callable[[], float],
+        random: Random,
+    ) -> None:
+        self._connection = connection
+        self._on_seen = on_seen
+        self._on_restart = on_restart
+        self._clock = clock
+        self._random = random
+        self._wanted: dict[str, PodRef] = {}
+        self._watches: dict[str, asyncio.Task[NoReturn]] = {}
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._watches)
+
+    def follow(self, pod: PodRef) -> None:
+        """Begin to follow a pod; one that is followed already is told of when it changes next."""
+        if pod.uid not in self._wanted:
+            self._wanted[pod.uid] = pod
+            self._changed.set()
+
+    def forget(self, uid: str) -> None:
+        """Follow a pod no longer; nothing more is told of it."""
+        if self._wanted.pop(uid, None) is not None:
+            self._changed.set()
+
+    async def run(self) -> NoReturn:
+        """Begin and end watches as they are wanted, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._changed.clear()
+                for uid in [uid for uid in self._watches if uid not in self._wanted]:
+                    self._watches.pop(uid).cancel()
+                for uid, pod in self._wanted.items():
+                    if len(self._watches) >= _MOST_WATCHES:
+                        break
+                    if uid not in self._watches:
+                        self._watches[uid] = tasks.create_task(self._reflector(pod).run())
+                await self._changed.wait()
+
+    def _reflector(self, pod: PodRef) -> Reflector:
+        reflector = Reflector(
+            self._connection,
+            Source(resource=PODS, namespace=pod.namespace, fields=f"metadata.name={pod.name}"),
+            on_changes=lambda changes: self._take(pod, reflector, changes),
+            on_restart=self._on_restart,
+            clock=self._clock,
+            random=self._random,
+        )
+        return reflector
+
+    def _take(self, pod: PodRef, reflector: Reflector, changes: Sequence[Change]) -> None:
+        if pod.uid not in self._wanted:
+            return
+        match changes[-1].new if changes else None:
+            case Pod(ref=ref, status=status):
+                self._on_seen(pod.uid, status if ref.uid == pod.uid else None)
+            case None if reflector.is_complete and not reflector.objects:
+                self._on_seen(pod.uid, None)
+
+
+async def list_pending(connection: Connection) -> list[Pod]:
+    """Return all pods that have not begun to run.
+
+    Raises:
+        ApiError: They cannot be listed.
+    """
+    records = await list_records(
+        connection,
+        Source(resource=PODS, fields="status.phase=Pending"),
+        on_skipped=lambda why: log.warning("pods.object_skipped", error=why),
+    )
+    return [record for record in records if isinstance(record, Pod)]
+
+
+async def wake(connection: Connection, pod: PodRef, at: datetime) -> None:
+    """Have kube-scheduler try a pod anew, by an annotation that says when.
+
+    Raises:
+        StatusError: 404 if it is gone, 409 if there is another one of its name.
+        ApiError: It was not written, or that is not known.
+    """
+    change = {"metadata": {"uid": pod.uid, "annotations": {WOKEN_AT: at.isoformat()}}}
+    path = f"{PODS.path(pod.namespace)}/{pod.name}"
+    await connection.request("PATCH", path, body=change, deadline_seconds=_PATCH_SECONDS)

@@ -1,0 +1,49 @@
+"""What is seen of a pod and its claims since an answer, as a hold understands it.
+
+Sources: kubernetes pkg/scheduler/schedule_one.go (nominatedNodeName, set before binding since
+1.35), pkg/scheduler/framework/plugins/volumebinding (selected-node, on one claim after another).
+"""
+
+from collections.abc import Mapping
+
+from extender.holds import Hold, Sighting
+from extender.reservations import Mode
+from extender.types import Claim, ClaimKey, NodeName, PodStatus
+
+
+def sighting_of(
+    hold: Hold, seen: PodStatus | None, claims: Mapping[ClaimKey, Claim], mode: Mode
+) -> Sighting:
+    """Say what has become of a hold's pod.
+
+    Args:
+        hold: The promise, with the pod as it was at the answer.
+        seen: The pod as last heard of; None if it does not exist. One heard of before
+            kube-scheduler's own copy was made tells nothing.
+        claims: All claims now. One that carried selected-node when it was bound keeps it for ever,
+            so that only those count that were not bound at the answer.
+        mode: In mode `node` nothing counts but that the pod is bound, or gone.
+    """
+    if seen is None:
+        return Sighting(exists=False)
+    asked = hold.asked
+    if 0 < seen.version < asked.version:
+        seen = asked
+    if mode is Mode.NODE:
+        return Sighting(exists=not seen.ended, node=seen.node)
+    return Sighting(
+        exists=not seen.ended,
+        node=seen.node,
+        selected=_selected(hold, claims),
+        nominated=NodeName("") if seen.nominated == asked.nominated else seen.nominated,
+        refused=bool(seen.refusal) and seen.refusal != asked.refusal,
+    )
+
+
+def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName:
+    selected = (claims[key].selected_node for key in hold.pod.claims if _counts(key, hold, claims))
+    return next(filter(None, selected), NodeName(""))
+
+
+def _counts(key: ClaimKey, hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:
+    return key in hold.unbound and key in claims and not claims[key].deleting
