@@ -26,7 +26,9 @@ from extender import (
     NodeName,
     PodRef,
     UnresolvableClaimError,
+    charges,
     explain,
+    promised,
 )
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
@@ -132,13 +134,19 @@ def filter_pod(
     asked = _pod(pod, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), settings.step_limits
+    extender = Extender(limits, settings.reservation_mode)
+    ledger = extender.ledger
+    for hold in promised([(p.ref, p.status) for p in cluster.pods.values()], view, ledger.mode, 0):
+        ledger.put(hold)
     try:
-        result = Extender(limits).filter(asked, candidates, view)
+        result = extender.filter(asked, candidates, view)
     except UnresolvableClaimError as error:
         if output is Output.JSON:
             _print_json(error_report(str(error)))
         raise InputError(str(error)) from error
-    report = make_report(result, explain(asked, result, view, limits), view)
+    plans = explain(asked, result, view, limits, ledger)
+    charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
+    report = make_report(result, plans, view, charged)
     if output is Output.JSON:
         _print_json(report)
     else:

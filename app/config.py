@@ -51,6 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reservation_mode: Mode = Mode.CAPACITY
     filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
     wake_up: bool = True
+    debug: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property

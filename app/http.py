@@ -31,6 +31,7 @@ def create_app(
     *,
     decisions: Decisions,
     unready: Callable[[], str],
+    state: Callable[[], msgspec.Struct] | None,
     metrics: Metrics,
     settings: Settings,
     version: str,
@@ -39,6 +40,8 @@ def create_app(
 
     Args:
         decisions: Answers /filter.
+        state: Returns everything behind the answers, for /debug/state; None: there is no such
+            path.
         unready: Returns why this replica could not take over now, "" if it could.
         metrics: Counts what happens.
         settings: Limits on requests.
@@ -92,6 +95,9 @@ def create_app(
         """Return the metrics."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
+    if state is not None:
+        _show_state(app, state)
+
     @app.exception_handler(HTTPException)
     async def refuse(request: Request, error: HTTPException) -> Response:
         # A wrong urlPrefix or filterVerb of kube-scheduler's would leave no other trace.
@@ -101,6 +107,12 @@ def create_app(
 
     add_schemas(app)
     return app
+
+
+def _show_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
+    @app.get("/debug/state", include_in_schema=False)
+    async def debug_state() -> Response:
+        return Response(msgspec.json.encode(state()), media_type=_JSON)
 
 
 async def _answer(body: bytearray, decisions: Decisions, metrics: Metrics) -> Response:

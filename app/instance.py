@@ -14,6 +14,7 @@ import structlog
 from fastapi import FastAPI
 
 from app.config import NAME, Settings
+from app.debug import DebugState, RoleState, debug_state
 from app.decisions import Decisions
 from app.http import create_app
 from app.kube.cluster import LiveCluster
@@ -82,6 +83,8 @@ class Instance:
             is_leading=self._may_answer,
         )
         extender = Extender(settings.step_limits, settings.reservation_mode)
+        self._ledger = extender.ledger
+        self._identity = f"{settings.pod_name}_{UUID(int=random.getrandbits(128), version=4)}"
         self.waking = Waking(
             extender,
             lambda: self.cluster.view,
@@ -117,7 +120,7 @@ class Instance:
             LeaseSettings(
                 name=NAME,
                 namespace=settings.namespace,
-                identity=f"{settings.pod_name}_{UUID(int=random.getrandbits(128), version=4)}",
+                identity=self._identity,
                 duration_seconds=settings.lease_duration_seconds,
                 renew_deadline_seconds=settings.renew_deadline_seconds,
                 retry_seconds=settings.retry_period_seconds,
@@ -132,6 +135,7 @@ class Instance:
         self.app: FastAPI = create_app(
             decisions=self.decisions,
             unready=self.unready,
+            state=self._debug_state if settings.debug else None,
             metrics=metrics,
             settings=settings,
             version=version,
@@ -206,6 +210,16 @@ class Instance:
         if self._settings.reservation_mode is Mode.NODE:
             return self.promises.timeouts.choosing_seconds + _EXPIRY_SECONDS
         return self._settings.filter_wait_seconds
+
+    def _debug_state(self) -> DebugState:
+        replica = RoleState(
+            role="leader" if self.is_leading() else "standby",
+            unavailable=self.unavailable(),
+            unready=self.unready(),
+            identity=self._identity,
+            holder=self.election.holder,
+        )
+        return debug_state(replica, self.cluster, self._ledger, self.waking.pods, self._clock())
 
     def _may_lead(self) -> bool:
         """Whether to compete, or to go on leading.

@@ -1,12 +1,13 @@
 """One decision as a person or a program reads it: what disks have left, and what goes where."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import typer
 
 from extender import (
     Basis,
+    Charge,
     ClusterView,
     DiskName,
     DiskSpace,
@@ -45,10 +46,20 @@ class DiskReport(msgspec.Struct):
     minimal_available_bytes: int
 
 
+class ChargeReport(msgspec.Struct):
+    """What is promised on a node to another pod, and does not show in Longhorn's objects yet."""
+
+    pod: str
+    state: str
+    """offered: the pod may still go elsewhere. placed: this is its node."""
+    bytes: Mapping[VolumeName, int]
+
+
 class NodeReport(msgspec.Struct):
     """A node's disks, and the disk for each of the pod's volumes if the node is accepted."""
 
     disks: list[DiskReport]
+    promised: list[ChargeReport]
     assignment: Mapping[VolumeName, DiskName]
     """Volumes with a replica there already, and those that would be placed."""
 
@@ -62,14 +73,19 @@ class Report(msgspec.Struct):
     nodes: Mapping[str, NodeReport]
 
 
-def make_report(result: FilterResult, plans: Mapping[NodeName, Plan], view: ClusterView) -> Report:
+def make_report(
+    result: FilterResult,
+    plans: Mapping[NodeName, Plan],
+    view: ClusterView,
+    promised: Mapping[NodeName, Sequence[Charge]],
+) -> Report:
     """Put together what is known of every candidate, sorted by name."""
     return Report(
         accepted=result.accepted,
         rejected={name: str(rejection) for name, rejection in result.rejected.items()},
         error="",
         nodes={
-            name: _node_report(name, plans.get(name, Plan()), view)
+            name: node_report(name, plans.get(name, Plan()), view, promised.get(name, ()))
             for name in sorted({*result.accepted, *result.rejected})
         },
     )
@@ -93,6 +109,9 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
             for volume, disk_name in node.assignment.items():
                 if disk_name == disk.name:
                     yield f"  {'':{width}}  {volume}"
+        for charge in node.promised:
+            size = _gib(sum(charge.bytes.values()))
+            yield f"  {size} GiB more are promised to pod {charge.pod} ({charge.state})"
     yield "# promised already  + what the pod would take  . left"
 
 
@@ -122,10 +141,21 @@ def _gib(size_bytes: int) -> str:
     return f"{size_bytes / _GIB:.1f}"
 
 
-def _node_report(name: NodeName, plan: Plan, view: ClusterView) -> NodeReport:
+def node_report(
+    name: NodeName, plan: Plan, view: ClusterView, promised: Iterable[Charge]
+) -> NodeReport:
+    """Put together what is known of one node."""
     disks = view.spaces[name].disks if name in view.spaces else ()
     return NodeReport(
         disks=[_disk_report(disk, plan) for disk in disks],
+        promised=[
+            ChargeReport(
+                pod=f"{charge.pod.namespace}/{charge.pod.name}",
+                state=charge.state,
+                bytes=charge.bytes,
+            )
+            for charge in promised
+        ],
         assignment=dict([*plan.existing.items(), *plan.placed.items()]),
     )
 

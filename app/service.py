@@ -63,6 +63,7 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     app = create_app(
         decisions=unchanging(Extender(settings.step_limits), view, metrics),
         unready=lambda: "",
+        state=None,
         metrics=metrics,
         settings=settings,
         version=release,

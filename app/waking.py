@@ -50,6 +50,9 @@ class Waking:
         clock: Monotonic seconds.
         wall_clock: UTC, for the annotation.
         random: Spreads pauses.
+
+    Attributes:
+        pods: Who waits.
     """
 
     def __init__(
@@ -72,19 +75,19 @@ class Waking:
         self._clock = clock
         self._wall_clock = wall_clock
         self._backoff = Backoff(random)
-        self._pods = WaitingPods()
+        self.pods = WaitingPods()
         self._changes: Sequence[NodeName] = ()
         self._changes_seen = 0
         self._nodes: set[NodeName] = set()
         """Nodes that may have room since they were last judged."""
         self._all_nodes = False
         self._stirred = asyncio.Event()
-        metrics.waiting_pods.set_function(lambda: len(self._pods))
+        metrics.waiting_pods.set_function(lambda: len(self.pods))
 
     def rejected(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
         """Remember a pod that got no node."""
         if pod.uid:
-            self._pods.rejected(pod, candidates, now)
+            self.pods.rejected(pod, candidates, now)
 
     def found(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
@@ -96,11 +99,11 @@ class Waking:
 
     def forget(self, uid: str) -> None:
         """Take in that a pod was answered with nodes."""
-        self._pods.forget(uid)
+        self.pods.forget(uid)
 
     def forget_all(self) -> None:
         """Leave it all to the next leader."""
-        self._pods.forget_all()
+        self.pods.forget_all()
         self._nodes.clear()
 
     def room_on(self, nodes: Iterable[NodeName]) -> None:
@@ -131,9 +134,9 @@ class Waking:
             self._stirred.clear()
             nodes = None if self._all_nodes else self._nodes
             self._nodes, self._all_nodes = set(), False
-            self._pods.forget_old(self._clock())
-            for pod in self._pods:
-                if self._may_wake() and self._pods.asleep(pod.pod.uid) and self._fits(pod, nodes):
+            self.pods.forget_old(self._clock())
+            for pod in self.pods:
+                if self._may_wake() and self.pods.asleep(pod.pod.uid) and self._fits(pod, nodes):
                     await self._wake(pod)
                     await asyncio.sleep(_PAUSE_SECONDS)
                 else:
@@ -165,7 +168,7 @@ class Waking:
         except StatusError as error:
             if error.status in _GONE:
                 self._metrics.wake_ups_total.labels("gone").inc()
-                self._pods.forget(pod.uid)
+                self.pods.forget(pod.uid)
                 return
             await self._failed(name, error)
         except ApiError as error:
@@ -173,7 +176,7 @@ class Waking:
         else:
             self._backoff.reset()
             self._metrics.wake_ups_total.labels("woken").inc()
-            self._pods.woken(pod.uid)
+            self.pods.woken(pod.uid)
             waited = round(self._clock() - waiting.since, 3)
             log.info("pod.woken", pod=name, waited_seconds=waited)
 

@@ -179,8 +179,10 @@ def _print_disks(console: Console, example: Path, question: Question) -> None:
     """Print what `filter` shows for the pod: each node's disks before and after it."""
     cluster, _ = load_cluster(example)
     view, pod = build_view(cluster), cluster.pods[f"default/{question.pod}"].ref
-    result = Extender(_LIMITS).filter(pod, map(NodeName, question.offered), view)
-    report = make_report(result, explain(pod, result, view, _LIMITS), view)
+    extender = Extender(_LIMITS)
+    result = extender.filter(pod, map(NodeName, question.offered), view)
+    plans = explain(pod, result, view, _LIMITS, extender.ledger)
+    report = make_report(result, plans, view, {})
     for line in table_lines(report, pod, result.basis):
         console.out(line, highlight=False)
 

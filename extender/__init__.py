@@ -2,7 +2,7 @@
 
 from extender.capacity import DiskKind, DiskSpace, NodeSpace, node_space
 from extender.errors import ExtenderError, UnresolvableClaimError
-from extender.explain import Plan, explain
+from extender.explain import Charge, Plan, charges, explain
 from extender.extender import Extender
 from extender.filter import Basis, FilterResult, StepLimits
 from extender.holds import End, Hold, State
@@ -46,6 +46,7 @@ __all__ = [
     "SCHEDULER_SETTINGS",
     "BackingImage",
     "Basis",
+    "Charge",
     "Claim",
     "ClaimKey",
     "ClusterView",
@@ -85,6 +86,7 @@ __all__ = [
     "VolumeName",
     "WaitingPod",
     "WaitingPods",
+    "charges",
     "explain",
     "node_space",
     "parse_bool",

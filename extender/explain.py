@@ -5,8 +5,10 @@ from collections.abc import Mapping
 import msgspec
 
 from extender.filter import Basis, FilterResult, StepLimits, existing_of, judge, prepare
+from extender.holds import State, charged
 from extender.policy import Policy
 from extender.requests import resolve
+from extender.reservations import Ledger
 from extender.types import DiskName, NodeName, PodRef, VolumeName
 from extender.view import ClusterView
 
@@ -21,10 +23,34 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     placed_bytes: Mapping[VolumeName, int] = {}
 
 
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """What a promise to a pod takes of one node."""
+
+    pod: PodRef
+    state: State
+    bytes: Mapping[VolumeName, int]
+    """Of its volumes that are not placed yet."""
+
+
+def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "") -> list[Charge]:
+    """Return what promises take of *node*, without that to the pod with uid *but*."""
+    found = [
+        Charge(
+            pod=hold.pod,
+            state=hold.state,
+            bytes={
+                volume.name: volume.need.size_bytes for volume in charged(hold, node, view.replicas)
+            },
+        )
+        for hold in ledger.on_node(node, but=but)
+    ]
+    return [charge for charge in found if charge.bytes]
+
+
 def explain(
-    pod: PodRef, result: FilterResult, view: ClusterView, limits: StepLimits
+    pod: PodRef, result: FilterResult, view: ClusterView, limits: StepLimits, ledger: Ledger
 ) -> dict[NodeName, Plan]:
-    """Return the plan for each accepted node.
+    """Return the plan for each accepted node, beside what is promised to other pods.
 
     A packing proves that room exists; Longhorn may still choose other disks.
     """
@@ -46,7 +72,12 @@ def explain(
     sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
     plans = {}
     for name in result.accepted:
-        placement = judge(case, view.spaces[name], step_limit=limits.per_node)
+        placement = judge(
+            case,
+            view.spaces[name],
+            step_limit=limits.per_node,
+            holds=ledger.on_node(name, but=pod.uid),
+        )
         placed = {VolumeName(v): DiskName(disk) for v, disk in placement.assignment.items()}
         plans[name] = Plan(
             existing=on_node[name],

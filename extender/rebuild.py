@@ -25,8 +25,8 @@ def promised(
     """Return the holds for pods whose node is chosen and whose volumes are not placed.
 
     Args:
-        pods: All pods that have not begun to run. Longhorn places a volume's replica when it is
-            attached, which is before that.
+        pods: All pods that have not begun to run; others are passed over. Longhorn places a
+            volume's replica when it is attached, which is before that.
         view: The cluster now. A pod whose claims do not lead to volumes is passed over, as it would
             not have been answered.
         mode: In mode `node` a pod that is not bound yet keeps others waiting.
@@ -38,7 +38,7 @@ def promised(
             request = resolve(pod, view)
         except UnresolvableClaimError:
             continue
-        if request.volumes and not status.ended:
+        if request.volumes and not (status.running or status.ended):
             hold = _on_chosen_node(_offer(request, status, view, now), request, status, view)
             if hold is not None and not is_confirmed(hold, view.replicas):
                 holds.append(_waiting(hold) if mode is Mode.NODE else hold)

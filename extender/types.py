@@ -44,6 +44,8 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
     """status.nominatedNodeName: kube-scheduler means to bind it there."""
     refusal: str = ""
     """What the condition PodScheduled says while it is False; empty else."""
+    running: bool = False
+    """It has begun to run, so that its volumes are attached."""
     ended: bool = False
     """It has run, or is being deleted before it was bound: nothing will be placed for it."""
 

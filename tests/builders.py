@@ -22,6 +22,7 @@ from extender import (
     DiskName,
     Extender,
     FilterResult,
+    Ledger,
     Locality,
     Node,
     NodeName,
@@ -347,7 +348,7 @@ def fits(view: ClusterView, *claims: str) -> bool:
 
 def placed(view: ClusterView, *claims: str) -> dict[str, dict[str, str]]:
     """Return for each accepted node the disk of every volume that is new there."""
-    plans = explain(pod(*claims), ask(view, *claims), view, GENEROUS)
+    plans = explain(pod(*claims), ask(view, *claims), view, GENEROUS, Ledger())
     return {
         str(name): {str(v): str(d) for v, d in plan.placed.items()} for name, plan in plans.items()
     }

@@ -85,6 +85,11 @@ class Reflector:
         return self.source.resource.name
 
     @property
+    def version(self) -> str:
+        """Up to where the objects are known, as the API server counts."""
+        return self._feed.mirror.version
+
+    @property
     def is_complete(self) -> bool:
         """Whether all objects were known at some time."""
         return self._feed.mirror.is_complete

@@ -90,6 +90,7 @@ def pod_status(pod: objects.Pod) -> PodStatus:
         node=NodeName(node),
         nominated=NodeName(status.nominated_node_name or ""),
         refusal=_refusal(status.conditions),
+        running=status.phase == "Running",
         ended=status.phase in ("Succeeded", "Failed")
         or bool(pod.metadata.deletion_timestamp and not node),
     )

@@ -18,6 +18,7 @@ METRICS = Metrics(CollectorRegistry(), version="1.2.3")
 APP = create_app(
     decisions=unchanging(Extender(GENEROUS), VIEW, METRICS),
     unready=lambda: "",
+    state=None,
     metrics=METRICS,
     settings=Settings(),
     version="1.2.3",

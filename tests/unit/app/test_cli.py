@@ -110,6 +110,36 @@ def test_the_exit_status_says_whether_it_fits(
     assert filter_(cluster, pod, "-o", output) == status
 
 
+def test_what_is_promised_to_other_pods_counts_and_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pod that is bound and waits for its volume has the room that Longhorn does not show yet."""
+    on_its_way = pod("first", "first")
+    on_its_way["metadata"]["uid"] = "first"
+    on_its_way["spec"]["nodeName"] = ROOMY
+    cluster = write(
+        tmp_path / "cluster.json",
+        node_document(ROOMY, disk_status={"storageMaximum": 100 * 2**30}),
+        *(make("first") for make in (claim, persistent_volume)),
+        volume("first", 80 * 2**30),
+        *(make("second") for make in (claim, persistent_volume)),
+        volume("second", 80 * 2**30),
+        {**on_its_way, "status": {"phase": "Pending"}},
+        pod("second", "second"),
+    )
+
+    status = filter_(cluster, "default/second", "-o", "json")
+
+    report = answer(capsys)
+    assert status == 1
+    assert report["rejected"] == {ROOMY: "its room is promised to other pods that are being placed"}
+    assert report["nodes"][ROOMY]["promised"] == [
+        {"pod": "default/first", "state": "placed", "bytes": {"first": 80 * 2**30}}
+    ]
+    assert filter_(cluster, "default/second") == 1
+    assert "80.0 GiB more are promised to pod default/first (placed)" in capsys.readouterr().out
+
+
 def test_json_has_the_verdicts_and_the_numbers_behind_them(
     cluster: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,8 +156,8 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
         name: (sorted(node), [disk["name"] for disk in node["disks"]], node["assignment"])
         for name, node in report["nodes"].items()
     } == {
-        ROOMY: (["assignment", "disks"], ["disk-1"], {"small": "disk-1"}),
-        FULL: (["assignment", "disks"], ["disk-1"], {}),
+        ROOMY: (["assignment", "disks", "promised"], ["disk-1"], {"small": "disk-1"}),
+        FULL: (["assignment", "disks", "promised"], ["disk-1"], {}),
     }
 
 

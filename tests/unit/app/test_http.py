@@ -43,6 +43,7 @@ def app(view: ClusterView, metrics: Metrics) -> FastAPI:
     return create_app(
         decisions=unchanging(Extender(GENEROUS), view, metrics),
         unready=lambda: "",
+        state=None,
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=0.05),
         version="1.2.3",

@@ -29,6 +29,7 @@ def schema() -> dict[str, Any]:
     return create_app(
         decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
         unready=lambda: "",
+        state=None,
         metrics=metrics,
         settings=Settings(),
         version="1.2.3",

@@ -16,6 +16,7 @@ from extender import (
     ClusterView,
     Disk,
     Extender,
+    Ledger,
     Locality,
     Node,
     NodeName,
@@ -141,7 +142,7 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
     result = ask(view, *cluster.claims)
     by_name = {volume.name: volume for volume in cluster.volumes}
 
-    for name, plan in explain(pod(*cluster.claims), result, view, GENEROUS).items():
+    for name, plan in explain(pod(*cluster.claims), result, view, GENEROUS, Ledger()).items():
         (node,) = (node for node in cluster.nodes if node.name == name)
         disks = {disk.name: disk for disk in node.disks}
         new = {by_name[volume]: disks[disk] for volume, disk in plan.placed.items()}

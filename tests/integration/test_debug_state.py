@@ -1,0 +1,69 @@
+"""/debug/state shows everything behind the answers, to those who ask for it in the settings."""
+
+import json
+
+import pytest
+
+from tests.integration.replicas import NODES, VIRTUAL_TIME, Replicas, filter_request
+
+pytestmark = VIRTUAL_TIME
+
+
+async def test_it_is_not_served_unless_it_is_wanted() -> None:
+    async with Replicas() as replicas:
+        [leader] = await replicas.start_all(1)
+
+        assert (await leader.get("/debug/state")).status_code == 404
+
+
+@pytest.mark.parametrize("role", ["leader", "standby"])
+async def test_role_lease_and_versions_are_shown(role: str) -> None:
+    async with Replicas(debug=True) as replicas:
+        await replicas.start_all(2)
+        [standby] = replicas.standbys
+        shown = {"leader": replicas.leader, "standby": standby}[role]
+        await replicas.until(lambda: shown.instance.election.holder, within=5)
+
+        state = (await shown.get("/debug/state")).json()
+
+        assert state["replica"]["role"] == role
+        assert state["replica"]["holder"] == replicas.holder
+        assert state["replica"]["unready"] == ""
+        assert state["settings"]["pod_scheduling_timeout_seconds"] == 5
+        assert state["mode"] == "capacity"
+        assert all(kind["version"] for kind in state["kinds"].values())
+        assert {"persistentvolumeclaims", "replicas.longhorn.io"} <= state["kinds"].keys()
+
+
+async def test_holds_and_what_they_charge_are_shown() -> None:
+    async with Replicas(debug=True, pods=1) as replicas:
+        [leader] = await replicas.start_all(1)
+
+        answer = await leader.filter("pair")
+        state = (await leader.get("/debug/state")).json()
+
+        assert answer is not None
+        [hold] = state["holds"]
+        assert (hold["pod"], hold["state"]) == ("default/pair", "offered")
+        assert hold["nodes"] == answer.accepted
+        charged = {
+            name: [each["pod"] for each in node["promised"]]
+            for name, node in state["nodes"].items()
+        }
+        assert charged == {
+            name: ["default/pair"] if name in answer.accepted else [] for name in NODES
+        }
+        disk = state["nodes"]["node-1"]["disks"][0]
+        assert disk["limit_bytes"] - disk["promised_bytes"] == disk["left_bytes"]
+
+
+async def test_pods_that_got_no_node_are_shown() -> None:
+    async with Replicas(debug=True) as replicas:
+        [leader] = await replicas.start_all(1)
+        request = json.loads(filter_request("quad")) | {"NodeNames": ["node-1"]}
+
+        await leader.filter(body=json.dumps(request).encode())
+        state = (await leader.get("/debug/state")).json()
+
+        [waiting] = state["waiting"]
+        assert (waiting["pod"], waiting["woken"]) == ("default/quad", False)
