@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender.filter import Basis, FilterResult, StepLimits, existing_of, judge, prepare
+from extender.filter import Basis, FilterResult, StepLimits
 from extender.holds import State, charged
+from extender.judging import existing_of, judge, prepare
 from extender.policy import Policy
 from extender.requests import resolve
 from extender.reservations import Ledger

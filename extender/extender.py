@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
-from extender.filter import Basis, FilterResult, StepLimits, existing_of, filter_nodes
+from extender.filter import Basis, FilterResult, StepLimits, filter_nodes
 from extender.holds import End, offer
+from extender.judging import existing_of
 from extender.requests import resolve
 from extender.reservations import Ended, Ledger, Mode, Timeouts
 from extender.types import NodeName, PodRef, PodStatus
-from extender.verdicts import RememberedVerdicts, Verdicts
+from extender.verdicts import RememberedVerdicts
 from extender.view import ClusterView
 
 
@@ -34,14 +35,12 @@ class Extender:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        request = resolve(pod, view)
-        needs = tuple(volume.need for volume in request.volumes)
         return filter_nodes(
-            request,
+            resolve(pod, view),
             list(dict.fromkeys(candidates)),
             view,
             limits=self._limits,
-            verdicts=self._verdicts.for_needs(needs, view.changes) if needs else Verdicts(),
+            remembered=self._verdicts,
             ledger=self.ledger,
         )
 

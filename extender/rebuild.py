@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import msgspec
 
 from extender.errors import UnresolvableClaimError
-from extender.filter import existing_of
 from extender.holds import Hold, Signal, State, advance, is_confirmed, offer
+from extender.judging import existing_of
 from extender.requests import PodRequest, resolve
 from extender.reservations import Mode
 from extender.sightings import sighting_of

@@ -118,10 +118,13 @@ class Ledger:
         """Whether the node of some pod is open, but for that of the pod with uid *but*."""
         return len(self._offered) > (but in self._offered)
 
-    def nodes(self, *, but: str = "") -> frozenset[NodeName]:
-        """Return the nodes on which holds count, but for that of the pod with uid *but*."""
-        others = (hold.nodes for uid, hold in self._holds.items() if uid != but)
-        return frozenset().union(*others)
+    def offered(self, *, but: str = "") -> list[Hold]:
+        """Return the holds without a node, but for that of the pod with uid *but*."""
+        return [hold for uid, hold in self._offered.items() if uid != but]
+
+    def placed_nodes(self, *, but: str = "") -> set[NodeName]:
+        """Return the nodes that were chosen, but for that of the pod with uid *but*."""
+        return {node for node, here in self._placed.items() if len(here) > (but in here)}
 
     def put(self, hold: Hold) -> Ended | None:
         """Take a hold in; return the one of the same pod that it replaces."""

@@ -15,7 +15,7 @@ from extender.placement import Demand, demand_of
 from extender.policy import Policy
 from extender.requests import Need, need_of
 from extender.suitability import node_mismatch
-from extender.types import Replica, VolumeName
+from extender.types import NodeName, Replica, VolumeName
 from extender.view import ClusterView
 from packing import Item, Kind, is_stranded
 
@@ -35,11 +35,52 @@ class Rivals(msgspec.Struct, frozen=True, kw_only=True):
         return self.placed + self.offered
 
 
+class Offers(msgspec.Struct, frozen=True, kw_only=True):
+    """What is promised to pods that may go to any of several nodes."""
+
+    needs: tuple[Need, ...] = ()
+    items: tuple[Item, ...] = ()
+    nodes: frozenset[NodeName] = frozenset()
+    """Where all of it takes room."""
+    others: frozenset[NodeName] = frozenset()
+    """Where a part of it does: what it takes there must be found out for each node."""
+
+
+def offers_of(
+    holds: Iterable[Hold], own: Container[VolumeName], view: ClusterView, policy: Policy
+) -> Offers:
+    """Take together what is offered, but for the pod's *own* volumes."""
+    needs: dict[VolumeName, Need] = {}
+    accepted: list[frozenset[NodeName]] = []
+    for hold in holds:
+        wanted = {v.name: v.need for v in hold.volumes if v.name not in own}
+        if wanted:
+            needs |= wanted
+            accepted.append(hold.nodes)
+    if not needs:
+        return Offers()
+    union = frozenset().union(*accepted)
+    there_already = {
+        node
+        for volume in needs
+        for replica in view.replicas.get(volume, ())
+        for node in (replica.node, replica.hard_node_affinity)
+    }
+    nodes = accepted[0].intersection(*accepted[1:]) - there_already
+    return Offers(
+        needs=tuple(needs.values()),
+        items=tuple(_items(needs, view, policy)),
+        nodes=nodes,
+        others=union - nodes,
+    )
+
+
 def rivals_of(
     demand: Demand,
     space: NodeSpace,
     own: Container[VolumeName],
     holds: Iterable[Hold],
+    offered: Iterable[Item],
     view: ClusterView,
     policy: Policy,
 ) -> Rivals:
@@ -69,7 +110,8 @@ def rivals_of(
         [item for item in items if not is_stranded(item, space.bins)]
         for items in (
             pending,
-            *(_items(needs, view, policy) for needs in promised.values()),
+            _items(promised[State.PLACED], view, policy),
+            (*_items(promised[State.OFFERED], view, policy), *offered),
         )
     ]
     here = frozenset(bin_.kind for bin_ in space.bins)
