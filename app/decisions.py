@@ -1,6 +1,4 @@
-"""Answers a request: decides, waits if the choice of another pod's node may change the answer, and
-promises what it says.
-"""
+"""Answers a request: decides, waits if the answer may be another in a moment, and promises it."""
 
 import asyncio
 import contextlib
@@ -10,7 +8,19 @@ from typing import Protocol
 from app.errors import AppError
 from app.metrics import Metrics
 from app.wire import FilterRequest
-from extender import ClusterView, Extender, FilterResult, NodeName, PodRef, PodStatus
+from extender import (
+    ClusterView,
+    Extender,
+    FilterResult,
+    NodeName,
+    PodRef,
+    PodStatus,
+    UnseenObjectError,
+)
+
+_UNSEEN_SECONDS = 0.25
+"""How long an answer waits for an object that kube-scheduler knows and we do not: watches differ by
+milliseconds, and an error would have the pod wait for a second or more."""
 
 
 class UnavailableError(AppError):
@@ -39,7 +49,7 @@ class Decisions:
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, "" if there can.
         promises: None if nothing comes of an answer.
-        wait_seconds: Returns the longest that an answer may wait.
+        wait_seconds: Returns the longest that an answer may wait for the nodes of other pods.
         clock: Monotonic seconds.
         metrics: Shows who waits.
     """
@@ -83,41 +93,60 @@ class Decisions:
         pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
         if pod in self._waiting:
             self._waiting.pop(pod).set()
-        result, left = self._decide(request, began)
-        if not left:
-            return result
-        outcome = "unavailable"
-        waiting = self._waiting[pod] = asyncio.Event()
+        decided = self._decide(request, began)
+        if isinstance(decided, FilterResult):
+            return decided
+        with self._metrics.filter_waiting.track_inprogress():
+            return await self._wait(request, pod, began, decided)
+
+    async def _wait(
+        self, request: FilterRequest, pod: str, began: float, left_seconds: float
+    ) -> FilterResult:
+        woken = self._waiting[pod] = asyncio.Event()
+        outcome = "timeout"
         try:
-            with self._metrics.filter_waiting.track_inprogress():
-                while left:
-                    await _wait(waiting, left)
-                    waiting.clear()
-                    if self._waiting.get(pod) is not waiting:
-                        outcome = "superseded"
-                        raise UnavailableError("kube-scheduler has asked about this pod again")
-                    result, left = self._decide(request, began)
-            outcome = "timeout" if result.is_open else "resolved"
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(left_seconds):
+                        await woken.wait()
+                woken.clear()
+                if self._waiting.get(pod) is not woken:
+                    outcome = "superseded"
+                    break
+                decided = self._decide(request, began)
+                if isinstance(decided, FilterResult):
+                    outcome = "timeout" if decided.is_open else "resolved"
+                    return decided
+                left_seconds = decided
+        except UnavailableError:
+            outcome = "unavailable"
+            raise
         finally:
-            if self._waiting.get(pod) is waiting:
+            if self._waiting.get(pod) is woken:
                 del self._waiting[pod]
             waited = self._clock() - began
             self._metrics.filter_wait_duration_seconds.labels(outcome).observe(waited)
-        return result
+        raise UnavailableError("kube-scheduler has asked about this pod again")
 
-    def _decide(self, request: FilterRequest, began: float) -> tuple[FilterResult, float]:
-        """Return the answer and 0, or how long it may wait, and nothing is promised yet."""
+    def _decide(self, request: FilterRequest, began: float) -> FilterResult | float:
+        """Return the answer, or for how many seconds it may wait, and nothing is promised yet."""
         if reason := self.unavailable():
             raise UnavailableError(reason)
-        result = self._extender.filter(request.pod, request.candidates, self._current_view())
+        waited = self._clock() - began
+        try:
+            result = self._extender.filter(request.pod, request.candidates, self._current_view())
+        except UnseenObjectError:
+            if self._promises is None or waited >= _UNSEEN_SECONDS:
+                raise
+            return _UNSEEN_SECONDS - waited
         if self._promises is None:
-            return result, 0.0
-        now = self._clock()
-        left = began + self._wait_seconds() - now
+            return result
+        left = self._wait_seconds() - waited
         if result.is_open and left > 0:
-            return result, left
+            return left
+        now = self._clock()
         self._promises.give(request.pod, request.status, request.candidates, result, now)
-        return result, 0.0
+        return result
 
 
 def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decisions:
@@ -131,9 +160,3 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         clock=lambda: 0.0,
         metrics=metrics,
     )
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()

@@ -237,6 +237,8 @@ class Instance:
 
     def _cluster_changed(self, changes: Sequence[Change]) -> None:
         self.promises.take(changes)
+        if any(change.old is None for change in changes):
+            self.decisions.wake()
 
     def _less_is_promised(self) -> None:
         self.decisions.wake()

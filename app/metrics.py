@@ -145,12 +145,12 @@ class Metrics:
         )
         self.filter_waiting = Gauge(
             f"{_PREFIX}filter_waiting",
-            "Filter requests that wait until the node of another pod is chosen.",
+            "Filter requests that wait for another pod's node, or for an object not known yet.",
             registry=registry,
         )
         self.filter_wait_duration_seconds = Histogram(
             f"{_PREFIX}filter_wait_duration_seconds",
-            "How long filter requests waited for the nodes of other pods, by how that ended.",
+            "How long filter requests waited that did, by how that ended.",
             ["outcome"],
             buckets=_SECONDS,
             registry=registry,

@@ -44,6 +44,10 @@ log = structlog.get_logger()
 
 _SETTLING_SECONDS = 0.02
 """Replicas come in bursts: they are compared with the promises at most so often."""
+_CLAIM_SECONDS = 0.2
+"""How long the watch of a pod with unbound claims may wait. kube-scheduler marks a claim some 6 ms
+after the pod, which a watch that runs already tells; a connection for each pod of a burst would
+take longer, and the time from those that are answered meanwhile."""
 
 
 class Promises:
@@ -226,7 +230,8 @@ class Promises:
         uid = hold.pod.uid
         for key in hold.pod.claims:
             self._by_claim.setdefault(key, set()).add(uid)
-        self._pods.follow(hold.pod)
+        patience = _CLAIM_SECONDS if hold.unbound else 0.0
+        self._pods.follow(hold.pod, hold.asked, after_seconds=patience)
         self._stirred.set()
         self._look(uid, now)
 

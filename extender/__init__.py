@@ -1,7 +1,7 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
 from extender.capacity import DiskKind, DiskSpace, NodeSpace, node_space
-from extender.errors import ExtenderError, UnresolvableClaimError
+from extender.errors import ExtenderError, UnresolvableClaimError, UnseenObjectError
 from extender.explain import Charge, Plan, charges, explain
 from extender.extender import Extender
 from extender.filter import Basis, FilterResult, StepLimits
@@ -82,6 +82,7 @@ __all__ = [
     "TopologyTerm",
     "UnreadableSetting",
     "UnresolvableClaimError",
+    "UnseenObjectError",
     "Volume",
     "VolumeName",
     "WaitingPod",

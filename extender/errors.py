@@ -15,3 +15,9 @@ class UnresolvableClaimError(ExtenderError):
         super().__init__(f"{kind} {name} {problem}; {advice}")
         self.kind = kind
         self.name = name
+
+
+class UnseenObjectError(UnresolvableClaimError):
+    """What a claim leads to is not known. kube-scheduler asks for no pod whose claims it does not
+    know, so that it may be heard of any moment.
+    """

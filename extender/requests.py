@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.errors import UnresolvableClaimError
+from extender.errors import UnresolvableClaimError, UnseenObjectError
 from extender.estimates import estimate_volume, future_backing_image, future_volume_name
 from extender.types import (
     BackingImage,
@@ -169,6 +169,6 @@ def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView)
     unreadable = view.unreadable.get((kind, name))
     if unreadable is not None:
         raise UnresolvableClaimError(kind, name, "cannot be read", unreadable)
-    raise UnresolvableClaimError(
+    raise UnseenObjectError(
         kind, name, "is not in the cluster", "create it, or wait until the extender has seen it"
     )

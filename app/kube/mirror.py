@@ -41,6 +41,12 @@ class Mirror:
         """Begin a listing of everything; one that was under way is given up."""
         self._unlisted = set(self._known)
 
+    def begin_with(self, item: Item) -> None:
+        """Take in the only object there is, as somebody else has told of it."""
+        self._known[item.key] = item.record
+        self.version = item.version
+        self.is_complete = True
+
     def put(self, item: Item) -> Change | None:
         """Take in an object; None if what we use of it is as before."""
         if self._unlisted is not None:

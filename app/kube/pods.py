@@ -13,6 +13,7 @@ from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.mirror import Change
+from app.kube.records import Item
 from app.kube.reflector import Reflector
 from app.kube.resources import PODS
 from app.kube.translate import Pod
@@ -57,17 +58,24 @@ class FollowedPods:
         self._on_restart = on_restart
         self._clock = clock
         self._random = random
-        self._wanted: dict[str, PodRef] = {}
+        self._wanted: dict[str, tuple[Pod, float]] = {}
+        """By uid, what is known of each pod, and when its watch may begin."""
         self._watches: dict[str, asyncio.Task[NoReturn]] = {}
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._watches)
 
-    def follow(self, pod: PodRef) -> None:
-        """Begin to follow a pod; one that is followed already is told of when it changes next."""
+    def follow(self, pod: PodRef, asked: PodStatus, *, after_seconds: float) -> None:
+        """Begin to follow a pod; one that is followed already is told of when it changes next.
+
+        Args:
+            pod: Which one.
+            asked: What is known of it. Changes since are told, however late the watch begins.
+            after_seconds: When the watch may begin.
+        """
         if pod.uid not in self._wanted:
-            self._wanted[pod.uid] = pod
+            self._wanted[pod.uid] = Pod(ref=pod, status=asked), self._clock() + after_seconds
             self._changed.set()
 
     def forget(self, uid: str) -> None:
@@ -82,14 +90,17 @@ class FollowedPods:
                 self._changed.clear()
                 for uid in [uid for uid in self._watches if uid not in self._wanted]:
                     self._watches.pop(uid).cancel()
-                for uid, pod in self._wanted.items():
+                for uid, (pod, due) in self._wanted.items():
                     if len(self._watches) >= _MOST_WATCHES:
                         break
                     if uid not in self._watches:
-                        self._watches[uid] = tasks.create_task(self._reflector(pod).run())
+                        self._watches[uid] = tasks.create_task(self._follow(pod, due))
                 await self._changed.wait()
 
-    def _reflector(self, pod: PodRef) -> Reflector:
+    async def _follow(self, known: Pod, due: float) -> NoReturn:
+        pod, version = known.ref, known.status.version
+        await asyncio.sleep(due - self._clock())
+        item = Item(f"{pod.namespace}/{pod.name}", str(version), known) if version else None
         reflector = Reflector(
             self._connection,
             Source(resource=PODS, namespace=pod.namespace, fields=f"metadata.name={pod.name}"),
@@ -97,8 +108,9 @@ class FollowedPods:
             on_restart=self._on_restart,
             clock=self._clock,
             random=self._random,
+            known=item,
         )
-        return reflector
+        await reflector.run()
 
     def _take(self, pod: PodRef, reflector: Reflector, changes: Sequence[Change]) -> None:
         if pod.uid not in self._wanted:

@@ -13,7 +13,7 @@ from app.kube.connection import Chunks, Connection
 from app.kube.errors import ApiError, IdleError, MalformedError, StatusError, UnreachableError
 from app.kube.feed import Feed, Source
 from app.kube.mirror import Change
-from app.kube.records import Unreadable
+from app.kube.records import Item, Unreadable
 
 log = structlog.get_logger()
 
@@ -48,6 +48,8 @@ class Reflector:
         on_restart: Told the cause, one of `CAUSES`, whenever a list or watch is begun anew.
         clock: Monotonic seconds.
         random: Spreads pauses and the lengths of watches.
+        known: The only object to follow, if somebody else has told of it: its changes since are
+            told, and nothing is listed unless that is too long ago.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Reflector:
         on_restart: Callable[[str], None],
         clock: Callable[[], float],
         random: Random,
+        known: Item | None = None,
     ) -> None:
         self.source = source
         self.heard_at: float | None = None
@@ -72,6 +75,10 @@ class Reflector:
         self._random = random
         self._feed = Feed(source, on_skipped=self._skip)
         self._backoff = Backoff(random)
+        self._is_hearsay = known is not None
+        """Whether what is known was not told by the API server itself."""
+        if known is not None:
+            self._feed.mirror.begin_with(known)
         self._skipped = 0
         self._trouble_cause = ""
         self._failure = ""
@@ -114,7 +121,8 @@ class Reflector:
                     await self._watch()
             except ApiError as error:
                 is_quiet = isinstance(error, IdleError) and not self._feed.is_listing
-                if self._feed.failed(error):
+                is_hearsay, self._is_hearsay = self._is_hearsay, False
+                if self._feed.failed(error) or (is_hearsay and error.cause == "expired"):
                     continue
                 if is_quiet:
                     self._on_restart(error.cause)

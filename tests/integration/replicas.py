@@ -446,8 +446,13 @@ def setting(name: str, value: str) -> Object:
 
 @cache
 def filter_request(pod: str) -> bytes:
-    """Return kube-scheduler's request for a pod of examples/goal2 and all nodes."""
+    """Return kube-scheduler's request for a pod of examples/goal2 and all nodes.
+
+    The pod is not in the cluster and its version not one of this API server's.
+    """
     [found] = [each for each in _documents("pods.yaml") if each["metadata"]["name"] == pod]
+    metadata = {**found["metadata"], "resourceVersion": None}
+    found = {**found, "metadata": metadata}
     return json.dumps({"Pod": found, "Nodes": None, "NodeNames": NODES}).encode()
 
 
