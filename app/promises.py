@@ -19,7 +19,7 @@ from app.kube.errors import ApiError
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods, list_pending
 from app.kube.resources import PODS
-from app.kube.translate import ConfigMap, Pod, Setting
+from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
 from app.waking import Waking
 from extender import (
@@ -30,12 +30,14 @@ from extender import (
     Extender,
     FilterResult,
     Hold,
+    Mode,
     NodeName,
     PodRef,
     PodStatus,
     Replica,
     State,
     Timeouts,
+    are_unseen,
     promised,
     sighting_of,
 )
@@ -44,6 +46,9 @@ log = structlog.get_logger()
 
 _SETTLING_SECONDS = 0.02
 """Replicas come in bursts: they are compared with the promises at most so often."""
+_CATCH_UPS, _CATCH_UP_SECONDS = 20, 0.1
+"""How often, and after how long, a new leader looks again whether it has heard of all that the pods
+use which have a node."""
 _CLAIM_SECONDS = 0.2
 """How long the watch of a pod with unbound claims may wait. kube-scheduler marks a claim some 6 ms
 after the pod, which a watch that runs already tells; a connection for each pod of a burst would
@@ -211,16 +216,22 @@ class Promises:
                 await asyncio.sleep(self._backoff.next_seconds())
                 continue
             self._backoff.reset()
+            unfinished = [(pod.ref, pod.status) for pod in pods]
+            for _ in range(_CATCH_UPS):
+                if not are_unseen(unfinished, self._cluster.view):
+                    break
+                await asyncio.sleep(_CATCH_UP_SECONDS)
             if term == self._term and self._leads.is_set():
-                self._rebuild(pods)
+                self._rebuild(unfinished)
 
-    def _rebuild(self, pods: Sequence[Pod]) -> None:
+    def _rebuild(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
         now, view = self._clock(), self._cluster.view
-        unfinished = [(pod.ref, pod.status) for pod in pods]
-        for hold in promised(unfinished, view, self._ledger.mode, now):
+        statuses = {pod.uid: status for pod, status in pods}
+        for hold in promised(pods, view, self._ledger.mode, now):
+            self._seen[hold.pod.uid] = statuses[hold.pod.uid]
             self._ledger.put(hold)
             self._begin(hold, now)
-        refused = [pod.ref for pod in pods if pod.status.refusal and not pod.status.node]
+        refused = [pod for pod, status in pods if status.refusal and not status.node]
         self._waking.found([pod for pod in refused if self._ledger.get(pod.uid) is None], now)
         self.are_known = True
         log.info("promises.known", pods=len(pods), holds=len(self._ledger))
@@ -255,8 +266,8 @@ class Promises:
             return
         self._metrics.count_choice(before, after, now)
         self._stirred.set()
-        if before.nodes != after.nodes:
-            self._waking.room_on(before.nodes - after.nodes)
+        if (before.state, before.nodes) != (after.state, after.nodes):
+            self._freed(before.nodes - after.nodes)
             self._tell()
 
     def _over(self, ended: Sequence[Ended]) -> None:
@@ -271,7 +282,7 @@ class Promises:
                 self._pods.forget(uid)
                 self._seen.pop(uid, None)
             self._metrics.count_end(each)
-            self._waking.room_on(hold.nodes)
+            self._freed(hold.nodes)
             log.info(
                 "hold.ended",
                 pod=f"{hold.pod.namespace}/{hold.pod.name}",
@@ -281,6 +292,13 @@ class Promises:
             )
         if ended:
             self._tell()
+
+    def _freed(self, nodes: frozenset[NodeName]) -> None:
+        """Take in that less is promised on *nodes*; in mode `node` the others were locked too."""
+        if self._ledger.mode is Mode.NODE:
+            self._waking.room_anywhere()
+        else:
+            self._waking.room_on(nodes)
 
     def _tell(self) -> None:
         """Wake who waits for less to be promised."""

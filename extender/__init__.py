@@ -14,7 +14,7 @@ from extender.policy import (
     parse_int,
     read_policy,
 )
-from extender.rebuild import promised
+from extender.rebuild import are_unseen, promised
 from extender.rejections import REASONS, Rejection
 from extender.reservations import Ended, Ledger, Mode, Timeouts
 from extender.sightings import sighting_of
@@ -87,6 +87,7 @@ __all__ = [
     "VolumeName",
     "WaitingPod",
     "WaitingPods",
+    "are_unseen",
     "charges",
     "explain",
     "node_space",

@@ -68,15 +68,22 @@ class Extender:
             return self.ledger.drop(pod.uid, End.REPLACED, now)
         request = resolve(pod, view)
         existing = existing_of(request, view)
+        only_candidate = len(result.accepted) + len(result.rejected) == 1
         hold = offer(
             pod,
             request.volumes,
             result.accepted,
             replicas=[r for volume in request.volumes for r in view.replicas.get(volume.name, ())],
             existing=[(volume, node) for volume, nodes in existing.items() for node in nodes],
-            only_candidate=len(result.accepted) + len(result.rejected) == 1,
+            only_candidate=only_candidate,
             now=now,
             asked=asked,
-            unbound=[key for key in pod.claims if not view.claims[key].persistent_volume],
+            # kube-scheduler offers no other node than the selected one. If it does, it knows that
+            # the claim's was taken back, and we will hear of it.
+            unbound=[
+                (key, NodeName("") if only_candidate else view.claims[key].selected_node)
+                for key in pod.claims
+                if not view.claims[key].persistent_volume
+            ],
         )
         return self.ledger.put(hold)

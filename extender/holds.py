@@ -104,11 +104,12 @@ TRANSITIONS: Mapping[tuple[State, Signal], State | End] = {
     (State.PLACED, Signal.BOUND): State.PLACED,
     (State.PLACED, Signal.SELECTED): State.PLACED,
     (State.PLACED, Signal.NOMINATED): State.PLACED,
-    (State.PLACED, Signal.REFUSED): End.UNSCHEDULED,
+    (State.PLACED, Signal.REFUSED): State.PLACED,
     # What had named the node is taken back.
     (State.PLACED, Signal.NOTHING): End.UNSCHEDULED,
 }
-"""What a signal makes of a hold whose node was named by one, or that has none yet."""
+"""What a signal makes of a hold whose node was named by one, or that has none yet. A refusal gives
+it a deadline, until a node is named again: it may be an earlier attempt's."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,11 +131,12 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """What last named the node; None if there was no choice."""
     bound_at: float | None = None
     refused_at: float | None = None
-    """When a refusal was first seen while no signal named the node."""
+    """When a refusal was first seen that no signal outweighs."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
-    unbound: frozenset[ClaimKey] = frozenset()
-    """Its claims that were not bound at the answer."""
+    unbound: frozenset[tuple[ClaimKey, NodeName]] = frozenset()
+    """Its claims that were not bound at the answer, each with the selected-node that it had, which
+    does not count."""
 
     @property
     def node(self) -> NodeName:
@@ -154,7 +156,7 @@ def offer(
     only_candidate: bool,
     now: float,
     asked: PodStatus,
-    unbound: Iterable[ClaimKey],
+    unbound: Iterable[tuple[ClaimKey, NodeName]],
 ) -> Hold:
     """Make the hold for an answer that accepts *nodes*.
 
@@ -168,7 +170,8 @@ def offer(
         only_candidate: Whether kube-scheduler offered one node alone: then there is no choice.
         now: The time of the answer.
         asked: What kube-scheduler told of the pod.
-        unbound: Its claims that are not bound yet.
+        unbound: Its claims that are not bound yet, each with what it says of a node that
+            kube-scheduler does not hold to any more.
     """
     return Hold(
         pod=pod,
@@ -186,10 +189,11 @@ def offer(
 def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
     """Say what a sighting makes of a hold."""
     signal, node = sighting.signal
-    if hold.named_by is None and signal in (Signal.REFUSED, Signal.NOTHING):
-        if signal is Signal.NOTHING or hold.refused_at is not None:
-            return hold
-        return msgspec.structs.replace(hold, refused_at=now)
+    if signal is Signal.NOTHING and hold.named_by is None:
+        return hold
+    if signal is Signal.REFUSED:
+        first = now if hold.refused_at is None else hold.refused_at
+        return msgspec.structs.replace(hold, refused_at=first)
     after = TRANSITIONS[hold.state, signal]
     if isinstance(after, End):
         return after

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from extender.errors import UnresolvableClaimError
+from extender.errors import UnresolvableClaimError, UnseenObjectError
 from extender.holds import Hold, Signal, State, advance, is_confirmed, offer
 from extender.judging import existing_of
 from extender.requests import PodRequest, resolve
@@ -45,6 +45,29 @@ def promised(
     return holds
 
 
+def are_unseen(pods: Iterable[tuple[PodRef, PodStatus]], view: ClusterView) -> bool:
+    """Whether some pod has a node and claims, or what they lead to, that *view* does not hold yet.
+
+    A list of pods may be newer than what is followed.
+    """
+    return any(
+        (status.node or status.nominated)
+        and not (status.running or status.ended)
+        and _is_unseen(pod, view)
+        for pod, status in pods
+    )
+
+
+def _is_unseen(pod: PodRef, view: ClusterView) -> bool:
+    try:
+        resolve(pod, view)
+    except UnseenObjectError:
+        return True
+    except UnresolvableClaimError:
+        return False
+    return False
+
+
 def _offer(request: PodRequest, status: PodStatus, view: ClusterView, now: float) -> Hold:
     """Make the hold as if the pod had been answered now, and its node was not known."""
     existing = existing_of(request, view)
@@ -57,7 +80,11 @@ def _offer(request: PodRequest, status: PodStatus, view: ClusterView, now: float
         only_candidate=False,
         now=now,
         asked=PodStatus(version=status.version, refusal=status.refusal),
-        unbound=[key for key in request.pod.claims if not view.claims[key].persistent_volume],
+        unbound=[
+            (key, NodeName(""))
+            for key in request.pod.claims
+            if not view.claims[key].persistent_volume
+        ],
     )
 
 

@@ -23,9 +23,9 @@ from extender.types import NodeName
 
 PROVISIONING_SECONDS = 600.0
 """How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
-REFUSAL_SECONDS = 1.0
-"""How long a promise outlives a refusal that may be an earlier attempt's: what names the node
-follows an answer within some 30 ms."""
+REFUSAL_SECONDS = 2.0
+"""How long a promise outlives a refusal that may be an earlier attempt's. What names the node
+follows an answer within some 30 ms, and binding that of the last claim within a second."""
 
 
 class Mode(StrEnum):

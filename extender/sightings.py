@@ -31,19 +31,27 @@ def sighting_of(
         seen = asked
     if mode is Mode.NODE:
         return Sighting(exists=not seen.ended, node=seen.node)
+    nominated = NodeName("") if seen.nominated == asked.nominated else seen.nominated
+    refused = bool(seen.refusal) and seen.refusal != asked.refusal
+    selected = _selected(hold, claims)
+    if refused and not nominated and _are_bound(hold, claims):
+        selected = NodeName("")  # it led to volumes, and then the attempt was given up
     return Sighting(
         exists=not seen.ended,
         node=seen.node,
-        selected=_selected(hold, claims),
-        nominated=NodeName("") if seen.nominated == asked.nominated else seen.nominated,
-        refused=bool(seen.refusal) and seen.refusal != asked.refusal,
+        selected=selected,
+        nominated=nominated,
+        refused=refused,
     )
 
 
 def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName:
-    selected = (claims[key].selected_node for key in hold.pod.claims if _counts(key, hold, claims))
-    return next(filter(None, selected), NodeName(""))
+    for key, stale in sorted(hold.unbound):
+        claim = claims.get(key)
+        if claim is not None and not claim.deleting and claim.selected_node not in ("", stale):
+            return claim.selected_node
+    return NodeName("")
 
 
-def _counts(key: ClaimKey, hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:
-    return key in hold.unbound and key in claims and not claims[key].deleting
+def _are_bound(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:
+    return all(key in claims and claims[key].persistent_volume for key, _ in hold.unbound)

@@ -308,7 +308,7 @@ def hold(
         only_candidate=only_candidate,
         now=now,
         asked=asked,
-        unbound=[ClaimKey(f"default/{each}") for each in unbound],
+        unbound=[(ClaimKey(f"default/{each}"), NodeName("")) for each in unbound],
     )
 
 

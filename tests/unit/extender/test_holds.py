@@ -157,7 +157,7 @@ def test_offer_remembers_the_replicas_that_had_a_disk() -> None:
         pytest.param(State.PLACED, Signal.BOUND, State.PLACED, id="placed-bound"),
         pytest.param(State.PLACED, Signal.SELECTED, State.PLACED, id="placed-selected"),
         pytest.param(State.PLACED, Signal.NOMINATED, State.PLACED, id="placed-nominated"),
-        pytest.param(State.PLACED, Signal.REFUSED, End.UNSCHEDULED, id="placed-refused"),
+        pytest.param(State.PLACED, Signal.REFUSED, State.PLACED, id="placed-refused"),
         pytest.param(State.PLACED, Signal.NOTHING, End.UNSCHEDULED, id="placed-nothing"),
     ],
 )
@@ -188,9 +188,11 @@ def test_each_row_of_the_table_is_reached_and_obeyed() -> None:
             signal, node = sighting.signal
             after = advance(before, sighting, 1.0)
             rows.add((before.state, signal))
-            if before.named_by is None and signal in (Signal.NOTHING, Signal.REFUSED):
-                refused_at = 1.0 if signal is Signal.REFUSED else before.refused_at
-                assert after == msgspec.structs.replace(before, refused_at=refused_at)
+            if signal is Signal.REFUSED:
+                assert after == msgspec.structs.replace(before, refused_at=1.0)
+                continue
+            if signal is Signal.NOTHING and before.named_by is None:
+                assert after == before
                 continue
             expected = TRANSITIONS[before.state, signal]
             if not isinstance(after, Hold):

@@ -70,10 +70,10 @@ class Model:
             elif names_a_node:
                 promise["seen"].append(event)
                 promise["refused"] = []
-            elif self.named(promise):
-                self._end([promise], "unscheduled", event)
             elif event["refused"]:
                 promise["refused"].append(event["at"])
+            elif self.named(promise):
+                self._end([promise], "unscheduled", event)
 
     def dropped(self, event: Event) -> None:
         self._end(
@@ -115,7 +115,7 @@ class Model:
 
     def deadline(self, promise: Promise, limits: Event) -> tuple[float, str]:
         ends = [self._longest(promise, limits)]
-        ends += [(at + 1.0, "unscheduled") for at in promise["refused"][:1]]
+        ends += [(at + 2.0, "unscheduled") for at in promise["refused"][:1]]
         return min(ends, key=lambda each: each[0])
 
     def _longest(self, promise: Promise, limits: Event) -> tuple[float, str]:
