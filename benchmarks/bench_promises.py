@@ -1,0 +1,97 @@
+"""Measures what promises cost: a burst of pods while offers stand, and settling many promises.
+
+A burst asks for one pod after another, each of the same needs, while the last answers still count
+on every node that was accepted; "first" is the first pod beside so many offers, which packs each
+node once. Settling compares every promise with the replicas there are.
+"""
+
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import msgspec
+
+from app.config import Settings
+from app.kube import objects
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.records import read_object
+from app.kube.translate import pod_ref
+from app.kube.view import build_view
+from benchmarks.clusters import GIB, cluster, node_name, pod
+from extender import ClusterView, Extender, NodeName, PodRef, PodStatus, State, Timeouts
+from extender.holds import Sighting
+
+NODES = (100, 1_000, 5_000)
+DISKS, PODS, SEED = 10, 60, 1
+OFFERS = (0, 1, 2, 5)
+HOLDS = (100, 1_000, 5_000)
+SETTLINGS = 20
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+
+
+def main() -> None:
+    """Print both tables."""
+    print("milliseconds for a pod of a burst, asked and promised, while offers stand\n")
+    print(f"{'nodes':>6}{'offers':>8}{'first':>9}{'median':>9}{'max':>9}")
+    for nodes in NODES:
+        view, pods = _world(nodes)
+        for offers in OFFERS:
+            first, *rest = _burst(view, pods, offers)
+            print(
+                f"{nodes:6}{offers:8}{1e3 * first:9.2f}{1e3 * median(rest):9.2f}"
+                f"{1e3 * max(rest):9.2f}"
+            )
+    print("\nmilliseconds for settling so many promises\n")
+    print(f"{'holds':>6}{'median':>9}{'max':>9}")
+    for holds in HOLDS:
+        seconds = [*_settle(holds)]
+        print(f"{holds:6}{1e3 * median(seconds):9.2f}{1e3 * max(seconds):9.2f}")
+
+
+def _world(nodes: int) -> tuple[ClusterView, list[PodRef]]:
+    wanted = [pod(f"pod-{number}", [20 * GIB]) for number in range(PODS)]
+    records = ClusterObjects()
+    for document in cluster(nodes, DISKS, wanted, seed=SEED)["items"]:
+        record = read_object(document)
+        assert record is not None
+        records.add(record)
+    refs = [pod_ref(msgspec.convert(each, objects.Pod)) for each in wanted]
+    return build_view(records), [msgspec.structs.replace(ref, uid=ref.name) for ref in refs]
+
+
+def _burst(view: ClusterView, pods: list[PodRef], offers: int) -> Iterator[float]:
+    """Yield the time for each pod, from the first one beside as many offers on."""
+    extender = Extender(Settings().step_limits)
+    candidates = [NodeName(node_name(number)) for number in range(len(view.spaces))]
+    extender.filter(pods[0], candidates, view)
+    for number, asked in enumerate(pods[1:]):
+        started = time.perf_counter()
+        result = extender.filter(asked, candidates, view)
+        extender.promise(asked, PodStatus(), result, view, timeouts=TIMEOUTS, now=0.0)
+        seconds = time.perf_counter() - started
+        if number >= offers:
+            yield seconds
+        for hold in extender.ledger.offered()[
+            : max(0, extender.ledger.count(State.OFFERED) - offers)
+        ]:
+            chosen = result.accepted[number % len(result.accepted)]
+            extender.ledger.see(hold.pod.uid, Sighting(nominated=chosen), 0.0)
+
+
+def _settle(holds: int) -> Iterator[float]:
+    view, pods = _world(NODES[0])
+    extender = Extender(Settings().step_limits)
+    for number in range(holds):
+        asked = msgspec.structs.replace(pods[number % PODS], uid=f"uid-{number}")
+        result = extender.filter(asked, [NodeName(node_name(0))], view)
+        extender.promise(asked, PodStatus(), result, view, timeouts=TIMEOUTS, now=0.0)
+    for _ in range(SETTLINGS):
+        started = time.perf_counter()
+        ended = extender.ledger.settle(view.replicas, TIMEOUTS, 1.0)
+        extender.ledger.next_deadline(TIMEOUTS)
+        yield time.perf_counter() - started
+        assert not ended
+
+
+if __name__ == "__main__":
+    main()
