@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 _SETTLING_SECONDS = 0.02
 """Replicas come in bursts: they are compared with the promises at most so often."""
-_CATCH_UPS, _CATCH_UP_SECONDS = 20, 0.1
+_CATCH_UPS, _CATCH_UP_SECONDS = 15, 0.1
 """How often, and after how long, a new leader looks again whether it has heard of all that the pods
 use which have a node."""
 _CLAIM_SECONDS = 0.2

@@ -163,6 +163,7 @@ class Waking:
     async def _wake(self, waiting: WaitingPod) -> None:
         pod = waiting.pod
         name = f"{pod.namespace}/{pod.name}"
+        self.pods.woken(pod.uid)  # it may be rejected again before we hear that it was written
         try:
             await wake(self._connection, pod, self._wall_clock())
         except StatusError as error:
@@ -170,18 +171,18 @@ class Waking:
                 self._metrics.wake_ups_total.labels("gone").inc()
                 self.pods.forget(pod.uid)
                 return
-            await self._failed(name, error)
+            await self._failed(pod, error)
         except ApiError as error:
-            await self._failed(name, error)
+            await self._failed(pod, error)
         else:
             self._backoff.reset()
             self._metrics.wake_ups_total.labels("woken").inc()
-            self.pods.woken(pod.uid)
             waited = round(self._clock() - waiting.since, 3)
             log.info("pod.woken", pod=name, waited_seconds=waited)
 
-    async def _failed(self, pod: str, error: ApiError) -> None:
+    async def _failed(self, pod: PodRef, error: ApiError) -> None:
+        self.pods.not_woken(pod.uid)
         self._metrics.wake_ups_total.labels("failed").inc()
-        log.warning("pod.not_woken", pod=pod, error=str(error))
+        log.warning("pod.not_woken", pod=f"{pod.namespace}/{pod.name}", error=str(error))
         await asyncio.sleep(self._backoff.next_seconds())
         self.room_anywhere()

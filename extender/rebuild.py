@@ -12,7 +12,7 @@ import msgspec
 from extender.errors import UnresolvableClaimError, UnseenObjectError
 from extender.holds import Hold, Signal, State, advance, is_confirmed, offer
 from extender.judging import existing_of
-from extender.requests import PodRequest, resolve
+from extender.requests import PodRequest, resolve_for_scheduled
 from extender.reservations import Mode
 from extender.sightings import sighting_of
 from extender.types import ClaimKey, NodeName, PodRef, PodStatus
@@ -35,7 +35,7 @@ def promised(
     holds = []
     for pod, status in pods:
         try:
-            request = resolve(pod, view)
+            request = resolve_for_scheduled(pod, view)
         except UnresolvableClaimError:
             continue
         if request.volumes and not (status.running or status.ended):
@@ -46,21 +46,26 @@ def promised(
 
 
 def are_unseen(pods: Iterable[tuple[PodRef, PodStatus]], view: ClusterView) -> bool:
-    """Whether some pod has a node and claims, or what they lead to, that *view* does not hold yet.
+    """Whether some pod has a chosen node and claims that lead to what *view* does not hold yet.
 
     A list of pods may be newer than what is followed.
     """
     return any(
-        (status.node or status.nominated)
-        and not (status.running or status.ended)
-        and _is_unseen(pod, view)
+        _is_chosen(pod, status, view) and _is_unseen(pod, view)
         for pod, status in pods
+        if not (status.running or status.ended)
     )
+
+
+def _is_chosen(pod: PodRef, status: PodStatus, view: ClusterView) -> bool:
+    claims = (view.claims.get(key) for key in pod.claims)
+    selected = any(claim.selected_node for claim in claims if claim is not None)
+    return bool(status.node or status.nominated or selected)
 
 
 def _is_unseen(pod: PodRef, view: ClusterView) -> bool:
     try:
-        resolve(pod, view)
+        resolve_for_scheduled(pod, view)
     except UnseenObjectError:
         return True
     except UnresolvableClaimError:
@@ -114,7 +119,9 @@ def _claims_to_place(request: PodRequest, view: ClusterView) -> list[ClaimKey]:
     return [
         key
         for key in request.pod.claims
-        for volume in resolve(msgspec.structs.replace(request.pod, claims=(key,)), view).volumes
+        for volume in resolve_for_scheduled(
+            msgspec.structs.replace(request.pod, claims=(key,)), view
+        ).volumes
         if volume.name in unplaced
     ]
 

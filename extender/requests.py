@@ -68,6 +68,19 @@ def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
         UnresolvableClaimError: A claim, or what it leads to, is missing, being deleted,
             unreadable or such that no volume can come of it.
     """
+    for key in pod.claims:
+        if _find("PersistentVolumeClaim", key, view.claims, view).deleting:
+            advice = "wait for it to go and create it anew"
+            raise UnresolvableClaimError("PersistentVolumeClaim", key, "is being deleted", advice)
+    return resolve_for_scheduled(pod, view)
+
+
+def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
+    """Do the same for a pod whose node is chosen: its claims serve it also while they are deleted.
+
+    Raises:
+        UnresolvableClaimError: As `resolve` does.
+    """
     local: dict[VolumeName, LocalVolume] = {}
     for key in pod.claims:
         found = _volume_of(key, view)
@@ -111,10 +124,6 @@ def need_of(volume: Volume, image: BackingImage | None) -> Need:
 def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
     """Return the claim's volume and its backing image, or None if it is not Longhorn's."""
     claim = _find("PersistentVolumeClaim", key, view.claims, view)
-    if claim.deleting:
-        raise UnresolvableClaimError(
-            "PersistentVolumeClaim", key, "is being deleted", "wait for it to go and create it anew"
-        )
     if claim.persistent_volume:
         return _bound_volume(claim, view)
     if not claim.storage_class:

@@ -45,8 +45,11 @@ class WaitingPods:
 
     def woken(self, uid: str) -> None:
         """Take in that a pod was woken: once is enough until it is rejected again."""
-        if uid in self._pods:
-            self._pods[uid] = msgspec.structs.replace(self._pods[uid], woken=True)
+        self._set_woken(uid, woken=True)
+
+    def not_woken(self, uid: str) -> None:
+        """Take in that it came to nothing."""
+        self._set_woken(uid, woken=False)
 
     def rejected(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
         """Remember a pod. If there are too many, the newest is left to kube-scheduler."""
@@ -73,3 +76,7 @@ class WaitingPods:
         self._pods = {
             uid: each for uid, each in self._pods.items() if now - each.asked_at < FORGET_SECONDS
         }
+
+    def _set_woken(self, uid: str, *, woken: bool) -> None:
+        if uid in self._pods:
+            self._pods[uid] = msgspec.structs.replace(self._pods[uid], woken=woken)

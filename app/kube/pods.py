@@ -24,8 +24,8 @@ log = structlog.get_logger()
 WOKEN_AT = f"{NAME}/woken-at"
 """The annotation that wakes a pod: kube-scheduler tries a pod anew that has changed."""
 _MOST_WATCHES = 500
-"""Each takes a connection here and a place in the API server; what comes later waits its turn, and
-claims and deadlines still tell of it."""
+"""Of pods of which something else tells, too. Each watch takes a connection here and a place in the
+API server; what comes later waits its turn."""
 _PATCH_SECONDS = 10.0
 
 
@@ -59,7 +59,7 @@ class FollowedPods:
         self._clock = clock
         self._random = random
         self._wanted: dict[str, tuple[Pod, float]] = {}
-        """By uid, what is known of each pod, and when its watch may begin."""
+        """By uid, what is known of each pod, and after how long its watch may begin."""
         self._watches: dict[str, asyncio.Task[NoReturn]] = {}
         self._changed = asyncio.Event()
 
@@ -72,10 +72,10 @@ class FollowedPods:
         Args:
             pod: Which one.
             asked: What is known of it. Changes since are told, however late the watch begins.
-            after_seconds: When the watch may begin.
+            after_seconds: When the watch may begin; 0 if nothing else tells of the pod.
         """
         if pod.uid not in self._wanted:
-            self._wanted[pod.uid] = Pod(ref=pod, status=asked), self._clock() + after_seconds
+            self._wanted[pod.uid] = Pod(ref=pod, status=asked), after_seconds
             self._changed.set()
 
     def forget(self, uid: str) -> None:
@@ -90,16 +90,17 @@ class FollowedPods:
                 self._changed.clear()
                 for uid in [uid for uid in self._watches if uid not in self._wanted]:
                     self._watches.pop(uid).cancel()
-                for uid, (pod, due) in self._wanted.items():
-                    if len(self._watches) >= _MOST_WATCHES:
-                        break
-                    if uid not in self._watches:
-                        self._watches[uid] = tasks.create_task(self._follow(pod, due))
+                for uid, (pod, after_seconds) in self._wanted.items():
+                    if uid in self._watches:
+                        continue
+                    if len(self._watches) < _MOST_WATCHES or not after_seconds:
+                        follow = self._follow(pod, after_seconds)
+                        self._watches[uid] = tasks.create_task(follow)
                 await self._changed.wait()
 
-    async def _follow(self, known: Pod, due: float) -> NoReturn:
+    async def _follow(self, known: Pod, after_seconds: float) -> NoReturn:
         pod, version = known.ref, known.status.version
-        await asyncio.sleep(due - self._clock())
+        await asyncio.sleep(after_seconds)
         item = Item(f"{pod.namespace}/{pod.name}", str(version), known) if version else None
         reflector = Reflector(
             self._connection,
