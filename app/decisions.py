@@ -15,6 +15,7 @@ from extender import (
     NodeName,
     PodRef,
     PodStatus,
+    UnresolvableClaimError,
     UnseenObjectError,
 )
 
@@ -120,6 +121,9 @@ class Decisions:
                 left_seconds = decided
         except UnavailableError:
             outcome = "unavailable"
+            raise
+        except UnresolvableClaimError as error:
+            outcome = "timeout" if isinstance(error, UnseenObjectError) else "resolved"
             raise
         finally:
             if self._waiting.get(pod) is woken:

@@ -205,7 +205,9 @@ class Metrics:
         self.holds_ended_total.labels(ended.why).inc()
         bound_at = ended.hold.bound_at
         if bound_at is None:
-            self.pod_scheduling_wait_duration_seconds.labels("false").observe(ended.seconds)
+            # Longhorn places nothing before the pod is bound, even if we hear of that later.
+            bound = "true" if ended.why is End.CONFIRMED else "false"
+            self.pod_scheduling_wait_duration_seconds.labels(bound).observe(ended.seconds)
         else:
             placed = "true" if ended.why is End.CONFIRMED else "false"
             waited = ended.at - bound_at

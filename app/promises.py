@@ -40,6 +40,7 @@ from extender import (
     are_unseen,
     promised,
     sighting_of,
+    without_stale,
 )
 
 log = structlog.get_logger()
@@ -255,8 +256,11 @@ class Promises:
         before = self._ledger.get(uid)
         if before is None:
             return
+        claims = self._cluster.view.claims
+        before = without_stale(before, claims)
+        self._ledger.amend(before)
         seen = self._seen.get(uid, before.asked)
-        sighting = sighting_of(before, seen, self._cluster.view.claims, self._ledger.mode)
+        sighting = sighting_of(before, seen, claims, self._ledger.mode)
         ended = self._ledger.see(uid, sighting, now)
         if ended is not None:
             self._over([ended])

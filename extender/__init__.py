@@ -17,7 +17,7 @@ from extender.policy import (
 from extender.rebuild import are_unseen, promised
 from extender.rejections import REASONS, Rejection
 from extender.reservations import Ended, Ledger, Mode, Timeouts
-from extender.sightings import sighting_of
+from extender.sightings import sighting_of, without_stale
 from extender.types import (
     BackingImage,
     Claim,
@@ -96,4 +96,5 @@ __all__ = [
     "promised",
     "read_policy",
     "sighting_of",
+    "without_stale",
 ]

@@ -132,6 +132,11 @@ class Ledger:
         self._add(hold)
         return ended
 
+    def amend(self, hold: Hold) -> None:
+        """Keep a hold in the place of the same pod's, as the same promise."""
+        self._unlist(self._holds[hold.pod.uid])
+        self._add(hold)
+
     def drop(self, uid: str, why: End, now: float) -> Ended | None:
         """End a hold, if there is one."""
         hold = self._take(uid)

@@ -6,6 +6,8 @@ Sources: kubernetes pkg/scheduler/schedule_one.go (nominatedNodeName, set before
 
 from collections.abc import Mapping
 
+from msgspec import structs
+
 from extender.holds import Hold, Sighting
 from extender.reservations import Mode
 from extender.types import Claim, ClaimKey, NodeName, PodStatus
@@ -43,6 +45,18 @@ def sighting_of(
         nominated=nominated,
         refused=refused,
     )
+
+
+def without_stale(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> Hold:
+    """Forget what a claim said of a node at the answer once it says something else.
+
+    Said again, it is news.
+    """
+    unbound = frozenset(
+        (key, stale if key in claims and claims[key].selected_node == stale else NodeName(""))
+        for key, stale in hold.unbound
+    )
+    return hold if unbound == hold.unbound else structs.replace(hold, unbound=unbound)
 
 
 def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName:

@@ -6,11 +6,13 @@ from app.kube.connection import Connection
 from app.kube.feed import Feed, Source
 from app.kube.mirror import Known
 
-_PAGE_SECONDS = 60.0
-
 
 async def list_records(
-    connection: Connection, source: Source, *, on_skipped: Callable[[str], None]
+    connection: Connection,
+    source: Source,
+    *,
+    on_skipped: Callable[[str], None],
+    page_seconds: float,
 ) -> list[Known]:
     """Return the records of all objects there are now.
 
@@ -18,6 +20,7 @@ async def list_records(
         connection: To the API server.
         source: Which objects.
         on_skipped: Told why one of them is left out.
+        page_seconds: Most that each page of them may take.
 
     Raises:
         ApiError: They could not be listed.
@@ -27,7 +30,7 @@ async def list_records(
     token = ""
     while True:
         content = await connection.request(
-            "GET", source.path, query=feed.page_query(token), deadline_seconds=_PAGE_SECONDS
+            "GET", source.path, query=feed.page_query(token), deadline_seconds=page_seconds
         )
         page = feed.read_page(content)
         changes = feed.take_objects(page.items or ())

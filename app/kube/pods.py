@@ -26,7 +26,7 @@ WOKEN_AT = f"{NAME}/woken-at"
 _MOST_WATCHES = 500
 """Of pods of which something else tells, too. Each watch takes a connection here and a place in the
 API server; what comes later waits its turn."""
-_PATCH_SECONDS = 10.0
+_PATCH_SECONDS = _PAGE_SECONDS = 10.0
 
 
 class FollowedPods:
@@ -133,6 +133,7 @@ async def list_pending(connection: Connection) -> list[Pod]:
         connection,
         Source(resource=PODS, fields="status.phase=Pending"),
         on_skipped=lambda why: log.warning("pods.object_skipped", error=why),
+        page_seconds=_PAGE_SECONDS,
     )
     return [record for record in records if isinstance(record, Pod)]
 

@@ -10,6 +10,7 @@ from app.kube.listing import list_records
 from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
 
+_PAGE_SECONDS = 60.0
 _FORBIDDEN = 403
 _WITHOUT = {
     PODS.name: "give the pod in a file",
@@ -48,7 +49,10 @@ async def _read(
 ) -> None:
     name = source.resource.name
     for record in await list_records(
-        connection, source, on_skipped=lambda why: problems.append(f"{name}: {why}")
+        connection,
+        source,
+        on_skipped=lambda why: problems.append(f"{name}: {why}"),
+        page_seconds=_PAGE_SECONDS,
     ):
         cluster.add(record)
         if isinstance(record, Unreadable):

@@ -9,7 +9,12 @@ import pytest
 from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.actors.longhorn import CreateVolumeError, storage_class
-from tests.actors.provisioner import PROVISIONER, SELECTED_NODE, Provisioner
+from tests.actors.provisioner import (
+    PROVISIONER,
+    SELECTED_NODE,
+    Provisioner,
+    ResourceExhaustedError,
+)
 from tests.unit.actors.bench import Bench, settle
 from tests.unit.actors.world import VIRTUAL_TIME
 
@@ -27,13 +32,14 @@ class Driver:
     Attributes:
         volumes: Those that are there, with what was asked for.
         asked_at: When CreateVolume was called.
-        errors: How many of the next calls of it fail.
+        errors: How many of the next calls of it fail, with *error*.
     """
 
     def __init__(self) -> None:
         self.volumes: dict[str, tuple[int, Mapping[str, str]]] = {}
         self.asked_at: list[float] = []
         self.errors = 0
+        self.error = CreateVolumeError("any")
 
     async def create_volume(
         self, name: str, size_bytes: int, parameters: Mapping[str, str]
@@ -41,7 +47,7 @@ class Driver:
         self.asked_at.append(asyncio.get_running_loop().time())
         if self.errors:
             self.errors -= 1
-            raise CreateVolumeError("any")
+            raise self.error
         await asyncio.sleep(CREATE_SECONDS)
         self.volumes[name] = (size_bytes, parameters)
 
@@ -167,6 +173,23 @@ async def test_what_it_leaves_alone(
         await asyncio.sleep(600)
 
     assert (volumes(bench), driver.asked_at) == ([], [])
+
+
+async def test_without_room_another_node_is_to_be_selected(
+    bench: Bench, driver: Driver, provisioner: Provisioner
+) -> None:
+    driver.errors, driver.error = 1, ResourceExhaustedError("any")
+    put_claim(bench, WAITED_FOR)
+    async with bench.running(provisioner):
+        await asyncio.sleep(600)
+        found = bench.server.get("persistentvolumeclaims", "data", "default")
+        assert found is not None
+        assert (found["metadata"]["annotations"], len(driver.asked_at)) == (OURS, 1)
+
+        put_claim(bench, {**OURS, SELECTED_NODE: "node-2"})
+        await asyncio.sleep(CREATE_SECONDS + 0.01)
+
+    assert len(volumes(bench)) == 1
 
 
 async def test_a_claim_that_changes_meanwhile_gets_one_volume(

@@ -5,6 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from tests.e2e.outcome import Outcome
+from tests.e2e.plot import bound_over_time
 from tests.e2e.report import EXTENDER, NO_EXTENDER, Report, Row, render
 
 DAY = date(2026, 1, 2)
@@ -23,9 +24,9 @@ TABLES = """\
 """
 
 
-def outcome(first: int, second: int, **changes: float) -> Outcome:
+def outcome(first: int, second: int, **changes: float | list[float]) -> Outcome:
     """Build a run that placed so many pods on either node."""
-    figures: dict[str, float] = {
+    figures: dict[str, float | list[float]] = {
         "bound_seconds": 1.0,
         "attempts": 8,
         "filter_calls": 8,
@@ -55,7 +56,14 @@ def collected() -> Report:
 
 def rendered(report: Report) -> str:
     rows = [*report.rows.values()]
-    return render(rows, report.measurements, today=DAY, kubernetes="v1.36.2", machine="2 x CPU")
+    return render(
+        rows,
+        report.measurements,
+        plots=report.plots,
+        today=DAY,
+        kubernetes="v1.36.2",
+        machine="2 x CPU",
+    )
 
 
 def test_the_report_as_text() -> None:
@@ -70,7 +78,7 @@ def test_the_report_as_text() -> None:
 def test_a_pipe_in_a_name_does_not_begin_a_cell() -> None:
     row = Row(case="a|b", variant="|", nodes=NODES, runs=[outcome(1, 0)])
 
-    text = render([row], [], today=DAY, kubernetes="v1", machine="any")
+    text = render([row], [], plots={}, today=DAY, kubernetes="v1", machine="any")
 
     assert r"| a\|b | \| | 1 | 1/0 (1) |" in text
 
@@ -93,6 +101,21 @@ def test_the_report_is_written_as_text_and_as_data(tmp_path: Path) -> None:
     ]
     assert [run["bound_seconds"] for run in data["rows"][0]["runs"]] == [2.0, 9.96, 1.0, 3.04]
     assert data["rows"][1]["runs"][0]["placement"] == {"node-1": 8, "node-2": 0}
+
+
+def test_a_case_is_drawn_with_the_median_run_of_each_variant(tmp_path: Path) -> None:
+    report = Report()
+    for seconds in (2.0, 4.0, 3.0):
+        bound_at = [seconds / 2, seconds]
+        run = outcome(1, 1, bound_seconds=seconds, bound_at=bound_at)
+        report.run("two", NO_EXTENDER, NODES, run)
+    report.plot("two", "two.svg")
+
+    report.write(tmp_path, today=DAY, kubernetes="v1.36.2")
+
+    drawn = bound_over_time("two", {NO_EXTENDER: [1.5, 3.0]}, pods=2)
+    assert (tmp_path / "two.svg").read_text() == drawn
+    assert "![two: pods bound over time](two.svg)" in (tmp_path / "report.md").read_text()
 
 
 def test_a_report_of_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,295 @@
+"""Pods, their volumes, and the steps of kube-scheduler and Longhorn, as they show in API objects.
+
+Each node has one disk of 100 GiB, and a claim is of 60 GiB: two do not go together.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from extender import End
+from tests.builders import node_document
+from tests.fakes import Call, Object
+from tests.integration.promising_objects import (
+    claim_object,
+    pod_object,
+    replica_object,
+    storage_class_object,
+    volume_name,
+    volume_objects,
+)
+from tests.integration.replicas import NAMESPACE, Answer, Replica, Replicas
+
+ONE, TWO, THREE = "room-1", "room-2", "room-3"
+CLAIM_GIB = 60
+SCHEDULING_SECONDS, PLACING_SECONDS = 5.0, 5.0
+"""The timeouts, as they are unless set."""
+SOON_SECONDS = 0.5
+"""Until something that shows in the cluster counts here, requests and watches included."""
+PROMISED = "its room is promised to other pods that are being placed"
+PREFIX = "longhorn_scheduler_extender_"
+
+
+class Held(NamedTuple):
+    """What stands of a promise."""
+
+    pod: str
+    state: str
+    nodes: tuple[str, ...]
+    volumes: tuple[str, ...]
+
+
+class World:
+    """Replicas of the service, and a cluster in which pods come and go.
+
+    Attributes:
+        replicas: All processes.
+        server: The API server.
+    """
+
+    def __init__(self, replicas: Replicas, nodes: tuple[str, ...]) -> None:
+        self.replicas = replicas
+        self.server = replicas.server
+        self.nodes = nodes
+        for name in nodes:
+            self.server.put(node_document(name))
+        self.server.put(storage_class_object())
+
+    @property
+    def leader(self) -> Replica:
+        return self.replicas.leader
+
+    async def answers(self, *, within: float = 12.0) -> Replica:
+        """Wait until a replica answers; return it."""
+        await self.replicas.until(self._answering, within=within, glance=0.01)
+        return self.leader
+
+    async def ask(
+        self, pod: str, *nodes: str, of: Replica | None = None, request: bytes | None = None
+    ) -> Answer:
+        """Ask the leader where a pod may go, as kube-scheduler does, all nodes unless given."""
+        body = self.request(pod, *nodes) if request is None else request
+        answer = await (of or self.leader).filter(body=body)
+        assert answer is not None
+        return answer
+
+    async def offer(self, pod: str, *nodes: str) -> None:
+        """Have a pod accepted on nodes, all of them unless given."""
+        answer = await self.ask(pod, *nodes)
+        assert answer.accepted == list(nodes or self.nodes), answer
+
+    async def reject(self, *pods: str) -> None:
+        """Have pods rejected everywhere, one after another."""
+        for pod in pods:
+            assert not (await self.ask(pod)).accepted
+            await asyncio.sleep(0.01)
+
+    def request(self, pod: str, *nodes: str) -> bytes:
+        """Return kube-scheduler's request for a pod as it is now."""
+        names = list(nodes or self.nodes)
+        return json.dumps({"Pod": self.of("pods", pod), "Nodes": None, "NodeNames": names}).encode()
+
+    async def held(self, by: Replica | None = None) -> list[Held]:
+        """Return what is promised."""
+        state = (await (by or self.leader).get("/debug/state")).json()
+        return sorted(
+            Held(
+                each["pod"].removeprefix("default/"),
+                each["state"],
+                tuple(each["nodes"]),
+                tuple(sorted(each["bytes"])),
+            )
+            for each in state["holds"]
+        )
+
+    async def held_nodes(self, pod: str) -> tuple[str, ...]:
+        """Return where a promise to *pod* counts; nowhere if there is none."""
+        return next((each.nodes for each in await self.held() if each.pod == pod), ())
+
+    async def settled(self) -> None:
+        """Let what shows in the cluster come to count."""
+        await asyncio.sleep(SOON_SECONDS)
+
+    async def waiting(self) -> list[str]:
+        """Return the pods that wait to be woken."""
+        state = (await self.leader.get("/debug/state")).json()
+        return [each["pod"].removeprefix("default/") for each in state["waiting"]]
+
+    def count(self, name: str, replica: Replica | None = None, **labels: str) -> float:
+        """Return the value of a metric."""
+        registry = (replica or self.leader).registry
+        value = registry.get_sample_value(PREFIX + name, labels)
+        assert value is not None, (name, labels)
+        return value
+
+    def ended(self, why: End, replica: Replica | None = None) -> float:
+        """Return how many promises ended for a cause."""
+        return self.count("holds_ended_total", replica, cause=why)
+
+    async def ends(self, why: End, *, within: float = SOON_SECONDS) -> float:
+        """Wait until a promise, the only one, ends for a cause; return how long it took."""
+        leader = self.leader
+        took = await self.replicas.until(
+            lambda: self.ended(why, leader) == 1, within=within, glance=max(0.01, within / 100)
+        )
+        assert await self.held(leader) == []
+        assert sum(self.ended(each, leader) for each in End) == 1
+        return took
+
+    # What users do.
+
+    def add_pod(self, name: str, *claims: str, gib: int = CLAIM_GIB) -> None:
+        """Create a pod and its claims, one of its own name unless given."""
+        used = claims or (name,)
+        for claim in used:
+            if self.server.get("persistentvolumeclaims", claim, "default") is None:
+                self.server.put(claim_object(claim, gib))
+        self.server.put(pod_object(name, *used))
+
+    async def add_pods(self, *names: str, gib: int = CLAIM_GIB) -> None:
+        """Create pods with a claim each, and wait until the replicas know of them."""
+        for name in names:
+            self.add_pod(name, gib=gib)
+        await asyncio.sleep(0.01)
+
+    def delete_pod(self, name: str) -> None:
+        self.server.delete("pods", name, "default")
+
+    def delete_claim(self, name: str) -> None:
+        self.server.delete("persistentvolumeclaims", name, "default")
+
+    # What kube-scheduler does.
+
+    def nominate(self, pod: str, node: str = "") -> None:
+        """Say where a pod is going to be bound, or take that back."""
+        self._set_status(pod, nominatedNodeName=node)
+
+    def refuse(self, pod: str, message: str = "0/3 nodes are available", at: str = "1") -> None:
+        """Say that an attempt came to nothing."""
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        written = {**condition, "message": message, "lastTransitionTime": at}
+        self._set_status(pod, conditions=[written], nominatedNodeName="")
+
+    def select(self, claim: str, node: str = "") -> None:
+        """Say where a claim is to be provisioned, or take that back."""
+        found = self.of("persistentvolumeclaims", claim)
+        annotations = {"volume.kubernetes.io/selected-node": node} if node else {}
+        self.server.put({**found, "metadata": {**found["metadata"], "annotations": annotations}})
+
+    def bind(self, pod: str, node: str) -> None:
+        """Put a pod on a node."""
+        found = self.of("pods", pod)
+        status = {k: v for k, v in found["status"].items() if k != "nominatedNodeName"}
+        status["conditions"] = [{"type": "PodScheduled", "status": "True"}]
+        spec = {**found["spec"], "nodeName": node}
+        self.server.put({**found, "spec": spec, "status": status})
+
+    # What the provisioner and Longhorn do.
+
+    def provision(self, claim: str) -> None:
+        """Create the volume of a claim, and bind the claim to it."""
+        found = self.of("persistentvolumeclaims", claim)
+        for each in volume_objects(found):
+            self.server.put(each)
+        self.server.put({**found, "spec": {**found["spec"], "volumeName": volume_name(found)}})
+
+    def place(self, claim: str, node: str = "", *, number: int = 1, **spec: Any) -> None:
+        """Write a replica of a claim's volume, on a disk if a node is given."""
+        found = self.of("persistentvolumeclaims", claim)
+        self.server.put(replica_object(found, node, number, **spec))
+
+    def run(self, pod: str, node: str, *claims: str) -> None:
+        """Bind a pod and place its volumes there, all at once."""
+        self.bind(pod, node)
+        for claim in claims or (pod,):
+            self.provision(claim)
+            self.place(claim, node)
+
+    def volume(self, claim: str) -> str:
+        """Return the name of a claim's volume, made or to be made."""
+        return f"pvc-{self.of('persistentvolumeclaims', claim)['metadata']['uid']}"
+
+    def of(self, resource: str, name: str) -> Object:
+        """Return an object of the namespace of the pods."""
+        found = self.server.get(resource, name, "default")
+        assert found is not None, name
+        return found
+
+    @property
+    def woken(self) -> list[str]:
+        """The pods for which a patch was sent that wakes them, in order."""
+        return [call.name for call in self.server.calls if wakes(call)]
+
+    def woken_at(self, pod: str) -> str:
+        """Return when a pod was woken, "" if it never was."""
+        annotations = self.of("pods", pod)["metadata"].get("annotations") or {}
+        return str(annotations.get("longhorn-scheduler-extender/woken-at", ""))
+
+    def set_config(self, **data: str) -> None:
+        """Write our ConfigMap; names are those of settings without their prefix."""
+        found = self.server.get("configmaps", "longhorn-scheduler-extender", NAMESPACE)
+        assert found is not None
+        values = {f"scheduler-extender-{k.replace('_', '-')}": v for k, v in data.items()}
+        self.server.put({**found, "data": values})
+
+    def _set_status(self, pod: str, **fields: Any) -> None:
+        found = self.of("pods", pod)
+        status = {k: v for k, v in {**found["status"], **fields}.items() if v}
+        self.server.put({**found, "status": status})
+
+    def _answering(self) -> bool:
+        leaders = self.replicas.leaders
+        return len(leaders) == 1 and not leaders[0].instance.unavailable()
+
+
+@asynccontextmanager
+async def serving(
+    count: int = 1,
+    *,
+    nodes: tuple[str, ...] = (ONE, TWO, THREE),
+    seed: int = 0,
+    latency_seconds: float = 0.01,
+    wait_seconds: float = 0.0,
+    **settings: Any,
+) -> AsyncIterator[World]:
+    """Run replicas until the end of the block; the first question can be asked at once.
+
+    Args:
+        count: How many replicas run.
+        nodes: The nodes of the cluster that are asked about.
+        seed: Of all chance.
+        latency_seconds: Most that a request to the API server takes there and back.
+        wait_seconds: Longest that an answer waits for the nodes of other pods.
+        settings: The other settings of the replicas.
+    """
+    async with Replicas(
+        seed,
+        latency_seconds=latency_seconds,
+        debug=True,
+        filter_wait_seconds=wait_seconds,
+        **settings,
+    ) as replicas:
+        world = World(replicas, nodes)
+        for number in range(count):
+            replicas.start(number)
+        await world.answers()
+        yield world
+
+
+def wakes(call: Call) -> bool:
+    """Whether a call is the patch that wakes a pod."""
+    return (call.verb, call.resource) == ("patch", "pods")
+
+
+def follows(call: Call) -> bool:
+    """Whether a call is the watch of one of our pods."""
+    return (call.verb, call.resource, call.namespace) == ("watch", "pods", "default")
+
+
+def event(type_: str, pod: Object) -> bytes:
+    """Build a line of a watch."""
+    return msgspec.json.encode({"type": type_, "object": pod}) + b"\n"

@@ -1,0 +1,80 @@
+"""More than a thousand promises stand at once, more than can be followed one by one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from extender import End
+from tests.integration.promising import ONE, TWO, World, serving
+from tests.integration.replicas import VIRTUAL_TIME
+
+pytestmark = VIRTUAL_TIME
+
+MANY, MANY_PLACED = 1_500, 700
+MOST_WATCHES = 500
+PODS = [f"pod-{number:04}" for number in range(MANY)]
+NODES = tuple(f"room-{number:02}" for number in range(30))
+ON_EACH = MANY // len(NODES)
+
+
+@asynccontextmanager
+async def promising_many(count: int = 1) -> AsyncIterator[World]:
+    """Serve, with promises that fill all nodes but the last, where one more claim has room."""
+    async with serving(count, nodes=NODES, latency_seconds=0.0) as world:
+        await world.add_pods(*PODS, "one", "two", gib=100 // ON_EACH)
+        await world.settled()
+        for number, pod in enumerate(PODS[:-1]):
+            await world.offer(pod, NODES[number // ON_EACH])
+        yield world
+
+
+def node_of(pod: str) -> str:
+    return NODES[PODS.index(pod) // ON_EACH]
+
+
+async def test_many_stand_and_are_taken_over_and_end() -> None:
+    """Only some of the pods can be followed, but all claims are."""
+    async with promising_many(2) as world:
+        assert world.count("holds", state="placed") == MANY - 1
+        assert (await world.ask("one")).accepted == [NODES[-1]]
+        assert not (await world.ask("two")).accepted
+
+        for pod in PODS[:MANY_PLACED]:
+            world.run(pod, node_of(pod))
+        for pod in PODS[:-1]:
+            world.select(pod, node_of(pod))
+        await asyncio.sleep(6)
+        before, leader = await world.held(), world.leader
+        assert [each.pod for each in before] == PODS[MANY_PLACED:-1]
+        assert world.ended(End.CONFIRMED) == MANY_PLACED
+
+        leader.kill()
+        await world.replicas.until(lambda: not leader.is_leading, within=1)
+        await world.answers()
+        assert await world.held() == before
+        assert not (await world.ask("one", *NODES[:-1])).accepted
+
+        world.set_config(pod_scheduling_timeout="0")
+        await world.settled()
+        assert world.ended(End.NOT_BOUND) == len(before)
+        assert await world.held() == []
+
+
+async def test_a_pod_is_followed_however_many_claims_are_being_provisioned() -> None:
+    """Nothing but the pod itself tells where one goes whose claims are bound."""
+    async with serving(nodes=(*NODES, ONE, TWO), latency_seconds=0.0) as world:
+        pods = PODS[:MOST_WATCHES]
+        await world.add_pods(*pods, gib=100 // ON_EACH)
+        await world.add_pods("moved", "other")
+        world.provision("moved")
+        await world.settled()
+        for pod in pods:
+            await world.offer(pod, node_of(pod))
+            world.select(pod, node_of(pod))
+        await asyncio.sleep(10)
+        await world.offer("moved", ONE, TWO)
+        world.bind("moved", ONE)
+
+        await asyncio.sleep(4)
+
+        assert (await world.ask("other", ONE, TWO)).accepted == [TWO]

@@ -1,0 +1,204 @@
+"""What becomes of promises shows in the metrics, and in one line of the log for each."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from extender import End
+from tests.integration.promising import ONE, TWO, World, serving
+from tests.integration.replicas import VIRTUAL_TIME
+
+pytestmark = VIRTUAL_TIME
+
+WAITED = "pod_scheduling_wait_duration_seconds"
+RESERVED = "node_reservation_duration_seconds"
+CHOSEN = "node_choice_duration_seconds"
+FILTER_WAITED = "filter_wait_duration_seconds"
+
+
+def observed(world: World, name: str, **labels: str) -> tuple[float, float]:
+    """Return how often something was observed, and the sum of it."""
+    count = world.count(f"{name}_count", None, **labels)
+    return count, round(world.count(f"{name}_sum", None, **labels), 1)
+
+
+def ends_of(lines: list[EventDict]) -> list[EventDict]:
+    return [line for line in lines if line["event"] == "hold.ended"]
+
+
+async def test_holds_are_counted_by_state() -> None:
+    async with serving() as world:
+        await world.add_pods("first", "second", "third", gib=10)
+        await world.offer("first")
+        await world.offer("second")
+        await world.offer("third")
+        world.select("third", ONE)
+        await world.settled()
+
+        assert world.count("holds", state="offered") == 2
+        assert world.count("holds", state="placed") == 1
+
+
+async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.offer("first")
+        await asyncio.sleep(1)
+        world.select("first", ONE)
+        await asyncio.sleep(2)
+        world.bind("first", ONE)
+        await asyncio.sleep(3)
+        world.provision("first")
+        world.place("first", ONE)
+        await world.settled()
+
+        assert observed(world, CHOSEN) == (1, 1.0)
+        assert observed(world, WAITED, pod_scheduled="true") == (1, 3.0)
+        assert observed(world, WAITED, pod_scheduled="false") == (0, 0.0)
+        assert observed(world, RESERVED, replicas_scheduled="true") == (1, 3.0)
+        assert observed(world, RESERVED, replicas_scheduled="false") == (0, 0.0)
+        assert world.ended(End.CONFIRMED) == 1
+        assert world.count("holds", state="placed") == 0
+
+
+async def test_a_pod_that_is_not_bound_is_timed_until_the_end() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.offer("first")
+
+        await asyncio.sleep(6)
+
+        assert observed(world, WAITED, pod_scheduled="false") == (1, 5.0)
+        assert observed(world, WAITED, pod_scheduled="true") == (0, 0.0)
+        assert observed(world, CHOSEN) == (0, 0.0)
+
+
+async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.offer("first")
+        await world.settled()
+        world.bind("first", ONE)
+
+        await asyncio.sleep(6)
+
+        assert observed(world, WAITED, pod_scheduled="true") == (1, 0.5)
+        assert observed(world, RESERVED, replicas_scheduled="false") == (1, 5.0)
+
+
+def let_time_run_out(_: World) -> None:
+    """Do nothing."""
+
+
+ENDS = [
+    pytest.param(let_time_run_out, "not_chosen", "", 5.0, id="nothing"),
+    pytest.param(lambda world: world.delete_pod("first"), "pod_gone", "", 0.2, id="deleted"),
+    pytest.param(lambda world: world.refuse("first"), "unscheduled", "", 2.2, id="refused"),
+    pytest.param(lambda world: world.nominate("first", TWO), "not_bound", TWO, 5.0, id="nominated"),
+    pytest.param(lambda world: world.bind("first", TWO), "not_placed", TWO, 5.2, id="bound"),
+    pytest.param(lambda world: world.run("first", TWO), "confirmed", TWO, 0.2, id="run"),
+    pytest.param(
+        lambda world: world.set_config(enabled="false"), "handed_over", "", 0.5, id="disabled"
+    ),
+]
+
+
+@pytest.mark.parametrize(("step", "why", "node", "seconds"), ENDS)
+async def test_each_end_is_one_line(
+    step: Callable[[World], None], why: str, node: str, seconds: float
+) -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.offer("first")
+
+        with capture_logs() as lines:
+            step(world)
+            await asyncio.sleep(7)
+
+        [line] = ends_of(lines)
+        assert line.pop("seconds") == pytest.approx(seconds, abs=0.5)
+        assert line == {
+            "event": "hold.ended",
+            "log_level": "info",
+            "pod": "default/first",
+            "node": node,
+            "why": why,
+        }
+
+
+async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_promise() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        with capture_logs() as lines:
+            for _ in range(3):
+                await world.offer("first")
+
+        assert [line["why"] for line in ends_of(lines)] == [End.REPLACED, End.REPLACED]
+        assert observed(world, WAITED, pod_scheduled="false")[0] == 2
+
+
+async def test_waits_are_counted_and_timed_by_how_they_ended() -> None:
+    async with serving(nodes=(ONE, TWO), wait_seconds=1.0) as world:
+        await world.add_pods("first", "second", "third")
+        await world.offer("first")
+        timed_out = asyncio.create_task(world.ask("second"))
+        await asyncio.sleep(0.5)
+        assert world.count("filter_waiting") == 1
+        await timed_out
+
+        replaced = asyncio.create_task(world.ask("second"))
+        await asyncio.sleep(0.25)
+        resolved = asyncio.create_task(world.ask("second"))
+        await asyncio.sleep(0.25)
+        world.select("first", ONE)
+        await asyncio.gather(replaced, resolved)
+        assert world.count("filter_waiting") == 0
+
+        unavailable = asyncio.create_task(world.ask("third", TWO))
+        await asyncio.sleep(0.1)
+        world.set_config(enabled="false")
+        leader = world.leader
+        await unavailable
+
+        name = f"{FILTER_WAITED}_count"
+        outcomes = ("timeout", "superseded", "resolved", "unavailable")
+        counts = {each: world.count(name, leader, outcome=each) for each in outcomes}
+        assert counts == dict.fromkeys(outcomes, 1)
+        assert world.count(f"{FILTER_WAITED}_sum", leader, outcome="timeout") == pytest.approx(1.0)
+
+
+async def test_who_waits_to_be_woken_is_counted() -> None:
+    async with serving(nodes=(ONE,)) as world:
+        await world.add_pods("first", "second")
+        await world.offer("first")
+        assert not (await world.ask("second")).accepted
+        assert world.count("waiting_pods") == 1
+
+        with capture_logs() as lines:
+            await asyncio.sleep(1)
+            world.delete_pod("first")
+            await world.settled()
+
+        assert world.count("wake_ups_total", outcome="woken") == 1
+        [line] = [line for line in lines if line["event"] == "pod.woken"]
+        assert line["pod"] == "default/second"
+        assert line["waited_seconds"] == pytest.approx(1.0, abs=0.1)
+
+        await world.offer("second")
+        assert world.count("waiting_pods") == 0
+
+
+async def test_a_standby_shows_nothing() -> None:
+    async with serving(2) as world:
+        await world.add_pods("first")
+        await world.offer("first")
+        world.select("first", ONE)
+        await world.settled()
+
+        [standby] = world.replicas.standbys
+
+        assert world.count("holds", standby, state="offered") == 0
+        assert world.count("holds", standby, state="placed") == 0

@@ -1,0 +1,507 @@
+"""Single pods are followed from what is known of them, all that wait are listed, one is woken."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.kube.connection import Connection
+from app.kube.errors import StatusError
+from app.kube.pods import FollowedPods, list_pending, wake
+from app.kube.translate import Pod
+from extender import PodRef, PodStatus
+from tests.builders import core_document, read
+from tests.fakes import Answer, Call, FakeApiServer, Fault, Object, WatchCut
+
+pytestmark = pytest.mark.looptime
+
+MOST_WATCHES = 500
+WOKEN_AT = "longhorn-scheduler-extender/woken-at"
+
+
+@pytest.fixture(params=[True, False], ids=["streamed", "paged"])
+def server(request: pytest.FixtureRequest) -> FakeApiServer:
+    """A server that offers streamed lists, or does not; what is read comes in pieces."""
+    return FakeApiServer(Random(3), streaming_lists=request.param, chop=0.3)
+
+
+class Following:
+    """Followed pods of one server, and what was told of them."""
+
+    def __init__(self, server: FakeApiServer, connection: Connection) -> None:
+        self.server = server
+        self.told: list[tuple[str, PodStatus | None]] = []
+        self.causes: list[str] = []
+        self.pods = FollowedPods(
+            connection,
+            on_seen=lambda uid, status: self.told.append((uid, status)),
+            on_restart=self.causes.append,
+            clock=asyncio.get_running_loop().time,
+            random=Random(1),
+        )
+
+    def follow(self, pod: Pod, *, version: int | None = None, after_seconds: float = 0.0) -> None:
+        """Follow a pod from what is known of it; version 0 stands for nothing."""
+        asked = pod.status
+        if version is not None:
+            asked = msgspec.structs.replace(asked, version=version)
+        self.pods.follow(pod.ref, asked, after_seconds=after_seconds)
+
+    def last(self) -> PodStatus | None:
+        return self.told[-1][1]
+
+    @property
+    def nominated(self) -> list[str]:
+        """The nominations that were told, in order."""
+        return [status.nominated if status else "gone" for _, status in self.told]
+
+
+@asynccontextmanager
+async def following(server: FakeApiServer) -> AsyncIterator[Following]:
+    async with server.client("us") as client:
+        found = Following(server, Connection(client))
+        task = asyncio.create_task(found.pods.run())
+        try:
+            yield found
+            assert not task.done(), "they are followed no more"
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+
+def put(server: FakeApiServer, name: str = "pod", **status: Any) -> Pod:
+    """Create or change a pod; return it as it is then."""
+    server.put(core_document("Pod", name, spec={}, status={"phase": "Pending", **status}))
+    return get(server, name)
+
+
+def get(server: FakeApiServer, name: str = "pod") -> Pod:
+    found = server.get("pods", name, "default")
+    assert found is not None
+    record = read(found)
+    assert isinstance(record, Pod)
+    return record
+
+
+def nominate(server: FakeApiServer, node: str, name: str = "pod") -> Pod:
+    return put(server, name, nominatedNodeName=node)
+
+
+def delete(server: FakeApiServer, name: str = "pod") -> None:
+    server.delete("pods", name, "default")
+
+
+def watches(server: FakeApiServer) -> list[Call]:
+    return [call for call in server.calls if call.verb == "watch"]
+
+
+async def test_what_changes_is_told(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+        assert found.told == []
+
+        nominated = nominate(server, "node-1")
+        await asyncio.sleep(1)
+
+        assert found.told == [(pod.ref.uid, nominated.status)]
+
+
+async def test_what_changed_before_the_watch_began_is_told(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        found.follow(put(server), after_seconds=5.0)
+        nominate(server, "node-1")
+        await asyncio.sleep(4.9)
+        assert watches(server) == []
+
+        await asyncio.sleep(0.2)
+
+        assert found.nominated == ["node-1"]
+        assert len(watches(server)) == 1
+
+
+async def test_no_more_is_asked_than_one_watch_of_one_pod(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        put(server, "other")
+        found.follow(pod)
+        await asyncio.sleep(1)
+        nominate(server, "node-1", "other")
+        await asyncio.sleep(1)
+
+        [call] = server.calls
+        assert (call.verb, call.namespace, call.name) == ("watch", "default", "pod")
+        assert call.query["resourceVersion"] == str(pod.status.version)
+        assert found.told == []
+
+
+async def test_a_pod_of_which_nothing_is_known_is_told_of_as_it_is(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = nominate(server, "node-1")
+        found.follow(pod, version=0)
+        await asyncio.sleep(1)
+
+        assert found.told == [(pod.ref.uid, pod.status)]
+
+
+@pytest.mark.parametrize("version", [0, None], ids=["nothing-known", "known"])
+async def test_a_pod_that_is_absent_is_gone(server: FakeApiServer, version: int | None) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        delete(server)
+        found.follow(pod, version=version)
+        await asyncio.sleep(1)
+
+        assert found.told == [(pod.ref.uid, None)]
+
+
+@pytest.mark.parametrize("version", [0, None], ids=["nothing-known", "known"])
+async def test_a_pod_of_the_same_name_is_another(
+    server: FakeApiServer, version: int | None
+) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        delete(server)
+        put(server)
+        found.follow(pod, version=version)
+        await asyncio.sleep(1)
+        nominate(server, "node-1")
+        await asyncio.sleep(1)
+
+        assert set(found.told) == {(pod.ref.uid, None)}
+
+
+async def test_a_pod_that_is_deleted_and_created_anew_is_gone(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+
+        delete(server)
+        put(server)
+        await asyncio.sleep(1)
+
+        assert found.last() is None
+
+
+async def test_a_version_that_is_too_old_is_no_trouble(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        nominate(server, "node-1")
+        put(server, "other")
+        server.compact()
+        found.follow(pod)
+        await asyncio.sleep(0.1)
+
+        assert found.nominated == ["node-1"]
+        assert found.causes == []
+
+        nominate(server, "node-2")
+        await asyncio.sleep(0.1)
+        assert found.nominated == ["node-1", "node-2"]
+
+
+async def test_a_pod_that_went_before_a_version_that_is_too_old_is_gone(
+    server: FakeApiServer,
+) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        delete(server)
+        put(server, "other")
+        server.compact()
+        found.follow(pod)
+        await asyncio.sleep(0.1)
+
+        assert found.told[-1] == (pod.ref.uid, None)
+
+
+@pytest.mark.parametrize("kind", [WatchCut(), Answer(500), Answer(403), Answer(410)])
+async def test_what_changes_while_a_watch_is_broken_is_told(
+    server: FakeApiServer, kind: Any
+) -> None:
+    server.faults.append(Fault(kind, lambda call: call.verb == "watch"))
+    async with following(server) as found:
+        found.follow(put(server))
+        await asyncio.sleep(0.05)
+        nominate(server, "node-1")
+        await asyncio.sleep(2)
+
+        assert found.nominated == ["node-1"]
+        assert len(watches(server)) > 1
+
+
+async def test_an_outage_is_overcome(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        found.follow(put(server))
+        await asyncio.sleep(1)
+        with server.outage():
+            nominate(server, "node-1")
+            server.compact()
+            await asyncio.sleep(20)
+        await asyncio.sleep(10)
+
+        assert found.nominated == ["node-1"]
+        assert set(found.causes) <= {"connection", "expired"}
+
+
+BROKEN: list[Mapping[str, Any]] = [
+    {"status": "?"},
+    {"spec": []},
+    {"status": {"conditions": [None]}},
+    {"status": {"nominatedNodeName": 5}},
+]
+
+
+@pytest.mark.parametrize("fields", BROKEN)
+async def test_a_pod_that_cannot_be_read_is_not_told_of_until_it_can(
+    server: FakeApiServer, fields: Mapping[str, Any]
+) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+        server.put({**core_document("Pod", "pod", spec={}, status={}), **fields})
+        await asyncio.sleep(1)
+        assert found.told == []
+
+        nominated = nominate(server, "node-1")
+        await asyncio.sleep(1)
+
+        assert found.told == [(pod.ref.uid, nominated.status)]
+
+
+async def test_a_forgotten_pod_is_not_told_of(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+
+        found.pods.forget(pod.ref.uid)
+        nominate(server, "node-1")
+        await asyncio.sleep(1)
+
+        assert found.told == []
+        assert len(found.pods) == 0
+
+
+@pytest.mark.parametrize("after_seconds", [0.0, 0.05, 0.5])
+async def test_a_pod_may_be_forgotten_before_its_watch_has_begun(
+    server: FakeApiServer, after_seconds: float
+) -> None:
+    server.latency = lambda _: (0.1, 0.1)
+    async with following(server) as found:
+        pod = nominate(server, "node-1")
+        found.follow(pod, version=0, after_seconds=after_seconds)
+        await asyncio.sleep(0.15)
+
+        found.pods.forget(pod.ref.uid)
+        await asyncio.sleep(5)
+
+        assert found.told == []
+        assert len(found.pods) == 0
+
+
+async def test_a_pod_that_is_followed_again_is_told_of_again(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+        found.pods.forget(pod.ref.uid)
+        await asyncio.sleep(1)
+        nominate(server, "node-1")
+
+        found.follow(pod)
+        await asyncio.sleep(1)
+
+        assert found.nominated == ["node-1"]
+
+
+async def test_a_pod_forgotten_and_followed_at_once_is_told_of_once(server: FakeApiServer) -> None:
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+        for _ in range(3):
+            found.pods.forget(pod.ref.uid)
+            found.follow(pod)
+
+        nominate(server, "node-1")
+        await asyncio.sleep(1)
+
+        assert found.nominated == ["node-1"]
+        assert len(found.pods) == 1
+
+
+async def test_who_was_told_may_forget_and_follow(server: FakeApiServer) -> None:
+    """A promise may end by what is told, and another be made."""
+    async with following(server) as found:
+        pod = put(server)
+        found.follow(pod)
+        await asyncio.sleep(1)
+        delete(server)
+        await asyncio.sleep(1)
+        assert found.told == [(pod.ref.uid, None)]
+
+        found.pods.forget(pod.ref.uid)
+        again = put(server)
+        found.follow(again)
+        await asyncio.sleep(1)
+        nominate(server, "node-1")
+        await asyncio.sleep(1)
+
+        assert found.told[1:] == [(again.ref.uid, get(server).status)]
+
+
+async def test_more_pods_than_may_be_watched_wait_their_turn() -> None:
+    server = FakeApiServer(Random(3))
+    async with following(server) as found:
+        pods = [put(server, f"pod-{number:03}") for number in range(MOST_WATCHES + 20)]
+        for pod in pods:
+            found.follow(pod, after_seconds=0.1)
+        for pod in pods:
+            nominate(server, "node-1", pod.ref.name)
+        await asyncio.sleep(1)
+        assert len(found.pods) == MOST_WATCHES
+        assert len(found.told) == MOST_WATCHES
+
+        for pod in pods[:15]:
+            found.pods.forget(pod.ref.uid)
+        await asyncio.sleep(1)
+
+        uids = {uid for uid, _ in found.told[MOST_WATCHES:]}
+        assert uids == {pod.ref.uid for pod in pods[MOST_WATCHES:][:15]}
+        assert len(found.pods) == MOST_WATCHES
+
+
+async def test_a_pod_of_which_nothing_else_tells_is_watched_beside_all_others() -> None:
+    server = FakeApiServer(Random(3))
+    async with following(server) as found:
+        for number in range(MOST_WATCHES + 1):
+            found.follow(put(server, f"pod-{number:03}"), after_seconds=0.1)
+        lonely = put(server, "lonely")
+
+        found.follow(lonely)
+        nominate(server, "node-1", "lonely")
+        await asyncio.sleep(1)
+
+        assert [uid for uid, _ in found.told] == [lonely.ref.uid]
+        assert len(found.pods) == MOST_WATCHES + 1
+
+
+async def test_all_pods_that_have_not_begun_to_run_are_listed(server: FakeApiServer) -> None:
+    names = [f"pod-{number:04}" for number in range(1_200)]
+    for name in names:
+        put(server, name)
+    for phase in ("Running", "Succeeded", "Failed"):
+        put(server, phase.lower(), phase=phase)
+    async with server.client("us") as client:
+        found = await list_pending(Connection(client))
+
+    assert [pod.ref.name for pod in found] == names
+    lists = [call.query.get("limit") for call in server.calls]
+    assert lists == ["500", "500", "500"]
+
+
+async def test_pods_that_cannot_be_read_are_left_out(server: FakeApiServer) -> None:
+    put(server, "a")
+    put(server, "c")
+    server.put(core_document("Pod", "b", spec={}, status={"phase": "Pending", "conditions": 1}))
+    async with server.client("us") as client:
+        found = await list_pending(Connection(client))
+
+    assert [pod.ref.name for pod in found] == ["a", "c"]
+
+
+async def test_no_pods_are_an_empty_list(server: FakeApiServer) -> None:
+    async with server.client("us") as client:
+        assert await list_pending(Connection(client)) == []
+
+
+async def test_pods_that_may_not_be_listed_are_an_error(server: FakeApiServer) -> None:
+    server.authorize = lambda _: False
+    async with server.client("us") as client:
+        with pytest.raises(StatusError) as raised:
+            await list_pending(Connection(client))
+
+    assert raised.value.status == 403
+
+
+async def wake_pod(server: FakeApiServer, pod: PodRef) -> None:
+    async with server.client("us") as client:
+        await wake(Connection(client), pod, datetime(2026, 1, 2, 3, 4, 5, 6000, tzinfo=UTC))
+
+
+def stored(server: FakeApiServer, name: str = "pod") -> Object:
+    found = server.get("pods", name, "default")
+    assert found is not None
+    return found
+
+
+async def test_waking_sets_an_annotation_and_nothing_else(server: FakeApiServer) -> None:
+    nominate(server, "node-1")
+    before = stored(server)
+    before["metadata"]["annotations"] = {"other": "kept"}
+    server.put(before)
+    before = stored(server)
+
+    await wake_pod(server, get(server).ref)
+
+    after = stored(server)
+    assert after["metadata"].pop("annotations") == {
+        "other": "kept",
+        WOKEN_AT: "2026-01-02T03:04:05.006000+00:00",
+    }
+    del before["metadata"]["annotations"]
+    assert after["metadata"].pop("resourceVersion") > before["metadata"].pop("resourceVersion")
+    assert after == before
+
+
+async def test_the_uid_goes_along_with_the_patch(server: FakeApiServer) -> None:
+    pod = put(server)
+
+    await wake_pod(server, pod.ref)
+
+    [call] = server.calls
+    assert (call.verb, call.resource, call.name) == ("patch", "pods", "pod")
+    assert call.body["metadata"]["uid"] == pod.ref.uid
+
+
+async def test_a_pod_that_is_gone_is_not_woken(server: FakeApiServer) -> None:
+    pod = put(server)
+    delete(server)
+
+    with pytest.raises(StatusError) as raised:
+        await wake_pod(server, pod.ref)
+
+    assert raised.value.status == 404
+
+
+async def test_another_pod_of_the_name_is_not_woken(server: FakeApiServer) -> None:
+    pod = put(server)
+    delete(server)
+    put(server)
+
+    with pytest.raises(StatusError) as raised:
+        await wake_pod(server, pod.ref)
+
+    assert raised.value.status in (409, 422)
+    assert "annotations" not in stored(server)["metadata"]
+
+
+@pytest.mark.parametrize("status", [403, 409, 429, 500])
+async def test_a_refused_patch_is_an_error(server: FakeApiServer, status: int) -> None:
+    pod = put(server)
+    server.faults.append(Fault(Answer(status)))
+
+    with pytest.raises(StatusError) as raised:
+        await wake_pod(server, pod.ref)
+
+    assert raised.value.status == status
