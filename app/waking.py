@@ -34,6 +34,9 @@ log = structlog.get_logger()
 _PAUSE_SECONDS = 0.05
 """Between two wake-ups: kube-scheduler asks within milliseconds for the one that was woken, and
 what that one gets is promised before the next one is judged."""
+_REST, _LONGEST_REST_SECONDS = 9, 1.0
+"""Rest after judging so many times as long: with thousands of waiting pods, in a cluster where some
+node changes all the time, judging them would take all there is."""
 _GONE = frozenset({404, 409, 422})
 """There is no such pod, or another one of its name."""
 
@@ -135,12 +138,15 @@ class Waking:
             nodes = None if self._all_nodes else self._nodes
             self._nodes, self._all_nodes = set(), False
             self.pods.forget_old(self._clock())
+            busy_seconds = 0.0
             for pod in self.pods:
-                if self._may_wake() and self.pods.asleep(pod.pod.uid) and self._fits(pod, nodes):
+                began = self._clock()
+                fits = self._may_wake() and self.pods.asleep(pod.pod.uid) and self._fits(pod, nodes)
+                busy_seconds += self._clock() - began
+                if fits:
                     await self._wake(pod)
-                    await asyncio.sleep(_PAUSE_SECONDS)
-                else:
-                    await asyncio.sleep(0)
+                await asyncio.sleep(_PAUSE_SECONDS if fits else 0)
+            await asyncio.sleep(min(busy_seconds * _REST, _LONGEST_REST_SECONDS))
 
     def _fits(self, waiting: WaitingPod, nodes: set[NodeName] | None) -> bool:
         """Whether one of *nodes*, None being all, has room for a pod now."""
