@@ -11,9 +11,11 @@ COMPILE := uv pip compile --upgrade --universal --python-version 3.11 --generate
 
 IMAGE ?= longhorn-scheduler-extender:dev
 REPORT ?= e2e-report
+SEED ?=
+SEEDS ?= 500
 
-.PHONY: help install install-dev demo serve test e2e e2e-report control-plane check format bench \
-	manifests image lock clean
+.PHONY: help install install-dev demo serve test simulate e2e e2e-report control-plane check format \
+	bench manifests image lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -28,6 +30,9 @@ serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HO
 
 test: install-dev ## Run the tests that need nothing but Python
 	$(BIN)/python -m pytest --numprocesses auto
+
+simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
@@ -45,9 +50,10 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, the packing and the synchronisation; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, the packing, promises and the synchronisation; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_pack
+	$(BIN)/python -m benchmarks.bench_promises
 	$(BIN)/python -m benchmarks.bench_sync
 
 manifests: ## Print what the manifests install (needs kubectl)

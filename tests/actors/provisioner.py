@@ -2,7 +2,8 @@
 
 As the real one with topology: a claim of a class that waits for its first consumer is provisioned
 once kube-scheduler has selected a node, each claim by itself and many at a time, without a look at
-what is left anywhere. What fails is tried again, later and later.
+what is left anywhere. What fails is tried again, later and later, unless the driver has no room on
+the selected node: then another one is to be selected.
 """
 
 import asyncio
@@ -21,6 +22,10 @@ _WORKERS = 100
 """`--worker-threads` of external-provisioner, by default."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
 """`--retry-interval-start` and `--retry-interval-max` of external-provisioner, by default."""
+
+
+class ResourceExhaustedError(CreateVolumeError):
+    """CreateVolume fails with that code: there is no room where the volume should be."""
 
 
 class Volumes(Protocol):
@@ -71,6 +76,8 @@ class Provisioner:
                 return self._next_pause(key)
             try:
                 await self._create(claim, storage_class)
+            except ResourceExhaustedError:
+                await self._reschedule(claim)
             except CreateVolumeError:
                 return self._next_pause(key)
         self._pauses.pop(key, None)
@@ -92,6 +99,13 @@ class Provisioner:
         parameters = storage_class.get("parameters") or {}
         await self._driver.create_volume(name, size, parameters)
         await self._api.ensure(_persistent_volume(name, claim, storage_class), PERSISTENT_VOLUMES)
+
+    async def _reschedule(self, claim: Object) -> None:
+        """Leave it to kube-scheduler to select another node (its lib's rescheduleProvisioning)."""
+        if SELECTED_NODE in (claim["metadata"].get("annotations") or {}):
+            version = claim["metadata"]["resourceVersion"]
+            metadata = {"resourceVersion": version, "annotations": {SELECTED_NODE: None}}
+            await self._api.patch(CLAIMS, key_of(claim), {"metadata": metadata})
 
     def _next_pause(self, key: Key) -> float:
         last = self._pauses.get(key, _FIRST_PAUSE_SECONDS / 2)

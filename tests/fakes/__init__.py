@@ -18,10 +18,12 @@ from tests.fakes.faults import (
 )
 from tests.fakes.outages import Outage
 from tests.fakes.resources import Object, Resource, custom_resource
+from tests.fakes.storage import Change
 
 __all__ = [
     "Answer",
     "Call",
+    "Change",
     "CutAnswer",
     "Delay",
     "FakeApiServer",

@@ -9,12 +9,12 @@ kmock 0.8 was looked at first. Its emulator keeps objects, but has no resourceVe
 for a stale update, no bookmarks, no 410 and no pages, which is what the code under test is about;
 and it is reached over real sockets, which do not wait for a clock that jumps.
 
-Not here: subresources other than the status of pods, which can only be patched, and can be written
-with the whole pod as well; finalizers, grace periods and owner references, admission other than
-"the namespace exists", defaults and validation of other kinds than Lease and EndpointSlice,
-generateName, deletecollection, patches other than merge patches, server-side apply, dry run,
-set-based label selectors, Table and metadata-only answers, discovery, OpenAPI, gzip, and the
-library's `_request_timeout` (the code under test uses `asyncio.timeout`).
+Not here: subresources other than the binding and the status of pods, of which the latter can only
+be patched, and can be written with the whole pod as well; finalizers, grace periods and owner
+references, admission other than "the namespace exists", defaults and validation of other kinds than
+Lease and EndpointSlice, generateName, deletecollection, patches other than merge patches,
+server-side apply, dry run, set-based label selectors, Table and metadata-only answers, discovery,
+OpenAPI, gzip, and the library's `_request_timeout` (the code under test uses `asyncio.timeout`).
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from tests.fakes.reading import present, requested_version
 from tests.fakes.resources import RESOURCES, Object, Resource
 from tests.fakes.serving import Api, Target, describe, parse_path, refusal
 from tests.fakes.status import StatusError
-from tests.fakes.storage import Key
+from tests.fakes.storage import Change, Key
 from tests.fakes.transport import JSON, Request, Response, ResponseMaker, build_client
 from tests.fakes.watching import Conditions
 
@@ -67,6 +67,7 @@ class FakeApiServer:
         watch_delay: Seconds that news takes to a watch.
         cache_lag: By how many versions reads at resourceVersion "0" are behind.
         streaming_lists: Whether the WatchList feature gate is on.
+        observers: Told of each change as it is made.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class FakeApiServer:
         self._chop = chop
         self._started_at: float | None = None
         self._api = Api(resources, rng, self._timestamp)
+        self.observers: list[Callable[[Resource, Change], None]] = self._api.storage.observers
         self._outages = Outages(self._api.storage.changed.fire)
         self._responses = ResponseMaker(rng, chop)
         self.streaming_lists = streaming_lists

@@ -14,7 +14,8 @@ class Resource(msgspec.Struct, frozen=True):
     *create_on_update* and *unconditional_update* are what `pkg/registry/*/*/strategy.go` of
     kubernetes answers in `AllowCreateOnUpdate` and `AllowUnconditionalUpdate`. *fields* are the
     field selectors besides name and namespace, each with what an unset field counts as;
-    *has_status* says whether the status subresource can be patched.
+    *has_status* says whether the status subresource can be patched, *has_binding* whether objects
+    can be bound to nodes.
     """
 
     group: str
@@ -27,6 +28,7 @@ class Resource(msgspec.Struct, frozen=True):
     unconditional_update: bool = True
     fields: tuple[tuple[str, str], ...] = ()
     has_status: bool = False
+    has_binding: bool = False
 
     @property
     def key(self) -> str:
@@ -40,6 +42,10 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def kind_key(self) -> str:
         return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    def has(self, subresource: str) -> bool:
+        """Whether a subresource, by its name in paths, is served."""
+        return {"status": self.has_status, "binding": self.has_binding}[subresource]
 
 
 POD_FIELDS = (
@@ -70,7 +76,7 @@ RESOURCES = (
     ),
     Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False),
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
-    Resource("", "v1", "pods", "Pod", fields=POD_FIELDS, has_status=True),
+    Resource("", "v1", "pods", "Pod", fields=POD_FIELDS, has_status=True, has_binding=True),
     Resource("", "v1", "services", "Service"),
     Resource("", "v1", "configmaps", "ConfigMap"),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False),

@@ -22,8 +22,9 @@ MERGE_PATCH = "application/merge-patch+json"
 PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/.))?"
-    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>status))?)?"
+    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>status|binding))?)?"
 )
+_STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -73,7 +74,7 @@ class Api:
             return None
         if target.namespace and not resource.namespaced:
             return None
-        if target.subresource and not resource.has_status:
+        if target.subresource and not resource.has(target.subresource):
             return None
         return None if resource.namespaced and target.name and not target.namespace else resource
 
@@ -120,12 +121,16 @@ class Api:
         return list_objects(self.storage, resource, selection, call.query, cached_version=cached)
 
     def _get(self, call: Call, resource: Resource) -> Object:
+        if call.resource == f"{resource.plural}/binding":
+            raise method_not_allowed()
         obj = self.storage.get(resource, Key.of(call.namespace, call.name))
         if obj is None:
             raise not_found(resource, call.name)
         return present(resource, obj)
 
     def _write(self, call: Call, resource: Resource) -> Answered:
+        if call.resource == f"{resource.plural}/binding":
+            return self._bind(call, resource)
         in_place = bool(call.namespace) == resource.namespaced
         if not in_place or bool(call.name) == (call.verb == "create"):
             raise method_not_allowed()
@@ -145,6 +150,12 @@ class Api:
             case _:
                 deleted = self.writer.delete(*place, call.name, call.body)
                 return Answered(200, _success(resource, deleted))
+
+    def _bind(self, call: Call, resource: Resource) -> Answered:
+        if call.verb != "create":
+            raise method_not_allowed()
+        self.writer.bind(resource, call.namespace, call.name, call.body)
+        return Answered(201, {**_STATUS, "status": "Success", "code": 201})
 
     def _patch_status(self, call: Call, resource: Resource) -> Object:
         if call.verb != "patch":
@@ -214,9 +225,7 @@ def _success(resource: Resource, deleted: Object) -> Object:
     metadata = deleted["metadata"]
     details = {"name": metadata["name"], "group": resource.group, "kind": resource.plural}
     return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
+        **_STATUS,
         "status": "Success",
         "details": {**{k: v for k, v in details.items() if v}, "uid": metadata["uid"]},
     }

@@ -8,6 +8,7 @@ that is already running does not suffer from it in the real server either.
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -72,6 +73,7 @@ class Storage:
         self.version = 1
         self.compacted = 0
         self.changed = Signal()
+        self.observers: list[Callable[[Resource, Change], None]] = []
         self._objects: defaultdict[Resource, dict[Key, Object]] = defaultdict(dict)
         self._log: defaultdict[Resource, list[Change]] = defaultdict(list)
 
@@ -108,6 +110,8 @@ class Storage:
         change = Change(self.version, key, old, None if new is None else last, last)
         self._log[resource].append(change)
         self.changed.fire()
+        for observer in self.observers:
+            observer(resource, change)
         return last
 
     def forget(self, resource: Resource) -> None:

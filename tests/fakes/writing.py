@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.fakes.binding import bound
 from tests.fakes.resources import Object, Resource
 from tests.fakes.status import (
     MODIFIED,
@@ -104,6 +105,12 @@ class Writer:
         if isinstance(body, dict):
             body = {field: value for field, value in body.items() if field != "spec"}
         return self.patch(resource, namespace, name, body)
+
+    def bind(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
+        """Put a pod on a node."""
+        binding = _received(resource, namespace, body)
+        old = self._existing(resource, namespace, name)
+        return self._replace(resource, old, bound(resource, old, binding, self._timestamp()))
 
     def delete(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
         """Delete at once, without grace period or finalizers; give back the last object."""

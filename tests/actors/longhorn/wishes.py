@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import msgspec
 
+from tests.actors import claims as of_pods
 from tests.actors.api import VOLUMES, Key, Object, key_of
-from tests.actors.claims import claims_of
 from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster, Timers
 from tests.actors.longhorn.objects import DRIVER
@@ -109,7 +109,7 @@ class Wishes:
     def _on_pod(self, old: Object | None, new: Object | None) -> None:
         pod = new or old
         assert pod is not None
-        for name in claims_of(pod):
+        for name in of_pods.claims_of(pod):
             claim = Key(key_of(pod).namespace, name)
             users = self._pods_by_claim.setdefault(claim, set())
             if new is not None and uses_volumes(new):

@@ -1,0 +1,76 @@
+"""Runs the simulation: one seed with its trace, or many with a summary."""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+
+from tests.simulation.simulation import Result, run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--seed", type=int, help="replay one, and print what happens in it")
+    which.add_argument("--seeds", type=int, help="go through as many, from the first one")
+    parser.add_argument("--first", type=int, default=0, help="the first one of many")
+    arguments = parser.parse_args()
+    if arguments.seed is not None:
+        return _replay(arguments.seed)
+    return _go_through(range(arguments.first, arguments.first + arguments.seeds))
+
+
+def _replay(seed: int) -> int:
+    result = run(seed)
+    print(*result.lines, sep="\n")
+    print(f"\nseed {seed}: {result.seconds:.1f} s, digest {result.digest[:16]}")
+    _print_counts(result.counts)
+    return _judge([result])
+
+
+def _go_through(seeds: range) -> int:
+    began, used = time.monotonic(), 0.0
+    results: list[Result] = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for result, seconds in pool.map(_run, seeds):
+            results.append(result)
+            used += seconds
+            if result.violations:
+                print(f"seed {result.seed}: {result.violations[0]}", flush=True)
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update(result.counts)
+    lasted = sum(result.seconds for result in results)
+    took = time.monotonic() - began
+    print(
+        f"{len(results)} seeds from {seeds.start}: {lasted:.0f} s of virtual time in {took:.0f} s, "
+        f"{used / len(results):.2f} s of CPU for each"
+    )
+    _print_counts(counts)
+    return _judge(results)
+
+
+def _run(seed: int) -> tuple[Result, float]:
+    began = time.process_time()
+    return run(seed), time.process_time() - began
+
+
+def _print_counts(counts: dict[str, int]) -> None:
+    for what, count in sorted(counts.items()):
+        print(f"{count:8} {what}")
+
+
+def _judge(results: Iterable[Result]) -> int:
+    bad = [result for result in results if result.violations]
+    for result in bad:
+        print(f"\nmake simulate SEED={result.seed}")
+        print(*result.violations, sep="\n")
+    print(f"\n{len(bad)} seeds with violations" if bad else "\nno violation")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""What must hold at every moment of a run, and what at its end."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.actors.api import Object
+from tests.actors.provisioner import SELECTED_NODE
+from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, Refused
+from tests.fakes import Change, Resource
+from tests.integration.replicas import Replica
+from tests.simulation.limits import Excuse, Limits
+from tests.simulation.plan import Plan
+from tests.simulation.promises import Answer, Promise, Promises
+from tests.simulation.room import has_room
+from tests.simulation.trace import Trace
+from tests.simulation.truth import CLAIMS, HOSTS, PODS
+from tests.simulation.world import World
+
+HEARD_SECONDS = 2.0
+"""What is older was heard of by a leader that answers, when the network is well."""
+
+
+class Invariants:
+    """Watches a run.
+
+    Attributes:
+        violations: What went wrong, the first of it first.
+    """
+
+    def __init__(self, plan: Plan, trace: Trace) -> None:
+        self.violations: list[str] = []
+        self._plan = plan
+        self._trace = trace
+        self._answers: dict[str, Answer] = {}
+        self._leaders: list[str] = []
+
+    def watch(self, world: World) -> None:
+        """Begin to look at a world; nothing runs in it yet."""
+        self._world = world
+        self._truth = world.truth
+        self.promises = Promises(world.truth)
+        self._limits = Limits(world.truth, self.promises, self._plan)
+        world.server.observers.append(self._changed)
+        world.service.answered.append(self._answered)
+
+    def told(self, scheduler: int, event: Event) -> None:
+        """Take in what a scheduler does."""
+        name = event.pod["metadata"]["name"]
+        uid = event.pod["metadata"]["uid"]
+        match event:
+            case Answered(_, accepted, error):
+                self._trace.count("filter calls")
+                said = error or " ".join(sorted(accepted)) or "no node"
+                self._trace.note_change(f"answer for {name}:", said)
+                if not (accepted or error):
+                    self.promises.take_back(uid)
+            case Assumed(pod, node):
+                self._trace.note_change(f"answer for {name}:", f"chosen is {node}")
+                self._chosen(pod, node, scheduler)
+            case Forgotten(_, node, why):
+                self._trace.note(f"forget {node} for {name}: {why}")
+                self._trace.count("attempts that failed after a choice")
+                self.promises.fail(uid)
+            case Bound(_, node):
+                self._trace.note(f"bound {name} to {node}")
+            case Refused(_, reason, message):
+                self._trace.note_change(f"refuse {name}:", f"{reason}: {message}")
+
+    def crashed(self, scheduler: int) -> None:
+        """Take in that a scheduler has ended."""
+        self.promises.crash(scheduler)
+
+    def unplaced(self) -> list[str]:
+        """Name the pods without a node that fit on one."""
+        return [
+            f"{pod['metadata']['name']} fits on {', '.join(nodes)}"
+            for pod in self._truth.pods()
+            if not pod["spec"].get("nodeName")
+            for nodes in ([*self._nodes_for(pod)],)
+            if nodes
+        ]
+
+    def _chosen(self, pod: Object, node: str, scheduler: int) -> None:
+        uid = pod["metadata"]["uid"]
+        needed = self._truth.wants(pod)
+        placed = self._truth.placed_of(want.volume for want in needed)
+        # Where a replica is, no room is promised for another one, should it go.
+        here = {e["spec"]["volumeName"] for e in placed if e["spec"]["nodeID"] == node}
+        promise = Promise(
+            pod=pod["metadata"]["name"],
+            uid=uid,
+            node=node,
+            scheduler=scheduler,
+            answer=self._answers[uid],
+            wants=tuple(want for want in needed if want.volume not in here),
+            placed_before=frozenset(each["metadata"]["name"] for each in placed),
+        )
+        self.promises.put(promise)
+        self.promises.refresh(self._trace.seconds)
+        if not self._plan.keeps_promises:
+            self._trace.count("choices not judged: the settings keep no promise")
+            return
+        verdict = self._limits.judge(promise)
+        self._trace.count("choices judged")
+        if isinstance(verdict, Excuse):
+            self._trace.count(f"excuse: {verdict}")
+            self._trace.note(f"excused: {verdict}")
+        elif not verdict:
+            others = [str(each) for each in self.promises.on_node(node) if each is not promise]
+            placed_here = [
+                f"{each['metadata']['name']} {int(each['spec']['volumeSize']) / 2**30:g} GiB"
+                for each in self._truth.placed()
+                if each["spec"]["nodeID"] == node
+            ]
+            self.violate(
+                f"beyond the limit: {promise}; promised there: {'; '.join(others)}; "
+                f"placed there: {', '.join(placed_here)}; disks: {self._plan.nodes[node]}"
+            )
+
+    def _answered(self, replica: Replica, body: dict[str, Any], pod: Object) -> None:
+        """Look at an answer the moment that it is given."""
+        uid = pod["metadata"]["uid"]
+        view = replica.instance.cluster.view
+        known = {str(each.name) for found in view.replicas.values() for each in found if each.disk}
+        self._answers[uid] = Answer(at=self._trace.seconds, by=replica.pod, known=frozenset(known))
+        if not body["Error"]:
+            self._check_rebuilt(replica)
+
+    def _check_rebuilt(self, replica: Replica) -> None:
+        """After a change of leaders, the new one must hold what shows in the cluster."""
+        if self._leaders[-1:] == [replica.pod]:
+            return
+        self._leaders.append(replica.pod)
+        self._trace.note(f"{replica.pod} answers")
+        self._trace.count("leader changes")
+        if not self._plan.keeps_promises:
+            return
+        now = self._trace.seconds
+        self.promises.refresh(now)
+        ledger = ledger_of(replica)
+        for promise in self.promises.all():
+            if promise.marked_at is None or now - promise.marked_at < HEARD_SECONDS:
+                continue
+            pending = self._limits.pending(promise)
+            if pending and not self._limits.ran_out(promise, now) and promise.uid not in ledger:
+                self.violate(f"not held by the new leader {replica.pod}: {promise}")
+
+    def _changed(self, resource: Resource, _: Change) -> None:
+        if resource.key in (PODS, CLAIMS):
+            self.promises.refresh(self._trace.seconds)
+        leaders = self._world.service.leaders
+        if len(leaders) > 1:
+            self.violate(f"{len(leaders)} lead: {[each.pod for each in leaders]}")
+
+    def _nodes_for(self, pod: Object) -> Iterator[str]:
+        """Name the nodes on which a pod fits, by what is there now."""
+        claims = self._truth.claims(pod)
+        if len(claims) < len(pod["spec"]["volumes"]) or any(
+            claim["metadata"].get("deletionTimestamp") for claim in claims
+        ):
+            return
+        for host in self._truth.all(HOSTS):
+            name = host["metadata"]["name"]
+            allowed = all(self._may_use(claim, name) for claim in claims)
+            if allowed and not host["spec"].get("unschedulable") and self._fits(pod, name):
+                yield name
+
+    def _may_use(self, claim: Object, node: str) -> bool:
+        """Say whether a claim may be used on a node."""
+        selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE, node)
+        if not claim["spec"].get("volumeName") and selected != node:
+            return False
+        volume = f"pvc-{claim['metadata']['uid']}"
+        at = {each["spec"]["nodeID"] for each in self._truth.placed_of([volume])}
+        return not (self._truth.is_strict(claim) and at) or node in at
+
+    def _fits(self, pod: Object, name: str) -> bool:
+        placed = self._truth.placed()
+        here = {each["spec"]["volumeName"] for each in placed if each["spec"]["nodeID"] == name}
+        wants = {want.volume: want for want in self._truth.wants(pod)}
+        for other in self._truth.pods():
+            if other["spec"].get("nodeName") == name:
+                wants |= {want.volume: want for want in self._truth.wants(other)}
+        missing = [want for want in wants.values() if want.volume not in here]
+        if not any(want.volume not in here for want in self._truth.wants(pod)):
+            return True
+        node = self._truth.longhorn_node(name)
+        assert node is not None
+        return has_room(node, placed, missing, self._truth.settings(), only_usable=True)
+
+    def violate(self, text: str) -> None:
+        self._trace.note(f"VIOLATED: {text}")
+        self.violations.append(f"{self._trace.seconds:.3f} {text}")
+
+
+def ledger_of(replica: Replica) -> dict[str, str]:
+    """Describe what a replica holds, by pod."""
+    ledger = replica.instance.promises._ledger  # noqa: SLF001 (/debug/state shows it as text only)
+    return {hold.pod.uid: f"{hold.pod.name}: {hold.state} {sorted(hold.nodes)}" for hold in ledger}

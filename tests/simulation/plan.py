@@ -1,0 +1,152 @@
+"""What kind of world a seed makes: hardware, settings, schedulers, and what users want of it."""
+
+from collections.abc import Mapping
+from random import Random
+
+import msgspec
+
+from extender import Mode
+from tests.actors.api import Object
+from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
+from tests.actors.scheduler import Choice, Configuration
+from tests.integration.replicas import NAMESPACE
+
+GIB = 2**30
+SSD = "ssd"
+LOCAL, STRICT, ANYWHERE, TWICE, ON_SSD = "local", "strict", "anywhere", "twice", "on-ssd"
+CLASSES: Mapping[str, Mapping[str, str]] = {
+    LOCAL: {},
+    STRICT: {"dataLocality": "strict-local"},
+    ANYWHERE: {"dataLocality": "disabled"},
+    TWICE: {"numberOfReplicas": "2"},
+    ON_SSD: {"diskSelector": SSD},
+}
+"""Parameters of the StorageClasses; one best-effort replica where they say nothing."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A world; sizes are in gibibytes.
+
+    Attributes:
+        nodes: By node, its disks: sizes and tags.
+        over_provisioning: Longhorn's setting, in percent.
+        replicas: How many of our service.
+        choosing_seconds: The live setting of how long a promise stands without a node.
+        placing_seconds: The live setting of how long it stands after binding.
+        mode: How promises count.
+        scheduler: How kube-scheduler is set up.
+        classes: Which StorageClasses users use, the likelier ones several times.
+        demand: How much users want, as a part of what there is.
+        faults: How many faults there are in a minute.
+    """
+
+    nodes: Mapping[str, Mapping[str, tuple[int, bool]]]
+    over_provisioning: int
+    replicas: int
+    choosing_seconds: int
+    placing_seconds: int
+    mode: Mode
+    scheduler: Configuration
+    classes: tuple[str, ...]
+    demand: float
+    faults: float
+
+    @property
+    def largest_gib(self) -> int:
+        """The largest volume that some disk takes."""
+        largest = max(size for disks in self.nodes.values() for size, _ in disks.values())
+        return largest * self.over_provisioning // 100
+
+    @property
+    def total_gib(self) -> int:
+        total = sum(size for disks in self.nodes.values() for size, _ in disks.values())
+        return total * self.over_provisioning // 100
+
+    @property
+    def keeps_promises(self) -> bool:
+        """Whether the settings let the service promise anything for longer than an answer takes."""
+        return self.choosing_seconds > 0 and self.placing_seconds > 0
+
+
+def draw_plan(random: Random) -> Plan:
+    """Draw a world."""
+    has_ssd = random.random() < 0.25
+    nodes = {
+        f"node-{number}": {
+            f"disk-{disk}": (random.choice([20, 40, 60, 100, 150]), has_ssd and disk == 1)
+            for disk in range(1, random.randint(1, 4) + 1)
+        }
+        for number in range(1, random.randint(2, 6) + 1)
+    }
+    impatient = random.random() < 0.1
+    mode = random.choice([Mode.CAPACITY] * 3 + [Mode.NODE])
+    return Plan(
+        nodes=nodes,
+        over_provisioning=random.choice([100, 100, 100, 150, 200]),
+        replicas=random.choice([2, 3, 3]),
+        choosing_seconds=random.choice([0, 1]) if impatient else 5,
+        placing_seconds=random.choice([0, 1, 5]) if impatient else 5,
+        mode=mode,
+        scheduler=_draw_scheduler(random, mode),
+        classes=_draw_classes(random, has_ssd=has_ssd),
+        demand=random.uniform(0.3, 1.3),
+        faults=random.choice([0, 6, 12, 12, 20]),
+    )
+
+
+def longhorn_nodes(plan: Plan) -> list[Object]:
+    """Build Longhorn's Nodes."""
+    return [
+        longhorn_node(
+            name,
+            {
+                disk: DiskSpec(size_bytes=gib * GIB, tags=(SSD,) if is_ssd else ())
+                for disk, (gib, is_ssd) in disks.items()
+            },
+        )
+        for name, disks in plan.nodes.items()
+    ]
+
+
+def storage_classes() -> list[Object]:
+    return [storage_class(name, **parameters) for name, parameters in CLASSES.items()]
+
+
+def settings(plan: Plan) -> Mapping[str, str]:
+    """Return Longhorn's settings that differ from their defaults."""
+    return {
+        "storage-over-provisioning-percentage": str(plan.over_provisioning),
+        "storage-minimal-available-percentage": "10",
+    }
+
+
+def live_settings(plan: Plan) -> Object:
+    """Build our ConfigMap."""
+    seconds = {
+        "scheduler-extender-pod-scheduling-timeout": plan.choosing_seconds,
+        "scheduler-extender-node-reservation-timeout": plan.placing_seconds,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "longhorn-scheduler-extender", "namespace": NAMESPACE},
+        "data": {name: str(value) for name, value in seconds.items()},
+    }
+
+
+def _draw_scheduler(random: Random, mode: Mode) -> Configuration:
+    """Draw kube-scheduler's configuration; in mode `node` it must let answers wait for longer."""
+    return Configuration(
+        http_timeout_seconds=10.0 if mode is Mode.NODE else 5.0,
+        node_cache_capable=random.random() < 0.8,
+        nominates=random.random() < 0.75,
+        status_delay=random.choice([None, None, None, (0.0, 0.5)]),
+        choice=random.choice(list(Choice)),
+    )
+
+
+def _draw_classes(random: Random, *, has_ssd: bool) -> tuple[str, ...]:
+    classes = [LOCAL] * 4
+    for name, probability in ((STRICT, 0.4), (ANYWHERE, 0.25), (TWICE, 0.1)):
+        classes += [name] * (random.random() < probability)
+    return (*classes, *([ON_SSD] * 2 * has_ssd))

@@ -1,0 +1,117 @@
+"""One run: a world by its seed, faults in it, and a calm after which all must be well."""
+
+import asyncio
+import logging
+from random import Random
+
+import looptime
+import msgspec
+import structlog
+
+from tests.simulation.faults import Faults
+from tests.simulation.invariants import Invariants, ledger_of
+from tests.simulation.plan import Plan, draw_plan
+from tests.simulation.trace import Trace
+from tests.simulation.users import Users
+from tests.simulation.world import World
+
+RESOLUTION = 2**-20
+"""Ticks are a power of two so that sums of times are exact."""
+FAULTY_SECONDS = (15.0, 45.0)
+FIRST_WORKLOADS = 2
+LONGEST_SECONDS = {"not answered": 120.0, "unplaced": 430.0, "held": 640.0}
+"""After the last fault, until one replica leads and answers: a watch that hangs is found out in
+90 s. Until pods that fit have a node: that, and the longest that kube-scheduler lets one wait.
+Until every hold has ended: as long as kube-scheduler waits for claims, and some."""
+WELL_SECONDS = 10.0
+"""So long all must be well: Longhorn publishes what has changed within a few seconds."""
+STEP_SECONDS = 0.5
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run."""
+
+    seed: int
+    violations: list[str]
+    lines: list[str]
+    digest: str
+    counts: dict[str, int]
+    seconds: float
+
+
+def run(seed: int) -> Result:
+    """Go through one run, on virtual time."""
+    loop = looptime.new_event_loop(resolution=RESOLUTION, noop_cycles=0)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(simulate(seed))
+
+
+async def simulate(seed: int) -> Result:
+    """Go through one run on the running loop, without its log."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    random = Random(f"simulation {seed}")
+    trace = Trace()
+    plan = draw_plan(random)
+    trace.note(f"plan: {plan}")
+    invariants = Invariants(plan, trace)
+    world = World(plan, random, trace, tell=invariants.told, on_crash=invariants.crashed)
+    invariants.watch(world)
+    users = Users(world.server, world.truth, plan, Random(random.getrandbits(32)), trace)
+    faults = Faults(world, Random(random.getrandbits(32)))
+    async with world.running():
+        await _suffer(random, plan, users, faults, invariants)
+        await faults.mend()
+        users.finish()
+        await _calm_down(world, invariants)
+    pods = [pod for pod in world.truth.pods() if pod["spec"].get("nodeName")]
+    trace.counts["pods bound at the end"] += len(pods)
+    trace.counts["pods left"] += len(world.truth.pods()) - len(pods)
+    return Result(
+        seed=seed,
+        violations=invariants.violations,
+        lines=trace.lines,
+        digest=trace.digest(),
+        counts=dict(sorted(trace.counts.items())),
+        seconds=trace.seconds,
+    )
+
+
+async def _suffer(
+    random: Random, plan: Plan, users: Users, faults: Faults, invariants: Invariants
+) -> None:
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + random.uniform(*FAULTY_SECONDS)
+    for _ in range(FIRST_WORKLOADS):
+        users.act()
+    faults.begin()
+    while loop.time() < ends_at and not invariants.violations:
+        await asyncio.sleep(random.expovariate(0.5))
+        if random.random() < plan.faults / 30:
+            faults.strike()
+        else:
+            users.act()
+
+
+async def _calm_down(world: World, invariants: Invariants) -> None:
+    """Wait until all is well for a while; what never becomes so is a violation."""
+    began = well_since = world.trace.seconds
+    while not invariants.violations and world.trace.seconds < well_since + WELL_SECONDS:
+        await asyncio.sleep(STEP_SECONDS)
+        wrong = await _wrong(world, invariants)
+        if wrong:
+            well_since = world.trace.seconds
+        for what, why in wrong.items():
+            if world.trace.seconds - began > LONGEST_SECONDS[what]:
+                invariants.violate(f"{what} after {LONGEST_SECONDS[what]:g} s of calm: {why}")
+
+
+async def _wrong(world: World, invariants: Invariants) -> dict[str, object]:
+    """Say what is not well yet."""
+    wrong: dict[str, object] = {}
+    if not await world.service.is_answered():
+        wrong["not answered"] = [each.pod for each in world.service.leaders]
+    elif held := ledger_of(world.service.leader):
+        wrong["held"] = [*held.values()]
+    if unplaced := invariants.unplaced():
+        wrong["unplaced"] = unplaced
+    return wrong

@@ -1,0 +1,197 @@
+"""A cluster by a plan: the API server, our service, kube-scheduler, Longhorn and the rest of it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from tests.actors import api as kinds
+from tests.actors.api import Api, Kind, Object
+from tests.actors.binder import Binder
+from tests.actors.kubelet import Kubelets
+from tests.actors.longhorn import Delays, Longhorn, setting
+from tests.actors.provisioner import Provisioner, ResourceExhaustedError
+from tests.actors.scheduler import Event, Scheduler
+from tests.fakes import Call
+from tests.simulation.plan import Plan, live_settings, longhorn_nodes, settings, storage_classes
+from tests.simulation.service import Service
+from tests.simulation.trace import Trace
+from tests.simulation.truth import Truth
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+START_SECONDS = 20.0
+END_SECONDS = (0.5, 3.0)
+
+
+class Driver:
+    """Longhorn's CSI driver, behind a provisioner that may be late or have no room.
+
+    Attributes:
+        delay: Draws the seconds that CreateVolume takes longer.
+        is_exhausted: Draws whether a volume is refused for want of room.
+    """
+
+    def __init__(self, longhorn: Longhorn, trace: Trace) -> None:
+        self.delay: Callable[[], float] = lambda: 0.0
+        self.is_exhausted: Callable[[], bool] = lambda: False
+        self._longhorn = longhorn
+        self._trace = trace
+
+    async def create_volume(
+        self, name: str, size_bytes: int, parameters: Mapping[str, str]
+    ) -> None:
+        await asyncio.sleep(self.delay())
+        if self.is_exhausted():
+            self._trace.count("fault: resource exhausted")
+            self._trace.note(f"provisioner: no room for {name}")
+            raise ResourceExhaustedError(name)
+        await self._longhorn.create_volume(name, size_bytes, parameters)
+
+    async def delete_volume(self, name: str) -> None:
+        await self._longhorn.delete_volume(name)
+
+
+class World:
+    """Everything there is.
+
+    Attributes:
+        latency_seconds: Most that a request takes there and back.
+        news_seconds: Most that news takes to a watch.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        random: Random,
+        trace: Trace,
+        *,
+        tell: Callable[[int, Event], None],
+        on_crash: Callable[[int], None],
+    ) -> None:
+        """Set it all up; nothing runs yet.
+
+        Args:
+            plan: What there is.
+            random: All chance.
+            trace: Where it is noted what happens.
+            tell: Told of what each scheduler does.
+            on_crash: Told which scheduler has ended.
+        """
+        self.plan = plan
+        self.trace = trace
+        self.latency_seconds, self.news_seconds = 0.02, 0.01
+        self.service = Service(random, pods=plan.replicas, reservation_mode=plan.mode)
+        self.server = self.service.server
+        self.truth = Truth(self.server)
+        self._random = Random(random.getrandbits(32))
+        self._network = Random(random.getrandbits(32))
+        self._tell = tell
+        self._on_crash = on_crash
+        self._schedulers: list[asyncio.Task[None]] = []
+        self._began = asyncio.get_running_loop().time()
+        self.server.latency = self._draw_latency
+        self.server.watch_delay = lambda _: self._network.uniform(0, self.news_seconds)
+        self._put_cluster()
+        self._api = Api(self.server.client("longhorn"))
+        self.longhorn = Longhorn(
+            self._api,
+            random=Random(random.getrandbits(32)),
+            wall_clock=self._wall_time,
+            delays=Delays(),
+        )
+        self.driver = Driver(self.longhorn, trace)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Let it all work for as long as the block goes on."""
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._api.close)
+            await stack.enter_async_context(self.service)
+            stack.push_async_callback(self.service.end)
+            tasks = await stack.enter_async_context(asyncio.TaskGroup())
+            self._tasks = tasks
+            work = [tasks.create_task(_run(part)) for part in (self.longhorn.run, *self._parts())]
+            for number in range(self.plan.replicas):
+                self.service.start(number)
+            self.start_scheduler()
+            await self.service.until(self.service.is_answered, within=START_SECONDS)
+            yield
+            for task in [*work, *self._schedulers]:
+                task.cancel()
+
+    def start_scheduler(self) -> None:
+        """Start a process of kube-scheduler, be there another one or not."""
+        number = len(self._schedulers)
+        self._schedulers.append(self._tasks.create_task(self._schedule(number)))
+
+    def kill_scheduler(self) -> None:
+        """End the process that was started last."""
+        self._schedulers[-1].cancel()
+
+    def kill_older_schedulers(self) -> None:
+        for task in self._schedulers[:-1]:
+            task.cancel()
+
+    async def _schedule(self, number: int) -> None:
+        api = Api(self.server.client("scheduler"))
+        scheduler = Scheduler(
+            api,
+            self.service.post,
+            random=Random(self._random.getrandbits(32)),
+            timestamp=lambda: f"{self._wall_time():%Y-%m-%dT%H:%M:%SZ}",
+            configuration=self.plan.scheduler,
+            tell=lambda event: self._tell(number, event),
+        )
+        try:
+            await scheduler.run()
+        finally:
+            self._on_crash(number)
+            await api.close()
+
+    def _parts(self) -> list[Callable[[], object]]:
+        cluster = self.longhorn.cluster
+        storage = {
+            "claims": cluster.claims,
+            "persistent_volumes": cluster.persistent_volumes,
+        }
+        classes = cluster.storage_classes
+        api = self._api
+        kubelets = Kubelets(
+            api,
+            pods=cluster.pods,
+            volumes=cluster.volumes,
+            end_seconds=self._random.uniform(*END_SECONDS),
+            **storage,
+        )
+        binder = Binder(api, pods=cluster.pods, storage_classes=classes, **storage)
+        provisioner = Provisioner(api, self.driver, storage_classes=classes, **storage)
+        return [kubelets.run, binder.run, provisioner.run]
+
+    def _put_cluster(self) -> None:
+        self.server.put(live_settings(self.plan))
+        for node in longhorn_nodes(self.plan):
+            name = node["metadata"]["name"]
+            self._put(kinds.LONGHORN_NODES, node)
+            self._put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
+        for storage_class in storage_classes():
+            self._put(kinds.STORAGE_CLASSES, storage_class)
+        for name, value in settings(self.plan).items():
+            self._put(kinds.SETTINGS, setting(name, value))
+
+    def _put(self, kind: Kind, obj: Object) -> None:
+        self.server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+
+    def _draw_latency(self, _: Call) -> tuple[float, float]:
+        half = self.latency_seconds / 2
+        return self._network.uniform(0, half), self._network.uniform(0, half)
+
+    def _wall_time(self) -> datetime:
+        return EPOCH + timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+
+
+async def _run(work: Callable[[], object]) -> None:
+    result = work()
+    assert asyncio.iscoroutine(result)
+    await result
