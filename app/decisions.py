@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from app.errors import AppError
@@ -25,7 +25,15 @@ milliseconds, and an error would have the pod wait for a second or more."""
 
 
 class UnavailableError(AppError):
-    """There is no answer now. The text is the same as long as the cause is."""
+    """There is no answer now. The text is the same as long as the cause is.
+
+    Attributes:
+        outcome: How it counts if the request had waited.
+    """
+
+    def __init__(self, text: str, outcome: str = "unavailable") -> None:
+        super().__init__(text)
+        self.outcome = outcome
 
 
 class Promising(Protocol):
@@ -81,13 +89,20 @@ class Decisions:
         for waiting in self._waiting.values():
             waiting.set()
 
-    async def filter(self, request: FilterRequest) -> FilterResult:
+    async def filter(
+        self, request: FilterRequest, is_gone: Callable[[], Awaitable[bool]]
+    ) -> FilterResult:
         """Split the candidates into accepted and rejected nodes.
 
         Nothing else runs between the decision and its promise.
 
+        Args:
+            request: The pod and the candidates.
+            is_gone: Says whether the client waits for the answer no more.
+
         Raises:
-            UnavailableError: This replica cannot answer, or was asked about the pod again.
+            UnavailableError: This replica cannot answer, was asked about the pod again, or nobody
+                waits for the answer.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         began = self._clock()
@@ -98,10 +113,15 @@ class Decisions:
         if isinstance(decided, FilterResult):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
-            return await self._wait(request, pod, began, decided)
+            return await self._wait(request, is_gone, pod, began, decided)
 
     async def _wait(
-        self, request: FilterRequest, pod: str, began: float, left_seconds: float
+        self,
+        request: FilterRequest,
+        is_gone: Callable[[], Awaitable[bool]],
+        pod: str,
+        began: float,
+        left_seconds: float,
     ) -> FilterResult:
         woken = self._waiting[pod] = asyncio.Event()
         outcome = "timeout"
@@ -111,16 +131,14 @@ class Decisions:
                     async with asyncio.timeout(left_seconds):
                         await woken.wait()
                 woken.clear()
-                if self._waiting.get(pod) is not woken:
-                    outcome = "superseded"
-                    break
+                await self._check_wanted(pod, woken, is_gone)
                 decided = self._decide(request, began)
                 if isinstance(decided, FilterResult):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
                 left_seconds = decided
-        except UnavailableError:
-            outcome = "unavailable"
+        except UnavailableError as error:
+            outcome = error.outcome
             raise
         except UnresolvableClaimError as error:
             outcome = "timeout" if isinstance(error, UnseenObjectError) else "resolved"
@@ -130,7 +148,14 @@ class Decisions:
                 del self._waiting[pod]
             waited = self._clock() - began
             self._metrics.filter_wait_duration_seconds.labels(outcome).observe(waited)
-        raise UnavailableError("kube-scheduler has asked about this pod again")
+
+    async def _check_wanted(
+        self, pod: str, woken: asyncio.Event, is_gone: Callable[[], Awaitable[bool]]
+    ) -> None:
+        if await is_gone():
+            raise UnavailableError("nobody waits for the answer", "abandoned")
+        if self._waiting.get(pod) is not woken:
+            raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
     def _decide(self, request: FilterRequest, began: float) -> FilterResult | float:
         """Return the answer, or for how many seconds it may wait, and nothing is promised yet."""

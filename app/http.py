@@ -1,7 +1,7 @@
 """The HTTP interface: /filter for kube-scheduler, health and metrics for the cluster."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 
 import msgspec
@@ -63,7 +63,7 @@ def create_app(
         with metrics.requests_in_flight.track_inprogress():
             try:
                 async with bodies.of(request) as body:
-                    response = await _answer(body, decisions, metrics)
+                    response = await _answer(body, decisions, request.is_disconnected, metrics)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), metrics)
             except ClientDisconnect:
@@ -115,7 +115,12 @@ def _show_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
         return Response(msgspec.json.encode(state()), media_type=_JSON)
 
 
-async def _answer(body: bytearray, decisions: Decisions, metrics: Metrics) -> Response:
+async def _answer(
+    body: bytearray,
+    decisions: Decisions,
+    is_gone: Callable[[], Awaitable[bool]],
+    metrics: Metrics,
+) -> Response:
     started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
     metrics.request_bytes.observe(len(body))
     try:
@@ -124,7 +129,7 @@ async def _answer(body: bytearray, decisions: Decisions, metrics: Metrics) -> Re
         return _refusal(400, str(error), metrics)
     pod = f"{request.pod.namespace}/{request.pod.name}"[:_LOGGED_TEXT_LENGTH]
     try:
-        result = await decisions.filter(request)
+        result = await decisions.filter(request, is_gone)
     except UnavailableError as error:
         metrics.count_failure("unavailable")
         log.warning("filter.unavailable", pod=pod, error=str(error))

@@ -83,7 +83,6 @@ class Instance:
             is_leading=self._may_answer,
         )
         extender = Extender(settings.step_limits, settings.reservation_mode)
-        self._ledger = extender.ledger
         self._identity = f"{settings.pod_name}_{UUID(int=random.getrandbits(128), version=4)}"
         self.waking = Waking(
             extender,
@@ -219,7 +218,9 @@ class Instance:
             identity=self._identity,
             holder=self.election.holder,
         )
-        return debug_state(replica, self.cluster, self._ledger, self.waking.pods, self._clock())
+        return debug_state(
+            replica, self.cluster, self.promises.ledger, self.waking.pods, self._clock()
+        )
 
     def _may_lead(self) -> bool:
         """Whether to compete, or to go on leading.

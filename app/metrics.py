@@ -18,7 +18,7 @@ OUTCOMES = (
     "nothing_local", "replicas", "fits", "does_not_fit", "error", "unavailable", "bad_request",
 )  # fmt: skip
 ROLES = ("leader", "standby")
-WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "unavailable")
+WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
 
 

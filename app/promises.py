@@ -6,7 +6,7 @@ finds promised. Whatever ends is logged, counted, and told to those who wait for
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from random import Random
 from typing import NoReturn
 
@@ -71,6 +71,7 @@ class Promises:
         on_known: Called when all that was promised before is known.
 
     Attributes:
+        ledger: What is promised.
         are_known: Whether this replica leads and knows all that was promised before.
     """
 
@@ -89,7 +90,7 @@ class Promises:
     ) -> None:
         self.are_known = False
         self._extender = extender
-        self._ledger = extender.ledger
+        self.ledger = extender.ledger
         self._cluster = cluster
         self._connection = connection
         self._metrics = metrics
@@ -146,7 +147,7 @@ class Promises:
         )
         if ended is not None:
             self._over([ended])
-        hold = self._ledger.get(pod.uid)
+        hold = self.ledger.get(pod.uid)
         if hold is not None:
             self._begin(hold, now)
         if result.accepted or not result.rejected:
@@ -163,16 +164,17 @@ class Promises:
         """Lead no longer."""
         self._leads.clear()
         self.are_known = False
-        self._over(self._ledger.drop_all(End.HANDED_OVER, self._clock()))
+        self._over(self.ledger.drop_all(End.HANDED_OVER, self._clock()))
         self._waking.forget_all()
         self._tell()
 
     def take(self, changes: Sequence[Change]) -> None:
         """Take in what has changed in the cluster."""
-        self._waking.take_changes()
-        if not len(self._ledger):
-            return
         changed = [each for change in changes for each in change]
+        self._waking.take_changes()
+        self._waking.room_on(_nodes_of(each for each in changed if isinstance(each, Replica)))
+        if not len(self.ledger):
+            return
         now = self._clock()
         claims = {each.key for each in changed if isinstance(each, Claim)}
         for uid in sorted({uid for key in claims for uid in self._by_claim.get(key, ())}):
@@ -184,18 +186,18 @@ class Promises:
         """Wait until the node of each pod that was answered shows in the cluster."""
         try:
             async with asyncio.timeout(within_seconds):
-                while self._ledger.is_choosing():
+                while self.ledger.is_choosing():
                     await self._news.wait()
         except TimeoutError:
-            log.warning("promises.not_chosen", pods=self._ledger.count(State.OFFERED))
+            log.warning("promises.not_chosen", pods=self.ledger.count(State.OFFERED))
 
     async def _settle(self) -> NoReturn:
         """End what is confirmed or has run out of time."""
         while True:
             self._stirred.clear()
             now, timeouts = self._clock(), self.timeouts
-            self._over(self._ledger.settle(self._cluster.view.replicas, timeouts, now))
-            until = self._ledger.next_deadline(timeouts)
+            self._over(self.ledger.settle(self._cluster.view.replicas, timeouts, now))
+            until = self.ledger.next_deadline(timeouts)
             with contextlib.suppress(TimeoutError):
                 left = None if until is None else max(until - now, _SETTLING_SECONDS)
                 async with asyncio.timeout(left):
@@ -228,14 +230,14 @@ class Promises:
     def _rebuild(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
         now, view = self._clock(), self._cluster.view
         statuses = {pod.uid: status for pod, status in pods}
-        for hold in promised(pods, view, self._ledger.mode, now):
+        for hold in promised(pods, view, self.ledger.mode, now):
             self._seen[hold.pod.uid] = statuses[hold.pod.uid]
-            self._ledger.put(hold)
+            self.ledger.put(hold)
             self._begin(hold, now)
         refused = [pod for pod, status in pods if status.refusal and not status.node]
-        self._waking.found([pod for pod in refused if self._ledger.get(pod.uid) is None], now)
+        self._waking.found([pod for pod in refused if self.ledger.get(pod.uid) is None], now)
         self.are_known = True
-        log.info("promises.known", pods=len(pods), holds=len(self._ledger))
+        log.info("promises.known", pods=len(pods), holds=len(self.ledger))
         self._on_known()
 
     def _begin(self, hold: Hold, now: float) -> None:
@@ -253,19 +255,19 @@ class Promises:
 
     def _look(self, uid: str, now: float) -> None:
         """Compare a promise with what is seen of its pod and its claims."""
-        before = self._ledger.get(uid)
+        before = self.ledger.get(uid)
         if before is None:
             return
         claims = self._cluster.view.claims
         before = without_stale(before, claims)
-        self._ledger.amend(before)
+        self.ledger.amend(before)
         seen = self._seen.get(uid, before.asked)
-        sighting = sighting_of(before, seen, claims, self._ledger.mode)
-        ended = self._ledger.see(uid, sighting, now)
+        sighting = sighting_of(before, seen, claims, self.ledger.mode)
+        ended = self.ledger.see(uid, sighting, now)
         if ended is not None:
             self._over([ended])
             return
-        after = self._ledger.get(uid)
+        after = self.ledger.get(uid)
         if after is None or after == before:
             return
         self._metrics.count_choice(before, after, now)
@@ -282,7 +284,7 @@ class Promises:
                 self._by_claim[key].discard(uid)
                 if not self._by_claim[key]:
                     del self._by_claim[key]
-            if self._ledger.get(uid) is None:
+            if self.ledger.get(uid) is None:
                 self._pods.forget(uid)
                 self._seen.pop(uid, None)
             self._metrics.count_end(each)
@@ -299,7 +301,7 @@ class Promises:
 
     def _freed(self, nodes: frozenset[NodeName]) -> None:
         """Take in that less is promised on *nodes*; in mode `node` the others were locked too."""
-        if self._ledger.mode is Mode.NODE:
+        if self.ledger.mode is Mode.NODE:
             self._waking.room_anywhere()
         else:
             self._waking.room_on(nodes)
@@ -311,4 +313,9 @@ class Promises:
         self._on_news()
 
     def _show(self, state: State) -> None:
-        self._metrics.holds.labels(state).set_function(lambda: self._ledger.count(state))
+        self._metrics.holds.labels(state).set_function(lambda: self.ledger.count(state))
+
+
+def _nodes_of(replicas: Iterable[Replica]) -> set[NodeName]:
+    """Return where pods may restart, or no longer, by what has become of *replicas*."""
+    return {each.node or each.hard_node_affinity for each in replicas} - {NodeName("")}

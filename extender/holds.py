@@ -105,11 +105,11 @@ TRANSITIONS: Mapping[tuple[State, Signal], State | End] = {
     (State.PLACED, Signal.SELECTED): State.PLACED,
     (State.PLACED, Signal.NOMINATED): State.PLACED,
     (State.PLACED, Signal.REFUSED): State.PLACED,
-    # What had named the node is taken back.
-    (State.PLACED, Signal.NOTHING): End.UNSCHEDULED,
+    (State.PLACED, Signal.NOTHING): State.PLACED,
 }
-"""What a signal makes of a hold whose node was named by one, or that has none yet. A refusal gives
-it a deadline, until a node is named again: it may be an earlier attempt's."""
+"""What a signal makes of a hold. A refusal, and nothing where something had named the node, give it
+a deadline until a node is named again: a refusal may be an earlier attempt's, and the first claim's
+mark may be taken back while kube-scheduler still marks the others."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,8 +130,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     named_by: Signal | None = None
     """What last named the node; None if there was no choice."""
     bound_at: float | None = None
-    refused_at: float | None = None
-    """When a refusal was first seen that no signal outweighs."""
+    given_up_at: float | None = None
+    """Since when it looks as if the attempt was given up."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
     unbound: frozenset[tuple[ClaimKey, NodeName]] = frozenset()
@@ -191,9 +191,9 @@ def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
     signal, node = sighting.signal
     if signal is Signal.NOTHING and hold.named_by is None:
         return hold
-    if signal is Signal.REFUSED:
-        first = now if hold.refused_at is None else hold.refused_at
-        return msgspec.structs.replace(hold, refused_at=first)
+    if signal in (Signal.REFUSED, Signal.NOTHING):
+        since = now if hold.given_up_at is None else hold.given_up_at
+        return msgspec.structs.replace(hold, given_up_at=since)
     after = TRANSITIONS[hold.state, signal]
     if isinstance(after, End):
         return after
@@ -206,7 +206,7 @@ def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
         nodes=frozenset([node]),
         named_by=signal,
         bound_at=bound_at,
-        refused_at=None,
+        given_up_at=None,
     )
 
 

@@ -23,9 +23,9 @@ from extender.types import NodeName
 
 PROVISIONING_SECONDS = 600.0
 """How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
-REFUSAL_SECONDS = 2.0
-"""How long a promise outlives a refusal that may be an earlier attempt's. What names the node
-follows an answer within some 30 ms, and binding that of the last claim within a second."""
+GIVEN_UP_SECONDS = 2.0
+"""How long a promise stands while it looks as if the attempt was given up. What names the node
+follows an answer within some 30 ms, and binding the pod that of its last claim within a second."""
 
 
 class Mode(StrEnum):
@@ -66,8 +66,8 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     While a claim carries selected-node, kube-scheduler waits for it to be bound, and so do we.
     """
     until, why = _deadline(hold, timeouts)
-    if hold.refused_at is not None and hold.refused_at + REFUSAL_SECONDS < until:
-        return hold.refused_at + REFUSAL_SECONDS, End.UNSCHEDULED
+    if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
+        return hold.given_up_at + GIVEN_UP_SECONDS, End.UNSCHEDULED
     return until, why
 
 

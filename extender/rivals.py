@@ -17,7 +17,9 @@ from extender.requests import Need, need_of
 from extender.suitability import node_mismatch
 from extender.types import NodeName, Replica, VolumeName
 from extender.view import ClusterView
-from packing import Item, Kind, is_stranded
+from packing import Bin, Item, Kind, is_stranded
+
+_PLENTY_BYTES = 2**63
 
 
 class Rivals(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +88,12 @@ def rivals_of(
 ) -> Rivals:
     """Return what is about to be placed on the node and competes with *demand*.
 
-    Left out is what belongs to the pod's *own* volumes, and what Longhorn cannot place there:
-    replicas whose volume is being deleted or whose backing image is gone, that the node does not
+    Left out is what belongs to the pod's *own* volumes, and replicas that Longhorn cannot place
+    there: whose volume is being deleted or whose backing image is gone, that the node does not
     suit, or that fit on no disk even alone. A node must not be lost to them for ever. One whose
     volume is not known counts: a live view may hear of the volume later than of the replica.
+    Promises count if they would fit on an empty disk: they end by themselves, and one that is said
+    to be full may be about to show that something was deleted.
     """
     pending = [
         item
@@ -106,12 +110,13 @@ def rivals_of(
                 promised[hold.state][volume.name] = volume.need
     for name in promised[State.PLACED]:
         promised[State.OFFERED].pop(name, None)
+    empty = _emptied(space)
     sources = [
-        [item for item in items if not is_stranded(item, space.bins)]
-        for items in (
-            pending,
-            _items(promised[State.PLACED], view, policy),
-            (*_items(promised[State.OFFERED], view, policy), *offered),
+        [item for item in items if not is_stranded(item, bins)]
+        for items, bins in (
+            (pending, space.bins),
+            (_items(promised[State.PLACED], view, policy), empty),
+            ((*_items(promised[State.OFFERED], view, policy), *offered), empty),
         )
     ]
     here = frozenset(bin_.kind for bin_ in space.bins)
@@ -125,6 +130,12 @@ def rivals_of(
 def _items(needs: Mapping[VolumeName, Need], view: ClusterView, policy: Policy) -> Iterable[Item]:
     named = [(f"promised/{name}", need) for name, need in needs.items()]
     return demand_of(named, view, policy).items if named else ()
+
+
+def _emptied(space: NodeSpace) -> list[Bin]:
+    """Return the usable disks as if nothing were on them."""
+    limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
+    return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
 
 
 def _competing(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:

@@ -62,7 +62,7 @@ def without_stale(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> Hold:
 def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName:
     for key, stale in sorted(hold.unbound):
         claim = claims.get(key)
-        if claim is not None and not claim.deleting and claim.selected_node not in ("", stale):
+        if claim is not None and claim.selected_node not in ("", stale):
             return claim.selected_node
     return NodeName("")
 

@@ -26,7 +26,7 @@ WOKEN_AT = f"{NAME}/woken-at"
 _MOST_WATCHES = 500
 """Of pods of which something else tells, too. Each watch takes a connection here and a place in the
 API server; what comes later waits its turn."""
-_PATCH_SECONDS = _PAGE_SECONDS = 10.0
+_PATCH_SECONDS = _PAGE_SECONDS = 5.0
 
 
 class FollowedPods:

@@ -22,7 +22,7 @@ async def test_a_selection_that_is_no_more_ends_a_promise(change: str) -> None:
         else:
             world.select("first", "")
 
-        await world.ends(End.UNSCHEDULED)
+        await world.ends(End.UNSCHEDULED, within=4)
 
 
 async def test_a_claim_that_is_deleted_leaves_the_nomination() -> None:

@@ -195,5 +195,5 @@ class Invariants:
 
 def ledger_of(replica: Replica) -> dict[str, str]:
     """Describe what a replica holds, by pod."""
-    ledger = replica.instance.promises._ledger  # noqa: SLF001 (/debug/state shows it as text only)
+    ledger = replica.instance.promises.ledger
     return {hold.pod.uid: f"{hold.pod.name}: {hold.state} {sorted(hold.nodes)}" for hold in ledger}

@@ -64,6 +64,7 @@ class Bench:
         self.extender = Extender(GENEROUS)
         self.view: ClusterView = view_of(*(node(name) for name in NODES), *bound(*volumes))
         self.unavailable = ""
+        self.client_is_gone = False
         self.promising = Promising(self)
         self.registry = CollectorRegistry()
         self.decisions = Decisions(
@@ -80,7 +81,10 @@ class Bench:
         request = FilterRequest(
             pod=pod(name, name=name), status=PodStatus(), candidates=NODES, nodes=None
         )
-        return await self.decisions.filter(request)
+        return await self.decisions.filter(request, self.is_gone)
+
+    async def is_gone(self) -> bool:
+        return self.client_is_gone
 
     async def waits(self, name: str) -> "asyncio.Task[FilterResult]":
         """Ask, and see that the answer waits."""
@@ -317,6 +321,20 @@ async def test_a_call_that_is_cancelled_leaves_nothing_behind() -> None:
     assert (await bench.ask("second")).accepted == ["node-2"]
 
 
+async def test_an_answer_nobody_waits_for_promises_nothing() -> None:
+    """kube-scheduler has given it up, and asks again before long."""
+    bench = Bench()
+    await bench.ask("first")
+    second = await bench.waits("second")
+
+    bench.client_is_gone = True
+    bench.choose("first", "node-1")
+
+    with pytest.raises(UnavailableError, match="nobody waits"):
+        await second
+    assert bench.extender.ledger.get("uid-second") is None
+
+
 async def test_pods_without_uid_are_told_apart_by_name() -> None:
     bench = Bench()
     await bench.ask("first")
@@ -324,7 +342,7 @@ async def test_pods_without_uid_are_told_apart_by_name() -> None:
     def ask(name: str) -> "asyncio.Task[FilterResult]":
         nameless = PodRef(namespace="default", name=name, uid="", claims=pod(name).claims)
         request = FilterRequest(pod=nameless, status=PodStatus(), candidates=NODES, nodes=None)
-        return asyncio.create_task(bench.decisions.filter(request))
+        return asyncio.create_task(bench.decisions.filter(request, bench.is_gone))
 
     second, third = ask("second"), ask("third")
     await asyncio.sleep(0.1)

@@ -158,7 +158,7 @@ def test_offer_remembers_the_replicas_that_had_a_disk() -> None:
         pytest.param(State.PLACED, Signal.SELECTED, State.PLACED, id="placed-selected"),
         pytest.param(State.PLACED, Signal.NOMINATED, State.PLACED, id="placed-nominated"),
         pytest.param(State.PLACED, Signal.REFUSED, State.PLACED, id="placed-refused"),
-        pytest.param(State.PLACED, Signal.NOTHING, End.UNSCHEDULED, id="placed-nothing"),
+        pytest.param(State.PLACED, Signal.NOTHING, State.PLACED, id="placed-nothing"),
     ],
 )
 @pytest.mark.parametrize("named_by", NAMING)
@@ -188,11 +188,11 @@ def test_each_row_of_the_table_is_reached_and_obeyed() -> None:
             signal, node = sighting.signal
             after = advance(before, sighting, 1.0)
             rows.add((before.state, signal))
-            if signal is Signal.REFUSED:
-                assert after == msgspec.structs.replace(before, refused_at=1.0)
-                continue
             if signal is Signal.NOTHING and before.named_by is None:
                 assert after == before
+                continue
+            if signal in (Signal.REFUSED, Signal.NOTHING):
+                assert after == msgspec.structs.replace(before, given_up_at=1.0)
                 continue
             expected = TRANSITIONS[before.state, signal]
             if not isinstance(after, Hold):
@@ -277,27 +277,29 @@ def test_refusal_is_remembered_from_when_it_was_first_seen(*, only_candidate: bo
 
     after = seen(before, Sighting(refused=True), Sighting(refused=True), Sighting())
 
-    assert after == msgspec.structs.replace(before, refused_at=1.0)
+    assert after == msgspec.structs.replace(before, given_up_at=1.0)
 
 
 @pytest.mark.parametrize("signal", NAMING)
 def test_refusal_is_forgotten_when_a_node_is_named(signal: Signal) -> None:
     after = seen(hold(), Sighting(refused=True), naming(signal, "node-1"))
 
-    assert after.refused_at is None
+    assert after.given_up_at is None
 
 
-def test_only_candidate_ends_when_its_nomination_is_taken_back() -> None:
+def test_only_candidate_is_in_doubt_when_its_nomination_is_taken_back() -> None:
     chosen = hold(nodes=["node-1"], only_candidate=True)
 
-    nominated = seen(chosen, Sighting(nominated=HERE))
+    after = seen(chosen, Sighting(nominated=HERE), Sighting())
 
-    assert ended(nominated, Sighting()) is End.UNSCHEDULED
+    assert (after.node, after.given_up_at) == (HERE, 2.0)
 
 
 @pytest.mark.parametrize("signal", NAMING)
-def test_hold_ends_when_what_named_the_node_is_taken_back(signal: Signal) -> None:
-    assert ended(placed(signal), Sighting()) is End.UNSCHEDULED
+def test_hold_is_in_doubt_since_what_named_the_node_was_taken_back(signal: Signal) -> None:
+    after = seen(placed(signal), Sighting(), Sighting())
+
+    assert after == msgspec.structs.replace(placed(signal), given_up_at=1.0)
 
 
 def test_nomination_taken_back_while_a_claim_names_the_node_ends_nothing() -> None:

@@ -168,6 +168,20 @@ def test_promises_of_the_other_data_engine_do_not_compete() -> None:
     assert ask_second(extender, view).accepted == ["node-1"]
 
 
+def test_a_promise_counts_on_a_disk_that_is_full_at_the_moment() -> None:
+    """Longhorn may still count a replica that is deleted."""
+    leaving = replica("old-r-1", of="old", size_bytes=60 * GIB)
+    full = disk(listed={"old-r-1": 60 * GIB})
+    small = volume("second", size_bytes=30 * GIB)
+    extender = Extender(GENEROUS)
+    view = view_of(
+        node("node-1", full), leaving, *bound(volume("first", size_bytes=90 * GIB), small)
+    )
+    promise(extender, view, pod("first", name="first"), "node-1", only=True)
+
+    assert ask_second(extender, view).accepted == []
+
+
 def test_what_the_pod_lacks_by_itself_is_said_first() -> None:
     huge = volume("second", size_bytes=200 * GIB)
     extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, huge))

@@ -8,8 +8,8 @@ import pytest
 from extender import NodeName
 from extender.holds import End, Hold, ReplicasByVolume, Sighting, Signal, State, advance
 from extender.reservations import (
+    GIVEN_UP_SECONDS,
     PROVISIONING_SECONDS,
-    REFUSAL_SECONDS,
     Ended,
     Ledger,
     Timeouts,
@@ -310,7 +310,6 @@ def test_last_hold_of_a_node_leaves_no_trace_of_the_node() -> None:
     [
         pytest.param(OFFERED, Sighting(exists=False), End.POD_GONE, id="gone"),
         pytest.param(BOUND, Sighting(exists=False), End.POD_GONE, id="gone-after-binding"),
-        pytest.param(NOMINATED, Sighting(), End.UNSCHEDULED, id="nomination-taken-back"),
     ],
 )
 def test_sighting_ends_the_hold(before: Hold, sighting: Sighting, why: End) -> None:
@@ -321,14 +320,25 @@ def test_sighting_ends_the_hold(before: Hold, sighting: Sighting, why: End) -> N
     agree(ledger, other)
 
 
-@pytest.mark.parametrize("before", [OFFERED, ONLY, SELECTED])
-def test_refusal_ends_the_hold_unless_a_node_is_named_soon(before: Hold) -> None:
+@pytest.mark.parametrize(
+    ("before", "sighting"),
+    [
+        pytest.param(OFFERED, Sighting(refused=True), id="offered-refused"),
+        pytest.param(ONLY, Sighting(refused=True), id="only-refused"),
+        pytest.param(SELECTED, Sighting(refused=True), id="selected-refused"),
+        pytest.param(NOMINATED, Sighting(), id="nomination-taken-back"),
+        pytest.param(SELECTED, Sighting(), id="selection-taken-back"),
+    ],
+)
+def test_attempt_given_up_ends_the_hold_unless_a_node_is_named_soon(
+    before: Hold, sighting: Sighting
+) -> None:
     ledger = ledger_of(before)
-    ledger.see("uid-pod", Sighting(refused=True), 101.0)
+    ledger.see("uid-pod", sighting, 101.0)
     refused = ledger.get("uid-pod")
     assert refused is not None
 
-    assert ledger.next_deadline(TIMEOUTS) == 101.0 + REFUSAL_SECONDS
+    assert ledger.next_deadline(TIMEOUTS) == 101.0 + GIVEN_UP_SECONDS
     assert settle(ledger, 102.9) == []
     assert settle(ledger, 103.0) == [Ended(hold=refused, why=End.UNSCHEDULED, at=103.0)]
 

@@ -70,10 +70,8 @@ class Model:
             elif names_a_node:
                 promise["seen"].append(event)
                 promise["refused"] = []
-            elif event["refused"]:
+            elif event["refused"] or self.named(promise):
                 promise["refused"].append(event["at"])
-            elif self.named(promise):
-                self._end([promise], "unscheduled", event)
 
     def dropped(self, event: Event) -> None:
         self._end(

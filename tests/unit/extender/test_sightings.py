@@ -121,10 +121,15 @@ def test_a_claim_that_is_bound_meanwhile_names_the_node_still() -> None:
 
 
 @pytest.mark.parametrize("others", [[], [claim("b")]], ids=["alone", "beside-another"])
-def test_a_claim_that_is_gone_or_going_names_none(others: list[Claim]) -> None:
-    claims = claims_of(selected("a", HERE, deleting=True), *others)
+def test_a_claim_that_is_gone_names_none(others: list[Claim]) -> None:
+    assert sighting_of(promise("a", "b"), ASKED, claims_of(*others), Mode.CAPACITY) == Sighting()
 
-    assert sighting_of(promise("a", "b"), ASKED, claims, Mode.CAPACITY) == Sighting()
+
+def test_a_claim_that_is_going_names_its_node_still() -> None:
+    """It stays as long as a pod that is bound uses it, and its volume is placed for that one."""
+    claims = claims_of(selected("a", HERE, deleting=True))
+
+    assert sighting_of(promise("a"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
 
 
 def test_the_claims_tell_also_while_the_pod_is_as_it_was_before() -> None:
