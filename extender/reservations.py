@@ -63,7 +63,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     """Return until when a hold stands at most, and how it ends then.
 
-    While a claim carries selected-node, kube-scheduler waits for it to be bound, and so do we.
+    While a claim carries selected-node, kube-scheduler waits for it to be bound, and so do we; also
+    while it names a node for a pod with unbound claims, which are marked after the pod.
     """
     until, why = _deadline(hold, timeouts)
     if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
@@ -74,7 +75,10 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
 def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     if hold.bound_at is not None:
         return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
-    if hold.named_by is Signal.SELECTED and timeouts.choosing_seconds:
+    is_provisioning = hold.named_by is Signal.SELECTED or (
+        hold.named_by is Signal.NOMINATED and hold.unbound
+    )
+    if is_provisioning and timeouts.choosing_seconds:
         return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
     why = End.NOT_CHOSEN if hold.state is State.OFFERED else End.NOT_BOUND
     return hold.answered_at + timeouts.choosing_seconds, why

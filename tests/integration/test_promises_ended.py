@@ -170,15 +170,31 @@ async def test_a_refusal_ends_a_choice_after_two_seconds() -> None:
         assert took == pytest.approx(GIVEN_UP_SECONDS, abs=SLACK_SECONDS)
 
 
-async def test_a_nominated_pod_that_is_not_bound_ends_after_the_scheduling_timeout() -> None:
+async def test_a_nominated_pod_with_bound_claims_ends_after_the_scheduling_timeout() -> None:
     async with serving() as world:
         await world.add_pods("first")
+        world.select("first", ONE)
+        world.provision("first")
+        await world.settled()
         await world.offer("first")
         nominate(world)
 
         took = await world.ends(End.NOT_BOUND, within=10)
 
         assert took == pytest.approx(SCHEDULING_SECONDS, abs=SLACK_SECONDS)
+
+
+async def test_a_nominated_pod_with_unbound_claims_ends_as_kube_scheduler_gives_it_up() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.offer("first")
+        nominate(world)
+
+        await asyncio.sleep(PROVISIONING_SECONDS - 5)
+
+        took = await world.ends(End.NOT_BOUND, within=10)
+
+        assert took == pytest.approx(5, abs=SLACK_SECONDS)
 
 
 async def test_a_claim_that_is_never_provisioned_keeps_its_room_as_long_as_kube_scheduler() -> None:

@@ -97,7 +97,6 @@ ENDS = [
     pytest.param(let_time_run_out, "not_chosen", "", 5.0, id="nothing"),
     pytest.param(lambda world: world.delete_pod("first"), "pod_gone", "", 0.2, id="deleted"),
     pytest.param(lambda world: world.refuse("first"), "unscheduled", "", 2.2, id="refused"),
-    pytest.param(lambda world: world.nominate("first", TWO), "not_bound", TWO, 5.0, id="nominated"),
     pytest.param(lambda world: world.bind("first", TWO), "not_placed", TWO, 5.2, id="bound"),
     pytest.param(lambda world: world.run("first", TWO), "confirmed", TWO, 0.2, id="run"),
     pytest.param(

@@ -353,6 +353,13 @@ def test_refusal_gives_no_more_time_than_there_is(before: Hold) -> None:
     assert ledger.next_deadline(TIMEOUTS) == until == 105.0
 
 
+def test_nomination_of_a_pod_with_unbound_claims_gives_time_for_provisioning() -> None:
+    """We may hear of the mark on the claims late."""
+    before = follow(hold(unbound=["vol"], now=100.0), Sighting(nominated=HERE))
+
+    assert deadline(before, TIMEOUTS) == (100.0 + PROVISIONING_SECONDS, End.NOT_BOUND)
+
+
 def test_all_end_at_once() -> None:
     ledger = ledger_of(OFFERED, hold("other", nodes=["node-1"], only_candidate=True))
 
