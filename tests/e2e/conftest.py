@@ -11,13 +11,12 @@ from typing import Any, Protocol
 import pytest
 
 from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.effort import REPORT_VARIABLE
 from tests.e2e.report import Report
 from tests.e2e.world import World
 
 HERE = Path(__file__).parent
 LAST_LINES = 15
-REPORT_VARIABLE = "E2E_REPORT"
-"""Names a folder for the report; without it none is written."""
 
 
 class MakeWorld(Protocol):

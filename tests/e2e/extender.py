@@ -10,17 +10,18 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import NAME
+from app.config import NAME, PREFIX
 from tests.actors.api import PODS, Api, Key, Kind, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.histograms import Histogram, read_histogram
 from tests.e2e.processes import Process, free_ports
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
@@ -30,6 +31,8 @@ START_SECONDS = 60.0
 PROBE = "default/probe"
 """The pod, which nobody makes, that tests ask about to see whether there is an answer."""
 LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
+Settings = Mapping[str, object]
+"""By the fields of `app.config.Settings`."""
 _PROBE_SECONDS = 0.02
 _PODS_NODE = "control-plane"
 """Where the pods of the service are said to be; no node that pods of tests could go to."""
@@ -38,12 +41,15 @@ _PODS_NODE = "control-plane"
 class Replica:
     """One process in one pod."""
 
-    def __init__(self, number: int, port: int, folder: Path, kubeconfig: Path) -> None:
+    def __init__(
+        self, number: int, port: int, folder: Path, kubeconfig: Path, settings: Settings
+    ) -> None:
         self.pod = f"{NAME}-{number}"
         self.address = f"10.42.0.{number + 1}"
         self.port = port
         self._log = folder / f"extender-{number}.log"
         self._kubeconfig = kubeconfig
+        self._settings = settings
         self.process = self._start()
 
     def restart(self) -> None:
@@ -53,14 +59,21 @@ class Replica:
 
     async def metric(self, name: str) -> float:
         """Return the sum of a metric over all labels."""
-        async with httpx.AsyncClient(timeout=2.0) as http:
-            text = (await http.get(f"http://127.0.0.1:{self.port}/metrics")).text
         return sum(
             sample.value
-            for family in text_string_to_metric_families(text)
+            for family in text_string_to_metric_families(await self._get("/metrics"))
             for sample in family.samples
             if sample.name == name
         )
+
+    async def histogram(self, name: str) -> Histogram:
+        """Return a histogram over all labels; its name goes without the prefix."""
+        return read_histogram(await self._get("/metrics"), name)
+
+    async def state(self) -> Object:
+        """Return /debug/state; the setting `debug` must be on."""
+        state: Object = json.loads(await self._get("/debug/state"))
+        return state
 
     async def filter(self, body: Object) -> Object:
         """Ask this replica itself, past the Service."""
@@ -69,14 +82,24 @@ class Replica:
         answer: Object = response.raise_for_status().json()
         return answer
 
+    async def _get(self, path: str) -> str:
+        async with httpx.AsyncClient(timeout=5.0) as http:
+            return (await http.get(f"http://127.0.0.1:{self.port}{path}")).raise_for_status().text
+
     def _start(self) -> Process:
-        environ = {key: text for key, text in os.environ.items() if not key.startswith("EXTENDER_")}
+        environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
+        settings = {
+            **self._settings,
+            "pod_name": self.pod,
+            "node_name": _PODS_NODE,
+        }
+        environ |= {f"{PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
         command = [sys.executable, "-m", "app", "serve", "--kubeconfig", str(self._kubeconfig)]
         return Process(
             self.pod,
             [*command, "--host", "127.0.0.1", "--port", str(self.port)],
             self._log,
-            {**environ, "EXTENDER_POD_NAME": self.pod, "EXTENDER_NODE_NAME": _PODS_NODE},
+            environ,
         )
 
 
@@ -88,7 +111,15 @@ class Extender:
         url: What kube-scheduler calls.
     """
 
-    def __init__(self, control_plane: ControlPlane, api: Api, folder: Path, *, server: str) -> None:
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        api: Api,
+        folder: Path,
+        *,
+        server: str,
+        settings: Settings,
+    ) -> None:
         """Nothing runs yet.
 
         Args:
@@ -96,6 +127,7 @@ class Extender:
             api: To make the pods.
             folder: For logs, and what passes through the proxy.
             server: How the replicas reach the API server.
+            settings: Of the replicas, where they are not the defaults.
         """
         self.replicas: list[Replica] = []
         self.url = ""
@@ -103,6 +135,7 @@ class Extender:
         self._api = api
         self._folder = folder
         self._server = server
+        self._settings = settings
         self._record = folder / "calls.jsonl"
         self._proxy: Process | None = None
 
@@ -110,7 +143,7 @@ class Extender:
         """Start replicas and the proxy; return when kube-scheduler would be answered."""
         kubeconfig = self._control_plane.users.kubeconfig(EXTENDER, self._server)
         for number, port in enumerate(free_ports(count)):
-            replica = Replica(number, port, self._folder, kubeconfig)
+            replica = Replica(number, port, self._folder, kubeconfig, self._settings)
             self.replicas.append(replica)
             await self._make_pod(replica)
         self._proxy = self._start_proxy()

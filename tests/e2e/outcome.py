@@ -19,6 +19,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Pods by node, nodes in order of their names."""
     bound_seconds: float
     """From the wish until the last pod was bound."""
+    bound_at: list[float] = []
+    """When each pod was bound, in seconds since the wish, the earliest first."""
     attempts: int
     """Scheduling attempts by kube-scheduler's own count, successful or not."""
     filter_calls: int

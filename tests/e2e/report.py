@@ -2,7 +2,7 @@
 
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -10,6 +10,7 @@ from statistics import median
 import msgspec
 
 from tests.e2e.outcome import Outcome
+from tests.e2e.plot import bound_over_time
 
 EXTENDER = {True: "extender, names", False: "extender, whole nodes"}
 """Variants by `nodeCacheCapable`."""
@@ -38,6 +39,7 @@ class Report:
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], Row] = {}
         self.measurements: list[Measurement] = []
+        self.plots: dict[str, str] = {}
 
     def run(self, case: str, variant: str, nodes: Iterable[str], outcome: Outcome) -> None:
         """Take in one run of a case."""
@@ -48,12 +50,23 @@ class Report:
         """Take in a figure."""
         self.measurements.append(Measurement(what=what, figures=figures))
 
+    def plot(self, case: str, file: str) -> None:
+        """Have the runs of a case drawn, all its variants in one plot."""
+        self.plots[case] = file
+
     def write(self, folder: Path, *, today: date, kubernetes: str) -> None:
-        """Write `report.md` and `report.json` into *folder*."""
+        """Write `report.md`, its plots and `report.json` into *folder*."""
         folder.mkdir(parents=True, exist_ok=True)
         rows = [*self.rows.values()]
+        for case, file in self.plots.items():
+            (folder / file).write_text(_plot(case, [row for row in rows if row.case == case]))
         text = render(
-            rows, self.measurements, today=today, kubernetes=kubernetes, machine=_machine()
+            rows,
+            self.measurements,
+            plots=self.plots,
+            today=today,
+            kubernetes=kubernetes,
+            machine=_machine(),
         )
         (folder / "report.md").write_text(text)
         data = {"rows": rows, "measurements": self.measurements}
@@ -64,6 +77,7 @@ def render(
     rows: Sequence[Row],
     measurements: Sequence[Measurement],
     *,
+    plots: Mapping[str, str],
     today: date,
     kubernetes: str,
     machine: str,
@@ -71,8 +85,10 @@ def render(
     """Render a report as Markdown."""
     table = [_line(_HEADINGS), _line("---" for _ in _HEADINGS), *map(_row, rows)]
     list_ = [f"- **{each.what}**: {each.figures}" for each in measurements]
+    images = [f"![{case}: pods bound over time]({file})\n" for case, file in plots.items()]
     head = _HEAD.format(today=today, kubernetes=kubernetes, machine=machine)
-    return "\n".join([head, *table, "", "## Faults and other measurements", "", *list_, ""])
+    rest = ["## Faults and other measurements", "", *list_, ""]
+    return "\n".join([head, *table, "", *images, *rest])
 
 
 _HEAD = """\
@@ -128,6 +144,14 @@ def _row(row: Row) -> str:
             f"{median(bound):.1f} s, {max(bound):.1f} s",
         )
     )
+
+
+def _plot(case: str, rows: Sequence[Row]) -> str:
+    """Draw the run of each variant that took the median time."""
+    runs = {row.variant: sorted(row.runs, key=lambda run: run.bound_seconds) for row in rows}
+    medians = {variant: each[len(each) // 2] for variant, each in runs.items()}
+    pods = max(sum(run.placement.values()) for run in medians.values())
+    return bound_over_time(case, {name: run.bound_at for name, run in medians.items()}, pods)
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -1,5 +1,7 @@
 """What the objects of the cluster say of pods and their volumes, as last heard of."""
 
+import time
+
 from tests.actors.api import Key, Object
 from tests.actors.claims import claims_of, longhorn_volumes_of
 from tests.actors.longhorn import NAMESPACE, nodes_with_replicas, overcommitted
@@ -9,10 +11,16 @@ from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
 
 class Seen:
-    """Reads the caches of the played Longhorn, which follow everything that matters here."""
+    """Reads the caches of the played Longhorn, which follow everything that matters here.
+
+    Attributes:
+        bound_at: When each pod was seen with a node, by uid, in seconds since the epoch.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
+        self.bound_at: dict[str, float] = {}
         self._cluster = cluster
+        cluster.pods.handlers.append(self._saw_pod)
 
     def is_every_node_schedulable(self) -> bool:
         """Whether Longhorn would put replicas on every node, as its nodes say."""
@@ -112,6 +120,10 @@ class Seen:
             cluster.replicas,
         )
         return [key for informer in informers for key in informer.objects]
+
+    def _saw_pod(self, _old: Object | None, new: Object | None) -> None:
+        if new is not None and new["spec"].get("nodeName"):
+            self.bound_at.setdefault(new["metadata"]["uid"], time.time())
 
     def _wanted(self) -> dict[str, dict[str, int]]:
         """Return the bytes of each volume that bound pods want on their node, by node."""

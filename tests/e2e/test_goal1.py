@@ -1,50 +1,111 @@
-"""Charter, goal 1, without the extender: what kube-scheduler does with a burst of pods by itself.
+"""Charter, goal 1: 16 pods at once, each with a claim of 100 GiB, that fill all disks exactly."""
 
-This is the baseline. With the extender the case needs promises that are kept between an answer and
-the moment when Longhorn's objects show it.
-"""
+from statistics import median
+
+import pytest
 
 from tests.actors import api as kinds
+from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import runs
 from tests.e2e.outcome import Outcome
-from tests.e2e.report import NO_EXTENDER, Report
+from tests.e2e.report import Report
+from tests.e2e.variants import CAPACITY, NODE, WHOLE_NODES, WITHOUT, Variant
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 
-NODES = ("node-1", "node-2", "node-3", "node-4")
 RUNS = 10
-PODS = 16
+WITHIN_SECONDS = 240.0
+"""Mode `node` takes the pods one after another, each for 3 s and more."""
 
 
-async def _place(world: World, *disks: int) -> Outcome:
-    await world.add_nodes(*[{"disk": gib} for gib in disks])
-    scheduling = await world.schedule(
-        (stateful_set("web", pods=PODS, extender=False), kinds.STATEFUL_SETS), pods=PODS
-    )
-    outcome = await scheduling.outcome()
+@pytest.mark.parametrize("case", [EVEN, UNEVEN], ids=str)
+async def test_they_go_where_they_have_room(
+    make_world: MakeWorld, report: Report, case: Case
+) -> None:
+    """Runs without the extender come in between, so that both meet the same machine."""
+    async with make_world(**CAPACITY.options) as world:
+        for number in range(RUNS):
+            if number < runs(3, report=RUNS):
+                _expect_wrong(case, await _run(world, report, case, WITHOUT))
+            _expect_right(case, await _run(world, report, case, CAPACITY))
+        leader = await world.extender.leader()
+        chosen = await leader.histogram("node_choice_duration_seconds")
+        waited = await leader.histogram("filter_wait_duration_seconds")
+
+    report.plot(case.name, f"e2e-bound-{case}.svg")
+    report.measured(f"{case.name}, until a pod's node is known", str(chosen))
+    report.measured(f"{case.name}, answers that waited", str(waited))
+    _compare(report, case, CAPACITY)
+
+
+@pytest.mark.parametrize("case", [EVEN, UNEVEN], ids=str)
+@pytest.mark.parametrize(
+    ("variant", "times"),
+    [(WHOLE_NODES, runs(2, report=3)), (NODE, runs(1, report=2))],
+    ids=["whole-nodes", "mode-node"],
+)
+async def test_so_they_do_in_every_variant(
+    make_world: MakeWorld, report: Report, case: Case, variant: Variant, times: int
+) -> None:
+    async with make_world(**variant.options) as world:
+        for _ in range(times):
+            _expect_right(case, await _run(world, report, case, variant))
+
+    _compare(report, case, variant)
+
+
+@pytest.mark.parametrize("is_stale", [True, False], ids=["longhorn-stale", "longhorn-up-to-date"])
+async def test_so_they_do_with_several_disks_in_a_node(
+    make_world: MakeWorld, report: Report, *, is_stale: bool
+) -> None:
+    """Which disk a volume gets is for Longhorn to say, which may fill one over that has room."""
+    async with make_world(stale=is_stale) as world:
+        for _ in range(runs(3, report=5) if is_stale else runs(1, report=3)):
+            outcome = await _place(world, SEVERAL, CAPACITY)
+
+            variant = CAPACITY.name + ("" if is_stale else "; Longhorn up to date")
+            report.run(SEVERAL.name, variant, NODES, outcome)
+            assert outcome.pods(NODES) == SEVERAL.pods
+            assert outcome.without_room == 0
+            assert is_stale or (outcome.elsewhere, outcome.overcommitted_disks) == (0, 0)
+
+
+async def _run(world: World, report: Report, case: Case, variant: Variant) -> Outcome:
+    outcome = await _place(world, case, variant)
+    report.run(case.name, variant.name, NODES, outcome)
+    return outcome
+
+
+async def _place(world: World, case: Case, variant: Variant) -> Outcome:
+    await world.add_nodes(*case.nodes)
+    web = stateful_set("web", pods=PODS, extender=variant.extender)
+    scheduling = await world.schedule((web, kinds.STATEFUL_SETS), pods=PODS)
+    outcome = await scheduling.outcome(within=WITHIN_SECONDS)
     await world.wipe()
     return outcome
 
 
-async def test_1b_volumes_have_no_room_where_their_pods_are(
-    make_world: MakeWorld, report: Report
-) -> None:
-    """Disks of 800, 400, 200 and 200 GiB: only 8/4/2/2 is right."""
-    async with make_world(replicas=1) as world:
-        for _ in range(RUNS):
-            outcome = await _place(world, 800, 400, 200, 200)
-
-            report.run("goal 1b: 800/400/200/200 GiB", NO_EXTENDER, NODES, outcome)
-            assert outcome.without_room > 0
-            # Longhorn puts them on other nodes, or beyond the limit of a disk it has not seen fill.
-            assert outcome.elsewhere or outcome.overcommitted_disks
+def _expect_right(case: Case, outcome: Outcome) -> None:
+    assert outcome.pods(NODES) == case.pods
+    assert (outcome.without_room, outcome.elsewhere, outcome.overcommitted_disks) == (0, 0, 0)
 
 
-async def test_1a_is_reported_as_it_is(make_world: MakeWorld, report: Report) -> None:
-    """Four disks of 400 GiB: the default spreading of pods happens to fill them evenly."""
-    async with make_world(replicas=1) as world:
-        for _ in range(RUNS):
-            outcome = await _place(world, 400, 400, 400, 400)
+def _expect_wrong(case: Case, outcome: Outcome) -> None:
+    """Without the extender pods are spread evenly, which is right only where the disks are even."""
+    assert sum(outcome.placement.values()) == PODS
+    if case is UNEVEN:
+        assert outcome.without_room > 0
+        # Longhorn puts them on other nodes, or beyond the limit of a disk it has not seen fill.
+        assert outcome.elsewhere or outcome.overcommitted_disks
 
-            report.run("goal 1a: 4 x 400 GiB", NO_EXTENDER, NODES, outcome)
-            assert sum(outcome.placement.values()) == PODS
+
+def _compare(report: Report, case: Case, variant: Variant) -> None:
+    """Say how much longer a variant takes than no extender."""
+    both = [report.rows.get((case.name, each.name)) for each in (variant, WITHOUT)]
+    times = [median(run.bound_seconds for run in row.runs) for row in both if row is not None]
+    if len(times) == len(both):  # not if only some of the tests are run
+        report.measured(
+            f"{case.name}, {variant.name}: until all are bound",
+            f"{times[0] / times[1]:.2f} x {WITHOUT.name}",
+        )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import runs
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
 from tests.e2e.workloads import claims, pod
@@ -59,7 +60,8 @@ async def test_without_the_extender_it_goes_where_its_claims_do_not_fit(
     make_world: MakeWorld, report: Report
 ) -> None:
     async with make_world() as world:
-        outcomes = [await _place(world, extender=False) for _ in range(RUNS)]
+        times = runs(5, report=RUNS)
+        outcomes = [await _place(world, extender=False) for _ in range(times)]
 
     for outcome in outcomes:
         report.run(CASE, NO_EXTENDER, NODES, outcome)

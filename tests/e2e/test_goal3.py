@@ -6,6 +6,7 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import runs
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
 from tests.e2e.waiting import until
@@ -13,7 +14,7 @@ from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
-RUNS = 3
+RUNS = runs(2, report=3)
 DRAIN = "goal 3A: drain"
 RESTART = "goal 3B: delete and create again"
 
@@ -84,10 +85,10 @@ async def test_3b_pods_return_to_their_replicas(
 
 async def test_3b_without_the_extender_they_do_not(make_world: MakeWorld, report: Report) -> None:
     async with make_world(replicas=1) as world:
-        runs = [await _restart(world, extender=False) for _ in range(RUNS)]
+        restarts = [await _restart(world, extender=False) for _ in range(RUNS)]
 
-    moved = [sum(after[pod] != before[pod] for pod in before) for before, after, _ in runs]
-    for _, _, outcome in runs:
+    moved = [sum(after[pod] != before[pod] for pod in before) for before, after, _ in restarts]
+    for _, _, outcome in restarts:
         report.run(RESTART, NO_EXTENDER, NODES, outcome)
     report.measured(
         "goal 3B without the extender, pods on another node than before",
@@ -119,18 +120,13 @@ async def _drain(world: World, *, extender: bool) -> Outcome:
 async def _restart(
     world: World, *, extender: bool
 ) -> tuple[Mapping[str, str], Mapping[str, str], Outcome]:
-    """Four disks of 400 GiB, 16 pods.
-
-    At first they are placed without the extender, whose spreading fills the nodes evenly: a burst
-    of new pods is goal 1, and another matter.
-    """
+    """Four disks of 400 GiB, 16 pods of goal 1a that are deleted and created again."""
     await world.add_nodes(*[{"disk": 400} for _ in NODES])
-    first = stateful_set("web", pods=16, extender=False)
-    even = await (await world.schedule((first, kinds.STATEFUL_SETS), pods=16)).outcome()
+    web = stateful_set("web", pods=16, extender=extender)
+    even = await (await world.schedule((web, kinds.STATEFUL_SETS), pods=16)).outcome()
     assert (even.without_room, even.elsewhere) == (0, 0)
     before = world.seen.node_of()
     await world.delete_workloads(keep_claims=True)
-    web = stateful_set("web", pods=16, extender=extender)
     outcome = await (await world.schedule((web, kinds.STATEFUL_SETS), pods=16)).outcome()
     after = world.seen.node_of()
     await world.wipe()

@@ -20,12 +20,13 @@ from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import LEASES
 from tests.e2e.waiting import until
-from tests.e2e.workloads import claim, pod
+from tests.e2e.workloads import claim, claims, pod
 from tests.e2e.world import World
 from tests.fakes import Call
 from tests.integration.rbac import shipped
 
 SLICE = f"{NAME}-ipv4"
+WOKEN = "longhorn_scheduler_extender_wake_ups_total"
 
 
 @pytest.mark.parametrize("streaming_lists", [True, False], ids=["streamed", "lists"])
@@ -58,14 +59,16 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 
 
 async def _live(world: World) -> None:
-    """Lead, answer, repair the slices, be replaced and end."""
-    await world.add_nodes({"disk": 100})
+    """Lead, answer, repair the slices, wake a pod, be replaced and end."""
+    await world.add_nodes({"disk": 100, "closed": 200})
+    await world.let_schedule("node-1", "closed", on=False)
+    await _reject_and_wake(world)
     await world.api.delete(kinds.ENDPOINT_SLICES, kinds.Key(NAMESPACE, SLICE))
     await world.api.create(_slice(SLICE, "IPv6", "fd00::9"), kinds.ENDPOINT_SLICES)
     await world.api.create(_slice("stray", "IPv4", "10.9.9.9"), kinds.ENDPOINT_SLICES)
     await until(lambda: _is_repaired(world), within=30)
     await world.api.create(claim("data"), kinds.CLAIMS)
-    scheduling = await world.schedule((pod("one", "data"), kinds.PODS), pods=1)
+    scheduling = await world.schedule((pod("one", "data"), kinds.PODS), pods=2)
     await scheduling.all_bound()
 
     await world.api.delete(kinds.ENDPOINT_SLICES, kinds.Key(NAMESPACE, "stray"))
@@ -78,6 +81,23 @@ async def _live(world: World) -> None:
     await until(lambda: _has_lease(world), within=30)
     second.process.terminate()
     await second.process.ended()
+
+
+async def _reject_and_wake(world: World) -> None:
+    for each in claims("pair", 2, "60Gi"):
+        await world.api.create(each, kinds.CLAIMS)
+    await world.api.create(pod("pair", "pair-0", "pair-1"), kinds.PODS)
+    await until(lambda: bool(world.calls_for("pair")), within=30)
+    assert not any(call.accepted for call in world.calls_for("pair"))
+    leader = await world.extender.leader()
+    woken = await leader.metric(WOKEN)
+
+    await world.let_schedule("node-1", "closed", on=True)
+
+    async def is_woken() -> bool:
+        return await leader.metric(WOKEN) > woken
+
+    await until(is_woken, within=30)
 
 
 def _slice(name: str, family: str, address: str) -> Object:

@@ -10,7 +10,6 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.actors import api as kinds
@@ -28,8 +27,8 @@ from tests.actors.longhorn import (
 from tests.actors.provisioner import Provisioner
 from tests.e2e.calls import Call
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.extender import Extender
-from tests.e2e.installation import MANIFESTS
+from tests.e2e.extender import Extender, Settings
+from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
 from tests.e2e.relay import Relay
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.seen import Seen
@@ -40,8 +39,9 @@ from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
 WORLD_SECONDS = 180.0
 """To start and to end; an API server that does not answer is waited for without end otherwise."""
-SETTLE_SECONDS = 60.0
-WIPE_SECONDS = 60.0
+SETTLE_SECONDS = 120.0
+WIPE_SECONDS = 120.0
+GOODBYE_SECONDS = 0.2
 DELAYS = Delays(
     rebuild=(0.5, 2.0),
     detach_wish=(0.1, 0.3),
@@ -73,6 +73,8 @@ class World:
         *,
         replicas: int = 3,
         stale: bool = True,
+        delays: Delays = DELAYS,
+        settings: Settings | None = None,
         **scheduler: Any,
     ) -> None:
         """Nothing runs yet.
@@ -82,6 +84,9 @@ class World:
             folder: For the logs of what is started here.
             replicas: How many of our service.
             stale: Whether Longhorn places from what it last saw of nodes, as it does.
+            delays: How long Longhorn takes.
+            settings: Of our service where they are not the defaults, by the fields of
+                `app.config.Settings`.
             scheduler: What differs from the shipped configuration: `nodeCacheCapable`, `ignorable`
                 and `httpTimeout` of the extender, `percentageOfNodesToScore`.
         """
@@ -89,12 +94,16 @@ class World:
         self._folder = folder
         self._replicas = replicas
         self._stale = stale
+        self._delays = delays
+        self._settings = settings or {}
         self._scheduler = scheduler
         self._attempts_before = 0.0
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with asyncio.timeout(WORLD_SECONDS), contextlib.AsyncExitStack() as stack:
+            # The loop must run on for the goodbyes of TLS, or sockets are left behind.
+            stack.push_async_callback(asyncio.sleep, GOODBYE_SECONDS)
             client = await stack.enter_async_context(await self.control_plane.client())
             self.api = Api(client)
             await self._start_actors(stack)
@@ -107,7 +116,9 @@ class World:
                 await self.api.ensure(obj, kind)
             self.relay = await stack.enter_async_context(Relay(self.control_plane.ports.api_server))
             server = f"https://127.0.0.1:{self.relay.port}"
-            self.extender = Extender(self.control_plane, self.api, self._folder, server=server)
+            self.extender = Extender(
+                self.control_plane, self.api, self._folder, server=server, settings=self._settings
+            )
             stack.push_async_callback(self.extender.stop)
             await self.extender.start(self._replicas)
             stack.push_async_callback(self.control_plane.stop_scheduler)
@@ -150,9 +161,14 @@ class World:
         """Add one node: kubelet and Longhorn."""
         sizes = {disk: gib * GIB for disk, gib in disks.items()}
         await self.api.ensure(longhorn_node(name, sizes), kinds.LONGHORN_NODES)
-        await self.api.ensure(_kubernetes_node(name), kinds.KUBERNETES_NODES)
+        await self.api.ensure(kubernetes_node(name), kinds.KUBERNETES_NODES)
         key = Key("", name)
-        await self.api.patch(kinds.KUBERNETES_NODES, key, {"status": _NODE_STATUS}, "status")
+        await self.api.patch(kinds.KUBERNETES_NODES, key, {"status": NODE_STATUS}, "status")
+
+    async def let_schedule(self, node: str, disk: str, *, on: bool) -> None:
+        """Say whether Longhorn may put replicas on a disk."""
+        changes = {"spec": {"disks": {disk: {"allowScheduling": on}}}}
+        await self.api.patch(kinds.LONGHORN_NODES, Key(NAMESPACE, node), changes)
 
     async def set_longhorn(self, name: str, value: str) -> None:
         """Change a setting of Longhorn."""
@@ -226,7 +242,7 @@ class World:
             self.api,
             random=Random(0),
             wall_clock=lambda: datetime.now(UTC),
-            delays=DELAYS,
+            delays=self._delays,
             stale=self._stale,
         )
         cluster = self.longhorn.cluster
@@ -264,18 +280,6 @@ class World:
         return not await self.api.list(kinds.STATEFUL_SETS, WORKLOADS)
 
 
-def scheduler_configuration(kubeconfig: Path, extender_url: str) -> Object:
-    """Read the shipped configuration of kube-scheduler, with paths and addresses of this machine.
-
-    Its own election is off: the tests that restart it would wait for the old lease to run out.
-    """
-    config: Object = yaml.safe_load((MANIFESTS / "scheduler" / "kubeadm.yaml").read_text())
-    config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
-    config["leaderElection"] = {"leaderElect": False}
-    config["extenders"][0]["urlPrefix"] = extender_url
-    return config
-
-
 async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """End the played parts; one that failed by itself fails the test."""
     failed = [task for task in tasks if task.done()]
@@ -284,15 +288,3 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.wait(tasks)
     for task in failed:
         task.result()
-
-
-def _kubernetes_node(name: str) -> Object:
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    return {"metadata": {"name": name, "labels": labels}}
-
-
-_NODE_STATUS = {
-    "capacity": {"cpu": "64", "memory": "256Gi", "pods": "250"},
-    "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "250"},
-    "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-}

@@ -1,0 +1,31 @@
+"""What differs from a real Kubernetes: nodes without kubelets, and this machine's addresses."""
+
+from pathlib import Path
+
+import yaml
+
+from tests.actors.api import Object
+from tests.e2e.installation import MANIFESTS
+
+NODE_STATUS = {
+    "capacity": {"cpu": "64", "memory": "256Gi", "pods": "250"},
+    "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "250"},
+    "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+}
+
+
+def kubernetes_node(name: str) -> Object:
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+def scheduler_configuration(kubeconfig: Path, extender_url: str) -> Object:
+    """Read the shipped configuration of kube-scheduler, with paths and addresses of this machine.
+
+    Its own election is off: the tests that restart it would wait for the old lease to run out.
+    """
+    config: Object = yaml.safe_load((MANIFESTS / "scheduler" / "kubeadm.yaml").read_text())
+    config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
+    config["leaderElection"] = {"leaderElect": False}
+    config["extenders"][0]["urlPrefix"] = extender_url
+    return config
