@@ -37,7 +37,12 @@ def bound_over_time(title: str, bound_at: Mapping[str, Sequence[float]], pods: i
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         _text(WIDTH / 2, 18, title, anchor="middle"),
-        _text(WIDTH / 2, HEIGHT - 8, "seconds since the wish", anchor="middle"),
+        _text(
+            WIDTH / 2,
+            HEIGHT - 8,
+            "seconds since the wish, each mark twice the one before",
+            anchor="middle",
+        ),
     ]
     for tick in ticks:
         lines.append(_path([(x(tick), y(0)), (x(tick), y(pods))], "#dddddd"))
