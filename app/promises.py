@@ -17,7 +17,7 @@ from app.kube.cluster import LiveCluster, restart_counter
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.mirror import Change
-from app.kube.pods import FollowedPods, list_pending
+from app.kube.pods import FollowedPods, list_unfinished
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
@@ -37,7 +37,6 @@ from extender import (
     Replica,
     State,
     Timeouts,
-    are_unseen,
     promised,
     sighting_of,
     without_stale,
@@ -47,9 +46,6 @@ log = structlog.get_logger()
 
 _SETTLING_SECONDS = 0.02
 """Replicas come in bursts: they are compared with the promises at most so often."""
-_CATCH_UPS, _CATCH_UP_SECONDS = 15, 0.1
-"""How often, and after how long, a new leader looks again whether it has heard of all that the pods
-use which have a node."""
 _CLAIM_SECONDS = 0.2
 """How long the watch of a pod with unbound claims may wait. kube-scheduler marks a claim some 6 ms
 after the pod, which a watch that runs already tells; a connection for each pod of a burst would
@@ -213,19 +209,14 @@ class Promises:
                 continue
             term = self._term
             try:
-                pods = await list_pending(self._connection)
+                pods = await list_unfinished(self._connection, lambda: self._cluster.view)
             except ApiError as error:
                 log.error("promises.unknown", error=str(error))  # noqa: TRY400 (no traceback)
                 await asyncio.sleep(self._backoff.next_seconds())
                 continue
             self._backoff.reset()
-            unfinished = [(pod.ref, pod.status) for pod in pods]
-            for _ in range(_CATCH_UPS):
-                if not are_unseen(unfinished, self._cluster.view):
-                    break
-                await asyncio.sleep(_CATCH_UP_SECONDS)
             if term == self._term and self._leads.is_set():
-                self._rebuild(unfinished)
+                self._rebuild(pods)
 
     def _rebuild(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
         now, view = self._clock(), self._cluster.view

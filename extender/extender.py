@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from extender.filter import Basis, FilterResult, StepLimits, filter_nodes
-from extender.holds import End, offer
-from extender.judging import existing_of
+from extender.holds import End
+from extender.offers import offer_to
 from extender.requests import resolve
 from extender.reservations import Ended, Ledger, Mode, Timeouts
 from extender.types import NodeName, PodRef, PodStatus
@@ -66,24 +66,12 @@ class Extender:
         is_promise = result.basis is Basis.PLACEMENT and result.accepted and pod.uid
         if not (is_promise and timeouts.choosing_seconds):
             return self.ledger.drop(pod.uid, End.REPLACED, now)
-        request = resolve(pod, view)
-        existing = existing_of(request, view)
-        only_candidate = len(result.accepted) + len(result.rejected) == 1
-        hold = offer(
-            pod,
-            request.volumes,
+        hold = offer_to(
+            resolve(pod, view),
             result.accepted,
-            replicas=[r for volume in request.volumes for r in view.replicas.get(volume.name, ())],
-            existing=[(volume, node) for volume, nodes in existing.items() for node in nodes],
-            only_candidate=only_candidate,
-            now=now,
+            view,
             asked=asked,
-            # kube-scheduler offers no other node than the selected one. If it does, it knows that
-            # the claim's was taken back, and we will hear of it.
-            unbound=[
-                (key, NodeName("") if only_candidate else view.claims[key].selected_node)
-                for key in pod.claims
-                if not view.claims[key].persistent_volume
-            ],
+            only_candidate=len(result.accepted) + len(result.rejected) == 1,
+            now=now,
         )
         return self.ledger.put(hold)

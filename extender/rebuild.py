@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import msgspec
 
 from extender.errors import UnresolvableClaimError, UnseenObjectError
-from extender.holds import Hold, Signal, State, advance, is_confirmed, offer
-from extender.judging import existing_of
+from extender.holds import Hold, Signal, State, advance, is_confirmed
+from extender.offers import offer_to
 from extender.requests import PodRequest, resolve_for_scheduled
 from extender.reservations import Mode
 from extender.sightings import sighting_of
@@ -39,7 +39,9 @@ def promised(
         except UnresolvableClaimError:
             continue
         if request.volumes and not (status.running or status.ended):
-            hold = _on_chosen_node(_offer(request, status, view, now), request, status, view)
+            asked = PodStatus(version=status.version, refusal=status.refusal)
+            offered = offer_to(request, (), view, asked=asked, only_candidate=True, now=now)
+            hold = _on_chosen_node(offered, request, status, view)
             if hold is not None and not is_confirmed(hold, view.replicas):
                 holds.append(_waiting(hold) if mode is Mode.NODE else hold)
     return holds
@@ -71,26 +73,6 @@ def _is_unseen(pod: PodRef, view: ClusterView) -> bool:
     except UnresolvableClaimError:
         return False
     return False
-
-
-def _offer(request: PodRequest, status: PodStatus, view: ClusterView, now: float) -> Hold:
-    """Make the hold as if the pod had been answered now, and its node was not known."""
-    existing = existing_of(request, view)
-    return offer(
-        request.pod,
-        request.volumes,
-        (),
-        replicas=[r for volume in request.volumes for r in view.replicas.get(volume.name, ())],
-        existing=[(volume, node) for volume, nodes in existing.items() for node in nodes],
-        only_candidate=False,
-        now=now,
-        asked=PodStatus(version=status.version, refusal=status.refusal),
-        unbound=[
-            (key, NodeName(""))
-            for key in request.pod.claims
-            if not view.claims[key].persistent_volume
-        ],
-    )
 
 
 def _on_chosen_node(

@@ -17,7 +17,7 @@ from app.kube.records import Item
 from app.kube.reflector import Reflector
 from app.kube.resources import PODS
 from app.kube.translate import Pod
-from extender import PodRef, PodStatus
+from extender import ClusterView, PodRef, PodStatus, are_unseen
 
 log = structlog.get_logger()
 
@@ -27,6 +27,8 @@ _MOST_WATCHES = 500
 """Of pods of which something else tells, too. Each watch takes a connection here and a place in the
 API server; what comes later waits its turn."""
 _PATCH_SECONDS = _PAGE_SECONDS = 5.0
+_CATCH_UPS, _CATCH_UP_SECONDS = 15, 0.1
+"""How often, and after how long, is looked again: watches may be behind the list."""
 
 
 class FollowedPods:
@@ -136,6 +138,24 @@ async def list_pending(connection: Connection) -> list[Pod]:
         page_seconds=_PAGE_SECONDS,
     )
     return [record for record in records if isinstance(record, Pod)]
+
+
+async def list_unfinished(
+    connection: Connection, current_view: Callable[[], ClusterView]
+) -> list[tuple[PodRef, PodStatus]]:
+    """Return the same for a new leader, when what those use that have a node is known, too.
+
+    What never becomes known delays this by 1.5 s.
+
+    Raises:
+        ApiError: They cannot be listed.
+    """
+    pods = [(pod.ref, pod.status) for pod in await list_pending(connection)]
+    for _ in range(_CATCH_UPS):
+        if not are_unseen(pods, current_view()):
+            break
+        await asyncio.sleep(_CATCH_UP_SECONDS)
+    return pods
 
 
 async def wake(connection: Connection, pod: PodRef, at: datetime) -> None:
