@@ -19,11 +19,11 @@ RESOLUTION = 2**-20
 """Ticks are a power of two so that sums of times are exact."""
 FAULTY_SECONDS = (15.0, 45.0)
 FIRST_WORKLOADS = 2
-LONGEST_SECONDS = {"not answered": 30.0, "unplaced": 130.0, "held": 640.0}
-"""After the last fault, until one replica leads and answers: a lease, and lists that hang. Until
-pods that fit have a node: a watch that hangs is found out in 90 s, and then kube-scheduler's
-back-off; who is not woken would sleep for 300 s. Until every hold has ended: as long as
-kube-scheduler waits for claims, and some."""
+LONGEST_SECONDS = {"not answered": 130.0, "unplaced": 130.0, "held": 640.0}
+"""After the last fault, until one replica leads and answers: one that has not heard of a kind for
+120 s gives the lease back. Until pods that fit have a node: a watch that hangs is found out after
+90 s, and then there is kube-scheduler's back-off; who is not woken would sleep for 300 s. Until
+every hold has ended: as long as kube-scheduler waits for claims, and some."""
 WELL_SECONDS = 10.0
 """So long all must be well: Longhorn publishes what has changed within a few seconds."""
 STEP_SECONDS = 0.5
