@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from app.errors import AppError
 from app.metrics import Metrics
@@ -12,9 +11,6 @@ from extender import (
     ClusterView,
     Extender,
     FilterResult,
-    NodeName,
-    PodRef,
-    PodStatus,
     UnresolvableClaimError,
     UnseenObjectError,
 )
@@ -36,20 +32,6 @@ class UnavailableError(AppError):
         self.outcome = outcome
 
 
-class Promising(Protocol):
-    """Keeps what is promised on a live cluster."""
-
-    def give(
-        self,
-        pod: PodRef,
-        asked: PodStatus,
-        candidates: Sequence[NodeName],
-        result: FilterResult,
-        now: float,
-    ) -> None:
-        """Promise what an answer that is about to be given says."""
-
-
 class Decisions:
     """Decides on the cluster as it is known now.
 
@@ -57,7 +39,7 @@ class Decisions:
         extender: Makes the decisions.
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, "" if there can.
-        promises: None if nothing comes of an answer.
+        promise: Told each answer that is about to be given, and when; None if nothing comes of it.
         wait_seconds: Returns the longest that an answer may wait for the nodes of other pods.
         clock: Monotonic seconds.
         metrics: Shows who waits.
@@ -69,7 +51,7 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str],
-        promises: Promising | None,
+        promise: Callable[[FilterRequest, FilterResult, float], None] | None,
         wait_seconds: Callable[[], float],
         clock: Callable[[], float],
         metrics: Metrics,
@@ -77,7 +59,7 @@ class Decisions:
         self.unavailable = unavailable
         self._extender = extender
         self._current_view = current_view
-        self._promises = promises
+        self._promise = promise
         self._wait_seconds = wait_seconds
         self._clock = clock
         self._metrics = metrics
@@ -165,16 +147,15 @@ class Decisions:
         try:
             result = self._extender.filter(request.pod, request.candidates, self._current_view())
         except UnseenObjectError:
-            if self._promises is None or waited >= _UNSEEN_SECONDS:
+            if self._promise is None or waited >= _UNSEEN_SECONDS:
                 raise
             return _UNSEEN_SECONDS - waited
-        if self._promises is None:
+        if self._promise is None:
             return result
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
-        now = self._clock()
-        self._promises.give(request.pod, request.status, request.candidates, result, now)
+        self._promise(request, result, self._clock())
         return result
 
 
@@ -184,7 +165,7 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         extender,
         current_view=lambda: view,
         unavailable=lambda: "",
-        promises=None,
+        promise=None,
         wait_seconds=lambda: 0.0,
         clock=lambda: 0.0,
         metrics=metrics,

@@ -22,6 +22,7 @@ from app.kube.resources import PODS
 from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
 from app.waking import Waking
+from app.wire import FilterRequest
 from extender import (
     Claim,
     ClaimKey,
@@ -129,17 +130,11 @@ class Promises:
         """Return what must run for as long as the replica does."""
         return [self._pods.run(), self._settle(), self._take_over()]
 
-    def give(
-        self,
-        pod: PodRef,
-        asked: PodStatus,
-        candidates: Sequence[NodeName],
-        result: FilterResult,
-        now: float,
-    ) -> None:
+    def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
         """Promise what an answer that is about to be given says."""
+        pod, view = request.pod, self._cluster.view
         ended = self._extender.promise(
-            pod, asked, result, self._cluster.view, timeouts=self.timeouts, now=now
+            pod, request.status, result, view, timeouts=self.timeouts, now=now
         )
         if ended is not None:
             self._over([ended])
@@ -149,7 +144,7 @@ class Promises:
         if result.accepted or not result.rejected:
             self._waking.forget(pod.uid)
         else:
-            self._waking.rejected(pod, candidates, now)
+            self._waking.rejected(pod, request.candidates, now)
 
     def lead(self) -> None:
         """Begin to lead: find out what was promised."""

@@ -112,16 +112,19 @@ class Known:
             candidates: All of them were judged.
             own: Verdicts that go before those known.
         """
-        alone, beside, nodes = self._alone.rejections, self._beside.rejections, self._offers.nodes
-        found = {}
-        if alone or beside or own:
-            for name in candidates:
-                if name in own:
-                    why = own[name].rejection
-                else:
-                    why = (beside if name in nodes else alone).get(name)
-                if why is not None:
-                    found[name] = why
+        known, nodes = self._alone.rejections, self._offers.nodes
+        if nodes:
+            beside = self._beside.rejections
+            known = {name: why for name, why in known.items() if name not in nodes}
+            known |= {name: why for name, why in beside.items() if name in nodes}
+        every: dict[NodeName, Rejection | None] = {**known}
+        every |= {name: placement.rejection for name, placement in own.items()}
+        # A built-in filter, since this is all that thousands of known nodes cost.
+        found = {
+            name: why
+            for name in filter(every.__contains__, candidates)
+            if (why := every[name]) is not None
+        }
         is_open = any(each.is_open for each in own.values()) or any(
             isinstance(why, RoomPromised) for name, why in found.items() if name not in own
         )

@@ -1,7 +1,6 @@
 """A request waits only while its answer may still change, and one for each pod."""
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -41,18 +40,11 @@ class Promising:
         self._bench = bench
         self.given: list[str] = []
 
-    def give(
-        self,
-        pod: PodRef,
-        asked: PodStatus,
-        candidates: Sequence[NodeName],
-        result: FilterResult,
-        now: float,
-    ) -> None:
-        assert [*candidates] == NODES
-        self.given.append(pod.name)
+    def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+        assert request.candidates == NODES
+        self.given.append(request.pod.name)
         self._bench.extender.promise(
-            pod, asked, result, self._bench.view, timeouts=TIMEOUTS, now=now
+            request.pod, request.status, result, self._bench.view, timeouts=TIMEOUTS, now=now
         )
 
 
@@ -71,7 +63,7 @@ class Bench:
             self.extender,
             current_view=lambda: self.view,
             unavailable=lambda: self.unavailable,
-            promises=self.promising if promises else None,
+            promise=self.promising.give if promises else None,
             wait_seconds=lambda: wait_seconds,
             clock=asyncio.get_running_loop().time,
             metrics=Metrics(self.registry, version="1"),
