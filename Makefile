@@ -64,7 +64,7 @@ image: ## Build the container image (needs docker; IMAGE=)
 
 lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 	$(PIP) install uv
-	$(BIN)/$(COMPILE) pyproject.toml --group test --group lint --output-file requirements/dev.txt
+	$(BIN)/$(COMPILE) pyproject.toml --group test --group docs --group lint --output-file requirements/dev.txt
 	$(BIN)/$(COMPILE) pyproject.toml --constraints requirements/dev.txt --output-file requirements/runtime.txt
 	$(BIN)/$(COMPILE) --group build --output-file requirements/build.txt
 
