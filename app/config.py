@@ -27,6 +27,7 @@ the doubt costs."""
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Positive = Annotated[int, Meta(ge=1)]
+Port = Annotated[int, Meta(ge=0, le=65535)]
 Deadline = Annotated[float, Meta(gt=0, le=300)]
 
 
@@ -34,9 +35,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What can be set; docs/operations.md has a row for each."""
 
     host: str = ANY_ADDRESS
-    port: Annotated[int, Meta(ge=0, le=65535)] = 9504
+    port: Port = 9504
+    metrics_port: Port | None = None
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    client_ca_file: str = ""
+    connection_limit: Annotated[int, Meta(ge=10, le=100_000)] = 1000
     body_limit_bytes: Positive = 256 * 2**20
     body_timeout_seconds: Deadline = 10.0
+    answer_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120
     step_limit: Positive = DEFAULT_STEP_LIMIT
     request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
@@ -70,6 +77,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"EXTENDER_VIEW_AGE_LIMIT_SECONDS is {self.view_age_limit_seconds:g}, but must "
                 f"exceed the {SILENCE_SECONDS:g} s for which a quiet cluster may tell nothing"
+            )
+        if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
+            raise ValueError(
+                "EXTENDER_TLS_CERT_FILE and EXTENDER_TLS_PRIVATE_KEY_FILE go together: "
+                "set both, or neither"
+            )
+        if self.client_ca_file and not self.tls_cert_file:
+            raise ValueError(
+                "EXTENDER_CLIENT_CA_FILE asks for certificates of clients, which needs "
+                "EXTENDER_TLS_CERT_FILE"
+            )
+        if self.client_ca_file and self.metrics_port is None:
+            raise ValueError(
+                "EXTENDER_CLIENT_CA_FILE needs EXTENDER_METRICS_PORT: the kubelet's probes and "
+                "Prometheus have no certificate"
+            )
+        if self.metrics_port is not None and self.metrics_port == self.port != 0:
+            raise ValueError(
+                f"EXTENDER_METRICS_PORT and EXTENDER_PORT are both {self.port}; "
+                "leave the first unset to serve everything on one port"
             )
         retry = self.retry_period_seconds
         if not self.lease_duration_seconds > self.renew_deadline_seconds > 2 * retry:

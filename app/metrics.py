@@ -20,6 +20,8 @@ OUTCOMES = (
 ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
+CONNECTION_ENDS = ("headers_late", "answer_not_taken", "displaced")
+TLS_OUTCOMES = ("loaded", "unusable")
 
 
 class Metrics:
@@ -160,9 +162,31 @@ class Metrics:
             "Pods that got no node and were not asked about again.",
             registry=registry,
         )
+        self.longest_wait_seconds = Gauge(
+            f"{_PREFIX}longest_wait_seconds",
+            "Time since the pod that waits longest was first rejected; 0 if no pod waits.",
+            registry=registry,
+        )
         self.wake_ups_total = Counter(
             f"{_PREFIX}wake_ups_total",
             "Rejected pods for which there was room again, by what became of waking them.",
+            ["outcome"],
+            registry=registry,
+        )
+        self.connections = Gauge(
+            f"{_PREFIX}connections",
+            "Connections of clients that are open.",
+            registry=registry,
+        )
+        self.connections_ended_total = Counter(
+            f"{_PREFIX}connections_ended_total",
+            "Connections ended by this side before the client had what it came for, by cause.",
+            ["cause"],
+            registry=registry,
+        )
+        self.tls_reloads_total = Counter(
+            f"{_PREFIX}tls_reloads_total",
+            "Times that the files of the certificate had changed, by whether they could be used.",
             ["outcome"],
             registry=registry,
         )
@@ -180,6 +204,10 @@ class Metrics:
             self.holds_ended_total.labels(cause)
         for outcome in WAIT_OUTCOMES:
             self.filter_wait_duration_seconds.labels(outcome)
+        for why in CONNECTION_ENDS:
+            self.connections_ended_total.labels(why)
+        for outcome in TLS_OUTCOMES:
+            self.tls_reloads_total.labels(outcome)
         for outcome in WAKE_UP_OUTCOMES:
             self.wake_ups_total.labels(outcome)
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}

@@ -86,6 +86,7 @@ class Waking:
         self._all_nodes = False
         self._stirred = asyncio.Event()
         metrics.waiting_pods.set_function(lambda: len(self.pods))
+        metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
 
     def rejected(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
         """Remember a pod that got no node."""

@@ -38,6 +38,10 @@ class WaitingPods:
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(sorted(self._pods.values(), key=lambda each: (each.since, each.pod.uid)))
 
+    def longest_wait_seconds(self, now: float) -> float:
+        """Return how long ago the first of the waiting pods was rejected; 0 if there is none."""
+        return max((now - each.since for each in self._pods.values()), default=0.0)
+
     def asleep(self, uid: str) -> bool:
         """Whether a pod waits and was not woken."""
         pod = self._pods.get(uid)

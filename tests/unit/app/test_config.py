@@ -104,3 +104,45 @@ def test_a_refusal_is_one_line() -> None:
 def test_keep_alive_must_outlast_the_idle_time_of_the_client(seconds: int) -> None:
     with pytest.raises(ValueError, match="must exceed the 90 s"):
         Settings(keep_alive_seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("environ", "text"),
+    [
+        pytest.param(
+            {"EXTENDER_TLS_CERT_FILE": "a"}, "EXTENDER_TLS_PRIVATE_KEY_FILE go together", id="cert"
+        ),
+        pytest.param(
+            {"EXTENDER_TLS_PRIVATE_KEY_FILE": "a"}, "EXTENDER_TLS_CERT_FILE and", id="key"
+        ),
+        pytest.param(
+            {"EXTENDER_CLIENT_CA_FILE": "a", "EXTENDER_METRICS_PORT": "1"},
+            "needs EXTENDER_TLS_CERT_FILE",
+            id="client-ca-without-certificate",
+        ),
+        pytest.param(
+            {
+                "EXTENDER_TLS_CERT_FILE": "a",
+                "EXTENDER_TLS_PRIVATE_KEY_FILE": "b",
+                "EXTENDER_CLIENT_CA_FILE": "c",
+            },
+            "needs EXTENDER_METRICS_PORT",
+            id="client-ca-without-a-port-for-probes",
+        ),
+        pytest.param(
+            {"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset", id="one-port"
+        ),
+        pytest.param({"EXTENDER_METRICS_PORT": "x"}, "EXTENDER_METRICS_PORT", id="no-number"),
+    ],
+)
+def test_settings_of_the_ports_and_of_tls_that_do_not_go_together(
+    environ: dict[str, str], text: str
+) -> None:
+    with pytest.raises(InputError, match=text):
+        load(environ)
+
+
+def test_both_ports_may_be_any_free_one() -> None:
+    settings = load({"EXTENDER_PORT": "0", "EXTENDER_METRICS_PORT": "0"})
+
+    assert (settings.port, settings.metrics_port) == (0, 0)

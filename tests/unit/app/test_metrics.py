@@ -67,7 +67,11 @@ def test_all_metrics_are_there(metrics: Metrics) -> None:
         f"{PREFIX}filter_waiting": "gauge",
         f"{PREFIX}filter_wait_duration_seconds": "histogram",
         f"{PREFIX}waiting_pods": "gauge",
+        f"{PREFIX}longest_wait_seconds": "gauge",
         f"{PREFIX}wake_ups": "counter",
+        f"{PREFIX}connections": "gauge",
+        f"{PREFIX}connections_ended": "counter",
+        f"{PREFIX}tls_reloads": "counter",
         f"{PREFIX}build_info": "gauge",
     }
 

@@ -34,6 +34,14 @@ def test_the_longest_wait_comes_first_and_equal_ones_by_uid() -> None:
     assert names(waiting_for(c=2.0, b=1.0, a=2.0, d=0.5)) == ["d", "b", "a", "c"]
 
 
+def test_the_longest_wait_counts_from_the_first_rejection() -> None:
+    pods = waiting_for(one=1.0, two=2.0)
+    pods.rejected(pod(name="one"), NODES, 8.0)
+
+    assert pods.longest_wait_seconds(10.0) == 9.0
+    assert WaitingPods().longest_wait_seconds(10.0) == 0.0
+
+
 def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
