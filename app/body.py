@@ -1,15 +1,16 @@
 """Reading request bodies, each within a size and a time and all within a bound on memory."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import Request
 
 from app.config import Settings
 
-_BODIES_AT_ONCE = 2
-"""So many bodies of the largest size may be held; kube-scheduler sends one at a time."""
+SMALL_BYTES = 256 * 2**10
+"""A body up to this size is taken whatever else is held, so that large ones do not keep it out.
+A pod and the names of 5,000 nodes are about 150 kB. The limit on connections bounds their sum."""
 
 
 class UnreadableBodyError(Exception):
@@ -21,14 +22,20 @@ class UnreadableBodyError(Exception):
 
 
 class Bodies:
-    """The bodies held now.
+    """The bodies held now: together no more than one of the largest size, but for small ones.
+
+    Args:
+        settings: The limits.
+        unsent_bytes: Tells how much is kept of answers that clients do not take. They are made of
+            bodies, and count as such.
 
     FastAPI's own limit on bodies would not do: with a Content-Length above it, it replaces any
     answer of ours by plain text and leaves the connection open.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, unsent_bytes: Callable[[], int]) -> None:
         self._settings = settings
+        self._unsent_bytes = unsent_bytes
         self._held_bytes = 0
 
     @asynccontextmanager
@@ -55,13 +62,20 @@ class Bodies:
                 async for chunk in request.stream():
                     if len(body) + len(chunk) > settings.body_limit_bytes:
                         raise self._too_large()
-                    if self._held_bytes + len(chunk) > _BODIES_AT_ONCE * settings.body_limit_bytes:
+                    if self._is_too_much(len(body) + len(chunk), len(chunk)):
                         raise UnreadableBodyError(503, "too many large requests at once; try again")
                     self._held_bytes += len(chunk)
                     body += chunk
         except TimeoutError:
             text = f"the body did not arrive within {settings.body_timeout_seconds:g} s"
             raise UnreadableBodyError(408, text) from None
+
+    def _is_too_much(self, body_bytes: int, chunk_bytes: int) -> bool:
+        """Whether a chunk that makes its body so long is too much beside the others."""
+        if body_bytes <= SMALL_BYTES:
+            return False
+        held_bytes = self._held_bytes + self._unsent_bytes() + chunk_bytes
+        return held_bytes > self._settings.body_limit_bytes
 
     def _too_large(self) -> UnreadableBodyError:
         limit = self._settings.body_limit_bytes

@@ -32,7 +32,7 @@ Deadline = Annotated[float, Meta(gt=0, le=300)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be set; docs/operations.md has a row for each."""
+    """What can be set; docs/settings.md has a row for each."""
 
     host: str = ANY_ADDRESS
     port: Port = 9504
@@ -40,8 +40,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     client_ca_file: str = ""
-    connection_limit: Annotated[int, Meta(ge=10, le=100_000)] = 1000
-    body_limit_bytes: Positive = 256 * 2**20
+    connection_limit: Annotated[int, Meta(ge=10, le=100_000)] = 500
+    body_limit_bytes: Positive = 128 * 2**20
     body_timeout_seconds: Deadline = 10.0
     answer_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120
@@ -116,7 +116,7 @@ def load(environ: Mapping[str, str]) -> Settings:
     names = {name: name.removeprefix(PREFIX).lower() for name in environ if name.startswith(PREFIX)}
     for name, field in names.items():
         if field not in Settings.__struct_fields__:
-            raise InputError(f"there is no setting {name!r}; docs/operations.md lists them")
+            raise InputError(f"there is no setting {name!r}; docs/settings.md lists them")
     try:
         values = {field: environ[name] for name, field in names.items()}
         return msgspec.convert(values, Settings, strict=False)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -27,26 +28,49 @@ _LOGGED_TEXT_LENGTH = 500
 _JSON = "application/json"
 
 
-def create_app(
+class Apps(NamedTuple):
+    """What is served."""
+
+    main: FastAPI
+    apart: FastAPI | None
+    """Metrics and state, and health once more, if they have a port of their own."""
+
+
+def create_apps(
     *,
     decisions: Decisions,
     unready: Callable[[], str],
     state: Callable[[], msgspec.Struct] | None,
     metrics: Metrics,
     settings: Settings,
+    unsent_bytes: Callable[[], int],
     version: str,
-) -> FastAPI:
-    """Build the application.
+) -> Apps:
+    """Build the applications.
 
     Args:
         decisions: Answers /filter.
+        unready: Returns why this replica could not take over now, "" if it could.
         state: Returns everything behind the answers, for /debug/state; None: there is no such
             path.
-        unready: Returns why this replica could not take over now, "" if it could.
         metrics: Counts what happens.
-        settings: Limits on requests.
+        settings: Limits on requests, and whether metrics have a port of their own.
+        unsent_bytes: Tells how much of answers is kept for clients that do not take them.
         version: Of the service, for the schema.
     """
+    main = _app(version)
+    _add_filter(main, decisions, metrics, Bodies(settings, unsent_bytes))
+    apart = None if settings.metrics_port is None else _app(version)
+    for app in filter(None, (main, apart)):
+        _add_health(app, unready)
+    _add_metrics(apart or main, metrics)
+    if state is not None:
+        _add_state(apart or main, state)
+    add_schemas(main)
+    return Apps(main, apart)
+
+
+def _app(version: str) -> FastAPI:
     app = FastAPI(
         title="Longhorn scheduler extender",
         version=version,
@@ -55,8 +79,17 @@ def create_app(
         redoc_url=None,
     )
 
-    bodies = Bodies(settings)
+    @app.exception_handler(HTTPException)
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        # A wrong urlPrefix or filterVerb of kube-scheduler's would leave no other trace.
+        log.warning("http.refused", path=request.url.path[:_LOGGED_TEXT_LENGTH], error=str(error))
+        body = msgspec.json.encode({"error": error.detail})
+        return Response(body, error.status_code, error.headers, media_type=_JSON)
 
+    return app
+
+
+def _add_filter(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bodies) -> None:
     @app.post("/filter", openapi_extra={"requestBody": FILTER_REQUEST}, responses=FILTER_RESPONSES)
     async def filter_nodes(request: Request) -> Response:
         """Say which of the candidate nodes can hold the pod's Longhorn volumes, and why not."""
@@ -73,6 +106,8 @@ def create_app(
             response.headers["Connection"] = "close"
         return response
 
+
+def _add_health(app: FastAPI, unready: Callable[[], str]) -> None:
     @app.get("/healthz", responses=_plain("The process and its loops live."))
     async def healthz(request: Request) -> Response:
         """Say that the process lives."""
@@ -90,26 +125,15 @@ def create_app(
         reason = unready()
         return _state(request, 503 if reason else 200, reason or "ok")
 
+
+def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
     @app.get("/metrics", responses=_plain("Prometheus text format."))
     async def prometheus() -> Response:
         """Return the metrics."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    if state is not None:
-        _show_state(app, state)
 
-    @app.exception_handler(HTTPException)
-    async def refuse(request: Request, error: HTTPException) -> Response:
-        # A wrong urlPrefix or filterVerb of kube-scheduler's would leave no other trace.
-        log.warning("http.refused", path=request.url.path[:_LOGGED_TEXT_LENGTH], error=str(error))
-        body = msgspec.json.encode({"error": error.detail})
-        return Response(body, error.status_code, error.headers, media_type=_JSON)
-
-    add_schemas(app)
-    return app
-
-
-def _show_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
+def _add_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
     @app.get("/debug/state", include_in_schema=False)
     async def debug_state() -> Response:
         return Response(msgspec.json.encode(state()), media_type=_JSON)

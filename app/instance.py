@@ -11,12 +11,12 @@ from random import Random
 from uuid import UUID
 
 import structlog
-from fastapi import FastAPI
 
 from app.config import NAME, Settings
+from app.connections import Connections
 from app.debug import DebugState, RoleState, debug_state
 from app.decisions import Decisions
-from app.http import create_app
+from app.http import create_apps
 from app.kube.cluster import LiveCluster
 from app.kube.connection import Connection
 from app.kube.mirror import Change
@@ -131,12 +131,14 @@ class Instance:
             on_change=self._role_changed,
         )
         metrics.heartbeat.labels(settings.node_name).set_function(self.is_leading)
-        self.app: FastAPI = create_app(
+        self.connections = Connections(settings, metrics)
+        self.apps = create_apps(
             decisions=self.decisions,
             unready=self.unready,
             state=self._debug_state if settings.debug else None,
             metrics=metrics,
             settings=settings,
+            unsent_bytes=self.connections.unsent_bytes,
             version=version,
         )
 

@@ -4,8 +4,7 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +13,6 @@ from random import SystemRandom
 import msgspec
 import structlog
 import uvicorn
-from fastapi import FastAPI
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
@@ -23,59 +21,46 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from app.config import ANY_ADDRESS, NAME, Settings
+from app.config import NAME, Settings
+from app.connections import Connections
 from app.decisions import unchanging
-from app.errors import InputError
-from app.http import create_app
+from app.http import create_apps
 from app.instance import Instance
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import connect
 from app.kube.snapshot import read_snapshot
 from app.metrics import Metrics
+from app.server import Listeners, Servers
 from extender import ClusterView, Extender
 
 log = structlog.get_logger()
-
-_GRACE_SECONDS = 1
-"""How long requests under way may take after SIGTERM; a client that does not read gets no more."""
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves the signals to us.
-
-    uvicorn shuts down on them at once and raises them again afterwards, which would kill the
-    process before it has handed over.
-    """
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def serve_view(view: ClusterView, settings: Settings) -> None:
     """Serve decisions on *view* until SIGTERM or SIGINT.
 
     Raises:
-        InputError: The address cannot be listened on.
+        InputError: An address cannot be listened on, or the certificate cannot be used.
     """
     release = version(NAME)
     metrics = _metrics(release)
-    app = create_app(
+    connections = Connections(settings, metrics)
+    apps = create_apps(
         decisions=unchanging(Extender(settings.step_limits), view, metrics),
         unready=lambda: "",
         state=None,
         metrics=metrics,
         settings=settings,
+        unsent_bytes=connections.unsent_bytes,
         version=release,
     )
 
-    async def serve(listener: socket.socket, stop: asyncio.Event) -> None:
-        server = _server(app, settings)
-        _log_start(listener)
+    async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
+        servers = Servers(listeners, apps, connections, settings, metrics)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(server.serve(sockets=[listener]))
+            tasks.create_task(servers.run())
             await stop.wait()
-            server.should_exit = True
+            servers.stop()
 
     _run(serve, settings)
 
@@ -84,30 +69,31 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
     """Serve decisions on a live cluster until SIGTERM or SIGINT, and compete to be the leader.
 
     Raises:
-        InputError: The address cannot be listened on, or there is no cluster to connect to.
+        InputError: An address cannot be listened on, the certificate cannot be used, or there is
+            no cluster to connect to.
     """
     settings = msgspec.structs.replace(
         settings, pod_name=settings.pod_name or socket.gethostname().lower()
     )
 
-    async def serve(listener: socket.socket, stop: asyncio.Event) -> None:
+    async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
         release = version(NAME)
+        metrics = _metrics(release)
         connection = await connect(kubeconfig, context)
         instance = Instance(
             connection,
             settings,
-            port=listener.getsockname()[1],
-            metrics=_metrics(release),
+            port=listeners.port,
+            metrics=metrics,
             version=release,
             clock=_clock,
             wall_clock=lambda: datetime.now(UTC),
             random=SystemRandom(),
         )
-        server = _server(instance.app, settings)
-        _log_start(listener)
         try:
+            servers = Servers(listeners, instance.apps, instance.connections, settings, metrics)
             async with asyncio.TaskGroup() as tasks:
-                serving = tasks.create_task(server.serve(sockets=[listener]))
+                serving = tasks.create_task(servers.run())
                 loops = [tasks.create_task(loop) for loop in instance.loops()]
                 await stop.wait()
                 await instance.stop_answering()
@@ -115,7 +101,7 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
                     loop.cancel()
                 await asyncio.wait(loops)
                 await instance.hand_over()
-                server.should_exit = True
+                servers.stop()
                 await serving
         finally:
             await instance.hand_over()  # if a loop has failed
@@ -143,45 +129,21 @@ def read_cluster(
     return asyncio.run(read())
 
 
-def _run(
-    serve: Callable[[socket.socket, asyncio.Event], Awaitable[None]], settings: Settings
-) -> None:
-    listener = _listen(settings)
-
+def _run(serve: Callable[[Listeners, asyncio.Event], Awaitable[None]], settings: Settings) -> None:
     async def run() -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await serve(listener, stop)
+        await serve(listeners, stop)
         log.info("serve.stopped")
 
     with (
-        listener,
+        Listeners(settings) as listeners,
         asyncio.Runner(
             loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()
         ) as runner,
     ):
         runner.run(run())
-
-
-def _log_start(listener: socket.socket) -> None:
-    host, port = listener.getsockname()[:2]
-    log.info("serve.started", host=host, port=port)
-
-
-def _server(app: FastAPI, settings: Settings) -> _Server:
-    return _Server(
-        uvicorn.Config(
-            app,
-            timeout_keep_alive=settings.keep_alive_seconds,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-            http="h11",  # httptools would read headers of any length
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-        )
-    )
 
 
 def _metrics(release: str) -> Metrics:
@@ -196,18 +158,3 @@ def _metrics(release: str) -> Metrics:
 def _clock() -> float:
     """Return seconds that also pass while the machine is suspended (CLOCK_BOOTTIME of Linux)."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def _listen(settings: Settings) -> socket.socket:
-    host = settings.host
-    try:
-        if host == ANY_ADDRESS and not socket.has_dualstack_ipv6():
-            host = "0.0.0.0"  # noqa: S104 (the same where there is no IPv6)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server(
-            (host, settings.port), family=family, backlog=128, dualstack_ipv6=host == ANY_ADDRESS
-        )
-    except OSError as error:
-        raise InputError(
-            f"cannot listen on {host} port {settings.port}: {error.strerror or error}"
-        ) from error

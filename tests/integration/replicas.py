@@ -100,7 +100,7 @@ class Replica:
             random=random,
         )
         self._http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=self.instance.app), base_url="http://replica"
+            transport=httpx.ASGITransport(app=self.instance.apps.main), base_url="http://replica"
         )
         self.ended = start_process(self._gate, self._serve())
 

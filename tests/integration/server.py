@@ -25,13 +25,18 @@ class Server(NamedTuple):
 
     process: subprocess.Popen[str]
     port: int
+    metrics_port: int
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
 
-    def call(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    def call(
+        self, method: str, path: str, body: bytes | None = None, *, port: int | None = None
+    ) -> tuple[int, bytes]:
         """Send one request over a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", port or self.port, timeout=PATIENCE_SECONDS
+        )
         with contextlib.closing(connection):
             connection.request(method, path, body)
             response = connection.getresponse()
@@ -43,6 +48,15 @@ class Server(NamedTuple):
         assert status == 200, answer
         result: dict[str, Any] = json.loads(answer)
         return result
+
+    def metric(self, name: str) -> float:
+        """Return a metric by its name without the common prefix, and its labels if it has any."""
+        _, text = self.call("GET", "/metrics", port=self.metrics_port)
+        line = f"longhorn_scheduler_extender_{name} "
+        [value] = [
+            each[len(line) :] for each in text.decode().splitlines() if each.startswith(line)
+        ]
+        return float(value)
 
     def end(self, signal_number: int, *, within_seconds: float) -> tuple[int, str]:
         """Send a signal; return the exit status and what stands on stderr."""
@@ -72,14 +86,15 @@ def serving(example: str, **environ: str) -> Iterator[Server]:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        guard = threading.Timer(60, process.kill)
+        guard = threading.Timer(300, process.kill)
         guard.start()
         try:
             assert process.stdout is not None
-            port = _port(process.stdout)
+            started = _started(process.stdout)
             drain = threading.Thread(target=lambda log: [*log], args=(process.stdout,))
             drain.start()
-            yield Server(process, port)
+            port = int(started["port"])
+            yield Server(process, port, int(started.get("metrics_port", port)))
         finally:
             guard.cancel()
             process.kill()
@@ -87,11 +102,11 @@ def serving(example: str, **environ: str) -> Iterator[Server]:
         drain.join()
 
 
-def _port(log: Iterable[str]) -> int:
+def _started(log: Iterable[str]) -> dict[str, Any]:
     for line in log:
-        event = json.loads(line)
+        event: dict[str, Any] = json.loads(line)
         if event["event"] == "serve.started":
-            return int(event["port"])
+            return event
     raise AssertionError("the server ended before it listened")
 
 

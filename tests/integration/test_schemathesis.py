@@ -8,21 +8,22 @@ from prometheus_client import CollectorRegistry
 
 from app.config import Settings
 from app.decisions import unchanging
-from app.http import create_app
+from app.http import create_apps
 from app.metrics import Metrics
 from extender import Extender
 from tests.builders import GENEROUS, bound, node, view_of, volume
 
 VIEW = view_of(*bound(volume("vol")), node("node-1"))
 METRICS = Metrics(CollectorRegistry(), version="1.2.3")
-APP = create_app(
+APP = create_apps(
     decisions=unchanging(Extender(GENEROUS), VIEW, METRICS),
     unready=lambda: "",
     state=None,
     metrics=METRICS,
     settings=Settings(),
+    unsent_bytes=lambda: 0,
     version="1.2.3",
-)
+).main
 schema = schemathesis.openapi.from_asgi("/openapi.json", APP)
 
 

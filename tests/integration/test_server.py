@@ -213,7 +213,7 @@ def test_a_body_of_300_mb_is_413_which_the_client_can_read(
     assert head.startswith(b"HTTP/1.1 413 ")
     assert b"\r\nconnection: close" in head.lower()
     assert json.loads(body) == {
-        "error": "the body is larger than the 268435456 B of EXTENDER_BODY_LIMIT_BYTES"
+        "error": "the body is larger than the 134217728 B of EXTENDER_BODY_LIMIT_BYTES"
     }
     assert goal2.call("GET", "/healthz") == (200, b"ok")
 

@@ -6,11 +6,23 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.requests import Request
 
-from app.body import Bodies, UnreadableBodyError
+from app.body import SMALL_BYTES, Bodies, UnreadableBodyError
 from app.config import Settings
 
-LIMIT_BYTES = 100
+LIMIT_BYTES = 4 * SMALL_BYTES
 SETTINGS = Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=300)
+HALF, LARGEST, SMALL = (b"x" * size for size in (LIMIT_BYTES // 2, LIMIT_BYTES, SMALL_BYTES))
+
+
+def bodies_beside(unsent_bytes: int = 0) -> Bodies:
+    return Bodies(SETTINGS, lambda: unsent_bytes)
+
+
+async def refused(bodies: Bodies, body: bytes) -> int:
+    """Return the status that *body* is refused with."""
+    with pytest.raises(UnreadableBodyError) as caught:
+        await bodies.of(request(body)).__aenter__()
+    return caught.value.status
 
 
 def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
@@ -29,43 +41,52 @@ def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
 
 
 async def test_a_body_is_what_was_sent() -> None:
-    async with Bodies(SETTINGS).of(request(b"x" * LIMIT_BYTES)) as body:
-        assert body == b"x" * LIMIT_BYTES
+    async with bodies_beside().of(request(LARGEST)) as body:
+        assert body == LARGEST
 
 
-async def test_two_of_the_largest_bodies_may_be_held_but_no_more() -> None:
-    bodies, largest = Bodies(SETTINGS), b"x" * LIMIT_BYTES
+async def test_large_bodies_are_held_up_to_the_largest_size_together() -> None:
+    bodies = bodies_beside()
 
-    async with bodies.of(request(largest)), bodies.of(request(largest)):
-        with pytest.raises(UnreadableBodyError) as caught:
-            await bodies.of(request(b"x")).__aenter__()
+    async with bodies.of(request(HALF)), bodies.of(request(HALF)):
+        assert await refused(bodies, SMALL + b"x") == 503
 
-    assert caught.value.status == 503
+
+async def test_a_small_body_is_taken_beside_any_number_of_large_ones() -> None:
+    bodies = bodies_beside()
+
+    async with bodies.of(request(LARGEST)), bodies.of(request(SMALL)) as body:
+        assert body == SMALL
 
 
 async def test_bodies_still_arriving_count_too() -> None:
-    bodies, arrived = Bodies(SETTINGS), asyncio.Barrier(3)
+    bodies, arrived = bodies_beside(), asyncio.Barrier(3)
 
     async def hold() -> None:
-        async with bodies.of(request(b"x" * LIMIT_BYTES, arrived)):
+        async with bodies.of(request(HALF, arrived)):
             pass
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(2):
             tasks.create_task(hold())
         await arrived.wait()
-        with pytest.raises(UnreadableBodyError):
-            await bodies.of(request(b"x")).__aenter__()
+        assert await refused(bodies, HALF) == 503
         await arrived.wait()
 
 
-async def test_what_is_done_with_makes_room() -> None:
-    bodies = Bodies(SETTINGS)
-    for _ in range(3):
-        async with bodies.of(request(b"x" * LIMIT_BYTES)):
-            pass
-        with pytest.raises(UnreadableBodyError):
-            await bodies.of(request(b"x" * LIMIT_BYTES + b"x")).__aenter__()
+async def test_answers_that_are_not_taken_count_too() -> None:
+    assert await refused(bodies_beside(unsent_bytes=LIMIT_BYTES), HALF) == 503
 
-    async with bodies.of(request(b"x" * LIMIT_BYTES)) as body:
+    async with bodies_beside(unsent_bytes=LIMIT_BYTES).of(request(SMALL)) as body:
+        assert body == SMALL
+
+
+async def test_what_is_done_with_makes_room() -> None:
+    bodies = bodies_beside()
+    for _ in range(3):
+        async with bodies.of(request(LARGEST)):
+            pass
+        assert await refused(bodies, LARGEST + b"x") == 413
+
+    async with bodies.of(request(LARGEST)) as body:
         assert len(body) == LIMIT_BYTES

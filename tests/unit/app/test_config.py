@@ -19,7 +19,7 @@ def test_the_defaults() -> None:
         settings.body_timeout_seconds,
         settings.keep_alive_seconds,
         settings.log_level,
-    ) == (9504, 256 * 2**20, 10.0, 120, "info")
+    ) == (9504, 128 * 2**20, 10.0, 120, "info")
 
 
 def test_every_setting_is_read() -> None:

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.config import Settings
 from app.decisions import unchanging
-from app.http import create_app
+from app.http import create_apps
 from app.metrics import Metrics
 from extender import ClusterView, Extender
 from tests.builders import GENEROUS, GIB, bound, disk, node, view_of, volume
@@ -40,14 +40,15 @@ def metrics() -> Metrics:
 
 @pytest.fixture
 def app(view: ClusterView, metrics: Metrics) -> FastAPI:
-    return create_app(
+    return create_apps(
         decisions=unchanging(Extender(GENEROUS), view, metrics),
         unready=lambda: "",
         state=None,
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=0.05),
+        unsent_bytes=lambda: 0,
         version="1.2.3",
-    )
+    ).main
 
 
 @pytest.fixture

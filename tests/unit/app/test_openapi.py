@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from app.config import Settings
 from app.decisions import unchanging
-from app.http import create_app
+from app.http import create_apps
 from app.metrics import Metrics
 from app.wire import decode_request, encode_error
 from extender import Extender
@@ -26,14 +26,15 @@ RECORDED = sorted(path.name for path in WIRE.glob("filter-*.json"))
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
     metrics = Metrics(CollectorRegistry(), version="1.2.3")
-    return create_app(
+    return create_apps(
         decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
         unready=lambda: "",
         state=None,
         metrics=metrics,
         settings=Settings(),
+        unsent_bytes=lambda: 0,
         version="1.2.3",
-    ).openapi()
+    ).main.openapi()
 
 
 def references(value: object) -> Iterator[str]:

@@ -1,0 +1,155 @@
+"""The connections of clients: bounded in number, and in the time that each may keep us waiting.
+
+uvicorn bounds neither: headers may arrive byte by byte for ever, and an answer that nobody takes
+is kept for ever. What bounds the bodies is in `app/body.py`.
+"""
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from app.config import Settings
+from app.metrics import Metrics
+
+
+class Connections:
+    """All connections that are open, on whatever port.
+
+    One with a request that has arrived whole is owed its answer. The others are there on
+    sufferance: beyond the limit, the one that has kept us waiting longest gives way, so that
+    whoever opens many connections displaces his own and not the next request of kube-scheduler.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self.settings = settings
+        self._metrics = metrics
+        self._open: set[Connection] = set()
+        self._waiting: dict[Connection, None] = {}
+        """Those without a whole request, in the order in which they began to wait."""
+        self._untaken: set[Connection] = set()
+        """Those whose client does not take its answer as fast as it is sent."""
+        metrics.connections.set_function(lambda: len(self._open))
+
+    def unsent_bytes(self) -> int:
+        """Return how much of answers is kept for clients that do not take them."""
+        return sum(each.transport.get_write_buffer_size() for each in self._untaken)
+
+    def opened(self, connection: "Connection") -> None:
+        """Take in a connection; another one gives way if there are too many."""
+        self._open.add(connection)
+        self._waiting[connection] = None
+        if len(self._open) > self.settings.connection_limit:
+            next(iter(self._waiting)).end("displaced")
+
+    def waits(self, connection: "Connection") -> None:
+        """Take in that a connection has had its answer."""
+        if connection in self._open:
+            self._waiting[connection] = None
+
+    def is_owed(self, connection: "Connection") -> None:
+        """Take in that a request has arrived whole."""
+        self._waiting.pop(connection, None)
+
+    def is_untaken(self, connection: "Connection") -> None:
+        """Take in that a client does not take its answer as fast as it is sent."""
+        self._untaken.add(connection)
+
+    def is_taken(self, connection: "Connection") -> None:
+        """Take in that it has."""
+        self._untaken.discard(connection)
+
+    def closed(self, connection: "Connection") -> None:
+        """Forget a connection."""
+        self._open.discard(connection)
+        self._waiting.pop(connection, None)
+        self._untaken.discard(connection)
+
+    def count_end(self, cause: str) -> None:
+        """Count a connection that this side ends."""
+        self._metrics.connections_ended_total.labels(cause).inc()
+
+
+class Connection(H11Protocol):
+    """HTTP to one client, with deadlines for its headers and for taking the answer."""
+
+    def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
+        super().__init__(**of_uvicorn)
+        self._connections = connections
+        self._headers_due: asyncio.TimerHandle | None = None
+        self._taking_due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request, as long as between two requests.
+
+        kube-scheduler's client opens connections that it needs only later.
+        """
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+        self._connections.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Clean up."""
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self._headers_came()
+        self._was_taken()
+        self._connections.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on. The time for the headers runs from their first byte."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._headers_came()
+            if self._has_whole_request():
+                self._connections.is_owed(self)
+        elif self._headers_due is None and not self.transport.is_closing():
+            seconds = self._connections.settings.body_timeout_seconds
+            self._headers_due = self.loop.call_later(seconds, self.end, "headers_late")
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, unless the rest of this one is still to come.
+
+        It would be read and thrown away for as long as the client likes.
+        """
+        if self.conn.their_state is h11.SEND_BODY:
+            self.transport.close()
+        super().on_response_complete()
+        if not self._has_whole_request():  # as one sent ahead would be
+            self._connections.waits(self)
+
+    def pause_writing(self) -> None:
+        """Give the client time to take its answer."""
+        super().pause_writing()
+        self._connections.is_untaken(self)
+        seconds = self._connections.settings.answer_timeout_seconds
+        self._taking_due = self.loop.call_later(seconds, self.end, "answer_not_taken")
+
+    def resume_writing(self) -> None:
+        """Stop the clock."""
+        super().resume_writing()
+        self._was_taken()
+
+    def end(self, cause: str) -> None:
+        """Close at once, whatever was not sent."""
+        self._connections.count_end(cause)
+        self._connections.closed(self)
+        self.transport.abort()
+
+    def _has_whole_request(self) -> bool:
+        cycle = self.cycle
+        return cycle is not None and not cycle.response_complete and not cycle.more_body
+
+    def _headers_came(self) -> None:
+        if self._headers_due is not None:
+            self._headers_due.cancel()
+            self._headers_due = None
+
+    def _was_taken(self) -> None:
+        self._connections.is_taken(self)
+        if self._taking_due is not None:
+            self._taking_due.cancel()
+            self._taking_due = None

@@ -1,0 +1,119 @@
+"""HTTPS with a certificate from files that are read again when they change."""
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import NoReturn
+
+import structlog
+
+from app.config import Settings
+from app.errors import InputError
+from app.metrics import Metrics
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 5.0
+"""How often the files are looked at. Their contents are compared: the kubelet replaces the files of
+a Secret by moving a link above them, which leaves no event on the files themselves."""
+
+
+class Tls:
+    """The certificate that is served, and whether clients must have one.
+
+    Raises:
+        InputError: The files cannot be used.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._contents = self._read()
+        self._newest = self._build()
+        self._trouble = ""
+        self._is_told = False
+        self.context = self._build()
+        """For the listening socket; each handshake goes on with the newest files."""
+        self.context.sni_callback = self._use_newest
+
+    async def follow(self) -> NoReturn:
+        """Look at the files until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Serve new connections by what the files hold now, or as before if that is of no use."""
+        try:
+            contents = self._read()
+            if contents == self._contents:
+                self._trouble, self._is_told = "", False
+                return
+            newest = self._build()
+            if self._read() != contents:
+                return  # they are being written: the next look sees all of it
+        except InputError as error:
+            self._complain(str(error))
+            return
+        self._contents, self._newest = contents, newest
+        self._trouble, self._is_told = "", False
+        self._metrics.tls_reloads_total.labels("loaded").inc()
+        log.info("tls.loaded", certificate=self._settings.tls_cert_file)
+
+    def _complain(self, trouble: str) -> None:
+        """Tell of trouble once, if it is there at two looks: files are not replaced all at once."""
+        if trouble != self._trouble:
+            self._trouble, self._is_told = trouble, False
+        elif not self._is_told:
+            self._is_told = True
+            self._metrics.tls_reloads_total.labels("unusable").inc()
+            log.warning("tls.unusable", error=trouble)
+
+    def _read(self) -> list[bytes]:
+        """Return what the files hold."""
+        settings = self._settings
+        paths = (settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file)
+        contents = []
+        for path in filter(None, paths):
+            try:
+                contents.append(Path(path).read_bytes())
+            except OSError as error:
+                raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        return contents
+
+    def _build(self) -> ssl.SSLContext:
+        settings = self._settings
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # A resumed session would pass by a client CA that was taken away since.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+        try:
+            # Without a password of ours OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(
+                settings.tls_cert_file, settings.tls_private_key_file, password=""
+            )
+        except (ssl.SSLError, OSError, ValueError) as error:
+            raise InputError(
+                f"the certificate in {settings.tls_cert_file} with the key in "
+                f"{settings.tls_private_key_file} cannot be used: {_why(error)}"
+            ) from error
+        if settings.client_ca_file:
+            context.verify_mode = ssl.CERT_REQUIRED
+            try:
+                context.load_verify_locations(settings.client_ca_file)
+            except (ssl.SSLError, OSError) as error:
+                raise InputError(
+                    f"the certificates in {settings.client_ca_file} cannot be used: {_why(error)}"
+                ) from error
+        return context
+
+    def _use_newest(
+        self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
+    ) -> None:
+        """Go on with the newest files; called at each handshake, also without a name."""
+        connection.context = self._newest
+
+
+def _why(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    return str(reason).lower().replace("_", " ")

@@ -1,0 +1,209 @@
+"""The real process over HTTPS: who is let in, also while the certificate's files are replaced."""
+
+import contextlib
+import signal
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+import httpx
+import pytest
+import trustme
+
+from tests.integration.server import (
+    PATIENCE_SECONDS,
+    Server,
+    by_names,
+    pods,
+    receive_all,
+    serving,
+)
+
+NODES = ("node-1", "node-2", "node-3", "node-4")
+HOST = "127.0.0.1"
+
+
+class Authority(NamedTuple):
+    """Who signs, and the folder that the server reads."""
+
+    ca: trustme.CA
+    folder: Path
+
+    def write(self) -> None:
+        """Give the server a new certificate, as kubelet does: all files change at one moment."""
+        issued = self.ca.issue_cert(HOST)
+        version = Path(tempfile.mkdtemp(dir=self.folder))
+        (version / "tls.crt").write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+        (version / "tls.key").write_bytes(issued.private_key_pem.bytes())
+        (version / "ca.crt").write_bytes(self.ca.cert_pem.bytes())
+        link = self.folder / "..data_tmp"
+        link.symlink_to(version.name)
+        link.rename(self.folder / "..data")
+
+    def settings(self, *, client_ca: bool) -> dict[str, str]:
+        data = self.folder / "..data"
+        settings = {
+            "EXTENDER_TLS_CERT_FILE": str(data / "tls.crt"),
+            "EXTENDER_TLS_PRIVATE_KEY_FILE": str(data / "tls.key"),
+            "EXTENDER_METRICS_PORT": "0",
+        }
+        return settings | ({"EXTENDER_CLIENT_CA_FILE": str(data / "ca.crt")} if client_ca else {})
+
+    def client(self, certificate: trustme.LeafCert | None = None) -> httpx.Client:
+        context = ssl.create_default_context()
+        self.ca.configure_trust(context)
+        if certificate is not None:
+            certificate.configure_cert(context)
+        return httpx.Client(verify=context, timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    authority = Authority(trustme.CA(), tmp_path)
+    authority.write()
+    return authority
+
+
+@pytest.fixture
+def https(authority: Authority) -> Iterator[Server]:
+    with serving("goal2", **authority.settings(client_ca=False)) as server:
+        yield server
+
+
+@pytest.fixture
+def mutual(authority: Authority) -> Iterator[Server]:
+    with serving("goal2", **authority.settings(client_ca=True)) as server:
+        yield server
+
+
+def accepted(client: httpx.Client, server: Server) -> list[str]:
+    request = by_names(pods("goal2")["quad"], *NODES)
+    response = client.post(f"https://{HOST}:{server.port}/filter", json=request)
+    assert response.status_code == 200
+    nodes: list[str] = response.json()["NodeNames"]
+    return nodes
+
+
+def served_certificate(client: httpx.Client, server: Server) -> bytes:
+    """Return what a new connection is given."""
+    with client.stream("GET", f"https://{HOST}:{server.port}/healthz") as response:
+        connection = response.extensions["network_stream"].get_extra_info("ssl_object")
+        certificate: bytes = connection.getpeercert(True)  # noqa: FBT003 (its only form)
+    return certificate
+
+
+def test_requests_are_answered_over_https(https: Server, authority: Authority) -> None:
+    with authority.client() as client:
+        assert accepted(client, https) == ["node-4"]
+        assert client.get(f"https://{HOST}:{https.port}/healthz").text == "ok"
+
+
+def test_a_client_that_does_not_trust_the_server_finds_out(https: Server) -> None:
+    with httpx.Client() as stranger, pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY"):
+        accepted(stranger, https)
+
+
+def test_plain_http_gets_no_answer_on_the_port_of_https(https: Server) -> None:
+    with https.connect() as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert not receive_all(plain).startswith(b"HTTP")
+
+    assert https.call("GET", "/healthz", port=https.metrics_port)[0] == 200
+
+
+def test_a_client_with_the_right_certificate_is_answered(
+    mutual: Server, authority: Authority
+) -> None:
+    with authority.client(authority.ca.issue_cert("kube-scheduler")) as client:
+        assert accepted(client, mutual) == ["node-4"]
+
+
+@pytest.mark.parametrize("certificate", [None, trustme.CA().issue_cert("kube-scheduler")])
+def test_a_client_without_or_with_a_wrong_certificate_is_not(
+    mutual: Server, authority: Authority, certificate: trustme.LeafCert | None
+) -> None:
+    with authority.client(certificate) as client, pytest.raises(httpx.TransportError):
+        accepted(client, mutual)
+
+    assert mutual.metric('decisions_total{outcome="fits"}') == 0
+
+
+def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual: Server) -> None:
+    for path in ("/healthz", "/readyz", "/metrics"):
+        assert mutual.call("GET", path, port=mutual.metrics_port)[0] == 200
+
+
+def test_no_request_fails_while_the_certificate_is_replaced(
+    mutual: Server, authority: Authority
+) -> None:
+    certificate = authority.ca.issue_cert("kube-scheduler")
+    done = Event()
+
+    def ask_over_one_connection() -> int:
+        answers = 0
+        with authority.client(certificate) as client:
+            while not done.is_set():
+                assert accepted(client, mutual) == ["node-4"]
+                answers += 1
+        return answers
+
+    def ask_over_new_connections() -> int:
+        answers = 0
+        while not done.is_set():
+            with authority.client(certificate) as client:
+                assert accepted(client, mutual) == ["node-4"]
+                answers += 1
+        return answers
+
+    def replace_twice() -> None:
+        seen = {served()}
+        for count in (2, 3):
+            authority.write()
+            while len(seen) < count:
+                seen.add(served())
+
+    def served() -> bytes:
+        with authority.client(certificate) as client:
+            return served_certificate(client, mutual)
+
+    with ThreadPoolExecutor(3) as pool:
+        asking = [pool.submit(ask_over_one_connection), pool.submit(ask_over_new_connections)]
+        try:
+            pool.submit(replace_twice).result(60)
+        finally:
+            done.set()
+
+    assert all(each.result() > 10 for each in asking)
+    outcomes = [
+        mutual.metric(f'tls_reloads_total{{outcome="{o}"}}') for o in ("loaded", "unusable")
+    ]
+    assert outcomes == [2, 0]
+
+
+def test_handshakes_that_do_not_go_on_have_a_deadline_and_keep_nobody_out(
+    authority: Authority,
+) -> None:
+    settings = authority.settings(client_ca=False) | {"EXTENDER_BODY_TIMEOUT_SECONDS": "0.5"}
+    with serving("goal2", **settings) as server, contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(server.connect()) for _ in range(50)]
+        slow[0].sendall(b"\x16")  # the first byte of a handshake
+        with authority.client() as client:
+            assert accepted(client, server) == ["node-4"]
+
+        assert [receive_all(each) for each in slow] == [b""] * 50
+
+
+def test_sigterm_ends_a_server_with_open_connections_in_good_order(
+    https: Server, authority: Authority
+) -> None:
+    with authority.client() as client, socket.create_connection((HOST, https.port)):
+        assert accepted(client, https) == ["node-4"]
+
+        status, errors = https.end(signal.SIGTERM, within_seconds=PATIENCE_SECONDS)
+
+    assert (status, errors) == (0, "")
