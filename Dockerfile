@@ -1,12 +1,13 @@
-# The service as an image: `docker build --tag REPOSITORY:TAG .`
+# The service as an image: `make image IMAGE=REPOSITORY:TAG`, which adds the labels that depend on
+# the commit, or `docker build --tag REPOSITORY:TAG .` without them.
 #
-# The base is an argument. Builds of released images should pin it by its digest, so that the same
-# sources give the same image:
+# The base is an argument. Builds of released images should pin it by its digest, so that they do
+# not depend on when they are made:
 #
 #   docker buildx imagetools inspect python:3.13-slim   # prints the digest
-#   docker build --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:... .
+#   make image IMAGE=REPOSITORY:TAG PYTHON_IMAGE=python:3.13-slim@sha256:...
 #
-# Both stages use it, since the virtual environment refers to the interpreter it was made with.
+# All stages use it, since the virtual environment refers to the interpreter it was made with.
 ARG PYTHON_IMAGE=python:3.13-slim
 
 FROM ${PYTHON_IMAGE} AS build
@@ -25,11 +26,22 @@ COPY . .
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
     && pip --python /opt/venv/bin/python install --no-deps --no-index /dist/*.whl
 
+# What is in the environment, as a list in CycloneDX. The tool stays in this stage.
+FROM build AS sbom
+RUN python -m venv --without-pip /opt/sbom \
+    && pip --python /opt/sbom/bin/python install \
+        --require-hashes --only-binary :all: --requirement requirements/sbom.txt
+RUN /opt/sbom/bin/cyclonedx-py environment /opt/venv/bin/python --pyproject pyproject.toml \
+        --output-reproducible --no-validate --output-file /dist/environment.cdx.json \
+    && /opt/sbom/bin/python -m supply.sbom \
+        /dist/environment.cdx.json requirements/runtime.txt /dist/sbom.cdx.json
+
 FROM ${PYTHON_IMAGE}
 # Nothing can be installed into a running container: pip goes, and the copy that ensurepip keeps.
 RUN python -m pip uninstall --yes --root-user-action ignore pip \
     && rm -rf "$(python -c 'import ensurepip, os; print(os.path.dirname(ensurepip.__file__))')"
 COPY --from=build /opt/venv /opt/venv
+COPY --from=sbom /dist/sbom.cdx.json /usr/share/sbom/longhorn-scheduler-extender.cdx.json
 # The root file system is read-only when it runs. pip has compiled the modules already.
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -37,13 +49,12 @@ ENV PATH=/opt/venv/bin:$PATH \
 # A number, so that the kubelet can verify runAsNonRoot.
 USER 65532:65532
 EXPOSE 9504
-ARG VERSION=unknown
-ARG REVISION=unknown
+# Those that depend on the commit come from `make image`: better none than a wrong one.
+ARG PYTHON_IMAGE
 LABEL org.opencontainers.image.title="longhorn-scheduler-extender" \
       org.opencontainers.image.description="A kube-scheduler extender that places pods where Longhorn's disks can really hold their volumes" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}" \
-      org.opencontainers.image.revision="${REVISION}"
+      org.opencontainers.image.base.name="${PYTHON_IMAGE}"
 # No HEALTHCHECK: Kubernetes ignores it and probes by itself.
 ENTRYPOINT ["longhorn-scheduler-extender"]
 CMD ["serve"]

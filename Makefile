@@ -14,8 +14,8 @@ REPORT ?= e2e-report
 SEED ?=
 SEEDS ?= 500
 
-.PHONY: help install install-dev demo serve test simulate e2e e2e-report control-plane check format \
-	bench manifests image lock clean
+.PHONY: help install install-dev demo serve test simulate e2e e2e-report control-plane check audit sbom \
+	format bench docs manifests image lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -40,11 +40,21 @@ e2e: control-plane ## Run the end-to-end tests: a real control plane, built once
 e2e-report: control-plane ## Run the end-to-end tests and write their report (REPORT=folder)
 	E2E_REPORT=$(REPORT) $(BIN)/python -m pytest -m e2e tests/e2e
 
-check: install-dev ## Lint, types, import direction: what CI checks besides the tests
+check: install-dev ## Lint, types, imports, SBOM, known vulnerabilities: what CI checks besides the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@$(MAKE) --no-print-directory sbom audit
+
+audit: install-dev ## Look for known vulnerabilities in what an image holds (REQUIRE_AUDIT=1: or fail)
+	$(BIN)/python -m supply.audit $(if $(REQUIRE_AUDIT),--require) requirements/runtime.txt requirements/build.txt
+
+sbom: install-dev ## List what an image holds in dist/sbom.cdx.json (CycloneDX)
+	mkdir -p dist
+	$(BIN)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml \
+		--output-reproducible --no-validate --output-file dist/environment.cdx.json
+	$(BIN)/python -m supply.sbom dist/environment.cdx.json requirements/runtime.txt dist/sbom.cdx.json
 
 format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
@@ -56,17 +66,26 @@ bench: install-dev ## Measure /filter, the packing, promises and the synchronisa
 	$(BIN)/python -m benchmarks.bench_promises
 	$(BIN)/python -m benchmarks.bench_sync
 
+docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 manifests: ## Print what the manifests install (needs kubectl)
 	kubectl kustomize manifests/overlays/fixed-cluster-ip
 
-image: ## Build the container image (needs docker; IMAGE=)
-	docker build --tag $(IMAGE) --build-arg REVISION=$$(git rev-parse HEAD) .
+image: ## Build the container image (needs docker; IMAGE=, SOURCE=, PYTHON_IMAGE=)
+	docker build --tag $(IMAGE) \
+		--label org.opencontainers.image.version="$$(sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)" \
+		--label org.opencontainers.image.revision="$$(git describe --always --abbrev=40 --dirty --exclude '*')" \
+		--label org.opencontainers.image.created="$$(git log -1 --format=%cI)" \
+		$(if $(SOURCE),--label org.opencontainers.image.source="$(SOURCE)") \
+		$(if $(PYTHON_IMAGE),--build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)") .
 
 lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 	$(PIP) install uv
 	$(BIN)/$(COMPILE) pyproject.toml --group test --group docs --group lint --output-file requirements/dev.txt
 	$(BIN)/$(COMPILE) pyproject.toml --constraints requirements/dev.txt --output-file requirements/runtime.txt
 	$(BIN)/$(COMPILE) --group build --output-file requirements/build.txt
+	$(BIN)/$(COMPILE) --group sbom --constraints requirements/dev.txt --output-file requirements/sbom.txt
 
 clean: ## Remove the virtual environment and the tools' caches
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -13,6 +13,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "manifests"
 BASE, FIXED, SECONDARY = "base", "overlays/fixed-cluster-ip", "secondary-scheduler"
+TLS, CERT_MANAGER, MONITORING = "overlays/tls", "overlays/tls-cert-manager", "monitoring"
 
 Object = dict[str, Any]
 
@@ -40,6 +41,17 @@ def render(folder: Path) -> tuple[Object, ...]:
     # Both tools name deprecated fields on stderr and go on, so that must be empty, too.
     assert (done.returncode, done.stderr) == (0, "")
     return tuple(yaml.safe_load_all(done.stdout))
+
+
+def write_overlay(folder: Path, base: str, content: Object) -> None:
+    """Write a kustomization on top of ours; kustomize takes relative paths only."""
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(MANIFESTS / base, folder)],
+        **content,
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(overlay), encoding="utf-8")
 
 
 def one(folder: str, kind: str, name: str) -> Object:

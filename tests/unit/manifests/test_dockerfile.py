@@ -1,16 +1,21 @@
 """The image fits the Deployment, as far as that can be seen without building it."""
 
 import json
+import os
 import re
+import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from app.config import Settings
+from supply.sbom import pins
 from tests.unit.manifests.rendered import BASE, ROOT, container_of, one
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 NAME = "longhorn-scheduler-extender"
+TOOL = "cyclonedx-bom"
 
 
 def instruction(name: str) -> str:
@@ -41,17 +46,99 @@ def test_the_entry_point_is_the_console_script() -> None:
 def test_dependencies_are_installed_by_their_hashes() -> None:
     installs = re.findall(r"--requirement (\S+)", DOCKERFILE)
 
-    assert installs == ["requirements/build.txt", "requirements/runtime.txt"]
+    assert installs == [
+        "requirements/build.txt",
+        "requirements/runtime.txt",
+        "requirements/sbom.txt",
+    ]
     assert DOCKERFILE.count("--require-hashes") == len(installs)
     for file in installs:
         assert "--hash=sha256:" in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_both_stages_share_a_base_that_a_build_can_pin() -> None:
-    assert re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE) == ["${PYTHON_IMAGE}"] * 2
+def test_the_tool_that_lists_the_packages_is_the_one_of_make() -> None:
+    versions = [
+        next(pin.version for pin in pins((ROOT / file).read_text("utf-8")) if pin.name == TOOL)
+        for file in ("requirements/sbom.txt", "requirements/dev.txt")
+    ]
+
+    assert versions[0] == versions[1]
 
 
-@pytest.mark.parametrize("needed", ["pyproject.toml", "README.md", "LICENSE", "requirements"])
+def test_the_list_is_made_as_make_makes_it() -> None:
+    def options(file: str) -> list[str]:
+        [command] = re.findall(r"cyclonedx-py environment ((?:.|\\\n)+?) --output-file", file)
+        return re.findall(r"--\S+", command)
+
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    assert options(DOCKERFILE) == options(makefile)
+    assert "--output-reproducible" in options(makefile)
+
+
+def test_stages_share_a_base_that_a_build_can_pin() -> None:
+    stages = re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
+
+    assert stages == ["${PYTHON_IMAGE}", "build", "${PYTHON_IMAGE}"]
+
+
+def test_the_labels_in_the_dockerfile_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert dict(re.findall(r'org\.opencontainers\.image\.(\S+)="(.+)"', DOCKERFILE)) == {
+        "title": project["name"],
+        "description": project["description"],
+        "licenses": project["license"],
+        "base.name": "${PYTHON_IMAGE}",
+    }
+    # The value of an argument before the first stage reaches the last one only so.
+    assert re.search(r"^ARG PYTHON_IMAGE$", DOCKERFILE, flags=re.MULTILINE)
+
+
+def make_image(folder: Path, *variables: str) -> list[str]:
+    """Return the arguments that `make image` gives to docker, which is not needed."""
+    docker = folder / "docker"
+    docker.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
+    docker.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    command = ["make", "--silent", "image", *variables]
+    environ = {**os.environ, "PATH": path, "MAKEFLAGS": ""}
+    return subprocess.check_output(command, cwd=ROOT, env=environ, text=True).splitlines()
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone: there is no revision")
+def test_make_adds_the_labels_that_depend_on_the_commit(tmp_path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    command = ["git", "log", "-1", "--format=%H %cI"]
+    revision, created = subprocess.check_output(command, cwd=ROOT, text=True).split()
+
+    *_, version_label, _, revision_label, _, created_label, context = make_image(tmp_path)
+
+    prefix = "org.opencontainers.image"
+    assert version_label == f"{prefix}.version={project['version']}"
+    assert revision_label.removesuffix("-dirty") == f"{prefix}.revision={revision}"
+    assert created_label == f"{prefix}.created={created}"
+    assert context == "."
+
+
+def test_what_only_the_builder_knows_is_passed_on(tmp_path: Path) -> None:
+    variables = ("IMAGE=some/name:7", "SOURCE=https://sources.test/", "PYTHON_IMAGE=python:test")
+
+    arguments = make_image(tmp_path, *variables)
+
+    assert arguments[:3] == ["build", "--tag", "some/name:7"]
+    assert arguments[-5:] == [
+        "--label",
+        "org.opencontainers.image.source=https://sources.test/",
+        "--build-arg",
+        "PYTHON_IMAGE=python:test",
+        ".",
+    ]
+
+
+@pytest.mark.parametrize(
+    "needed", ["pyproject.toml", "README.md", "LICENSE", "requirements", "supply"]
+)
 def test_what_the_build_needs_reaches_it(needed: str) -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
 

@@ -19,6 +19,7 @@ KUBECONFIGS = {
     "talos.yaml": None,  # Talos fills it in
 }
 SERVICE = "longhorn-scheduler-extender"
+TLS_LINES = "tls.yaml"  # what changes in each of them for HTTPS
 
 
 class Strict(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -30,6 +31,13 @@ class ManagedResource(Strict, frozen=True, kw_only=True):
     ignored_by_scheduler: bool
 
 
+class TlsConfig(Strict, frozen=True, kw_only=True):
+    server_name: str
+    ca_file: str
+    cert_file: str
+    key_file: str
+
+
 class Extender(Strict, frozen=True, kw_only=True):
     url_prefix: str
     filter_verb: str
@@ -38,6 +46,7 @@ class Extender(Strict, frozen=True, kw_only=True):
     ignorable: bool
     http_timeout: str
     managed_resources: tuple[ManagedResource, ...]
+    tls_config: TlsConfig | None = None
 
 
 class ClientConnection(Strict, frozen=True, kw_only=True):
@@ -104,7 +113,9 @@ def fixed_address() -> str:
 
 
 def test_every_distribution_is_tested() -> None:
-    assert sorted(path.name for path in (MANIFESTS / "scheduler").iterdir()) == sorted(KUBECONFIGS)
+    files = {path.name for path in (MANIFESTS / "scheduler").iterdir()}
+
+    assert files == {*KUBECONFIGS, TLS_LINES}
 
 
 @pytest.mark.parametrize("file", KUBECONFIGS)
@@ -118,6 +129,27 @@ def test_the_cluster_s_scheduler(file: str) -> None:
         leader_election=LeaderElection(leader_elect=True),
         percentage_of_nodes_to_score=100,
         extenders=(extender_at(f"http://{fixed_address()}:{Settings().port}"),),
+    )
+
+
+@pytest.mark.parametrize("file", KUBECONFIGS)
+def test_the_lines_for_https_turn_each_file_into_one_that_calls_over_it(file: str) -> None:
+    lines = yaml.safe_load((MANIFESTS / "scheduler" / TLS_LINES).read_text(encoding="utf-8"))
+    [plain] = read(file).extenders
+
+    entry = msgspec.convert({**msgspec.to_builtins(plain), **lines}, Extender)
+
+    folder = "/etc/longhorn-scheduler-extender"
+    assert entry == msgspec.structs.replace(
+        plain,
+        url_prefix=plain.url_prefix.replace("http://", "https://"),
+        enable_https=True,
+        tls_config=TlsConfig(
+            server_name=f"{SERVICE}.longhorn-system.svc",
+            ca_file=f"{folder}/ca.crt",
+            cert_file=f"{folder}/tls.crt",
+            key_file=f"{folder}/tls.key",
+        ),
     )
 
 
@@ -172,7 +204,7 @@ def test_the_address_is_one_that_kubernetes_gives_to_others_last() -> None:
     assert 10 < number < last_given  # 1 is the API server's, 10 the DNS server's
 
 
-@pytest.mark.parametrize("file", [*KUBECONFIGS, "../../docs/install.md"])
+@pytest.mark.parametrize("file", [*KUBECONFIGS, TLS_LINES, "../../docs/install.md"])
 def test_no_other_address_of_the_service_range_is_left_in_a_file(file: str) -> None:
     text = (MANIFESTS / "scheduler" / file).read_text(encoding="utf-8")
 
