@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from app.errors import AppError
 from app.metrics import Metrics
+from app.turns import Turns
 from app.wire import FilterRequest
 from extender import (
     ClusterView,
@@ -63,6 +64,8 @@ class Decisions:
         self._wait_seconds = wait_seconds
         self._clock = clock
         self._metrics = metrics
+        self.turns = Turns()
+        """Whoever calls `filter` takes one before."""
         self._waiting: dict[str, asyncio.Event] = {}
         """By pod, what wakes the request that waits."""
 
@@ -113,6 +116,7 @@ class Decisions:
                     async with asyncio.timeout(left_seconds):
                         await woken.wait()
                 woken.clear()
+                await self.turns.take(pod)
                 await self._check_wanted(pod, woken, is_gone)
                 decided = self._decide(request, began)
                 if isinstance(decided, FilterResult):

@@ -96,6 +96,9 @@ def _add_filter(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bo
         with metrics.requests_in_flight.track_inprogress():
             try:
                 async with bodies.of(request) as body:
+                    client = request.client.host if request.client else ""
+                    if await decisions.turns.take(client) and await request.is_disconnected():
+                        raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
                     response = await _answer(body, decisions, request.is_disconnected, metrics)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), metrics)

@@ -67,11 +67,11 @@ def serving_cluster(folder: Path, port: int) -> Iterator[LiveServer]:
         assert process.stdout is not None
         drain = threading.Thread(target=log.extend, args=(process.stdout,))
         drain.start()
-        live = LiveServer(Server(process, 0), log)
+        live = LiveServer(Server(process, 0, 0), log)
         try:
             live.wait_for(lambda: any("serve.started" in line for line in [*log]))
             [started] = [each for each in live.events() if each["event"] == "serve.started"]
-            yield LiveServer(Server(process, started["port"]), log)
+            yield LiveServer(Server(process, started["port"], started["port"]), log)
         finally:
             guard.cancel()
             process.kill()
