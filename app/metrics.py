@@ -20,7 +20,7 @@ OUTCOMES = (
 ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
-CONNECTION_ENDS = ("headers_late", "answer_not_taken", "displaced")
+CONNECTION_ENDS = ("headers_late", "answer_not_taken", "displaced", "handshake_failed")
 TLS_OUTCOMES = ("loaded", "unusable")
 
 
@@ -186,7 +186,7 @@ class Metrics:
         )
         self.tls_reloads_total = Counter(
             f"{_PREFIX}tls_reloads_total",
-            "Times that the files of the certificate had changed, by whether they could be used.",
+            "Looks at the certificate files that found others, by whether they could be used.",
             ["outcome"],
             registry=registry,
         )

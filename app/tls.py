@@ -35,6 +35,7 @@ class Tls:
         self.context = self._build()
         """For the listening socket; each handshake goes on with the newest files."""
         self.context.sni_callback = self._use_newest
+        self.context.sslobject_class = _telling(metrics)
 
     async def follow(self) -> NoReturn:
         """Look at the files until cancelled."""
@@ -61,12 +62,16 @@ class Tls:
         log.info("tls.loaded", certificate=self._settings.tls_cert_file)
 
     def _complain(self, trouble: str) -> None:
-        """Tell of trouble once, if it is there at two looks: files are not replaced all at once."""
+        """Tell of trouble that is there at two looks, since files may be replaced one by one.
+
+        It is logged once and counted at every look, so that an alert lasts as long as it does.
+        """
         if trouble != self._trouble:
             self._trouble, self._is_told = trouble, False
-        elif not self._is_told:
+            return
+        self._metrics.tls_reloads_total.labels("unusable").inc()
+        if not self._is_told:
             self._is_told = True
-            self._metrics.tls_reloads_total.labels("unusable").inc()
             log.warning("tls.unusable", error=trouble)
 
     def _read(self) -> list[bytes]:
@@ -112,6 +117,26 @@ class Tls:
     ) -> None:
         """Go on with the newest files; called at each handshake, also without a name."""
         connection.context = self._newest
+
+
+def _telling(metrics: Metrics) -> type[ssl.SSLObject]:
+    """Return connections that tell of handshakes that fail: nothing else would.
+
+    A client without the right certificate sees no more than the end of its connection.
+    """
+
+    class Telling(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            try:
+                super().do_handshake()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                raise
+            except ssl.SSLError as error:
+                metrics.connections_ended_total.labels("handshake_failed").inc()
+                log.warning("tls.refused", error=_why(error))
+                raise
+
+    return Telling
 
 
 def _why(error: Exception) -> str:

@@ -131,6 +131,7 @@ def test_a_client_without_or_with_a_wrong_certificate_is_not(
         accepted(client, mutual)
 
     assert mutual.metric('decisions_total{outcome="fits"}') == 0
+    assert mutual.metric('connections_ended_total{cause="handshake_failed"}') == 1
 
 
 def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual: Server) -> None:

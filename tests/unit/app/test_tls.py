@@ -85,6 +85,11 @@ def _as_far_as_it_goes(step: Callable[[], object]) -> None:
         step()
 
 
+def refused(metrics: Metrics) -> float:
+    name = "longhorn_scheduler_extender_connections_ended_total"
+    return metrics.registry.get_sample_value(name, {"cause": "handshake_failed"}) or 0.0
+
+
 def reloads(metrics: Metrics, outcome: str) -> float:
     name = "longhorn_scheduler_extender_tls_reloads_total"
     return metrics.registry.get_sample_value(name, {"outcome": outcome}) or 0.0
@@ -123,7 +128,7 @@ def test_files_that_stay_are_not_loaded_again(
 
 
 @pytest.mark.parametrize("broken", ["no file", "garbage", "the key of another", "half of it"])
-def test_what_cannot_be_used_leaves_the_certificate_in_force_and_is_told_once(
+def test_what_cannot_be_used_leaves_the_certificate_in_force_and_is_counted_while_it_lasts(
     files: Files, ca: trustme.CA, metrics: Metrics, broken: str
 ) -> None:
     serial = files.write(ca)
@@ -141,12 +146,12 @@ def test_what_cannot_be_used_leaves_the_certificate_in_force_and_is_told_once(
         tls.look()
 
     assert handshake(client(ca), tls) == serial
-    assert (reloads(metrics, "loaded"), reloads(metrics, "unusable")) == (0, 1)
+    assert (reloads(metrics, "loaded"), reloads(metrics, "unusable")) == (0, 4)
 
     second = files.write(ca)
     tls.look()
     assert handshake(client(ca), tls) == second
-    assert (reloads(metrics, "loaded"), reloads(metrics, "unusable")) == (1, 1)
+    assert (reloads(metrics, "loaded"), reloads(metrics, "unusable")) == (1, 4)
 
 
 def test_files_that_are_replaced_one_after_another_are_no_trouble(
@@ -174,10 +179,12 @@ def test_only_clients_with_a_certificate_of_the_named_ca_are_let_in(
     tls = Tls(settings(files, client_ca=True), metrics)
 
     assert handshake(client(ca, clients.issue_cert("kube-scheduler")), tls) == serial
+    assert refused(metrics) == 0
     with pytest.raises(ssl.SSLError):
         handshake(client(ca), tls)
     with pytest.raises(ssl.SSLError):
         handshake(client(ca, others.issue_cert("kube-scheduler")), tls)
+    assert refused(metrics) == 2
 
 
 def test_a_client_ca_that_is_replaced_lets_in_its_own_clients_only(

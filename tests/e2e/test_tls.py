@@ -1,0 +1,115 @@
+"""kube-scheduler calls the service over HTTPS, configured by the file we ship for that."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+
+from tests.actors import api as kinds
+from tests.e2e.conftest import MakeWorld
+from tests.e2e.installation import MANIFESTS
+from tests.e2e.waiting import until
+from tests.e2e.workloads import pod
+from tests.e2e.world import World
+from tests.integration.server import Server, serving
+
+SHIPPED = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text())
+PATIENCE_SECONDS = 30
+
+
+def write(folder: Path, issued: trustme.LeafCert, trusted: trustme.CA) -> Path:
+    """Write what a Secret holds: a certificate, its key, and who must have signed the other's."""
+    folder.mkdir()
+    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+    issued.private_key_pem.write_to_path(folder / "tls.key")
+    trusted.cert_pem.write_to_path(folder / "ca.crt")
+    return folder
+
+
+def settings(folder: Path) -> dict[str, str]:
+    return {
+        "EXTENDER_TLS_CERT_FILE": str(folder / "tls.crt"),
+        "EXTENDER_TLS_PRIVATE_KEY_FILE": str(folder / "tls.key"),
+        "EXTENDER_CLIENT_CA_FILE": str(folder / "ca.crt"),
+        "EXTENDER_METRICS_PORT": "0",
+    }
+
+
+def scheduler(folder: Path, port: int) -> dict[str, Any]:
+    """Return the lines of the shipped file with the paths and the address of this machine."""
+    tls = {
+        key: str(folder / Path(value).name) if key.endswith("File") else value
+        for key, value in SHIPPED["tlsConfig"].items()
+    }
+    return {**SHIPPED, "urlPrefix": f"https://127.0.0.1:{port}", "tlsConfig": tls}
+
+
+@pytest.fixture(scope="module")
+def ca() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def https(tmp_path: Path, ca: trustme.CA) -> Iterator[Server]:
+    issued = ca.issue_cert(SHIPPED["tlsConfig"]["serverName"])
+    with serving("goal2", **settings(write(tmp_path / "service", issued, ca))) as server:
+        yield server
+
+
+async def test_the_shipped_configuration_calls_over_https_with_its_certificate(
+    make_world: MakeWorld, tmp_path: Path, ca: trustme.CA, https: Server
+) -> None:
+    folder = write(tmp_path / "scheduler", ca.issue_cert("kube-scheduler"), ca)
+    async with make_world(replicas=1, **scheduler(folder, https.port)) as world:
+        await world.add_nodes({"disk": 100})
+        await world.api.create(pod("known"), kinds.PODS)
+        await until(lambda: bool(_node_of(world, "known")), within=PATIENCE_SECONDS)
+
+    assert _answered(https) == 1
+
+
+@pytest.mark.parametrize(
+    ("signs", "trusts", "why"),
+    [
+        pytest.param("somebody", "ca", "/filter", id="the client has another certificate"),
+        pytest.param("ca", "somebody", "x509: ", id="the service has another certificate"),
+    ],
+)
+async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
+    make_world: MakeWorld,
+    tmp_path: Path,
+    ca: trustme.CA,
+    https: Server,
+    signs: str,
+    trusts: str,
+    why: str,
+) -> None:
+    of = {"ca": ca, "somebody": trustme.CA()}
+    folder = write(tmp_path / "scheduler", of[signs].issue_cert("kube-scheduler"), of[trusts])
+    async with make_world(replicas=1, **scheduler(folder, https.port)) as world:
+        await world.add_nodes({"disk": 100})
+        await world.api.create(pod("stranger"), kinds.PODS)
+        await until(lambda: why in _message(world, "stranger"), within=PATIENCE_SECONDS)
+
+        assert _node_of(world, "stranger") == ""
+    assert _answered(https) == 0
+    assert https.metric('connections_ended_total{cause="handshake_failed"}') >= 1
+
+
+def _answered(server: Server) -> float:
+    return server.metric('decisions_total{outcome="nothing_local"}')
+
+
+def _node_of(world: World, name: str) -> str:
+    found = world.seen.pod(name)
+    return str(found["spec"].get("nodeName", "")) if found else ""
+
+
+def _message(world: World, name: str) -> str:
+    """Return what kube-scheduler has last written of a pod."""
+    found = world.seen.pod(name) or {}
+    conditions = found.get("status", {}).get("conditions", [])
+    return " ".join(each.get("message", "") for each in conditions)
