@@ -27,7 +27,6 @@ from app.decisions import unchanging
 from app.http import create_apps
 from app.instance import Instance
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.connection import connect
 from app.kube.snapshot import read_snapshot
 from app.metrics import Metrics
 from app.server import Listeners, Servers
@@ -72,6 +71,8 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
         InputError: An address cannot be listened on, the certificate cannot be used, or there is
             no cluster to connect to.
     """
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
+
     settings = msgspec.structs.replace(
         settings, pod_name=settings.pod_name or socket.gethostname().lower()
     )
@@ -118,6 +119,7 @@ def read_cluster(
     Raises:
         AppError: There is no cluster to connect to, or it does not let us.
     """
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
 
     async def read() -> tuple[ClusterObjects, list[str]]:
         connection = await connect(kubeconfig, context)

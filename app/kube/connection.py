@@ -5,20 +5,17 @@ rest of a synchronisation. Its `ApiClient` does the connection, TLS and credenti
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import msgspec
-import yaml
-from kubernetes_asyncio import client
-from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
-from app.errors import InputError
 from app.kube.errors import ApiError, ExpiredError, MalformedError, StatusError, UnreachableError
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import ApiClient
 
 Query = Sequence[tuple[str, str]]
 
@@ -29,20 +26,8 @@ _HEADERS = {
 }
 _PATCH_HEADERS = {**_HEADERS, "Content-Type": "application/merge-patch+json"}
 _TEXT_LENGTH = 300
-_NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ConfigException, ValueError)
-"""The last two: the token file of the service account cannot be read, or what is in it not sent."""
-_CONFIG_ERRORS = (
-    ConfigException,
-    OSError,
-    yaml.YAMLError,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    AssertionError,
-)
-"""All that kubernetes_asyncio raises for kubeconfigs of another shape than it expects."""
-_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+_NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
+"""Also that the token file of the service account cannot be read, or what is in it not sent."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +41,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 class Connection:
     """One API server."""
 
-    def __init__(self, api_client: client.ApiClient) -> None:
+    def __init__(self, api_client: "ApiClient") -> None:
         self._client = api_client
 
     async def request(
@@ -153,37 +138,6 @@ class Chunks:
             raise _unreachable(error, within_seconds) from error
 
 
-async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
-    """Connect to the cluster this process runs in, or to the one of a kubeconfig.
-
-    With neither argument: inside a cluster that one, else as kubectl does ($KUBECONFIG or
-    ~/.kube/config). Nothing is sent yet.
-
-    Raises:
-        InputError: There is no such configuration, or it cannot be used.
-    """
-    configuration = client.Configuration()
-    in_cluster = kubeconfig is None and context is None and _IN_CLUSTER in os.environ
-    try:
-        if in_cluster:
-            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
-            await load_kube_config(
-                config_file=str(kubeconfig) if kubeconfig else None,
-                context=context,
-                client_configuration=configuration,
-                persist_config=False,
-            )
-        _trim_token(configuration)
-        # Each watch holds a connection; the lease must never wait for one to be free.
-        configuration.connection_pool_maxsize = 0
-        return Connection(client.ApiClient(configuration))
-    except _CONFIG_ERRORS as error:
-        origin = "the service account" if in_cluster else f"kubeconfig {kubeconfig or ''}".strip()
-        why = " ".join(str(error).split()) or "a field is missing or has the wrong type"
-        raise InputError(f"cannot connect to a cluster by {origin}: {why}") from error
-
-
 def decode_status(content: bytes) -> Status | None:
     """Read a Status, None if it is something else."""
     try:
@@ -200,19 +154,6 @@ def refusal_of(status: Status) -> ApiError:
     if status.code is None:
         return MalformedError(f"an error event without code: {text}")
     return StatusError(status.code, text)
-
-
-def _trim_token(configuration: client.Configuration) -> None:
-    """Take line breaks off the token, now and whenever its file is read anew, as kubectl does."""
-    read_anew = configuration.refresh_api_key_hook
-
-    def refresh(configuration: client.Configuration) -> None:
-        if read_anew is not None:
-            read_anew(configuration)  # type: ignore[operator]  # typed as what it may return
-        if token := configuration.api_key.get("BearerToken"):
-            configuration.api_key["BearerToken"] = token.strip()
-
-    configuration.refresh_api_key_hook = refresh
 
 
 def _refusal(code: int, headers: Mapping[str, str], content: bytes) -> ApiError:

@@ -11,7 +11,8 @@ from kubernetes_asyncio.client import ApiClient
 from kubernetes_asyncio.config import ConfigException
 
 from app.errors import InputError
-from app.kube.connection import Connection, connect, refusal_of
+from app.kube.connecting import connect, follow_token
+from app.kube.connection import Connection, refusal_of
 from app.kube.connection import Status as StatusObject
 from app.kube.errors import (
     ApiError,
@@ -304,6 +305,7 @@ async def test_token_file_may_be_unreadable_for_a_while(
         raise error
 
     client.configuration.refresh_api_key_hook = read_token
+    follow_token(client.configuration)
     with pytest.raises(UnreachableError, match="cannot be reached"):
         await connection.request("GET", PATH, deadline_seconds=5)
     assert server.calls == []

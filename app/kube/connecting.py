@@ -1,0 +1,78 @@
+"""The way to a cluster: the one this process runs in, or the one of a kubeconfig.
+
+Only this imports kubernetes_asyncio, which takes longer than all the rest of a start, seconds on
+a busy machine. Those who need no cluster do without: a decision from files, `--help`.
+"""
+
+import os
+from pathlib import Path
+
+import yaml
+from kubernetes_asyncio import client
+from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+
+from app.errors import InputError
+from app.kube.connection import Connection
+
+_CONFIG_ERRORS = (
+    ConfigException,
+    OSError,
+    yaml.YAMLError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    AssertionError,
+)
+"""All that kubernetes_asyncio raises for kubeconfigs of another shape than it expects."""
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+
+
+async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
+    """Connect to the cluster this process runs in, or to the one of a kubeconfig.
+
+    With neither argument: inside a cluster that one, else as kubectl does ($KUBECONFIG or
+    ~/.kube/config). Nothing is sent yet.
+
+    Raises:
+        InputError: There is no such configuration, or it cannot be used.
+    """
+    configuration = client.Configuration()
+    in_cluster = kubeconfig is None and context is None and _IN_CLUSTER in os.environ
+    try:
+        if in_cluster:
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            await load_kube_config(
+                config_file=str(kubeconfig) if kubeconfig else None,
+                context=context,
+                client_configuration=configuration,
+                persist_config=False,
+            )
+        follow_token(configuration)
+        # Each watch holds a connection; the lease must never wait for one to be free.
+        configuration.connection_pool_maxsize = 0
+        return Connection(client.ApiClient(configuration))
+    except _CONFIG_ERRORS as error:
+        origin = "the service account" if in_cluster else f"kubeconfig {kubeconfig or ''}".strip()
+        why = " ".join(str(error).split()) or "a field is missing or has the wrong type"
+        raise InputError(f"cannot connect to a cluster by {origin}: {why}") from error
+
+
+def follow_token(configuration: client.Configuration) -> None:
+    """Take line breaks off the token, now and whenever its file is read anew, as kubectl does.
+
+    A request then raises OSError if the file cannot be read.
+    """
+    read_anew = configuration.refresh_api_key_hook
+
+    def refresh(configuration: client.Configuration) -> None:
+        if read_anew is not None:
+            try:
+                read_anew(configuration)  # type: ignore[operator]  # typed as what it may return
+            except ConfigException as error:
+                raise OSError(str(error)) from error  # as for any file that cannot be read
+        if token := configuration.api_key.get("BearerToken"):
+            configuration.api_key["BearerToken"] = token.strip()
+
+    configuration.refresh_api_key_hook = refresh
