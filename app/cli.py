@@ -1,4 +1,4 @@
-"""The command line: `serve` answers kube-scheduler, `filter` shows one decision."""
+"""The command line: `serve` answers, `filter` shows one decision, `doctor` checks the wiring."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app import service
+from app import doctor, service
 from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
 from app.files import load_cluster, load_documents
@@ -20,7 +20,7 @@ from app.kube.records import Unreadable, read_object
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
-from app.report import Report, error_report, make_report, table_lines
+from app.report import error_report, make_report, table_lines
 from extender import (
     Extender,
     NodeName,
@@ -32,6 +32,7 @@ from extender import (
 )
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
+_RIGHT, _WRONG = 0, 1
 
 commands = typer.Typer(
     name=NAME,
@@ -74,7 +75,7 @@ Context = Annotated[str | None, typer.Option(help="The context in the kubeconfig
 
 
 class Output(StrEnum):
-    """How `filter` prints its answer."""
+    """How a command prints its answer."""
 
     TABLE = "table"
     JSON = "json"
@@ -153,6 +154,31 @@ def filter_pod(
         for line in table_lines(report, asked, result.basis):
             typer.echo(line)
     raise typer.Exit(_FITS if result.accepted else _DOES_NOT_FIT)
+
+
+@commands.command("doctor")
+def examine(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+        Output.TABLE
+    ),
+) -> None:
+    """Check how the service is wired into a live cluster, and say what to do about what is wrong.
+
+    EXTENDER_NAMESPACE and EXTENDER_LONGHORN_NAMESPACE say where to look. It takes some seconds.
+
+    Exit status: 0 no error (there may be warnings), 1 some error, 2 there is no cluster to check.
+    """
+    settings = _settings(host=None, port=None)
+    _check_origin(None, kubeconfig, context)
+    report = doctor.make_report(doctor.examine(settings, kubeconfig, context))
+    if output is Output.JSON:
+        _print_json(report)
+    else:
+        for line in doctor.table_lines(report):
+            typer.echo(line)
+    raise typer.Exit(_WRONG if report.counts[doctor.Severity.ERROR] else _RIGHT)
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -237,7 +263,7 @@ def _pod_of(origin: str, document: object) -> PodRef | None:
     return record.ref if isinstance(record, Pod) else None
 
 
-def _print_json(report: Report) -> None:
+def _print_json(report: msgspec.Struct) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
 
 

@@ -42,6 +42,7 @@ class Decisions:
         unavailable: Returns why there can be no answer now, "" if there can.
         promise: Told each answer that is about to be given, and when; None if nothing comes of it.
         wait_seconds: Returns the longest that an answer may wait for the nodes of other pods.
+        note: Told each request as it comes in, whatever becomes of it.
         clock: Monotonic seconds.
         metrics: Shows who waits.
     """
@@ -54,6 +55,7 @@ class Decisions:
         unavailable: Callable[[], str],
         promise: Callable[[FilterRequest, FilterResult, float], None] | None,
         wait_seconds: Callable[[], float],
+        note: Callable[[FilterRequest], None],
         clock: Callable[[], float],
         metrics: Metrics,
     ) -> None:
@@ -62,6 +64,7 @@ class Decisions:
         self._current_view = current_view
         self._promise = promise
         self._wait_seconds = wait_seconds
+        self._note = note
         self._clock = clock
         self._metrics = metrics
         self.turns = Turns()
@@ -90,6 +93,7 @@ class Decisions:
                 waits for the answer.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
+        self._note(request)
         began = self._clock()
         pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
         if pod in self._waiting:
@@ -171,6 +175,7 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         unavailable=lambda: "",
         promise=None,
         wait_seconds=lambda: 0.0,
+        note=lambda _: None,
         clock=lambda: 0.0,
         metrics=metrics,
     )

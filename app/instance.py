@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 
+from app.calls import Calls
 from app.config import NAME, Settings
 from app.connections import Connections
 from app.debug import DebugState, RoleState, debug_state
@@ -24,6 +25,7 @@ from app.kube.store import NamespaceStore
 from app.metrics import Metrics
 from app.promises import Promises
 from app.waking import Waking
+from app.wire import FilterRequest
 from extender import Extender, Mode
 from leader import Election, LeaseSettings, Publisher, PublisherSettings
 
@@ -105,12 +107,14 @@ class Instance:
             on_news=self._less_is_promised,
             on_known=self.publisher.wake,
         )
+        self._calls = Calls(wall_clock)
         self.decisions = Decisions(
             extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.unavailable,
             promise=self.promises.give,
             wait_seconds=self._wait_seconds,
+            note=self._called,
             clock=clock,
             metrics=metrics,
         )
@@ -129,6 +133,7 @@ class Instance:
             random=random,
             may_lead=self._may_lead,
             on_change=self._role_changed,
+            annotate=self._calls.annotations,
         )
         metrics.heartbeat.labels(settings.node_name).set_function(self.is_leading)
         self.connections = Connections(settings, metrics)
@@ -243,6 +248,10 @@ class Instance:
         if any(change.old is None for change in changes):
             self.decisions.wake()
 
+    def _called(self, request: FilterRequest) -> None:
+        if self.is_leading():  # the lease tells of the leader's calls
+            self._calls.note(request)
+
     def _less_is_promised(self) -> None:
         self.decisions.wake()
 
@@ -253,4 +262,5 @@ class Instance:
             self.promises.lead()
         else:
             self.promises.step_down()
+            self._calls.forget()
         self.publisher.wake()

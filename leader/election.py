@@ -8,7 +8,7 @@ kube-scheduler just after it, which is what the difference between the two durat
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from random import Random
 
@@ -18,6 +18,7 @@ from leader.lease import (
     Action,
     LeaseSettings,
     Observed,
+    annotated,
     claimed,
     decide,
     is_ours,
@@ -46,6 +47,8 @@ class Election:
         may_lead: Whether this replica could do the leader's work now. If not, it does not
             compete, and gives the lease back.
         on_change: Told when leading begins (True) and ends (False).
+        annotate: Returns what each claim and renewal adds to the annotations found on the lease,
+            for others to read. It costs no write of its own.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Election:
         random: Random,
         may_lead: Callable[[], bool],
         on_change: Callable[[bool], None],
+        annotate: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda _: {},
     ) -> None:
         self._store = store
         self._settings = settings
@@ -66,6 +70,7 @@ class Election:
         self._random = random
         self._may_lead = may_lead
         self._on_change = on_change
+        self._annotate = annotate
         self._observed: Observed | None = None
         self._is_current = False
         """Whether *_observed* is what the cluster has, as far as our own writes go."""
@@ -139,7 +144,8 @@ class Election:
             self._written.clear()
             self._say("", "")
             return True
-        body = claimed(observed, action=action, wall_time=self._wall_clock(), settings=settings)
+        claim = claimed(observed, action=action, wall_time=self._wall_clock(), settings=settings)
+        body = annotated(claim, self._annotate)
         renew_time = body["spec"]["renewTime"]
         self._written.add(renew_time)
         match await self._put(observed, body):

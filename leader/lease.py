@@ -5,7 +5,7 @@ keeps changing, measured by the observer's own clock from when it saw the last c
 in the record come from another machine and are never compared.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, TypeGuard
@@ -162,6 +162,20 @@ def released(observed: Observed, *, wall_time: datetime, settings: LeaseSettings
         "leaseTransitions": observed.record.transitions,
     }
     return _lease(observed, spec, settings)
+
+
+def annotated(
+    lease: Mapping[str, Any], annotate: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> dict[str, Any]:
+    """Return *lease* as it is to be written, with what *annotate* makes of its annotations.
+
+    What it returns is added to those found; the ones it does not name stay as they are.
+    """
+    found = lease["metadata"].get("annotations") or {}
+    added = annotate(found)
+    if not added:
+        return dict(lease)
+    return {**lease, "metadata": {**lease["metadata"], "annotations": {**found, **added}}}
 
 
 def micro_time(moment: datetime) -> str:

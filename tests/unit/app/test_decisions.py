@@ -65,6 +65,7 @@ class Bench:
             unavailable=lambda: self.unavailable,
             promise=self.promising.give if promises else None,
             wait_seconds=lambda: wait_seconds,
+            note=lambda _: None,
             clock=asyncio.get_running_loop().time,
             metrics=Metrics(self.registry, version="1"),
         )

@@ -1,5 +1,6 @@
 """One candidate on a lease of its own, with the time and the faults in the test's hands."""
 
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ class Bench:
         objects: Objects | None = None,
         clock: Clock | None = None,
         seed: int = 1,
+        annotate: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda _: {},
         **settings: Any,
     ) -> None:
         self.objects = objects or Objects()
@@ -32,6 +34,7 @@ class Bench:
             random=Random(seed),
             may_lead=lambda: self.may_lead,
             on_change=self.told.append,
+            annotate=annotate,
         )
 
     @property

@@ -1,0 +1,249 @@
+"""Every problem that `doctor` can find, with its remedy; docs/doctor.md has a row for each."""
+
+from enum import Enum, StrEnum
+
+import msgspec
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+class Check(StrEnum):
+    """What is checked, in the order of the report."""
+
+    API_SERVER = "api-server"
+    LONGHORN = "longhorn"
+    RIGHTS = "rights"
+    SETTINGS = "settings"
+    REPLICAS = "replicas"
+    LEASE = "lease"
+    SERVICE = "service"
+    ENDPOINTS = "endpoints"
+    REQUESTS = "requests"
+    CANDIDATES = "candidates"
+    STORAGE_CLASSES = "storage-classes"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the report."""
+
+    check: Check
+    severity: Severity
+    problem: str = ""
+    """Its name in docs/doctor.md; empty if all is well, or it could not be seen."""
+    text: str
+    remedy: str = ""
+
+
+_APPLY = "apply the manifests again (docs/install.md, step 3)"
+
+
+class Problem(Enum):
+    """A problem: where it shows, how bad it is, and what to do."""
+
+    KIND_NOT_SERVED = (
+        Check.LONGHORN,
+        Severity.ERROR,
+        "install Longhorn, or upgrade it: its API longhorn.io/v1beta2 is needed",
+    )
+    NO_LONGHORN_NODE = (
+        Check.LONGHORN,
+        Severity.ERROR,
+        "set EXTENDER_LONGHORN_NAMESPACE to the namespace of Longhorn, or see why longhorn-manager "
+        "does not run",
+    )
+    OBJECT_UNREADABLE = (
+        Check.LONGHORN,
+        Severity.WARNING,
+        "correct the object: until then no pod is placed where it counts",
+    )
+    NODE_UNUSABLE = (
+        Check.LONGHORN,
+        Severity.WARNING,
+        "see the node in Longhorn's UI, if it should hold volumes",
+    )
+    RIGHT_MISSING = (
+        Check.RIGHTS,
+        Severity.ERROR,
+        f"{_APPLY}: manifests/base/rbac.yaml grants it. Without patch of pods the service runs if "
+        "EXTENDER_WAKE_UP is false",
+    )
+    VARIABLE_UNUSABLE = (
+        Check.SETTINGS,
+        Severity.ERROR,
+        "correct the environment in the Deployment (docs/settings.md lists the variables)",
+    )
+    LIVE_SETTING_UNUSABLE = (
+        Check.SETTINGS,
+        Severity.WARNING,
+        "correct the value in the ConfigMap, or in the Longhorn Setting of the same name; until "
+        "then the last good one is in force",
+    )
+    DISABLED = (
+        Check.SETTINGS,
+        Severity.ERROR,
+        "set scheduler-extender-enabled to true, or turn the extender off as docs/install.md says: "
+        "until then pods that ask for it stay pending",
+    )
+    LONGHORN_SETTING_UNUSABLE = (
+        Check.SETTINGS,
+        Severity.ERROR,
+        "correct the Setting: Longhorn cannot read it either",
+    )
+    ANSWERS_LATE = (
+        Check.SETTINGS,
+        Severity.WARNING,
+        "make sure that httpTimeout of the extender in kube-scheduler's configuration is longer, "
+        "and ignore this if it is",
+    )
+    NO_REPLICA = (
+        Check.REPLICAS,
+        Severity.ERROR,
+        f"{_APPLY}, or set EXTENDER_NAMESPACE to the namespace of the service",
+    )
+    NO_REPLICA_READY = (
+        Check.REPLICAS,
+        Severity.ERROR,
+        "see `kubectl describe` of the pods, and their logs: /readyz says what they wait for",
+    )
+    NO_STANDBY = (
+        Check.REPLICAS,
+        Severity.WARNING,
+        "run two replicas: until then pods that ask for the extender wait whenever this one is "
+        "replaced",
+    )
+    REPLICA_NOT_READY = (
+        Check.REPLICAS,
+        Severity.WARNING,
+        "see `kubectl describe` of the pod, and its log: /readyz says what it waits for",
+    )
+    LEASE_ABSENT = (
+        Check.LEASE,
+        Severity.ERROR,
+        "see why no replica leads: their logs, and what else is found here",
+    )
+    LEASE_FREE = (
+        Check.LEASE,
+        Severity.ERROR,
+        "see why no replica wants to lead: /readyz of the replicas, and what else is found here",
+    )
+    LEASE_STALE = (
+        Check.LEASE,
+        Severity.ERROR,
+        "see why no other replica takes over: /readyz of the replicas, and what else is found here",
+    )
+    HOLDER_GONE = (
+        Check.LEASE,
+        Severity.ERROR,
+        "end the process that holds the lease, or set EXTENDER_POD_NAME to the name of its pod",
+    )
+    SERVICE_ABSENT = (
+        Check.SERVICE,
+        Severity.ERROR,
+        f"{_APPLY}: without the Service kube-scheduler has no address to call",
+    )
+    SERVICE_SELECTS = (
+        Check.SERVICE,
+        Severity.ERROR,
+        "remove spec.selector: with it replicas that do not lead are published, too, and the "
+        "leader publishes nobody",
+    )
+    SERVICE_WITHOUT_PORT = (
+        Check.SERVICE,
+        Severity.ERROR,
+        f"{_APPLY}: the Service needs a TCP port",
+    )
+    SERVICE_WITHOUT_ADDRESS = (
+        Check.SERVICE,
+        Severity.ERROR,
+        "delete the Service and create it with type ClusterIP and an address "
+        "(docs/install.md, step 2)",
+    )
+    ENDPOINTS_ABSENT = (
+        Check.ENDPOINTS,
+        Severity.ERROR,
+        "see why nobody leads, or why the leader does not publish itself: its log says "
+        "endpointslice.unpublished",
+    )
+    ENDPOINTS_FOREIGN = (
+        Check.ENDPOINTS,
+        Severity.ERROR,
+        "find who writes it, and delete it; the leader empties it within 10 s, again and again",
+    )
+    ENDPOINTS_LEFT_OVER = (
+        Check.ENDPOINTS,
+        Severity.WARNING,
+        "find who wrote it, and delete it; the leader has emptied it, so that it harms nobody",
+    )
+    ENDPOINTS_WRONG = (
+        Check.ENDPOINTS,
+        Severity.ERROR,
+        "run this again in 10 s; if it stays, see endpointslice.unpublished in the leader's log",
+    )
+    FAMILY_UNSERVED = (
+        Check.ENDPOINTS,
+        Severity.WARNING,
+        "take the family off the Service (spec.ipFamilies), or give pods addresses of it",
+    )
+    NEVER_CALLED = (
+        Check.REQUESTS,
+        Severity.WARNING,
+        "start a pod that asks for longhorn.io/scheduler-extender; if this stays, check urlPrefix, "
+        "filterVerb and managedResources in kube-scheduler's configuration, and that it was "
+        "restarted with it (docs/install.md, step 4)",
+    )
+    NODES_NOT_OFFERED = (
+        Check.CANDIDATES,
+        Severity.WARNING,
+        "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/install.md, "
+        "step 4), and ignore this if it is set: the next pod that may go anywhere will show it",
+    )
+    NO_CLASS = (
+        Check.STORAGE_CLASSES,
+        Severity.WARNING,
+        "create a StorageClass of Longhorn's with volumeBindingMode WaitForFirstConsumer and "
+        "dataLocality best-effort or strict-local",
+    )
+    CLASS_NOT_LOCAL = (
+        Check.STORAGE_CLASSES,
+        Severity.WARNING,
+        "use a class with dataLocality best-effort or strict-local for pods that ask for the "
+        "extender; classes cannot be changed, only created anew",
+    )
+    CLASS_IMMEDIATE = (
+        Check.STORAGE_CLASSES,
+        Severity.WARNING,
+        "use a class with volumeBindingMode WaitForFirstConsumer for pods that ask for the "
+        "extender; classes cannot be changed, only created anew",
+    )
+    CLASS_UNUSABLE = (
+        Check.STORAGE_CLASSES,
+        Severity.ERROR,
+        "create the class anew; until then Longhorn refuses its volumes, and the extender the pods",
+    )
+
+    def __init__(self, check: Check, severity: Severity, remedy: str) -> None:
+        self.check = check
+        self.severity = severity
+        self.remedy = remedy
+
+    @property
+    def title(self) -> str:
+        """Its name as people read it."""
+        return self.name.lower().replace("_", "-")
+
+    def found(self, text: str) -> Finding:
+        """Report the problem; *text* names the object."""
+        return Finding(
+            check=self.check,
+            severity=self.severity,
+            problem=self.title,
+            text=text,
+            remedy=self.remedy,
+        )

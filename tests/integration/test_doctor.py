@@ -1,0 +1,305 @@
+"""`doctor` reads a cluster with the rights of the service, and the leader tells it who calls."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from app.calls import LAST_REQUEST_AT, MOST_CANDIDATES
+from app.config import NAME, Settings
+from app.doctor.facts import Facts, Unread
+from app.doctor.findings import findings
+from app.doctor.inspection import inspect
+from app.doctor.rights import needed_rights
+from app.kube.connection import Connection
+from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
+from tests.integration.rbac import Grant, shipped
+from tests.integration.replicas import LEASES, NAMESPACE, NODES, VIRTUAL_TIME, Replicas
+
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
+DOCTOR = "doctor"
+SELF_REVIEWS, OWN_REVIEWS, REVIEWS = (
+    "selfsubjectreviews",
+    "selfsubjectaccessreviews",
+    "subjectaccessreviews",
+)
+
+
+def test_the_manifest_grants_what_is_needed_and_nothing_else() -> None:
+    needed = {
+        Grant(right.group, right.resource, right.verb, right.name, right.namespace)
+        for right in needed_rights(Settings())
+    }
+
+    assert needed == set(shipped(NAMESPACE).used)
+
+
+class Cluster(Replicas):
+    """Replicas, and an API server that reviews access by the shipped rules.
+
+    Attributes:
+        user: As whom the doctor comes.
+        reviewed: The reviews that were asked for.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(pods=2, **options)
+        self.user = ACCOUNT
+        self.reviewed: list[Call] = []
+        self.server.interfere = self._review
+        service, rules = self.server.authorize, shipped(NAMESPACE)
+        assert service is not None
+        self.server.authorize = lambda call: (
+            rules.allow(call) if call.client == DOCTOR else service(call)
+        )
+        for number in range(2):
+            self._label(f"extender-{number}")
+        self.server.put(
+            {**self.server.list("services")[0], "spec": {**SERVICE_SPEC}},
+        )
+
+    async def inspect(self, *, is_in_pod: bool = False) -> Facts:
+        async with self.server.client(DOCTOR) as client:
+            return await inspect(
+                Connection(client),
+                Settings(),
+                is_in_pod=is_in_pod,
+                now=datetime(2026, 1, 1, 1, tzinfo=UTC),
+            )
+
+    async def problems(self) -> set[str]:
+        found = findings(await self.inspect())
+        return {each.problem or f"{each.severity} {each.check}" for each in found} - FINE
+
+    def annotations(self) -> Object:
+        lease = self.lease()
+        assert lease is not None
+        return dict(lease["metadata"].get("annotations") or {})
+
+    def _label(self, pod: str) -> None:
+        found = self.server.get("pods", pod, NAMESPACE)
+        assert found is not None
+        ready = [{"type": "Ready", "status": "True"}]
+        self.server.put(
+            {
+                **found,
+                "metadata": {**found["metadata"], "labels": {"app": NAME}},
+                "status": {**found["status"], "conditions": ready},
+            }
+        )
+
+    def _review(self, call: Call) -> FaultKind | None:
+        if call.resource not in (SELF_REVIEWS, OWN_REVIEWS, REVIEWS):
+            return None
+        self.reviewed.append(call)
+        if call.resource == SELF_REVIEWS:
+            return answer({"userInfo": {"username": self.user}})
+        if call.resource == REVIEWS and self.user == ACCOUNT:
+            return Answer(403, b"no")
+        asked = Call(client=DOCTOR, at=0.0, **call.body["spec"]["resourceAttributes"])
+        return answer({"allowed": shipped(NAMESPACE).allow(asked)})
+
+
+SERVICE_SPEC = {
+    "type": "ClusterIP",
+    "clusterIP": "10.96.0.95",
+    "ipFamilies": ["IPv4"],
+    "ports": [{"name": "http", "port": 9504, "protocol": "TCP", "targetPort": 9504}],
+}
+FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "replicas", "lease")}
+FINE |= {f"ok {check}" for check in ("service", "endpoints", "requests", "candidates")}
+FINE |= {"ok storage-classes", "unknown api-server"}
+"""The server in memory does not tell its version."""
+
+
+def answer(status: Object) -> Answer:
+    return Answer(201, json.dumps({"status": status}).encode())
+
+
+@VIRTUAL_TIME
+async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_service() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+
+        assert await cluster.problems() == set()
+        read = [call for call in cluster.server.calls if call.client == DOCTOR]
+        assert {call.verb for call in read if call not in cluster.reviewed} <= {"get", "list"}
+        assert len(cluster.reviewed) == 1 + len(needed_rights(Settings()))
+
+
+@VIRTUAL_TIME
+async def test_an_administrator_asks_for_the_account() -> None:
+    async with Cluster() as cluster:
+        cluster.user = "admin"
+        await cluster.start_all(1)
+
+        facts = await cluster.inspect()
+
+        assert isinstance(facts.rights, dict)
+        assert all(facts.rights.values())
+        asked = [call for call in cluster.reviewed if call.resource == REVIEWS]
+        assert {call.body["spec"]["user"] for call in asked} == {ACCOUNT}
+        assert f"system:serviceaccounts:{NAMESPACE}" in asked[0].body["spec"]["groups"]
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize("is_in_pod", [True, False])
+async def test_before_kubernetes_1_28_who_is_in_a_pod_asks_for_itself(*, is_in_pod: bool) -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(1)
+        cluster.server.faults.append(Fault(Answer(404), lambda call: call.resource == SELF_REVIEWS))
+
+        facts = await cluster.inspect(is_in_pod=is_in_pod)
+
+        assert isinstance(facts.rights, dict if is_in_pod else Unread)
+
+
+@VIRTUAL_TIME
+async def test_right_that_the_account_lacks_is_found() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        allowed = cluster.server.interfere
+        assert allowed is not None
+
+        def deny(call: Call) -> FaultKind | None:
+            if call.resource == OWN_REVIEWS:
+                asked = call.body["spec"]["resourceAttributes"]
+                if asked["resource"] == "replicas":
+                    return answer({"allowed": False})
+            return allowed(call)
+
+        cluster.server.interfere = deny
+
+        assert "right-missing" in await cluster.problems()
+
+
+@VIRTUAL_TIME
+async def test_lease_that_nobody_renews_is_watched_until_others_should_have_it() -> None:
+    async with Cluster() as cluster:
+        for replica in await cluster.start_all(2):
+            replica.freeze()
+        began = asyncio.get_running_loop().time()
+
+        facts = await cluster.inspect()
+
+        assert facts.lease is not None
+        assert not isinstance(facts.lease, Unread)
+        assert not facts.lease.is_renewed
+        assert 8 < facts.lease.watched_seconds < 10
+        assert asyncio.get_running_loop().time() - began < 11
+        assert facts.lease.pod.startswith("extender-")
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize("kind", [Hang(), Answer(403, b"no"), Answer(200, b"<html>"), Refused()])
+async def test_what_cannot_be_read_is_unknown_in_bounded_time(kind: FaultKind) -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        strike(cluster, kind, lambda call: call.resource == "storageclasses")
+        began = asyncio.get_running_loop().time()
+
+        assert await cluster.problems() == {"unknown storage-classes"}
+        assert asyncio.get_running_loop().time() - began < 15
+
+
+@VIRTUAL_TIME
+async def test_kind_that_is_not_served_is_found() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        cluster.server.remove_resource("longhorn.io", "backingimages")
+
+        assert await cluster.problems() == {"kind-not-served"}
+
+
+@VIRTUAL_TIME
+async def test_the_last_call_and_the_most_candidates_are_on_the_lease() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+
+        annotations = cluster.annotations()
+
+        assert annotations[MOST_CANDIDATES] == str(len(NODES))
+        assert datetime.fromisoformat(annotations[LAST_REQUEST_AT]).tzinfo == UTC
+
+
+@VIRTUAL_TIME
+async def test_the_next_leader_keeps_what_the_last_one_noted() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        noted = cluster.annotations()
+        first = cluster.leader
+        first.kill()
+        await cluster.until(lambda: cluster.leaders not in ([], [first]), within=10)
+        await asyncio.sleep(2)
+        assert cluster.annotations() == noted
+
+        await asyncio.sleep(120)
+        request = {"Pod": {"metadata": {"name": "p", "uid": "u"}}, "NodeNames": ["node-1"]}
+        await cluster.leader.filter(body=json.dumps(request).encode())
+        await asyncio.sleep(2)
+
+        later = cluster.annotations()
+        assert later[MOST_CANDIDATES] == noted[MOST_CANDIDATES]
+        assert later[LAST_REQUEST_AT] > noted[LAST_REQUEST_AT]
+
+
+@VIRTUAL_TIME
+async def test_calls_cost_no_write() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        quiet = await writes_in(cluster, 30)
+        for _ in range(10):
+            await cluster.ask()
+        asked = await writes_in(cluster, 30)
+
+        assert abs(quiet - asked) <= 1
+        assert quiet <= 31
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"Pod": {"metadata": {"name": "probe"}}, "NodeNames": ["any"]},
+        {"Pod": {"metadata": {"name": "probe", "uid": "u"}}, "NodeNames": []},
+        {"Pod": None, "NodeNames": ["any"]},
+    ],
+    ids=["no-uid", "no-candidate", "no-pod"],
+)
+async def test_who_only_tries_the_service_is_not_taken_for_kube_scheduler(
+    request_: Object,
+) -> None:
+    async with Cluster() as cluster:
+        replica = cluster.start(0)
+        await cluster.until(lambda: replica.is_leading, within=10)
+        await asyncio.sleep(2)
+
+        await replica.filter(body=json.dumps(request_).encode())
+        await asyncio.sleep(3)
+
+        assert cluster.annotations() == {}
+
+
+def strike(cluster: Cluster, kind: FaultKind, concerns: Callable[[Call], bool]) -> None:
+    """Have what the doctor asks fail."""
+    cluster.server.faults.append(Fault(kind, lambda call: call.client == DOCTOR and concerns(call)))
+
+
+async def writes_in(cluster: Cluster, seconds: float) -> int:
+    """Count the writes of the Lease in so many seconds."""
+    before = len(cluster.server.calls)
+    await asyncio.sleep(seconds)
+    written = [
+        call
+        for call in cluster.server.calls[before:]
+        if (call.resource, call.verb) == (LEASES.partition(".")[0], "update")
+    ]
+    return len(written)
