@@ -14,7 +14,7 @@ REPORT ?= e2e-report
 SEED ?=
 SEEDS ?= 500
 
-.PHONY: help install install-dev demo serve test simulate e2e e2e-report control-plane check audit sbom \
+.PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-report control-plane check audit sbom \
 	format bench docs manifests image lock clean
 
 help: ## Show this list
@@ -68,6 +68,12 @@ bench: install-dev ## Measure /filter, the packing, promises and the synchronisa
 
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
+	$(BIN)/python -m monitoring $(if $(RUNBOOKS),--runbooks '$(RUNBOOKS)')
+
+test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus (needs prometheus and promtool)
+	$(BIN)/python -m pytest -m prometheus tests/monitoring
 
 manifests: ## Print what the manifests install (needs kubectl)
 	kubectl kustomize manifests/overlays/fixed-cluster-ip

@@ -1,0 +1,116 @@
+"""Measures what slow, greedy and busy clients cost others: latency, memory and the lease.
+
+A replica of the real service leads on an embedded cluster; a normal request is sent over a kept
+connection every 50 ms, first alone, then beside each of the crowds of `crowds.py`.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from random import Random
+from statistics import quantiles
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from benchmarks.clusters import GIB, cluster, names_part, pod, request
+from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
+from tests.fakes import FakeApiServer
+from tests.integration.replicas import config_map, pod_object, service
+from tests.monitoring.api import over_http
+from tests.monitoring.replicas import Replica
+
+SEED = 1
+SECONDS = 30.0
+PAUSE_SECONDS = 0.05
+PATIENCE_SECONDS = 5.0
+"""kube-scheduler's httpTimeout in the shipped configurations."""
+KUBE_SCHEDULER = "127.0.0.2"
+"""Where the normal request comes from; the crowds are at another address, as in a cluster."""
+MIB = 2**20
+
+
+async def measure() -> None:
+    """Print the table."""
+    print(
+        f"{'beside':8}{'requests':>9}{'failed':>8}{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}"
+        f"{'MiB':>6}{'terms':>7}  what the crowd got"
+    )
+    with TemporaryDirectory() as folder:
+        server = FakeApiServer(Random(SEED))
+        normal = pod("normal", [3 * GIB, 5 * GIB])
+        pods = [{"apiVersion": "v1", "kind": "Pod", **each} for each in (normal, *PODS)]
+        claimed = cluster(NODES, DISKS, pods, seed=SEED)["items"]
+        for each in (*claimed, *pods, service(), config_map(), pod_object(0)):
+            server.put(each)
+        async with over_http(server) as api_port:
+            replica = Replica(Path(folder), 0, api_port)
+            replica.start()
+            try:
+                await replica.is_up()
+                await replica.leads()
+                body = request(normal, names_part(NODES))
+                await _row("nobody", replica, body, None)
+                for crowd in sys.argv[1:] or CROWDS:
+                    await _row(crowd, replica, body, crowd)
+                await _row("nobody", replica, body, None)
+            finally:
+                replica.kill()
+
+
+async def _row(name: str, replica: Replica, body: bytes, crowd: str | None) -> None:
+    """Measure beside one crowd."""
+    _reset_peak(replica.pid)
+    process = None
+    if crowd is not None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "benchmarks.crowds", crowd, str(replica.port), str(SECONDS)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        await asyncio.sleep(1)
+    latencies, failed = await _ask(replica, body)
+    seen = json.loads((await process.communicate())[0]) if process is not None else {}
+    percentiles = quantiles(latencies, n=100)
+    terms = sum(each["event"] == "lease.acquired" for each in replica.events())
+    crowd_got = ", ".join(f"{text} {count}" for text, count in sorted(seen.items()))
+    print(
+        f"{name:8}{len(latencies):9}{failed:8}{1e3 * percentiles[49]:9.1f}"
+        f"{1e3 * percentiles[98]:9.1f}{1e3 * max(latencies):9.1f}"
+        f"{_peak_bytes(replica.pid) // MIB:6}{terms:7}  {crowd_got}",
+        flush=True,
+    )
+
+
+async def _ask(replica: Replica, body: bytes) -> tuple[list[float], int]:
+    """Ask again and again; return how long the answers took, and how many were none."""
+    latencies, failed = [], 0
+    began = time.monotonic()
+    transport = httpx.AsyncHTTPTransport(local_address=KUBE_SCHEDULER)
+    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, transport=transport) as client:
+        while time.monotonic() < began + SECONDS - 2:
+            asked = time.monotonic()
+            try:
+                answer = await client.post(f"http://127.0.0.1:{replica.port}/filter", content=body)
+                failed += answer.status_code != 200 or bool(answer.json()["Error"])
+            except httpx.TransportError:
+                failed += 1
+            latencies.append(time.monotonic() - asked)
+            await asyncio.sleep(PAUSE_SECONDS)
+    return latencies, failed
+
+
+def _reset_peak(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def _peak_bytes(pid: int) -> int:
+    """Return the most memory that was resident since the last reset."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    [peak] = [line.split()[1] for line in lines if line.startswith("VmHWM")]
+    return int(peak) * 1024
+
+
+if __name__ == "__main__":
+    asyncio.run(measure())

@@ -1,0 +1,398 @@
+"""What Prometheus sees over time in normal and in bad times, and which alerts must fire then.
+
+A case changes some series of a quiet cluster with two replicas, of which `a` leads. Values are in
+the notation of promtool, a sample every 30 s: `0x3 1x5` is four times 0 and six times 1, `0+2x9`
+rises by 2 nine times, `_` is no sample and `stale` the end of a series. The whole set of alerts
+that fire at a time is stated, so that a case also says which ones must not.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from app.kube.reflector import CAUSES
+from app.metrics import Metrics
+from extender import State
+from monitoring.series import JOB, PREFIX
+
+NAMESPACE = "longhorn-system"
+SAMPLES = 240
+"""Two hours."""
+KINDS = ("nodes.longhorn.io", "pods")
+_AGE = f"{PREFIX}view_age_seconds"
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What happens, and what fires at some minutes."""
+
+    title: str
+    changes: dict[str, str]
+    """Values by series, which are named without the common prefix and namespace."""
+    firing: dict[int, tuple[str, ...]]
+    """Names of alerts by minute."""
+
+
+def quiet_cluster() -> dict[str, str]:
+    """Return every series of two replicas that nobody asks anything."""
+    series = {}
+    for pod in ("a", "b"):
+        for name, labels, value in _samples(leads=pod == "a"):
+            series[_key(name, {**labels, "pod": pod})] = f"{value:g}x{SAMPLES}"
+        series[_key("up", {"job": JOB, "pod": pod})] = f"1x{SAMPLES}"
+        started = _key("process_start_time_seconds", {"job": JOB, "pod": pod})
+        series[started] = f"1000x{SAMPLES}"
+    return series
+
+
+def series_of(case: Case) -> dict[str, str]:
+    """Return all series of a case; what it changes must exist, but for new pods."""
+    changes = {_named(key): values for key, values in case.changes.items()}
+    known = quiet_cluster()
+    unknown = [key for key in changes if key not in known and 'pod="c"' not in key]
+    assert not unknown, unknown
+    return {**known, **changes}
+
+
+def without(pod: str, *, after: int) -> dict[str, str]:
+    """Have a pod gone: its series end."""
+    gone = {
+        key: f"{values.split('x')[0]}x{after} stale"
+        for key, values in quiet_cluster().items()
+        if f'pod="{pod}"' in key
+    }
+    return {_unnamed(key): values for key, values in gone.items()}
+
+
+def another(pod: str, *, leads: str, begins: int) -> dict[str, str]:
+    """Have a new pod, like `b`; *leads* is its heartbeat."""
+    new = {
+        _unnamed(key).replace('pod="b"', f'pod="{pod}"'): f"_x{begins} {values}"
+        for key, values in quiet_cluster().items()
+        if 'pod="b"' in key
+    }
+    return {**new, f'heartbeat{{node="n",pod="{pod}"}}': f"_x{begins} {leads}"}
+
+
+def _both(series: str, values: str) -> dict[str, str]:
+    """Change a series of either pod."""
+    return {f"{series}{pod}}}": values for pod in ('pod="a"', 'pod="b"')}
+
+
+def _samples(*, leads: bool) -> Iterable[tuple[str, dict[str, str], float]]:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, version="1")
+    metrics.heartbeat.labels("n").set(leads)
+    for state in State:
+        metrics.holds.labels(state)
+    for kind in KINDS:
+        metrics.objects.labels(kind).set(3)
+        metrics.unreadable_objects.labels(kind)
+        metrics.view_age_seconds.labels(kind).set(40)
+        for cause in CAUSES:
+            metrics.watch_restarts_total.labels(kind, cause)
+    for family in registry.collect():
+        for sample in family.samples:
+            if not sample.name.endswith("_created"):
+                yield sample.name, dict(sample.labels), sample.value
+
+
+def _key(name: str, labels: dict[str, str]) -> str:
+    pairs = sorted({**labels, "namespace": NAMESPACE}.items())
+    return name + "{" + ",".join(f'{label}="{value}"' for label, value in pairs) + "}"
+
+
+def _named(key: str) -> str:
+    name, _, rest = key.rstrip("}").partition("{")
+    labels = dict(part.split("=", 1) for part in rest.split(","))
+    full = name if name in ("up", "process_start_time_seconds") else PREFIX + name
+    job = {"job": JOB} if full == name else {}
+    return _key(full, {label: value.strip('"') for label, value in labels.items()} | job)
+
+
+def _unnamed(key: str) -> str:
+    name, _, rest = key.rstrip("}").partition("{")
+    dropped = ("namespace=", "job=")
+    labels = ",".join(part for part in rest.split(",") if not part.startswith(dropped))
+    return name.removeprefix(PREFIX) + "{" + labels + "}"
+
+
+NOTHING: tuple[str, ...] = ()
+_BUSY = {
+    'decisions_total{outcome="fits",pod="a"}': "0+30x240",
+    'rejections_total{reason="insufficient_storage",pod="a"}': "0+60x240",
+    'holds_ended_total{cause="confirmed",pod="a"}': "0+29x240",
+    'holds_ended_total{cause="pod_gone",pod="a"}': "0+1x240",
+    'filter_wait_duration_seconds_count{outcome="resolved",pod="a"}': "0+5x240",
+    'filter_wait_duration_seconds_count{outcome="timeout",pod="a"}': "0+1x240",
+    'wake_ups_total{outcome="woken",pod="a"}': "0+2x240",
+    'filter_duration_seconds_bucket{le="1.0",pod="a"}': "0+30x240",
+    'filter_duration_seconds_bucket{le="2.5",pod="a"}': "0+30x240",
+    'filter_duration_seconds_bucket{le="5.0",pod="a"}': "0+30x240",
+    'filter_duration_seconds_bucket{le="10.0",pod="a"}': "0+30x240",
+    'filter_duration_seconds_bucket{le="+Inf",pod="a"}': "0+30x240",
+}
+"""A request a second, of which a fifth waits for up to a second."""
+
+CASES = (
+    Case("quiet cluster", {}, {0: NOTHING, 5: NOTHING, 60: NOTHING, 119: NOTHING}),
+    Case(
+        "quiet cluster, in which watches are silent for 90 s and begin anew as they should",
+        {
+            'view_age_seconds{kind="pods",pod="a"}': "0 30 60 90 " * 60,
+            'watch_restarts_total{cause="idle",kind="pods",pod="a"}': "0+1x240",
+            'watch_restarts_total{cause="ended",kind="pods",pod="a"}': "0+1x240",
+        },
+        {20: NOTHING, 60: NOTHING},
+    ),
+    Case("busy cluster", _BUSY, {10: NOTHING, 30: NOTHING, 60: NOTHING}),
+    Case(
+        "busy cluster whose counters begin anew, as in a restart",
+        dict.fromkeys(_BUSY, "100+30x20 0+30x200")
+        | {'process_start_time_seconds{pod="a"}': "1000x20 1600x200"},
+        {11: NOTHING, 15: NOTHING, 40: NOTHING},
+    ),
+    # Hand-overs
+    Case(
+        "hand-over in good order, both of which Prometheus sees lead for a scrape",
+        {
+            'heartbeat{node="n",pod="a"}': "1x10 0x200",
+            'heartbeat{node="n",pod="b"}': "0x9 1x200",
+            'leader_transitions_total{pod="a",role="standby"}': "0x10 1x200",
+            'leader_transitions_total{pod="b",role="leader"}': "0x9 1x200",
+            'decisions_total{outcome="unavailable",pod="a"}': "0x10 3x200",
+            'decisions_total{outcome="fits",pod="b"}': "0x11 1x200",
+            'holds_ended_total{cause="handed_over",pod="a"}': "0x10 9x200",
+        },
+        {5: NOTHING, 6: NOTHING, 7: NOTHING, 10: NOTHING, 20: NOTHING},
+    ),
+    Case(
+        "hand-over after which nobody asks any more",
+        {
+            'heartbeat{node="n",pod="a"}': "1x10 0x200",
+            'heartbeat{node="n",pod="b"}': "0x11 1x200",
+            'decisions_total{outcome="unavailable",pod="a"}': "0x10 3x200",
+        },
+        {6: NOTHING, 8: NOTHING, 10: NOTHING, 12: NOTHING, 20: NOTHING},
+    ),
+    Case(
+        "hand-over in which a target that is gone stands for two more minutes",
+        without("a", after=14)
+        | {'heartbeat{node="n",pod="b"}': "0x10 1x200"}
+        | another("c", leads="0x200", begins=12),
+        {6: NOTHING, 7: NOTHING, 8: NOTHING, 20: NOTHING},
+    ),
+    Case(
+        "leader killed: two scrapes without a leader",
+        {
+            'heartbeat{node="n",pod="a"}': "1x10 stale 0x200",
+            'up{pod="a"}': "1x10 0 1x200",
+            'process_start_time_seconds{pod="a"}': "1000x10 stale 1400x200",
+            'heartbeat{node="n",pod="b"}': "0x12 1x200",
+        },
+        {5: NOTHING, 6: NOTHING, 7: NOTHING, 10: NOTHING},
+    ),
+    Case(
+        "roll-out: both pods are replaced, one after another",
+        without("a", after=20)
+        | without("b", after=14)
+        | {'heartbeat{node="n",pod="a"}': "1x18 0x2 stale"}
+        | another("c", leads="0x6 1x200", begins=13),
+        {7: NOTHING, 9: NOTHING, 10: NOTHING, 12: NOTHING, 20: NOTHING, 24: NOTHING},
+    ),
+    # Who answers
+    Case(
+        "nothing is scraped any more",
+        without("a", after=20) | without("b", after=20),
+        {12: NOTHING, 15: NOTHING, 17: ("Absent",)},
+    ),
+    Case(
+        "a standby does not answer",
+        {'up{pod="b"}': "1x20 0x200"},
+        {12: NOTHING, 17: ("TargetDown",), 27: ("NoStandby", "TargetDown")},
+    ),
+    Case("one replica only", without("b", after=20), {20: NOTHING, 27: ("NoStandby",)}),
+    Case(
+        "nobody leads",
+        {'heartbeat{node="n",pod="a"}': "1x20 0x200"},
+        {11: NOTHING, 12: NOTHING, 13: ("NoLeader",), 60: ("NoLeader",)},
+    ),
+    Case(
+        "two lead",
+        {'heartbeat{node="n",pod="b"}': "0x20 1x200"},
+        {11: NOTHING, 13: NOTHING, 14: ("TwoLeaders",)},
+    ),
+    Case(
+        "the lead goes to and fro",
+        {
+            'leader_transitions_total{pod="a",role="leader"}': "1x20 1+1x200",
+            'leader_transitions_total{pod="b",role="leader"}': "0x20 0+1x200",
+        },
+        {11: NOTHING, 13: ("LeaderChanges",)},
+    ),
+    Case(
+        "a replica restarts over and over",
+        {'process_start_time_seconds{pod="b"}': "1000x20 1600x4 1700x4 1800x4 1900x200"},
+        {14: NOTHING, 17: ("Restarts",)},
+    ),
+    # What is answered
+    Case(
+        "every request reaches a replica that may not answer",
+        {'decisions_total{outcome="unavailable",pod="b"}': "0x20 0+2x200"},
+        {14: NOTHING, 16: ("Unavailable",), 60: ("Unavailable",)},
+    ),
+    Case(
+        "somebody asks a standby, while kube-scheduler asks the leader",
+        {
+            'decisions_total{outcome="unavailable",pod="b"}': "0x20 0+2x200",
+            'decisions_total{outcome="nothing_local",pod="a"}': "0 0 0 1 1 1 2 2 2 3 3 3 4 4 4"
+            " 4+1x200",
+        },
+        {16: NOTHING, 60: NOTHING},
+    ),
+    Case(
+        "a pod with a claim that leads nowhere",
+        {'decisions_total{outcome="error",pod="a"}': "0x20 0+1x200"},
+        {15: NOTHING, 24: NOTHING, 27: ("Errors",)},
+    ),
+    Case(
+        "a claim that came a little late",
+        {'decisions_total{outcome="error",pod="a"}': "0x20 3x200"},
+        {15: NOTHING, 20: NOTHING, 27: NOTHING},
+    ),
+    Case(
+        "requests that are none",
+        {'decisions_total{outcome="bad_request",pod="a"}': "0x20 0+1x200"},
+        {24: NOTHING, 27: ("BadRequests",)},
+    ),
+    Case(
+        "3 in 100 answers take more than 2.5 s",
+        _BUSY
+        | {
+            'filter_duration_seconds_bucket{le="1.0",pod="a"}': "0+29x240",
+            'filter_duration_seconds_bucket{le="2.5",pod="a"}': "0+29x240",
+        },
+        {5: NOTHING, 12: ("FilterSlow",)},
+    ),
+    Case(
+        "one slow answer",
+        {
+            'filter_duration_seconds_bucket{le="5.0",pod="a"}': "0x20 1x200",
+            'filter_duration_seconds_bucket{le="10.0",pod="a"}': "0x20 1x200",
+            'filter_duration_seconds_bucket{le="+Inf",pod="a"}': "0x20 1x200",
+        },
+        {12: NOTHING, 15: NOTHING, 22: NOTHING},
+    ),
+    Case(
+        "kube-scheduler does not wait",
+        {'filter_wait_duration_seconds_count{outcome="abandoned",pod="a"}': "0x20 0+1x200"},
+        {10: NOTHING, 14: ("Abandoned",)},
+    ),
+    # What is promised
+    Case(
+        "half of the promises are not kept by Longhorn",
+        {
+            'holds_ended_total{cause="not_placed",pod="a"}': "0x20 0+1x200",
+            'holds_ended_total{cause="confirmed",pod="a"}': "0+1x220",
+        },
+        {10: NOTHING, 20: ("HoldsExpire",)},
+    ),
+    Case(
+        "a few promises of many run out",
+        _BUSY | {'holds_ended_total{cause="not_chosen",pod="a"}': "0+1x240"},
+        {20: NOTHING, 60: NOTHING},
+    ),
+    Case(
+        "three promises run out",
+        {'holds_ended_total{cause="not_bound",pod="a"}': "0x20 3x200"},
+        {15: NOTHING, 20: NOTHING},
+    ),
+    Case(
+        "a pod is rejected for long",
+        {'longest_wait_seconds{pod="a"}': "0x20 0+30x200", 'waiting_pods{pod="a"}': "0x20 1x200"},
+        {40: NOTHING, 44: NOTHING, 47: ("PodsWaitLong",)},
+    ),
+    Case(
+        "a pod gets a node after half an hour",
+        {'longest_wait_seconds{pod="a"}': "0x20 0+30x62 0x130"},
+        {40: NOTHING, 47: NOTHING},
+    ),
+    Case(
+        "pods may not be patched",
+        {'wake_ups_total{outcome="failed",pod="a"}': "0x20 0+3x200"},
+        {20: NOTHING, 27: ("WakeUpsFail",)},
+    ),
+    Case(
+        "a patch fails once",
+        {'wake_ups_total{outcome="failed",pod="a"}': "0x20 1x200"},
+        {15: NOTHING, 27: NOTHING},
+    ),
+    Case(
+        "the search is cut short",
+        {'rejections_total{reason="packing_undecided",pod="a"}': "0x20 2x200"},
+        {10: NOTHING, 11: ("PackingUndecided",), 60: ("PackingUndecided",), 80: NOTHING},
+    ),
+    # What is known
+    Case(
+        "a standby hears nothing of a kind",
+        {'view_age_seconds{kind="pods",pod="b"}': "40x20 60+30x200"},
+        {12: NOTHING, 13: NOTHING, 15: ("ViewStale",)},
+    ),
+    Case(
+        "a kind is listed late by a replica that starts",
+        {'view_age_seconds{kind="pods",pod="b"}': "NaN NaN NaN NaN 20x200"},
+        {1: NOTHING, 6: NOTHING},
+    ),
+    Case(
+        "a kind can never be listed",
+        {'view_age_seconds{kind="pods",pod="b"}': "NaN " * 60},
+        {4: NOTHING, 6: ("ViewIncomplete",)},
+    ),
+    Case(
+        "a watch breaks twice a minute",
+        {'watch_restarts_total{cause="connection",kind="pods",pod="a"}': "0x20 0+1x200"},
+        {14: NOTHING, 25: ("WatchFlapping",)},
+    ),
+    Case(
+        "every API server is restarted, one after another",
+        {
+            f'watch_restarts_total{{cause="{cause}",kind="{kind}",pod="{pod}"}}': "0x20 1x4 2x4 "
+            "3x200"
+            for cause in ("connection", "status")
+            for kind in KINDS
+            for pod in ("a", "b")
+        },
+        {14: NOTHING, 20: NOTHING, 30: NOTHING},
+    ),
+    Case(
+        "an object cannot be read",
+        {'unreadable_objects{kind="nodes.longhorn.io",pod="a"}': "0x20 1x200"},
+        {15: NOTHING, 22: ("UnreadableObjects",)},
+    ),
+    Case(
+        "a setting is mistyped",
+        _both("settings_errors_total{", "0x20 1x200"),
+        {10: NOTHING, 11: ("SettingsErrors",), 80: NOTHING},
+    ),
+    # Connections
+    Case(
+        "too many connections",
+        {'connections_ended_total{cause="displaced",pod="a"}': "0x20 0+5x200"},
+        {12: NOTHING, 17: ("ConnectionLimit",)},
+    ),
+    Case(
+        "slow clients",
+        {'connections_ended_total{cause="headers_late",pod="a"}': "0x20 0+1x200"},
+        {12: NOTHING, 18: ("SlowClients",)},
+    ),
+    Case(
+        "a certificate that cannot be used",
+        {'tls_reloads_total{outcome="unusable",pod="a"}': "0x20 1x200"},
+        {10: NOTHING, 11: ("CertificateUnusable",), 80: NOTHING},
+    ),
+    Case(
+        "a certificate that is replaced",
+        _both('tls_reloads_total{outcome="loaded",', "0x20 1x200"),
+        {11: NOTHING, 20: NOTHING},
+    ),
+)
