@@ -1,0 +1,1 @@
+"""The documentation is held to the program: its commands, links and tables."""

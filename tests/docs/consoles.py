@@ -1,0 +1,70 @@
+"""Shell sessions in the documentation: commands, and the output that is shown."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from itertools import takewhile
+from typing import NamedTuple
+
+from tests.docs.pages import Block
+
+SESSIONS = {"console"}
+"""Commands begin with `$ `; what follows a complete one is its output."""
+SCRIPTS = {"sh", "bash", "shell"}
+_PROMPT = "$ "
+_ELLIPSIS = "..."
+
+
+class Command(NamedTuple):
+    """One command with the output that the documentation shows of it, "" if none."""
+
+    line: int
+    text: str
+    shown: str
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """Take a block of shell apart."""
+    if block.language in SCRIPTS:
+        yield Command(block.line, block.text, "")
+        return
+    lines = list(enumerate(block.text.splitlines(), start=block.line + 1))
+    while lines:
+        number, line = lines.pop(0)
+        assert line.startswith(_PROMPT), f"{block.place}: {line!r} does not begin with {_PROMPT!r}"
+        text = line.removeprefix(_PROMPT)
+        rest = list(takewhile(lambda each: not each[1].startswith(_PROMPT), lines))
+        del lines[: len(rest)]
+        while rest and not is_complete(text):
+            text += f"\n{rest.pop(0)[1]}"
+        shown = [each for _, each in rest]
+        yield Command(number, text, "\n".join(shown))
+
+
+@cache
+def is_complete(text: str) -> bool:
+    """Whether the shell would run *text* rather than wait for more."""
+    if text.endswith("\\"):
+        return False
+    command = [shutil.which("bash") or "/bin/bash", "-n", "-c", text]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "unexpected" not in done.stderr
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Whether output is what is shown, where a line `...` stands for any lines."""
+    if shown.lstrip().startswith("{"):
+        return bool(json.loads(shown) == json.loads(printed))
+    parts = [_pattern(part) for part in re.split(rf"(?m)^{re.escape(_ELLIPSIS)}$\n?", shown)]
+    return re.fullmatch("(?s:.*)".join(parts), _trimmed(printed)) is not None
+
+
+def _pattern(part: str) -> str:
+    return re.escape(_trimmed(part)) + (r"\n" if part.endswith("\n") else "")
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines())

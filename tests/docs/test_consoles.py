@@ -1,0 +1,67 @@
+"""What runs the documentation's commands notices those that would not work."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.docs.consoles import Command, agrees, commands
+from tests.docs.pages import Block
+from tests.docs.workspace import Workspace
+
+needs_kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+
+
+def session(text: str) -> list[Command]:
+    return list(commands(Block(Path("page.md"), 1, "console", text, "")))
+
+
+def test_a_command_goes_on_until_the_shell_would_run_it() -> None:
+    assert session("$ a \\\n  b\n$ for x in 1; do\n  c\n  done\n$ d 'e\n  f'\n") == [
+        Command(2, "a \\\n  b", ""),
+        Command(4, "for x in 1; do\n  c\n  done", ""),
+        Command(7, "d 'e\n  f'", ""),
+    ]
+
+
+def test_what_follows_a_command_is_its_output() -> None:
+    assert session("$ a\none\ntwo\n$ b\n") == [Command(2, "a", "one\ntwo"), Command(5, "b", "")]
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("one\ntwo", "one\ntwo\n", True),
+        ("one", "one\ntwo\n", False),
+        ("one\n...\nfour", "one\ntwo\nthree\nfour\n", True),
+        ("one\n...", "one\ntwo\n", True),
+        ("one\n...\nfour", "one\ntwo\n", False),
+        ('{"a": 1}', '{\n  "a": 1}\n', True),
+        ('{"a": 1}', '{"a": 2}', False),
+    ],
+)
+def test_output_agrees_with_what_is_shown(shown: str, printed: str, expected: object) -> None:
+    assert agrees(shown, printed) is expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make no-such-target",
+        "docker build --tag x manifests",
+        "cp manifests/scheduler/k4s.yaml /etc",
+        pytest.param("kubectl get --no-such-flag pods", marks=needs_kubectl),
+        pytest.param("kubectl aply -k manifests/base", marks=needs_kubectl),
+        "kubectl apply -k manifests/no-such-folder",
+        "kubectl apply -f no-such-file.yaml | grep x",
+    ],
+)
+def test_stand_ins_complain_of_what_would_not_work(command: str, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+
+    assert workspace.run(command).status != 0
+    assert command.partition(" | ")[0] in workspace.trouble()
+
+
+def test_a_program_that_nobody_has_thought_of_is_not_found(tmp_path: Path) -> None:
+    assert Workspace(tmp_path).run("rm -r manifests").status == 127

@@ -1,0 +1,81 @@
+"""Blocks of YAML and JSON are what Kubernetes' programs take."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import msgspec
+import pytest
+import yaml
+
+from tests.docs.pages import DOCS, PAGES, Block, blocks
+from tests.unit.manifests.rendered import MANIFESTS, render
+from tests.unit.manifests.test_scheduler_configs import Extender
+
+VERSION = "1.36"
+_KUSTOMIZATION = "# kustomization.yaml\n"
+
+
+def of(*languages: str) -> list[Block]:
+    return [block for page in PAGES for block in blocks(page) if block.language in languages]
+
+
+def objects() -> list[tuple[Block, Any]]:
+    return [
+        (block, document)
+        for block in of("yaml")
+        for document in yaml.safe_load_all(block.text)
+        if _is_known(document.get("apiVersion", "./"))
+    ]
+
+
+def _is_known(api_version: str) -> bool:
+    """Whether objects of this version are Kubernetes' own."""
+    group, slash, _ = api_version.partition("/")
+    return not slash or "." not in group or group.endswith(".k8s.io")
+
+
+@pytest.mark.parametrize("block", of("yaml", "json"), ids=lambda block: block.place)
+def test_data_can_be_parsed(block: Block) -> None:
+    if block.language == "json":
+        assert json.loads(block.text)
+    else:
+        assert all(yaml.safe_load_all(block.text))
+
+
+@pytest.mark.parametrize(
+    ("block", "document"),
+    objects(),
+    ids=[f"{block.place}-{document['kind']}" for block, document in objects()],
+)
+def test_kubernetes_accepts_the_objects(block: Block, document: Any) -> None:
+    assert block.place
+    kubernetes_validate.validate(document, VERSION, strict=True)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in of("yaml") if block.text.startswith(_KUSTOMIZATION)],
+    ids=lambda block: block.place,
+)
+def test_kustomizations_can_be_rendered(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "manifests").symlink_to(MANIFESTS)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(block.text, encoding="utf-8")
+
+    assert render(folder)
+
+
+def test_the_lines_for_kube_scheduler_are_the_shipped_ones() -> None:
+    [entry] = [
+        document["extenders"][0]
+        for block in of("yaml")
+        if block.page == DOCS / "tls.md"
+        for document in yaml.safe_load_all(block.text)
+    ]
+    lines = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text(encoding="utf-8"))
+
+    assert {name: entry[name] for name in lines} == lines
+    assert msgspec.convert(entry, Extender)

@@ -1,0 +1,138 @@
+"""Every shell block of the documentation works, and prints what it shows."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.docs.consoles import SCRIPTS, SESSIONS, Command, agrees, commands
+from tests.docs.pages import DOCS, PAGES, Block, blocks, name_of
+from tests.docs.workspace import Workspace
+from tests.integration.server import serving
+
+
+class Chapter(NamedTuple):
+    """The part of a page below one heading of the second level; its commands go together."""
+
+    page: Path
+    section: str
+
+    def __str__(self) -> str:
+        return f"{name_of(self.page)}#{self.section}"
+
+
+CERTIFICATES = Chapter(DOCS / "tls.md", "without-cert-manager")
+WITH_TLS = Chapter(DOCS / "tls.md", "kube-scheduler")
+"""Goes on with what the other one has made."""
+READS_A_NODE = re.compile(r"(cat|grep|openssl|sed)\b.* /(etc|var)/", re.DOTALL)
+"""Commands that are left out, since what they read is on the nodes of a cluster."""
+
+
+def shell_blocks(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.language in SESSIONS | SCRIPTS]
+
+
+CHAPTERS = list(
+    dict.fromkeys(Chapter(page, block.section) for page in PAGES for block in shell_blocks(page))
+)
+
+
+def commands_of(chapter: Chapter) -> list[Command]:
+    return [
+        command
+        for block in shell_blocks(chapter.page)
+        if block.section == chapter.section
+        for command in commands(block)
+    ]
+
+
+@pytest.fixture(scope="module")
+def service_port() -> Iterator[int]:
+    """The service on the cluster that `make serve` takes."""
+    with serving("goal2") as server:
+        yield server.port
+
+
+@contextmanager
+def service_with(files: Path) -> Iterator[int]:
+    """Run the service with certificates; yield its port."""
+    with serving(
+        "goal2",
+        EXTENDER_METRICS_PORT="0",
+        EXTENDER_TLS_CERT_FILE=str(files / "server.crt"),
+        EXTENDER_TLS_PRIVATE_KEY_FILE=str(files / "server.key"),
+        EXTENDER_CLIENT_CA_FILE=str(files / "ca.crt"),
+    ) as server:
+        yield server.port
+
+
+def run_all(chapter: Chapter, workspace: Workspace) -> None:
+    for command in commands_of(chapter):
+        if READS_A_NODE.match(command.text):
+            continue
+        done = workspace.run(command.text)
+        place = f"{name_of(chapter.page)}:{command.line}: {command.text}\n{done.stderr}"
+        # What stand-ins print is little: nothing may be found in it.
+        finds_nothing = done.status == 1 and re.search(r"\| grep .*$", command.text)
+        assert done.status == 0 or finds_nothing, place
+        assert workspace.trouble() == "", place
+        if command.shown:
+            assert agrees(command.shown, done.stdout), f"{place}{done.stdout}"
+
+
+def asks_the_service(chapter: Chapter) -> bool:
+    """Whether it sends requests that the service answers also for a cluster from a file."""
+    return any(
+        re.search(r"9504/(filter|healthz|readyz|metrics)", command.text)
+        for command in commands_of(chapter)
+    )
+
+
+@pytest.mark.parametrize(
+    "chapter", [chapter for chapter in CHAPTERS if not asks_the_service(chapter)], ids=str
+)
+def test_commands_work_and_print_what_is_shown(chapter: Chapter, tmp_path: Path) -> None:
+    run_all(chapter, Workspace(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "chapter",
+    [chapter for chapter in CHAPTERS if asks_the_service(chapter) and chapter != WITH_TLS],
+    ids=str,
+)
+def test_requests_are_answered_as_shown(
+    chapter: Chapter, tmp_path: Path, service_port: int
+) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.send_requests_to(service_port)
+
+    run_all(chapter, workspace)
+
+
+def test_the_certificates_that_are_made_serve_kube_scheduler(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    run_all(CERTIFICATES, workspace)
+
+    with service_with(workspace.folder) as port:
+        workspace.send_requests_to(port)
+        run_all(WITH_TLS, workspace)
+        refused = workspace.run("curl --cacert ca.crt https://10.96.0.95:9504/healthz")
+
+    assert (refused.status != 0, refused.stdout) == (True, "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
+    others = [block for block in blocks(page) if block not in shell_blocks(page)]
+
+    hidden = [b.place for b in others if re.search(r"^(\$ |make |kubectl )", b.text, re.MULTILINE)]
+
+    assert hidden == []
+
+
+def test_the_blocks_are_found() -> None:
+    assert len(CHAPTERS) > 10
+    assert Chapter(DOCS / "install.md", "3-service") in CHAPTERS

@@ -1,0 +1,213 @@
+"""The tables that list everything of a kind list everything, as it is in force."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from app.config import PREFIX, Settings
+from app.live_settings import _FIELDS as LIVE_FIELDS
+from app.live_settings import LiveSettings
+from app.metrics import Metrics
+from extender import REASONS
+from extender.holds import End
+from extender.rejections import Rejection
+from tests.docs.pages import DOCS, ROOT, code_in, tables
+
+METRIC_PREFIX = "longhorn_scheduler_extender_"
+SAMPLES: dict[str, dict[str, list[object]]] = {
+    "insufficient_storage": {"size_bytes": [2**30]},
+    "filesystem_limit": {"size_bytes": [2**30]},
+    "volumes_do_not_fit": {"size_bytes": [2**30], "volumes": [7]},
+    "setting_unreadable": {"setting": ["SETTING"]},
+    "no_disk_of_type": {"type": ["TYPE"]},
+    "node_tags": {"selector": [("TAGS",), ()]},
+    "disk_tags": {"selector": [("TAGS",), ()]},
+}
+"""Values that show each text of the rejections that have fields."""
+PLACEHOLDERS = {"1 GiB": "SIZE", "the 7 volumes": "the N volumes"}
+
+
+def table(page: str, section: str) -> list[list[str]]:
+    [only] = tables(DOCS / page, section)
+    return only
+
+
+def test_every_setting_has_a_row_with_its_default() -> None:
+    rows = {
+        code_in(row[0])[0]: row[1].strip("`")
+        for row in table("settings.md", "settings-of-the-process")
+    }
+
+    assert rows == {
+        f"{PREFIX}{field.upper()}": str(getattr(Settings(), field))
+        for field in Settings.__struct_fields__
+    }
+
+
+def test_every_live_setting_has_a_row_with_its_default() -> None:
+    rows = {
+        code_in(row[0])[0]: row[1].strip("`")
+        for row in table("settings.md", "settings-that-change-without-a-restart")
+    }
+
+    assert rows == {
+        name: str(getattr(LiveSettings(), field)).lower() for name, field in LIVE_FIELDS.items()
+    }
+
+
+def test_every_metric_has_a_row_with_its_type() -> None:
+    metrics = Metrics(CollectorRegistry(), version="1")
+
+    rows = {code_in(row[0])[0]: row[1] for row in table("metrics.md", "all-metrics")}
+    types = {
+        re.sub(r"\{.*", "", name).removesuffix("_total"): type_ for name, type_ in rows.items()
+    }
+
+    assert types == {
+        family.name.removeprefix(METRIC_PREFIX): family.type
+        for family in metrics.registry.collect()
+    }
+
+
+def test_every_end_of_a_promise_has_a_row() -> None:
+    rows = [code_in(row[0])[0] for row in table("promises.md", "how-a-promise-ends")]
+
+    assert sorted(rows) == sorted(End)
+
+
+def test_every_rejection_has_a_row_with_its_texts() -> None:
+    rows = {
+        code_in(reason)[0]: set(code_in(text))
+        for reason, text, *_ in table("troubleshooting.md", "rejections")
+    }
+
+    assert sorted(rows) == sorted(REASONS)
+    assert rows == {kind.reason: set(texts_of(kind)) for kind in Rejection.__subclasses__()}
+
+
+def texts_of(kind: type[Rejection]) -> Iterator[str]:
+    """Return every text of a rejection, with placeholders for what varies."""
+    fields = SAMPLES.get(kind.reason, {})
+    for number in range(max([len(values) for values in fields.values()], default=1)):
+        text = str(kind(**{name: values[number] for name, values in fields.items()}))
+        for sample, placeholder in PLACEHOLDERS.items():
+            text = text.replace(sample, placeholder)
+        yield text
+
+
+def test_every_problem_with_a_claim_has_a_row() -> None:
+    rows = {code_in(row[0])[0] for row in table("troubleshooting.md", "a-claim-leads-to-no-volume")}
+    problems = {
+        text
+        for path in (ROOT / "extender").glob("*.py")
+        for call in calls(path, "UnresolvableClaimError", "UnseenObjectError")
+        for text in texts_in(call.args[2])
+    }
+
+    assert rows == problems
+
+
+def test_every_reason_not_to_answer_is_told() -> None:
+    rows = {
+        code_in(row[0])[0] for row in table("troubleshooting.md", "the-extender-does-not-answer")
+    }
+    told = {
+        text
+        for function in functions(ROOT / "app" / "instance.py", "unavailable")
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and node.value is not None
+        for text in texts_in(node.value)
+    }
+    in_the_log = {
+        text
+        for call in calls(ROOT / "app" / "decisions.py", "UnavailableError")
+        for text in texts_in(call.args[0])
+    }
+    page = " ".join((DOCS / "troubleshooting.md").read_text(encoding="utf-8").split())
+
+    assert rows == told - {""}
+    assert [text for text in in_the_log if text not in page] == []
+
+
+def calls(path: Path, *names: str) -> Iterator[ast.Call]:
+    """Go through the calls of some names in a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            yield node
+
+
+def functions(path: Path, name: str) -> Iterator[ast.FunctionDef]:
+    """Go through the functions of a name in a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield node
+
+
+def texts_in(node: ast.expr) -> Iterator[str]:
+    """Return the texts that an expression may be, with names for what varies."""
+    match node:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.JoinedStr(values=parts):
+            yield "".join(
+                part.value.id.upper()
+                if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name)
+                else next(texts_in(part))
+                for part in parts
+            )
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from texts_in(body)
+            yield from texts_in(orelse)
+
+
+def test_every_right_has_a_row() -> None:
+    text = (ROOT / "manifests" / "base" / "rbac.yaml").read_text(encoding="utf-8")
+    rules = {
+        (role["kind"], resource, *rule.get("resourceNames", []), *sorted(rule["verbs"]))
+        for role in yaml.safe_load_all(text)
+        for rule in role.get("rules", ())
+        for resource in rule["resources"]
+    }
+    kinds = {"its namespace": "Role", "everywhere": "ClusterRole"}
+    names = {name for rule in rules for name in rule if name.startswith("longhorn-")}
+
+    rows = set()
+    for where, objects, verbs, _ in table("security.md", "rights-in-the-cluster"):
+        given = [code for code in code_in(objects) if code != "longhorn.io"]
+        limits = [code for code in given if code in names]
+        for resource in given:
+            if resource not in limits:
+                rows.add((kinds[where], resource, *limits, *sorted(code_in(verbs))))
+
+    assert rows == rules
+
+
+def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
+    [costs] = tables(DOCS / "limits.md", "what-it-costs")
+    rows = re.findall(
+        r"^(names|nodes) +(\d+) +4 +(again|new) +\d+ +\S+ +\S+ +(\S+)",
+        (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    medians = {(form, needs, int(nodes)): f"{median} ms" for form, nodes, needs, median in rows}
+    asked = [("names", "again"), ("names", "new"), ("nodes", "new")]
+
+    assert [row[1:] for row in costs] == [
+        [medians[form, needs, nodes] for nodes in (100, 1000, 5000)] for form, needs in asked
+    ]
+
+
+@pytest.mark.parametrize("page", ["settings.md", "metrics.md", "troubleshooting.md"])
+def test_tables_have_rows_of_one_length(page: str) -> None:
+    # A bar within a cell would begin another one, which is left out.
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)
+
+    assert found
+    for rows in found:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows.splitlines()}) == 1

@@ -1,0 +1,146 @@
+"""A copy of the repository in which the commands of the documentation are run.
+
+The PATH there leads to the programs below and to no others: whoever writes a page with another one
+has to say here how it is tested.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from app.cli import run_command
+from tests.docs import stand_ins
+from tests.docs.pages import ROOT
+
+RUN = ("cat", "grep", "head", "mkdir", "openssl", "sed", "tail", "xargs")
+"""Run as they are."""
+REPLACED = tuple(stand_ins.STAND_INS)
+"""Replaced by `stand_ins.py`, which says for each what is left of it."""
+ELSEWHERE = ("cmp", "crictl", "kubeadm", "systemctl", "talosctl")
+"""Left out: they work on the nodes of a cluster, or on what replaced programs would have made."""
+
+_COPIED = (
+    *("Dockerfile", "Makefile", "README.md", "pyproject.toml"),
+    *("examples", "manifests", "requirements"),
+)
+_EXAMPLE = ROOT / "examples" / "goal2"
+_OURS = "longhorn-scheduler-extender"
+_OWN_COMMAND = re.compile(rf"\.venv/bin/{_OURS} ([^|;&<>$]*--cluster-file[^|;&<>$]*)")
+_PATIENCE_SECONDS = 60
+
+
+class Done(NamedTuple):
+    """What came of a command."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Workspace:
+    """The folder in which commands run.
+
+    Args:
+        folder: An empty one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "repository"
+        self._programs = folder / "programs"
+        self._trouble = folder / "trouble"
+        self._environ = {
+            "PATH": str(self._programs),
+            "HOME": str(folder),
+            "PYTHONPATH": str(ROOT),
+            "TROUBLE_FILE": str(self._trouble),
+            "EXAMPLE": str(_EXAMPLE),
+            "REAL_KUBECTL": shutil.which("kubectl") or "",
+            "REAL_MAKE": _real("make"),
+        }
+        self._copy()
+        self._install()
+
+    def send_requests_to(self, port: int) -> None:
+        """Have requests for the service arrive at this port of the machine."""
+        self._environ |= {"SERVICE_PORT": str(port), "REAL_CURL": _real("curl")}
+
+    def run(self, command: str) -> Done:
+        """Run a command as a shell in the root of the repository does."""
+        own = _OWN_COMMAND.fullmatch(command.replace("\\\n", " "))
+        return self._run_here(shlex.split(own[1])) if own else self._run_in_shell(command)
+
+    def _run_here(self, arguments: list[str]) -> Done:
+        """Run one of our own commands in this process, where all it needs is loaded."""
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.chdir(self.folder),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            status = run_command(arguments)
+        return Done(status, out.getvalue(), err.getvalue())
+
+    def _run_in_shell(self, command: str) -> Done:
+        done = subprocess.run(
+            [_real("bash"), "-u", "-o", "pipefail", "-c", command],
+            cwd=self.folder,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def trouble(self) -> str:
+        """Return what stand-ins have complained about so far."""
+        return self._trouble.read_text() if self._trouble.exists() else ""
+
+    def _copy(self) -> None:
+        self.folder.mkdir()
+        for name in _COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, self.folder / name)
+            else:
+                shutil.copy(ROOT / name, self.folder)
+
+    def _install(self) -> None:
+        self._programs.mkdir()
+        for name in RUN:
+            (self._programs / name).symlink_to(_real(name))
+        (self._programs / "bash").symlink_to(_real("bash"))
+        for name in REPLACED:
+            script = f'exec "{sys.executable}" "{stand_ins.__file__}" {name} "$@"'
+            self._write(self._programs / name, script)
+        for name in ELSEWHERE:
+            self._write(self._programs / name, "exit 0")
+        environment = self.folder / ".venv" / "bin"
+        environment.mkdir(parents=True)
+        for python in (self._programs / "python3", environment / "python"):
+            self._write(python, f'exec "{sys.executable}" "$@"')
+        (environment / _OURS).symlink_to(self._programs / _OURS)
+
+    def _write(self, path: Path, script: str) -> None:
+        path.write_text(f"#!{_real('sh')}\n{script}\n")
+        path.chmod(0o755)
+
+
+def _real(name: str) -> str:
+    """Find a program; without it the test is skipped, except in CI."""
+    path = shutil.which(name)
+    if path is None:
+        reason = f"{name} is not on the PATH, so the commands cannot be run"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
