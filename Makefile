@@ -18,7 +18,7 @@ SEEDS ?= 500
 	format bench docs manifests image lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
 
 install: $(VENV)/.installed ## Make the virtual environment and install the service into it
 
@@ -94,7 +94,7 @@ lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 	$(BIN)/$(COMPILE) --group sbom --constraints requirements/dev.txt --output-file requirements/sbom.txt
 
 clean: ## Remove the virtual environment and the tools' caches
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 control-plane: install-dev
 	$(BIN)/python -m tests.e2e.controlplane.programs

@@ -309,7 +309,7 @@ ALERTS = (
     Alert(
         name="CertificateUnusable",
         severity="warning",
-        expr=_increase("tls_reloads_total", 'outcome="unusable"', "1h", "namespace, pod") + " > 0",
+        expr=_increase("tls_reloads_total", 'outcome="unusable"', "15m", "namespace, pod") + " > 0",
         lasts="0m",
         summary="A new certificate of the Longhorn scheduler extender cannot be used.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} serves the old one, until it "

@@ -387,8 +387,8 @@ CASES = (
     ),
     Case(
         "a certificate that cannot be used",
-        {'tls_reloads_total{outcome="unusable",pod="a"}': "0x20 1x200"},
-        {10: NOTHING, 11: ("CertificateUnusable",), 80: NOTHING},
+        {'tls_reloads_total{outcome="unusable",pod="a"}': "0x20 6+6x100 606x200"},
+        {10: NOTHING, 11: ("CertificateUnusable",), 58: ("CertificateUnusable",), 90: NOTHING},
     ),
     Case(
         "a certificate that is replaced",
