@@ -60,11 +60,12 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, the packing, promises and the synchronisation; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, packing, promises, synchronisation and load; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_pack
 	$(BIN)/python -m benchmarks.bench_promises
 	$(BIN)/python -m benchmarks.bench_sync
+	$(BIN)/python -m benchmarks.bench_load
 
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -7,28 +7,21 @@ connection every 50 ms, first alone, then beside each of the crowds of `crowds.p
 import asyncio
 import json
 import sys
-import time
 from pathlib import Path
 from random import Random
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
-import httpx
-
-from benchmarks.clusters import GIB, cluster, names_part, pod, request
+from benchmarks.clusters import cluster
 from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
+from benchmarks.prober import NORMAL
 from tests.fakes import FakeApiServer
 from tests.integration.replicas import config_map, pod_object, service
 from tests.monitoring.api import over_http
 from tests.monitoring.replicas import Replica
 
 SEED = 1
-SECONDS = 30.0
-PAUSE_SECONDS = 0.05
-PATIENCE_SECONDS = 5.0
-"""kube-scheduler's httpTimeout in the shipped configurations."""
-KUBE_SCHEDULER = "127.0.0.2"
-"""Where the normal request comes from; the crowds are at another address, as in a cluster."""
+SECONDS = 20.0
 MIB = 2**20
 
 
@@ -40,8 +33,7 @@ async def measure() -> None:
     )
     with TemporaryDirectory() as folder:
         server = FakeApiServer(Random(SEED))
-        normal = pod("normal", [3 * GIB, 5 * GIB])
-        pods = [{"apiVersion": "v1", "kind": "Pod", **each} for each in (normal, *PODS)]
+        pods = [{"apiVersion": "v1", "kind": "Pod", **each} for each in (NORMAL, *PODS)]
         claimed = cluster(NODES, DISKS, pods, seed=SEED)["items"]
         for each in (*claimed, *pods, service(), config_map(), pod_object(0)):
             server.put(each)
@@ -51,16 +43,15 @@ async def measure() -> None:
             try:
                 await replica.is_up()
                 await replica.leads()
-                body = request(normal, names_part(NODES))
-                await _row("nobody", replica, body, None)
+                await _row("nobody", replica, None)
                 for crowd in sys.argv[1:] or CROWDS:
-                    await _row(crowd, replica, body, crowd)
-                await _row("nobody", replica, body, None)
+                    await _row(crowd, replica, crowd)
+                await _row("nobody", replica, None)
             finally:
                 replica.kill()
 
 
-async def _row(name: str, replica: Replica, body: bytes, crowd: str | None) -> None:
+async def _row(name: str, replica: Replica, crowd: str | None) -> None:
     """Measure beside one crowd."""
     _reset_peak(replica.pid)
     process = None
@@ -70,7 +61,7 @@ async def _row(name: str, replica: Replica, body: bytes, crowd: str | None) -> N
             stdout=asyncio.subprocess.PIPE,
         )
         await asyncio.sleep(1)
-    latencies, failed = await _ask(replica, body)
+    latencies, failed = await _ask(replica)
     seen = json.loads((await process.communicate())[0]) if process is not None else {}
     percentiles = quantiles(latencies, n=100)
     terms = sum(each["event"] == "lease.acquired" for each in replica.events())
@@ -83,22 +74,15 @@ async def _row(name: str, replica: Replica, body: bytes, crowd: str | None) -> N
     )
 
 
-async def _ask(replica: Replica, body: bytes) -> tuple[list[float], int]:
-    """Ask again and again; return how long the answers took, and how many were none."""
-    latencies, failed = [], 0
-    began = time.monotonic()
-    transport = httpx.AsyncHTTPTransport(local_address=KUBE_SCHEDULER)
-    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, transport=transport) as client:
-        while time.monotonic() < began + SECONDS - 2:
-            asked = time.monotonic()
-            try:
-                answer = await client.post(f"http://127.0.0.1:{replica.port}/filter", content=body)
-                failed += answer.status_code != 200 or bool(answer.json()["Error"])
-            except httpx.TransportError:
-                failed += 1
-            latencies.append(time.monotonic() - asked)
-            await asyncio.sleep(PAUSE_SECONDS)
-    return latencies, failed
+async def _ask(replica: Replica) -> tuple[list[float], int]:
+    """Have a process ask again and again; return how long answers took, and how many were none."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.prober", str(replica.port), str(SECONDS - 2)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    seconds, failed = json.loads(output)
+    return seconds, failed
 
 
 def _reset_peak(pid: int) -> None:

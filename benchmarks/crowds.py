@@ -62,7 +62,7 @@ async def greedy(port: int, until: float) -> Counter[str]:
     """Send 50 bodies of 50 MB at once, again and again; half of the answers are not taken."""
     seen: Counter[str] = Counter()
     body = _whole_nodes()
-    head = _HEAD + b"content-length: %d\r\n\r\n" % len(body)
+    head = _HEAD + b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
 
     async def one(number: int) -> None:
         while time.monotonic() < until:
