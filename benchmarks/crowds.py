@@ -34,11 +34,10 @@ async def slow(port: int, until: float) -> Counter[str]:
         sent = _HEAD if number % 2 else _HEAD + b"content-length: 1000000\r\n\r\n"
         await asyncio.sleep(random.random())
         while time.monotonic() < until:
-            try:
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                seen["refused"] += 1
+            connection = await _connected(port, seen)
+            if connection is None:
                 continue
+            reader, writer = connection
             try:
                 for byte in sent + b"x" * 1_000:
                     writer.write(bytes([byte]))
@@ -66,11 +65,10 @@ async def greedy(port: int, until: float) -> Counter[str]:
 
     async def one(number: int) -> None:
         while time.monotonic() < until:
-            try:
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                seen["refused"] += 1
+            connection = await _connected(port, seen)
+            if connection is None:
                 continue
+            reader, writer = connection
             try:
                 writer.write(head)
                 for start in range(0, len(body), 2**18):
@@ -135,6 +133,16 @@ async def all_at_once(port: int, until: float) -> Counter[str]:
 CROWDS: dict[str, Crowd] = {
     "slow": slow, "greedy": greedy, "busy": busy, "all": all_at_once,
 }  # fmt: skip
+
+
+async def _connected(
+    port: int, seen: Counter[str]
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    try:
+        return await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        seen["refused"] += 1
+        return None
 
 
 def _whole_nodes() -> bytes:
