@@ -77,7 +77,7 @@ class Connection(H11Protocol):
     def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
         self._connections = connections
-        self._headers_due: asyncio.TimerHandle | None = None
+        self._rest_due: asyncio.TimerHandle | None = None
         self._taking_due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -86,40 +86,27 @@ class Connection(H11Protocol):
         kube-scheduler's client opens connections that it needs only later.
         """
         super().connection_made(transport)
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        self._keep_alive()
         self._connections.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
-        self._headers_came()
+        self._rest_came()
         self._was_taken()
         self._connections.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        """Read on. The time for the headers runs from their first byte."""
+        """Read on."""
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._headers_came()
-            if self._has_whole_request():
-                self._connections.is_owed(self)
-        elif self._headers_due is None and not self.transport.is_closing():
-            seconds = self._connections.settings.body_timeout_seconds
-            self._headers_due = self.loop.call_later(seconds, self.end, "headers_late")
+        self._look_what_is_due()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless the rest of this one is still to come.
-
-        It would be read and thrown away for as long as the client likes.
-        """
-        if self.conn.their_state is h11.SEND_BODY:
-            self.transport.close()
+        """Wait for the next request, which may be there already."""
         super().on_response_complete()
-        if not self._has_whole_request():  # as one sent ahead would be
-            self._connections.waits(self)
+        self._connections.waits(self)
+        self._look_what_is_due()
 
     def pause_writing(self) -> None:
         """Give the client time to take its answer."""
@@ -139,14 +126,40 @@ class Connection(H11Protocol):
         self._connections.closed(self)
         self.transport.abort()
 
-    def _has_whole_request(self) -> bool:
-        cycle = self.cycle
-        return cycle is not None and not cycle.response_complete and not cycle.more_body
+    def _look_what_is_due(self) -> None:
+        """Start or stop the clocks on what the client has to send, from its first byte on."""
+        if self.transport.is_closing():
+            return
+        is_answered = self.cycle is None or self.cycle.response_complete
+        if not is_answered and not self.cycle.more_body:
+            self._connections.is_owed(self)
+        if self._is_part_of_something(is_answered=is_answered):
+            if self._rest_due is None:
+                seconds = self._connections.settings.body_timeout_seconds
+                self._rest_due = self.loop.call_later(seconds, self.end, "headers_late")
+            return
+        self._rest_came()
+        if is_answered and self.timeout_keep_alive_task is None:
+            self._keep_alive()
 
-    def _headers_came(self) -> None:
-        if self._headers_due is not None:
-            self._headers_due.cancel()
-            self._headers_due = None
+    def _is_part_of_something(self, *, is_answered: bool) -> bool:
+        """Whether the client owes the rest of its headers, or of a body that nobody reads.
+
+        The latter is thrown away as it comes, so that the client gets to read its answer.
+        """
+        if self.conn.their_state is h11.SEND_BODY:
+            return is_answered
+        return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+
+    def _keep_alive(self) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def _rest_came(self) -> None:
+        if self._rest_due is not None:
+            self._rest_due.cancel()
+            self._rest_due = None
 
     def _was_taken(self) -> None:
         self._connections.is_taken(self)

@@ -141,11 +141,25 @@ def test_an_answer_that_is_not_taken_has_a_deadline(impatient: Server) -> None:
     assert impatient.metric("connections") == 1
 
 
-def test_a_body_that_nobody_reads_ends_the_connection_with_its_answer(impatient: Server) -> None:
+def test_a_body_that_nobody_reads_has_the_deadline_of_headers(impatient: Server) -> None:
     with impatient.connect() as talker:
         talker.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\nx")
 
         assert receive_all(talker).startswith(b"HTTP/1.1 200")
+    assert seconds(impatient, "headers_late") == 1
+
+
+def test_an_answer_given_before_the_body_has_come_can_be_read_and_the_connection_used(
+    impatient: Server,
+) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=PATIENCE_SECONDS)
+    with contextlib.closing(connection):
+        for _ in range(3):
+            connection.request("POST", "/wrong", b"x" * 3 * MIB)
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (404, b'{"error":"Not Found"}')
+            kept = connection.sock
+            assert kept is not None
 
 
 def test_an_upgrade_to_another_protocol_is_not_taken_up(impatient: Server) -> None:
