@@ -140,5 +140,7 @@ def _telling(metrics: Metrics) -> type[ssl.SSLObject]:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"certificate verify failed: {error.verify_message}"
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
     return str(reason).lower().replace("_", " ")

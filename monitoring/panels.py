@@ -456,9 +456,9 @@ ROWS = (
                 title="Connections ended by us",
                 question="Which clients are cut off, and why?",
                 advice="displaced: too many connections. headers_late, answer_not_taken: clients "
-                "that are slow, or probe the port.",
+                "that are slow, or probe the port. handshake_failed: certificates do not fit.",
                 queries=(_events("connections_ended_total", "cause"),),
-                alerts=("ConnectionLimit", "SlowClients"),
+                alerts=("ConnectionLimit", "SlowClients", "HandshakesFail"),
             ),
             Panel(
                 title="Certificate read again",

@@ -307,6 +307,15 @@ ALERTS = (
         "within 15 minutes: {{ $labels.cause }}.",
     ),
     Alert(
+        name="HandshakesFail",
+        severity="warning",
+        expr=_increase("connections_ended_total", 'cause="handshake_failed"', "10m") + " > 0",
+        lasts="15m",
+        summary="The Longhorn scheduler extender refuses clients in the TLS handshake.",
+        description='{{ $value | printf "%.0f" }} handshakes in {{ $labels.namespace }} failed '
+        "within 10 minutes; if they are kube-scheduler's, pods that ask for the extender wait.",
+    ),
+    Alert(
         name="CertificateUnusable",
         severity="warning",
         expr=_increase("tls_reloads_total", 'outcome="unusable"', "15m", "namespace, pod") + " > 0",

@@ -386,6 +386,16 @@ CASES = (
         {12: NOTHING, 18: ("SlowClients",)},
     ),
     Case(
+        "a client without the right certificate",
+        {'connections_ended_total{cause="handshake_failed",pod="a"}': "0x20 1+1x200"},
+        {12: NOTHING, 24: NOTHING, 27: ("HandshakesFail",)},
+    ),
+    Case(
+        "somebody who scans the port once",
+        {'connections_ended_total{cause="handshake_failed",pod="a"}': "0x20 3x200"},
+        {12: NOTHING, 27: NOTHING},
+    ),
+    Case(
         "a certificate that cannot be used",
         {'tls_reloads_total{outcome="unusable",pod="a"}': "0x20 6+6x100 606x200"},
         {10: NOTHING, 11: ("CertificateUnusable",), 58: ("CertificateUnusable",), 90: NOTHING},

@@ -37,7 +37,8 @@ RATE_INTERVAL = "5s"
 """What Grafana would take for `$__rate_interval`, at least four scrapes."""
 PROVOKED = (
     "Abandoned", "Absent", "BadRequests", "CertificateUnusable", "ConnectionLimit", "Errors",
-    "FilterSlow", "HoldsExpire", "NoLeader", "NoStandby", "PackingUndecided", "PodsWaitLong",
+    "FilterSlow", "HandshakesFail", "HoldsExpire", "NoLeader", "NoStandby", "PackingUndecided",
+    "PodsWaitLong",
     "SettingsErrors", "SlowClients", "TargetDown", "Unavailable", "UnreadableObjects",
     "ViewIncomplete", "ViewStale", "WakeUpsFail",
 )  # fmt: skip
@@ -255,13 +256,21 @@ class Stage(NamedTuple):
             self.cluster.bind(pod, ROOMS[0])
 
     async def _third_replica(self) -> None:
-        """Start a replica that may not list everything, break its certificate, and crowd it."""
+        """Start a replica that may not list everything, break its certificate, and crowd it.
+
+        Part of the crowd says something else than TLS.
+        """
         replica = self.replicas[2]
         replica.start()
         await replica.is_up()
         self.prometheus.scrape(replica.pod, replica.metrics_port)
         (self.folder / "tls.crt").write_text("no certificate")
-        await _repeat(1.0, lambda _: _connect(replica.metrics_port, 60, seconds=0.2))
+
+        async def crowd(_: int) -> None:
+            await _connect(replica.port, 3, seconds=0.1)
+            await _connect(replica.metrics_port, 60, seconds=0.2)
+
+        await _repeat(1.0, crowd)
 
 
 _AT_END = ("Absent", "NoLeader", "NoStandby", "TargetDown", "Unavailable", "ViewStale")
@@ -310,7 +319,7 @@ async def _connect(port: int, connections: int, *, seconds: float) -> None:
     with ExitStack() as stack:
         for _ in range(connections):
             opened = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-            opened.send(b"POST")
+            opened.send(b"POST /")
         await asyncio.sleep(seconds)
 
 
