@@ -87,7 +87,8 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
     }
 
     assert sorted(rows) == sorted(REASONS)
-    assert rows == {kind.reason: set(texts_of(kind)) for kind in Rejection.__subclasses__()}
+    ours = [kind for kind in Rejection.__subclasses__() if kind.__module__.startswith("extender.")]
+    assert rows == {kind.reason: set(texts_of(kind)) for kind in ours}
 
 
 def texts_of(kind: type[Rejection]) -> Iterator[str]:
