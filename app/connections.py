@@ -72,7 +72,10 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """HTTP to one client, with deadlines for its headers and for taking the answer."""
+    """HTTP to one client, with deadlines for its headers and for taking the answer.
+
+    On h11, which bounds the size of headers; httptools would read them at any length.
+    """
 
     def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)

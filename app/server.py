@@ -116,6 +116,7 @@ class _Server(uvicorn.Server):
                 app,
                 timeout_keep_alive=settings.keep_alive_seconds,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
+                http="h11",  # what `Connection` is made of; no other is loaded
                 lifespan="off",
                 ws="none",  # it would take connections out of their bounds
                 log_config=None,

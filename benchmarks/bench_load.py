@@ -69,7 +69,7 @@ async def _row(name: str, replica: Replica, crowd: str | None) -> None:
     print(
         f"{name:8}{len(latencies):9}{failed:8}{1e3 * percentiles[49]:9.1f}"
         f"{1e3 * percentiles[98]:9.1f}{1e3 * max(latencies):9.1f}"
-        f"{_peak_bytes(replica.pid) // MIB:6}{terms:7}  {crowd_got}",
+        f"{peak_bytes(replica.pid) // MIB:6}{terms:7}  {crowd_got}",
         flush=True,
     )
 
@@ -89,7 +89,7 @@ def _reset_peak(pid: int) -> None:
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def _peak_bytes(pid: int) -> int:
+def peak_bytes(pid: int) -> int:
     """Return the most memory that was resident since the last reset."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     [peak] = [line.split()[1] for line in lines if line.startswith("VmHWM")]

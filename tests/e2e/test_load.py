@@ -3,11 +3,11 @@
 import asyncio
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 from app.config import NAME
+from benchmarks.bench_load import peak_bytes
 from benchmarks.crowds import CROWDS
 from tests.actors import api as kinds
 from tests.actors.longhorn import NAMESPACE
@@ -46,7 +46,7 @@ async def test_pods_are_placed_and_the_lease_is_kept_beside(
         async with asyncio.timeout(SECONDS + END_SECONDS):
             output, _ = await process.communicate()
         after = await _lease(world)
-        peak_bytes = _peak_bytes(leader.process.pid)
+        peak_bytes = peak_bytes(leader.process.pid)
         report.measured(
             f"beside a crowd that is {crowd}",
             f"{PODS} pods bound in {outcome.bound_seconds:.1f} s with "
@@ -69,9 +69,3 @@ async def _lease(world: World) -> kinds.Object:
     assert lease is not None
     spec: kinds.Object = lease["spec"]
     return spec
-
-
-def _peak_bytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    [peak] = [line.split()[1] for line in lines if line.startswith("VmHWM")]
-    return int(peak) * 1024
