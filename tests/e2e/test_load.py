@@ -46,12 +46,12 @@ async def test_pods_are_placed_and_the_lease_is_kept_beside(
         async with asyncio.timeout(SECONDS + END_SECONDS):
             output, _ = await process.communicate()
         after = await _lease(world)
-        peak_bytes = peak_bytes(leader.process.pid)
+        memory_bytes = peak_bytes(leader.process.pid)
         report.measured(
             f"beside a crowd that is {crowd}",
             f"{PODS} pods bound in {outcome.bound_seconds:.1f} s with "
             f"{outcome.filter_calls} calls, the longest {outcome.longest_filter_seconds:.2f} s; "
-            f"{peak_bytes // MIB} MiB at most; the crowd got {json.loads(output)}",
+            f"{memory_bytes // MIB} MiB at most; the crowd got {json.loads(output)}",
         )
 
     assert process.returncode == 0
@@ -61,7 +61,7 @@ async def test_pods_are_placed_and_the_lease_is_kept_beside(
         before["holderIdentity"],
         before["leaseTransitions"],
     )
-    assert peak_bytes < MEMORY_BYTES
+    assert memory_bytes < MEMORY_BYTES
 
 
 async def _lease(world: World) -> kinds.Object:
