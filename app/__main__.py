@@ -3,7 +3,7 @@
 import io
 import sys
 
-from app.cli import run_command
+from app.cli.commands import run_command
 
 
 def main() -> None:

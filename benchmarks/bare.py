@@ -6,7 +6,7 @@ import msgspec
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from app.wire import AcceptedNodes, ExtenderArgs, ExtenderFilterResult, NodeList
+from app.serving.wire import AcceptedNodes, ExtenderArgs, ExtenderFilterResult, NodeList
 
 app = FastAPI()
 _decoder = msgspec.json.Decoder(ExtenderArgs)

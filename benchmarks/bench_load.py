@@ -16,7 +16,7 @@ from benchmarks.clusters import cluster
 from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
 from benchmarks.prober import NORMAL
 from tests.fakes import FakeApiServer
-from tests.integration.replicas import config_map, pod_object, service
+from tests.integration.instances import config_map, pod_object, service
 from tests.monitoring.api import over_http
 from tests.monitoring.replicas import Replica
 

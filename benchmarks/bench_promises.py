@@ -18,8 +18,9 @@ from app.kube.records import read_object
 from app.kube.translate import pod_ref
 from app.kube.view import build_view
 from benchmarks.clusters import GIB, cluster, node_name, pod
-from extender import ClusterView, Extender, NodeName, PodRef, PodStatus, State, Timeouts
-from extender.holds import Sighting
+from extender import ClusterView, Extender, PodRef, PodStatus, State, Timeouts
+from extender.holds.hold import Sighting
+from longhorn import NodeName
 
 NODES = (100, 1_000, 5_000)
 DISKS, PODS, SEED = 10, 60, 1

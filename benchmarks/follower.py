@@ -21,7 +21,7 @@ from kubernetes_asyncio import client
 from prometheus_client import CollectorRegistry
 
 from app.config import Settings
-from app.kube.cluster import LiveCluster
+from app.instance.cluster import LiveCluster
 from app.kube.connection import Chunks, Connection, Query
 from app.metrics import Metrics
 from benchmarks.objects import kinds

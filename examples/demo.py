@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from app.cli.files import load_cluster, load_documents
+from app.cli.report import make_report, table_lines
 from app.config import Settings
-from app.files import load_cluster, load_documents
 from app.kube.view import build_view
-from app.report import make_report, table_lines
-from extender import Extender, NodeName, explain
+from extender import Extender, explain
+from longhorn import NodeName
 
 EXAMPLES = Path(__file__).parent
 _TIMEOUT_SECONDS = 20.0

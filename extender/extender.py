@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 
-from extender.filter import Basis, FilterResult, StepLimits, filter_nodes
-from extender.holds import End
-from extender.offers import offer_to
-from extender.requests import resolve
-from extender.reservations import Ended, Ledger, Mode, Timeouts
-from extender.types import NodeName, PodRef, PodStatus
-from extender.verdicts import RememberedVerdicts
+from extender.demand.requests import resolve
+from extender.holds.hold import End
+from extender.holds.ledger import Ended, Ledger, Mode, Timeouts
+from extender.holds.making import offer_to
+from extender.kubernetes import PodRef, PodStatus
+from extender.verdicts.filter import Basis, FilterResult, StepLimits, filter_nodes
+from extender.verdicts.remembered import RememberedVerdicts
 from extender.view import ClusterView
+from longhorn import NodeName
 
 
 class Extender:

@@ -4,16 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from extender.capacity import DiskKind, NodeSpace
-from extender.policy import Policy, UnreadableSetting
-from extender.types import (
+from extender.kubernetes import Claim, ClaimKey, PersistentVolume, StorageClass
+from extender.space import DiskKind, NodeSpace
+from longhorn import (
     BackingImage,
-    Claim,
-    ClaimKey,
     NodeName,
-    PersistentVolume,
     Replica,
-    StorageClass,
+    Settings,
+    UnreadableSetting,
     Volume,
     VolumeName,
 )
@@ -30,8 +28,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Mapping[VolumeName, Sequence[Replica]]
     spaces: Mapping[NodeName, NodeSpace]
     disk_kinds: Mapping[DiskKind, int]
-    policy: Policy | UnreadableSetting
-    settings: Mapping[str, str]
+    settings: Settings | UnreadableSetting
+    setting_values: Mapping[str, str]
     """The values of Longhorn's settings as written; absent ones have their default."""
     node_tags: Collection[str]
     """Every tag that some Longhorn node has."""

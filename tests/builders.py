@@ -13,34 +13,36 @@ from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
 from app.kube.view import build_view
 from extender import (
-    BackingImage,
     Claim,
     ClaimKey,
     ClusterView,
-    Disk,
-    DiskId,
-    DiskName,
     Extender,
     FilterResult,
     Ledger,
-    Locality,
-    Node,
-    NodeName,
     PersistentVolume,
     PodRef,
     PodStatus,
     Rejection,
-    Replica,
-    ReplicaName,
     StepLimits,
     StorageClass,
+    explain,
+)
+from extender.demand.requests import LocalVolume, need_of
+from extender.holds.hold import Hold, offer
+from longhorn import (
+    BackingImage,
+    Disk,
+    DiskId,
+    DiskName,
+    Locality,
+    Node,
+    NodeName,
+    Replica,
+    ReplicaName,
     TopologyTerm,
     Volume,
     VolumeName,
-    explain,
 )
-from extender.holds import Hold, offer
-from extender.requests import LocalVolume, need_of
 
 MIB = 2**20
 GIB = 2**30

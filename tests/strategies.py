@@ -12,18 +12,15 @@ from hypothesis import strategies as st
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
-from extender import (
+from extender import Claim, ClusterView, PersistentVolume, StorageClass
+from longhorn import (
     BackingImage,
-    Claim,
-    ClusterView,
     Disk,
     DiskId,
     Locality,
     Node,
     NodeName,
-    PersistentVolume,
     Replica,
-    StorageClass,
     Volume,
     VolumeName,
 )

@@ -8,19 +8,8 @@ import msgspec
 from app.kube.mirror import Known
 from app.kube.records import Unreadable
 from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
-from extender import (
-    BackingImage,
-    Claim,
-    ClaimKey,
-    Node,
-    NodeName,
-    PersistentVolume,
-    Replica,
-    ReplicaName,
-    StorageClass,
-    Volume,
-    VolumeName,
-)
+from extender import Claim, ClaimKey, PersistentVolume, StorageClass
+from longhorn import BackingImage, Node, NodeName, Replica, ReplicaName, Volume, VolumeName
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")

@@ -6,7 +6,7 @@ import msgspec
 
 from app.errors import BrokenObjectError
 from app.kube.resources import BY_KIND, REPLICAS, AnyRecord, Resource
-from extender import NodeName, VolumeName
+from longhorn import NodeName, VolumeName
 
 
 class Unreadable(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,15 +6,8 @@ from typing import Any
 import msgspec
 
 from app.kube import objects, translate
-from extender import (
-    BackingImage,
-    Claim,
-    Node,
-    PersistentVolume,
-    Replica,
-    StorageClass,
-    Volume,
-)
+from extender import Claim, PersistentVolume, StorageClass
+from longhorn import BackingImage, Node, Replica, Volume
 
 AnyRecord = (
     BackingImage

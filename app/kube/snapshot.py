@@ -1,7 +1,6 @@
 """A live cluster read once, for commands that answer one question."""
 
 from app.config import Settings
-from app.kube.cluster import sources
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
@@ -9,6 +8,7 @@ from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
+from app.kube.sources import sources
 
 _PAGE_SECONDS = 60.0
 _FORBIDDEN = 403

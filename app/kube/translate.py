@@ -7,22 +7,17 @@ import msgspec
 
 from app.kube import objects
 from app.quantity import parse_bytes
-from extender import (
+from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
+from longhorn import (
     BackingImage,
-    Claim,
-    ClaimKey,
     Disk,
     DiskId,
     DiskName,
     Locality,
     Node,
     NodeName,
-    PersistentVolume,
-    PodRef,
-    PodStatus,
     Replica,
     ReplicaName,
-    StorageClass,
     TopologyTerm,
     Volume,
     VolumeName,

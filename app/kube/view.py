@@ -13,25 +13,27 @@ from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
 from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
 from extender import (
-    SCHEDULER_SETTINGS,
-    BackingImage,
     Claim,
     ClaimKey,
     ClusterView,
     DiskKind,
-    Node,
-    NodeName,
     NodeSpace,
     PersistentVolume,
-    Policy,
+    StorageClass,
+    node_space,
+)
+from longhorn import (
+    SCHEDULER_SETTINGS,
+    BackingImage,
+    Node,
+    NodeName,
     Replica,
     ReplicaName,
-    StorageClass,
+    Settings,
     UnreadableSetting,
     Volume,
     VolumeName,
-    node_space,
-    read_policy,
+    read_settings,
 )
 
 _MOST_CHANGES = 10_000
@@ -72,7 +74,7 @@ class ViewBuilder:
         """Nodes whose space is to be worked out anew."""
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
-        self.view = self._new_view(read_policy({}))
+        self.view = self._new_view(read_settings({}))
         """As of the last time it was settled. Its mappings are changed in place meanwhile."""
 
     def apply(self, change: Change) -> None:
@@ -95,8 +97,8 @@ class ViewBuilder:
         self._is_outdated = False
         self._changes = []
         previous = self.view
-        self.view = self._new_view(self._policy())
-        if self.view.policy != previous.policy:
+        self.view = self._new_view(self._longhorn_settings())
+        if self.view.settings != previous.settings:
             self._dirty.update(self._nodes)
         self._dirty.update(set(previous.unreadable_nodes) ^ set(self.view.unreadable_nodes))
 
@@ -107,12 +109,12 @@ class ViewBuilder:
                 self._changes.append(name)
             return
         replicas = self._of_node.get(name, {}).values()
-        space = node_space(node, replicas, self.view.policy, self._kinds)
+        space = node_space(node, replicas, self.view.settings, self._kinds)
         if space != self._spaces.get(name):
             self._spaces[name] = space
             self._changes.append(name)
 
-    def _new_view(self, policy: Policy | UnreadableSetting) -> ClusterView:
+    def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]
         return ClusterView(
             claims=self._claims,
@@ -123,8 +125,8 @@ class ViewBuilder:
             replicas=self._replicas,
             spaces=self._spaces,
             disk_kinds=self._kinds,
-            policy=policy,
-            settings=self._settings,
+            settings=settings,
+            setting_values=self._settings,
             node_tags=self._node_tags.keys(),
             disk_tags=self._disk_tags.keys(),
             changes=self._changes,
@@ -142,11 +144,11 @@ class ViewBuilder:
             },
         )
 
-    def _policy(self) -> Policy | UnreadableSetting:
+    def _longhorn_settings(self) -> Settings | UnreadableSetting:
         for kind, name in sorted(self._unreadable):
             if kind == "Setting" and name in SCHEDULER_SETTINGS:
                 return UnreadableSetting(name=name)
-        return read_policy(self._settings)
+        return read_settings(self._settings)
 
     def _add(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
         match record:

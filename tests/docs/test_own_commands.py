@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from app.cli import commands as command_line
+from app.cli.commands import commands as command_line
 from tests.docs.consoles import SCRIPTS, SESSIONS, commands
 from tests.docs.pages import DOCS, PAGES, blocks, inline_code, name_of
 

@@ -10,12 +10,12 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from app.config import PREFIX, Settings
-from app.live_settings import _FIELDS as LIVE_FIELDS
-from app.live_settings import LiveSettings
+from app.instance.live_settings import _FIELDS as LIVE_FIELDS
+from app.instance.live_settings import LiveSettings
 from app.metrics import Metrics
 from extender import REASONS
-from extender.holds import End
-from extender.rejections import Rejection
+from extender.holds.hold import End
+from extender.verdicts.rejections import Rejection
 from tests.docs.pages import DOCS, ROOT, code_in, tables
 
 METRIC_PREFIX = "longhorn_scheduler_extender_"

@@ -5,10 +5,10 @@ from typing import Any
 
 import yaml
 
-from app.files import load_cluster
+from app.cli.files import load_cluster
 from app.kube.view import build_view
-from extender.capacity import DiskSpace
-from extender.types import NodeName
+from extender.space import DiskSpace
+from longhorn import NodeName
 from tests.docs.pages import DOCS, ROOT, blocks, code_in, tables
 
 PAGE = DOCS / "how-it-decides.md"

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from app.calls import read_most
+from app.cli.doctor.findings import findings
+from app.cli.doctor.inspection import inspect
+from app.cli.doctor.problems import Check, Finding, Severity
 from app.config import NAME, PREFIX, Settings
-from app.doctor.findings import findings
-from app.doctor.inspection import inspect
-from app.doctor.problems import Check, Finding, Severity
+from app.instance.calls import read_most
 from app.kube.connecting import connect
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, key_of

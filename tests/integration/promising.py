@@ -14,6 +14,7 @@ import msgspec
 from extender import End
 from tests.builders import node_document
 from tests.fakes import Call, Object
+from tests.integration.instances import NAMESPACE, Answer, Replica, Replicas
 from tests.integration.promising_objects import (
     claim_object,
     pod_object,
@@ -22,7 +23,6 @@ from tests.integration.promising_objects import (
     volume_name,
     volume_objects,
 )
-from tests.integration.replicas import NAMESPACE, Answer, Replica, Replicas
 
 ONE, TWO, THREE = "room-1", "room-2", "room-3"
 CLAIM_GIB = 60

@@ -22,7 +22,7 @@ from tests.fakes import (
     WatchEndsAtOnce,
     WatchHang,
 )
-from tests.integration.replicas import GLANCE_SECONDS, Replica, Replicas
+from tests.integration.instances import GLANCE_SECONDS, Replica, Replicas
 
 FAULTY_SECONDS = 30.0
 CALM_SECONDS = 16.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.replicas import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
+from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 

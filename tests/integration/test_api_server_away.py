@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes import Delay, Fault
-from tests.integration.replicas import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
+from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import Object
-from tests.integration.replicas import VIRTUAL_TIME, Answer, Replicas
+from tests.integration.instances import VIRTUAL_TIME, Answer, Replicas
 
 pytestmark = VIRTUAL_TIME
 

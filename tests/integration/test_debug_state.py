@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.integration.replicas import NODES, VIRTUAL_TIME, Replicas, filter_request
+from tests.integration.instances import NODES, VIRTUAL_TIME, Replicas, filter_request
 
 pytestmark = VIRTUAL_TIME
 

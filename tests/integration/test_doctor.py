@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from app.calls import LAST_REQUEST_AT, MOST_CANDIDATES
+from app.cli.doctor.facts import Facts, Unread
+from app.cli.doctor.findings import findings
+from app.cli.doctor.inspection import inspect
+from app.cli.doctor.rights import needed_rights
 from app.config import NAME, Settings
-from app.doctor.facts import Facts, Unread
-from app.doctor.findings import findings
-from app.doctor.inspection import inspect
-from app.doctor.rights import needed_rights
+from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.connection import Connection
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
+from tests.integration.instances import LEASES, NAMESPACE, NODES, VIRTUAL_TIME, Replicas
 from tests.integration.rbac import Grant, shipped
-from tests.integration.replicas import LEASES, NAMESPACE, NODES, VIRTUAL_TIME, Replicas
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
 DOCTOR = "doctor"

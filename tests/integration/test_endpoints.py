@@ -7,7 +7,7 @@ import pytest
 
 from app.config import NAME
 from tests.fakes import Object
-from tests.integration.replicas import (
+from tests.integration.instances import (
     NAMESPACE,
     SLICES,
     VIRTUAL_TIME,

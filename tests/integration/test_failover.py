@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.integration.replicas import VIRTUAL_TIME, Replicas
+from tests.integration.instances import VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 

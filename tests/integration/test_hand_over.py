@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes import Call, Fault, FaultKind, Hang, LostAnswer
-from tests.integration.replicas import LEASES, SLICES, VIRTUAL_TIME, Answer, Replicas
+from tests.integration.instances import LEASES, SLICES, VIRTUAL_TIME, Answer, Replicas
 
 pytestmark = VIRTUAL_TIME
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.integration.api_stub import Write, api_stub
-from tests.integration.replicas import NOT_KNOWING, filter_request, pod_object, service
+from tests.integration.instances import NOT_KNOWING, filter_request, pod_object, service
 from tests.integration.server import PATIENCE_SECONDS, ROOT, Server
 
 STOP_SECONDS = 3.0

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from app.config import NAME
-from tests.integration.replicas import (
+from tests.integration.instances import (
     NAMESPACE,
     VIRTUAL_TIME,
     Replica,

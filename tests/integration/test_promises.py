@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from extender import End
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, PROMISED, THREE, TWO, World, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

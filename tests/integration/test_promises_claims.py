@@ -3,8 +3,8 @@
 import pytest
 
 from extender import End
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, THREE, TWO, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from extender import End
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import (
     ONE,
     PLACING_SECONDS,
@@ -15,7 +16,6 @@ from tests.integration.promising import (
     World,
     serving,
 )
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, THREE, TWO, Held, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.fakes import Answer, Fault, WatchCut, WatchGarbage
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, THREE, TWO, World, event, follows, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

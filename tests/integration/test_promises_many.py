@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from extender import End
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, TWO, World, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender import End, Mode
+from tests.integration.instances import VIRTUAL_TIME, Replica
 from tests.integration.promising import (
     ONE,
     PLACING_SECONDS,
@@ -17,7 +18,6 @@ from tests.integration.promising import (
     World,
     serving,
 )
-from tests.integration.replicas import VIRTUAL_TIME, Replica
 
 pytestmark = VIRTUAL_TIME
 

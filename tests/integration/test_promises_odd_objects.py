@@ -7,8 +7,8 @@ import pytest
 
 from extender import End
 from tests.fakes import Fault, Object, WatchGarbage
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, THREE, TWO, event, follows, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

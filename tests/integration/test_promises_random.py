@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from tests.integration.instances import VIRTUAL_TIME, Replica
 from tests.integration.promising import World, serving
-from tests.integration.replicas import VIRTUAL_TIME, Replica
 
 pytestmark = VIRTUAL_TIME
 

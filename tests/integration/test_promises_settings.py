@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from extender import End
+from tests.integration.instances import NAMESPACE, VIRTUAL_TIME, setting
 from tests.integration.promising import ONE, THREE, TWO, serving
-from tests.integration.replicas import NAMESPACE, VIRTUAL_TIME, setting
 
 pytestmark = VIRTUAL_TIME
 

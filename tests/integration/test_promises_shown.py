@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from extender import End
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, TWO, World, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from extender import End
+from tests.integration.instances import VIRTUAL_TIME, Replica
 from tests.integration.promising import ONE, THREE, TWO, World, serving
-from tests.integration.replicas import VIRTUAL_TIME, Replica
 
 pytestmark = VIRTUAL_TIME
 

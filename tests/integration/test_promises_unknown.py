@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.fakes import Answer, Call, Delay, Fault, FaultKind
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.promising import ONE, THREE, TWO, serving
-from tests.integration.replicas import VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.integration.instances import VIRTUAL_TIME, Answer
 from tests.integration.promising import ONE, PROMISED, THREE, TWO, World, serving
-from tests.integration.replicas import VIRTUAL_TIME, Answer
 
 pytestmark = VIRTUAL_TIME
 

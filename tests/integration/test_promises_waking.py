@@ -7,8 +7,8 @@ import pytest
 from app.kube.resources import NODES, REPLICAS
 from tests.builders import GIB
 from tests.fakes import Answer, Fault
+from tests.integration.instances import NAMESPACE, VIRTUAL_TIME
 from tests.integration.promising import ONE, THREE, TWO, World, serving, wakes
-from tests.integration.replicas import NAMESPACE, VIRTUAL_TIME
 
 pytestmark = VIRTUAL_TIME
 

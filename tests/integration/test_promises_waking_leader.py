@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.integration.instances import VIRTUAL_TIME, Replica
 from tests.integration.promising import ONE, THREE, TWO, serving, wakes
-from tests.integration.replicas import VIRTUAL_TIME, Replica
 
 pytestmark = VIRTUAL_TIME
 

@@ -8,8 +8,7 @@ import pytest
 from app.config import NAME
 from app.kube.pods import WOKEN_AT
 from tests.fakes import Call, Object
-from tests.integration.rbac import shipped
-from tests.integration.replicas import (
+from tests.integration.instances import (
     NAMESPACE,
     NODES,
     SLICES,
@@ -17,6 +16,7 @@ from tests.integration.replicas import (
     Replicas,
     filter_request,
 )
+from tests.integration.rbac import shipped
 
 pytestmark = VIRTUAL_TIME
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.fakes import Call, Fault, Hang, Refused
-from tests.integration.replicas import NOT_KNOWING, VIRTUAL_TIME, Replicas
+from tests.integration.instances import NOT_KNOWING, VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 

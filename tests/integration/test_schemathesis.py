@@ -7,9 +7,9 @@ from hypothesis import settings
 from prometheus_client import CollectorRegistry
 
 from app.config import Settings
-from app.decisions import unchanging
-from app.http import create_apps
 from app.metrics import Metrics
+from app.serving.decisions import unchanging
+from app.serving.http import create_apps
 from extender import Extender
 from tests.builders import GENEROUS, bound, node, view_of, volume
 

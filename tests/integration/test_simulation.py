@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.replicas import VIRTUAL_TIME
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.simulation import Simulation
 
 pytestmark = VIRTUAL_TIME

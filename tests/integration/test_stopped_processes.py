@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.integration.replicas import NOT_KNOWING, NOT_THE_LEADER, VIRTUAL_TIME, Replica, Replicas
+from tests.integration.instances import NOT_KNOWING, NOT_THE_LEADER, VIRTUAL_TIME, Replica, Replicas
 
 pytestmark = VIRTUAL_TIME
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.config import NAME
-from tests.integration.replicas import LEASES, NAMESPACE, VIRTUAL_TIME, Replicas
+from tests.integration.instances import LEASES, NAMESPACE, VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes import Answer, Fault, FaultKind, Refused, WatchCut, WatchEndsAtOnce, WatchGarbage
 from tests.fakes.faults import Call
-from tests.integration.replicas import VIRTUAL_TIME, Replicas
+from tests.integration.instances import VIRTUAL_TIME, Replicas
 
 pytestmark = VIRTUAL_TIME
 

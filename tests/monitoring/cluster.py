@@ -9,6 +9,8 @@ import yaml
 from app.config import NAME
 from tests.builders import node_document
 from tests.fakes import FakeApiServer, Object
+from tests.integration.instances import NAMESPACE, config_map, service
+from tests.integration.instances import pod_object as replica_pod
 from tests.integration.promising_objects import (
     claim_object,
     pod_object,
@@ -17,8 +19,6 @@ from tests.integration.promising_objects import (
     volume_name,
     volume_objects,
 )
-from tests.integration.replicas import NAMESPACE, config_map, service
-from tests.integration.replicas import pod_object as replica_pod
 from tests.integration.server import ROOT
 
 ROOMS = ("room-1", "room-2", "room-3")

@@ -12,7 +12,7 @@ import yaml
 
 from monitoring.rules import Alert, rule_groups
 from monitoring.series import JOB
-from tests.integration.replicas import NAMESPACE
+from tests.integration.instances import NAMESPACE
 from tests.monitoring.api import free_port
 
 PATIENCE_SECONDS = 20.0

@@ -24,7 +24,7 @@ import trustme
 from monitoring.panels import INTERVAL, NAMESPACE, ROWS, Query
 from monitoring.rules import ALERTS, Alert
 from tests.fakes import Call, FakeApiServer
-from tests.integration import replicas as names
+from tests.integration import instances as names
 from tests.integration.rbac import shipped
 from tests.monitoring.api import free_port, over_http
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster

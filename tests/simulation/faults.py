@@ -19,7 +19,7 @@ from tests.fakes import (
     WatchEndsAtOnce,
     WatchHang,
 )
-from tests.integration.replicas import Replica
+from tests.integration.instances import Replica
 from tests.simulation.world import World
 
 REQUEST_FAULT_PROBABILITY = 0.02

@@ -7,7 +7,7 @@ from tests.actors.api import Object
 from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, Refused
 from tests.fakes import Change, Resource
-from tests.integration.replicas import Replica
+from tests.integration.instances import Replica
 from tests.simulation.limits import Excuse, Limits
 from tests.simulation.plan import Plan
 from tests.simulation.promises import Answer, Promise, Promises

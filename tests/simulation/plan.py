@@ -9,7 +9,7 @@ from extender import Mode
 from tests.actors.api import Object
 from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
 from tests.actors.scheduler import Choice, Configuration
-from tests.integration.replicas import NAMESPACE
+from tests.integration.instances import NAMESPACE
 
 GIB = 2**30
 SSD = "ssd"

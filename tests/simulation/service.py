@@ -10,7 +10,7 @@ import msgspec
 from tests.actors.api import Object
 from tests.actors.scheduler import Reply
 from tests.fakes import Call
-from tests.integration.replicas import NODES, Replica, Replicas, ipv4, ipv6
+from tests.integration.instances import NODES, Replica, Replicas, ipv4, ipv6
 from tests.unit.actors.world import MORE_RESOURCES
 
 EXAMPLE_KINDS = (

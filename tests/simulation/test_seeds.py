@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.integration.replicas import VIRTUAL_TIME
+from tests.integration.instances import VIRTUAL_TIME
 from tests.simulation.simulation import Result, simulate
 
 SEEDS = range(16)

@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from app.metrics import OUTCOMES, Metrics, outcome_of
-from extender import REASONS, Basis, FilterResult, NodeName, Rejection
+from extender import REASONS, Basis, FilterResult, Rejection
+from longhorn import NodeName
 
 PREFIX = "longhorn_scheduler_extender_"
 

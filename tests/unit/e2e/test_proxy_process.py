@@ -12,7 +12,7 @@ import yaml
 
 from tests.e2e.calls import read_calls
 from tests.integration.api_stub import api_stub
-from tests.integration.replicas import service
+from tests.integration.instances import service
 from tests.integration.server import PATIENCE_SECONDS, ROOT
 from tests.unit.e2e.exchange import args
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.files import load_cluster
+from app.cli.files import load_cluster
 from app.kube.view import build_view
-from extender import ClusterView, Extender, NodeName, PodRef
+from extender import ClusterView, Extender, PodRef
+from longhorn import NodeName
 from tests.builders import GENEROUS
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

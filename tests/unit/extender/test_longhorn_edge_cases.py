@@ -20,15 +20,8 @@ from typing import Any
 
 import pytest
 
-from extender import (
-    Basis,
-    Locality,
-    Node,
-    NodeName,
-    UnresolvableClaimError,
-    Volume,
-)
-from extender.rejections import (
+from extender import Basis, UnresolvableClaimError
+from extender.verdicts.rejections import (
     DiskTags,
     FilesystemLimit,
     InsufficientStorage,
@@ -44,6 +37,7 @@ from extender.rejections import (
     Topology,
     VolumesDoNotFit,
 )
+from longhorn import Locality, Node, NodeName, Volume
 from tests.builders import (
     GIB,
     MIB,

@@ -16,9 +16,10 @@ import msgspec
 import pytest
 
 from app.kube.view import build_view
-from extender import ClusterView, NodeName, Policy
-from extender.placement import demand_of, place
-from extender.requests import Need, need_of
+from extender import ClusterView
+from extender.demand.requests import Need, need_of
+from extender.verdicts.placement import demand_of, place
+from longhorn import NodeName, Settings
 from tests.builders import document, objects_of, read
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
@@ -73,8 +74,8 @@ def test_we_only_refuse_more_where_the_disk_is_not_ready_or_the_node_is_evicted(
 def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
     """Yield each disk's UUID, and whether the volume would fit on it alone."""
     view, need = situation_of(vector)
-    assert isinstance(view.policy, Policy)
-    demand = demand_of([("vol", need)], view, view.policy)
+    assert isinstance(view.settings, Settings)
+    demand = demand_of([("vol", need)], view, view.settings)
     only_node = vector["scheduling"]["spec"]["hardNodeAffinity"]
     for name, space in view.spaces.items():
         usable = {bin_.id: bin_ for bin_ in space.bins}
@@ -82,7 +83,7 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
             may_try = disk.name in usable and only_node in ("", name)
             bins = (usable[disk.name],) if may_try else ()
             alone = msgspec.structs.replace(space, bins=bins)
-            placement = place(demand, alone, view.policy, step_limit=10)
+            placement = place(demand, alone, view.settings, step_limit=10)
             yield disk.id, placement.rejection is None
 
 

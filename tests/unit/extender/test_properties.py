@@ -11,21 +11,8 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from extender import (
-    Basis,
-    ClusterView,
-    Disk,
-    Extender,
-    Ledger,
-    Locality,
-    Node,
-    NodeName,
-    Replica,
-    StepLimits,
-    Volume,
-    explain,
-    node_space,
-)
+from extender import Basis, ClusterView, Extender, Ledger, StepLimits, explain, node_space
+from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
 
@@ -329,5 +316,5 @@ def with_space(
     spaces = {other: space for other, space in view.spaces.items() if other != name}
     if node is not None:
         here = [r for r in replicas if name in (r.node, r.hard_node_affinity)]
-        spaces[name] = node_space(node, here, view.policy, kinds)
+        spaces[name] = node_space(node, here, view.settings, kinds)
     return msgspec.structs.replace(view, spaces=spaces, disk_kinds=kinds)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import simulator
 from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
-from extender import BackingImage, Disk, Node, Replica, Volume
+from longhorn import BackingImage, Disk, Node, Replica, Volume
 from tests.builders import backing_image, bound, conditions, document, fits, read, replica, view_of
 from tests.strategies import (
     all_settings,

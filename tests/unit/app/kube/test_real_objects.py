@@ -7,25 +7,15 @@ import msgspec
 import pytest
 import yaml
 
-from app.files import load_cluster, load_documents
+from app.cli.files import load_cluster, load_documents
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
 from app.kube.view import build_view
-from extender import (
-    Basis,
-    ClusterView,
-    DiskSpace,
-    Extender,
-    Locality,
-    Node,
-    NodeName,
-    PodRef,
-    Policy,
-    read_policy,
-)
-from extender.existing import ExistingReplica, Worth, existing_by_node
-from extender.rejections import NoUsableDisk
-from extender.requests import need_of
+from extender import Basis, ClusterView, DiskSpace, Extender, PodRef
+from extender.demand.existing import ExistingReplica, Worth, existing_by_node
+from extender.demand.requests import need_of
+from extender.verdicts.rejections import NoUsableDisk
+from longhorn import Locality, Node, NodeName, Settings, read_settings
 from tests.builders import GENEROUS, bound, disk, fits, node, rejection, setting, view_of, volume
 
 REAL = Path(__file__).parents[3] / "data" / "real"
@@ -208,8 +198,8 @@ def test_settings_of_another_group_leave_longhorns_defaults() -> None:
     for _, document in load_documents(REAL / "harvester-setting-other-group.yaml"):
         assert read_object(document) is None
 
-    assert build_view(cluster).policy == read_policy({})
-    assert isinstance(build_view(cluster).policy, Policy)
+    assert build_view(cluster).settings == read_settings({})
+    assert isinstance(build_view(cluster).settings, Settings)
 
 
 def test_every_published_file_has_a_test_here() -> None:

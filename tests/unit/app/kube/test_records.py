@@ -11,22 +11,8 @@ from hypothesis import strategies as st
 from app.errors import BrokenObjectError
 from app.kube.records import Unreadable, read_object
 from app.kube.translate import KubernetesNode, Pod, Setting
-from extender import (
-    Claim,
-    ClaimKey,
-    Disk,
-    DiskId,
-    DiskName,
-    Locality,
-    Node,
-    NodeName,
-    PersistentVolume,
-    PodRef,
-    PodStatus,
-    Replica,
-    StorageClass,
-    Volume,
-)
+from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
+from longhorn import Disk, DiskId, DiskName, Locality, Node, NodeName, Replica, Volume
 from tests.builders import (
     GIB,
     backing_image,

@@ -7,7 +7,8 @@ from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from app.kube.translate import KubernetesNode, Pod, Setting
 from app.kube.view import build_view
-from extender import NodeName, PodStatus, Policy, UnreadableSetting
+from extender import PodStatus
+from longhorn import NodeName, Settings, UnreadableSetting
 from tests.builders import (
     GIB,
     backing_image,
@@ -122,11 +123,11 @@ def test_disk_kinds_are_numbered_across_nodes() -> None:
     assert sorted(view.disk_kinds.values()) == [0, 1]
 
 
-def test_settings_make_the_policy() -> None:
+def test_settings_make_the_longhorn_settings() -> None:
     view = view_of(setting("storage-over-provisioning-percentage", "200"))
 
-    assert isinstance(view.policy, Policy)
-    assert view.policy.over_provisioning_percent == 200
+    assert isinstance(view.settings, Settings)
+    assert view.settings.over_provisioning_percent == 200
 
 
 @pytest.mark.parametrize(
@@ -150,14 +151,18 @@ def test_settings_make_the_policy() -> None:
         ),
     ],
 )
-def test_setting_that_cannot_be_read_leaves_no_policy(record: AnyRecord | Unreadable) -> None:
-    assert view_of(record).policy == UnreadableSetting(name="storage-minimal-available-percentage")
+def test_setting_that_cannot_be_read_leaves_no_longhorn_settings(
+    record: AnyRecord | Unreadable,
+) -> None:
+    assert view_of(record).settings == UnreadableSetting(
+        name="storage-minimal-available-percentage"
+    )
 
 
 def test_setting_we_do_not_use_may_be_unreadable() -> None:
     broken = read_as_unreadable(document("Setting", "storage-network", value=5))
 
-    assert isinstance(view_of(broken).policy, Policy)
+    assert isinstance(view_of(broken).settings, Settings)
 
 
 def test_unreadable_object_of_another_kind_and_the_name_of_a_setting_is_no_setting() -> None:
@@ -165,7 +170,7 @@ def test_unreadable_object_of_another_kind_and_the_name_of_a_setting_is_no_setti
         document("Volume", "storage-minimal-available-percentage", spec={"size": "x"})
     )
 
-    assert isinstance(view_of(broken).policy, Policy)
+    assert isinstance(view_of(broken).settings, Settings)
 
 
 def test_node_with_a_broken_replica_has_no_space() -> None:

@@ -12,16 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
 from app.kube.view import ViewBuilder
-from extender import (
-    ClusterView,
-    Extender,
-    FilterResult,
-    Node,
-    NodeName,
-    Replica,
-    UnresolvableClaimError,
-    VolumeName,
-)
+from extender import ClusterView, Extender, FilterResult, UnresolvableClaimError
+from longhorn import Node, NodeName, Replica, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -63,8 +55,8 @@ def contents(view: ClusterView) -> dict[str, Any]:
             )
             for name, space in view.spaces.items()
         },
-        "policy": view.policy,
-        "settings": dict(view.settings),
+        "settings": view.settings,
+        "setting_values": dict(view.setting_values),
         "node_tags": set(view.node_tags),
         "disk_tags": set(view.disk_tags),
         "unreadable": dict(view.unreadable),

@@ -1,0 +1,266 @@
+"""The command line: `serve` answers, `filter` shows one decision, `doctor` checks the wiring."""
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from app.cli import doctor
+from app.cli.files import load_cluster, load_documents
+from app.cli.report import error_report, make_report, table_lines
+from app.config import NAME, Settings, load
+from app.errors import AppError, BrokenObjectError, InputError
+from app.instance import service
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.records import Unreadable, read_object
+from app.kube.translate import Pod
+from app.kube.view import build_view
+from app.logs import configure_logs
+from extender import Extender, PodRef, UnresolvableClaimError, charges, explain, promised
+from longhorn import NodeName
+
+_FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
+_RIGHT, _WRONG = 0, 1
+
+commands = typer.Typer(
+    name=NAME,
+    help="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 (typer passes it so)
+    if wanted:
+        typer.echo(version(NAME))
+        raise typer.Exit
+
+
+@commands.callback()
+def program(
+    _version: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Tell kube-scheduler which nodes can hold the Longhorn volumes of a pod."""
+
+
+ClusterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster-file",
+        metavar="PATH",
+        help="The cluster as files: a YAML or JSON file, a directory of them, what "
+        "`kubectl get -o yaml` prints, or a Longhorn support bundle. Without it, a live cluster: "
+        "the one this runs in, or kubectl's.",
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="The kubeconfig that leads to the live cluster."),
+]
+Context = Annotated[str | None, typer.Option(help="The context in the kubeconfig.")]
+
+
+class Output(StrEnum):
+    """How a command prints its answer."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@commands.command()
+def serve(
+    cluster_file: ClusterFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = None,
+) -> None:
+    """Answer /filter for a live cluster as one of several replicas, or for a cluster file.
+
+    The live cluster is followed, and whoever holds the lease answers. A file is read once.
+    """
+    settings = _settings(host=host, port=port)
+    configure_logs(settings.log_level)
+    _check_origin(cluster_file, kubeconfig, context)
+    if cluster_file is None:
+        service.serve_cluster(settings, kubeconfig, context)
+    else:
+        service.serve_view(build_view(_cluster(cluster_file)), settings)
+
+
+@commands.command("filter")
+def filter_pod(
+    pod: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|NAMESPACE/NAME", help="A Pod in a file, or one in the cluster by name."
+        ),
+    ],
+    cluster_file: ClusterFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+        Output.TABLE
+    ),
+) -> None:
+    """Show which nodes can hold a pod's volumes, where they would go, and why others cannot.
+
+    Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used.
+    """
+    settings = _settings(host=None, port=None)
+    _check_origin(cluster_file, kubeconfig, context)
+    if cluster_file is None:
+        cluster = _checked(*service.read_cluster(settings, kubeconfig, context), "the cluster")
+    else:
+        cluster = _cluster(cluster_file)
+    asked = _pod(pod, cluster)
+    candidates = _node_names(nodes) if nodes else cluster.candidates()
+    view, limits = build_view(cluster), settings.step_limits
+    extender = Extender(limits, settings.reservation_mode)
+    ledger = extender.ledger
+    for hold in promised([(p.ref, p.status) for p in cluster.pods.values()], view, ledger.mode, 0):
+        ledger.put(hold)
+    try:
+        result = extender.filter(asked, candidates, view)
+    except UnresolvableClaimError as error:
+        if output is Output.JSON:
+            _print_json(error_report(str(error)))
+        raise InputError(str(error)) from error
+    plans = explain(asked, result, view, limits, ledger)
+    charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
+    report = make_report(result, plans, view, charged)
+    if output is Output.JSON:
+        _print_json(report)
+    else:
+        for line in table_lines(report, asked, result.basis):
+            typer.echo(line)
+    raise typer.Exit(_FITS if result.accepted else _DOES_NOT_FIT)
+
+
+@commands.command("doctor")
+def examine(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+        Output.TABLE
+    ),
+) -> None:
+    """Check how the service is wired into a live cluster, and say what to do about what is wrong.
+
+    EXTENDER_NAMESPACE and EXTENDER_LONGHORN_NAMESPACE say where to look. It takes some seconds.
+
+    Exit status: 0 no error (there may be warnings), 1 some error, 2 there is no cluster to check.
+    """
+    settings = _settings(host=None, port=None)
+    _check_origin(None, kubeconfig, context)
+    report = doctor.make_report(doctor.examine(settings, kubeconfig, context))
+    if output is Output.JSON:
+        _print_json(report)
+    else:
+        for line in doctor.table_lines(report):
+            typer.echo(line)
+    raise typer.Exit(_WRONG if report.counts[doctor.Severity.ERROR] else _RIGHT)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command; return the exit status. What the user can mend is told in one line."""
+    if not arguments:
+        run_command(["--help"])
+        return _BAD_INPUT
+    try:
+        status = int(commands(args=list(arguments), standalone_mode=False) or 0)
+        sys.stdout.flush()
+    except AppError as error:
+        return _fail(str(error))
+    except typer.TyperException as error:
+        return _fail(error.format_message())
+    except typer.Abort:
+        return _fail("aborted")
+    except OSError as error:  # of the output; those of files are told by name
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        return _fail(f"the output cannot be written: {error.strerror}")
+    return status
+
+
+def _settings(*, host: str | None, port: int | None) -> Settings:
+    """Return the settings from the environment, flags before variables."""
+    flags = {"EXTENDER_HOST": host, "EXTENDER_PORT": port}
+    given = {name: str(value) for name, value in flags.items() if value is not None}
+    return load({**os.environ, **given})
+
+
+def _check_origin(cluster_file: Path | None, kubeconfig: Path | None, context: str | None) -> None:
+    if cluster_file is not None and (kubeconfig is not None or context is not None):
+        raise InputError("--cluster-file names another cluster than --kubeconfig and --context")
+    if kubeconfig is not None and not kubeconfig.is_file():
+        raise InputError(f"there is no kubeconfig {kubeconfig}")
+
+
+def _cluster(path: Path) -> ClusterObjects:
+    return _checked(*load_cluster(path), str(path))
+
+
+def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> ClusterObjects:
+    for problem in problems:
+        typer.echo(f"warning: {problem}", err=True)
+    if not cluster.nodes:
+        typer.echo(f"warning: {origin} holds no Longhorn Node (nodes.longhorn.io)", err=True)
+    return cluster
+
+
+def _node_names(names: str) -> list[NodeName]:
+    found = [NodeName(name.strip()) for name in names.split(",") if name.strip()]
+    if not found:
+        raise InputError("--nodes names no node")
+    return found
+
+
+def _pod(name: str, cluster: ClusterObjects) -> PodRef:
+    if name in cluster.pods:
+        return cluster.pods[name].ref
+    path = Path(name)
+    try:
+        is_file = path.is_file()
+    except OSError:  # a name too long
+        is_file = False
+    if not is_file:
+        raise InputError(
+            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME"
+        )
+    pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
+    found = [pod for pod in pods if pod is not None]
+    if len(found) != 1:
+        raise InputError(f"{path} holds {len(found)} pods; give a file with one")
+    return found[0]
+
+
+def _pod_of(origin: str, document: object) -> PodRef | None:
+    try:
+        record = read_object(document)
+    except BrokenObjectError as error:
+        raise InputError(f"{origin} {error}") from error
+    if isinstance(record, Unreadable) and record.kind == "Pod":
+        raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
+    return record.ref if isinstance(record, Pod) else None
+
+
+def _print_json(report: msgspec.Struct) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+
+
+def _fail(text: str) -> int:
+    typer.echo(f"error: {' '.join(text.split())}", err=True)
+    return _BAD_INPUT

@@ -1,0 +1,56 @@
+"""What the service's account must be allowed to do; manifests/base/rbac.yaml grants just this."""
+
+from typing import NamedTuple
+
+from app.config import NAME, Settings
+from app.kube.sources import sources
+
+
+class Right(NamedTuple):
+    """One verb on the objects of one kind."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    """Empty: in every namespace, and what is in none."""
+    name: str = ""
+    """Empty: of any name."""
+
+    @property
+    def objects(self) -> str:
+        """Which objects, as kubectl spells their kind."""
+        kind = f"{self.resource}.{self.group}" if self.group else self.resource
+        named = f"{kind}/{self.name}" if self.name else kind
+        return f"{named} in {self.namespace}" if self.namespace else f"{named} in all namespaces"
+
+
+WAKE_UP = Right("patch", "", "pods")
+"""Needed for waking pods only: without EXTENDER_WAKE_UP the service does without."""
+
+
+def needed_rights(settings: Settings) -> list[Right]:
+    """Return every right that some part of the service needs, `WAKE_UP` among them."""
+    own = settings.namespace
+    leadership = [
+        Right("create", "coordination.k8s.io", "leases", own),
+        *(Right(verb, "coordination.k8s.io", "leases", own, NAME) for verb in ("get", "update")),
+        *(
+            Right(verb, "discovery.k8s.io", "endpointslices", own)
+            for verb in ("list", "create", "update", "delete")
+        ),
+        Right("get", "", "services", own, NAME),
+        Right("get", "", "pods", own),
+    ]
+    followed = [
+        Right(
+            verb,
+            source.resource.group,
+            source.resource.plural,
+            source.namespace,
+            source.fields.removeprefix("metadata.name="),
+        )
+        for source in sources(settings)
+        for verb in ("list", "watch")
+    ]
+    return [*leadership, *followed, Right("list", "", "pods"), Right("watch", "", "pods"), WAKE_UP]

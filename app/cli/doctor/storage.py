@@ -1,0 +1,149 @@
+"""Findings on Longhorn and on the StorageClasses."""
+
+from collections.abc import Iterator, Sequence
+
+from app.cli.doctor.facts import ClassSeen, Facts, Unread
+from app.cli.doctor.problems import Check, Finding, Problem
+from app.cli.doctor.seen import fine, unknown, unread
+from app.cli.doctor.settings import longhorn_values
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.records import Unreadable
+from app.kube.view import build_view
+from extender import Claim, ClaimKey, ClusterView, UnresolvableClaimError
+from extender.demand.estimates import estimate_volume
+from extender.demand.requests import LONGHORN_PROVISIONERS
+
+_SHOWN = 5
+"""Most nodes named in one text."""
+_STATIC_CLASS = "default-longhorn-static-storage-class", "longhorn-static"
+"""Setting that names the class which volumes made by hand have, and its default."""
+
+
+def longhorn(facts: Facts) -> Iterator[Finding]:
+    """Judge whether Longhorn is there, and can place replicas."""
+    for name, is_served in facts.kinds.items():
+        if isinstance(is_served, Unread):
+            yield unread(Check.LONGHORN, is_served)
+        elif not is_served:
+            yield Problem.KIND_NOT_SERVED.found(f"the API server does not know {name}")
+    nodes, namespace = facts.longhorn_nodes, facts.settings.longhorn_namespace
+    for known in (nodes, facts.longhorn_settings):
+        for record in () if isinstance(known, Unread) else known:
+            if isinstance(record, Unreadable):
+                yield Problem.OBJECT_UNREADABLE.found(
+                    f"{record.kind} {record.name} cannot be read: {record.why}"
+                )
+    if isinstance(nodes, Unread):
+        return  # the reason is the one for which its kind is not known
+    if not nodes:
+        yield Problem.NO_LONGHORN_NODE.found(f"there is no Longhorn Node in {namespace}")
+        return
+    yield from _unusable(_view(facts))
+    yield fine(
+        Check.LONGHORN,
+        f"{len(facts.kinds)} kinds are served, {len(nodes)} Longhorn Nodes in {namespace}",
+    )
+
+
+def _unusable(view: ClusterView) -> Iterator[Finding]:
+    """Name the nodes that take no replica whatever its size."""
+    unusable: dict[str, list[str]] = {}
+    for name, space in sorted(view.spaces.items()):
+        if space.rejection is not None:
+            unusable.setdefault(str(space.rejection), []).append(name)
+        elif all(disk.unusable for disk in space.disks):
+            whys = dict.fromkeys(disk.unusable for disk in space.disks)
+            unusable.setdefault("; ".join(whys) or "it has no disk", []).append(name)
+    for why, names in unusable.items():
+        rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield Problem.NODE_UNUSABLE.found(
+            f"no new replica can be placed on {', '.join(names[:_SHOWN])}{rest}: {why}"
+        )
+
+
+def classes(facts: Facts) -> Iterator[Finding]:
+    """Judge whether the extender can help with the volumes of Longhorn's StorageClasses."""
+    if isinstance(facts.classes, Unread):
+        yield unread(Check.STORAGE_CLASSES, facts.classes)
+        return
+    name, default = _STATIC_CLASS
+    static = longhorn_values(facts).get(name, default)
+    found = [each for each in facts.classes if _is_longhorns(each) and each.record.name != static]
+    if not found:
+        yield Problem.NO_CLASS.found("there is no StorageClass that makes Longhorn volumes")
+        return
+    if isinstance(facts.longhorn_nodes, Unread) or isinstance(facts.longhorn_settings, Unread):
+        yield unknown(
+            Check.STORAGE_CLASSES,
+            f"what {_names(found)} ask for is not known without Longhorn's Nodes and Settings",
+        )
+        return
+    view = _view(facts)
+    fit = []
+    for each in found:
+        problem = _class_problem(each, view)
+        if problem is None:
+            fit.append(each)
+        else:
+            yield problem
+    yield fine(
+        Check.STORAGE_CLASSES, f"{_names(fit)}: volumes wait for a node, and are local to it"
+    )
+
+
+def _class_problem(seen: ClassSeen, view: ClusterView) -> Finding | None:
+    name, is_immediate = seen.record.name, seen.binding_mode == "Immediate"
+    try:
+        volume = estimate_volume(_CLAIM, seen.record, view)
+    except UnresolvableClaimError as error:
+        return Problem.CLASS_UNUSABLE.found(str(error))
+    if not volume.needs_local_replica:
+        binding = ", and volumeBindingMode is Immediate" if is_immediate else ""
+        return Problem.CLASS_NOT_LOCAL.found(
+            f"volumes of {name} need nothing on their pod's node, so that no node is ever "
+            f"rejected: {_why_not_local(seen, view)}{binding}"
+        )
+    if is_immediate:
+        return Problem.CLASS_IMMEDIATE.found(
+            f"volumes of {name} are made before kube-scheduler looks at their pod: "
+            "volumeBindingMode is Immediate"
+        )
+    return None
+
+
+def _why_not_local(seen: ClassSeen, view: ClusterView) -> str:
+    if seen.record.parameters.get("dataLayout.type") == "sharded":
+        return "they are sharded"
+    if "dataLocality" in seen.record.parameters:
+        return "dataLocality is disabled"
+    setting = view.setting_values.get("default-data-locality")
+    where = "Setting" if setting else "default of Setting"
+    return f"no dataLocality is given, and the {where} default-data-locality is disabled"
+
+
+def _is_longhorns(seen: ClassSeen) -> bool:
+    return seen.record.provisioner in LONGHORN_PROVISIONERS
+
+
+def _names(seen: Sequence[ClassSeen]) -> str:
+    return ", ".join(each.record.name for each in seen)
+
+
+def _view(facts: Facts) -> ClusterView:
+    """Return the Nodes and Settings as decisions see them."""
+    cluster = ClusterObjects()
+    for known in (facts.longhorn_nodes, facts.longhorn_settings):
+        for record in () if isinstance(known, Unread) else known:
+            cluster.add(record)
+    return build_view(cluster)
+
+
+_CLAIM = Claim(
+    key=ClaimKey("default/any"),
+    uid="",
+    persistent_volume="",
+    storage_class="",
+    requested_bytes=2**30,
+    read_write_many=False,
+)
+"""A claim of one pod at a time; those of several need nothing on their pods' nodes."""

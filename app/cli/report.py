@@ -1,0 +1,95 @@
+"""One decision as a person or a program reads it: what disks have left, and what goes where."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import typer
+
+from app.instance.accounting import DiskReport, NodeReport, node_report
+from extender import Basis, Charge, ClusterView, FilterResult, Plan, PodRef
+from longhorn import NodeName
+
+_GIB = 2**30
+_BAR_WIDTH = 16
+_BASES = {
+    Basis.NOTHING_LOCAL: ": no volume of it must be on its node, so that any node will do",
+    Basis.REPLICAS: ": restarts where replicas of all its volumes are",
+    Basis.PLACEMENT: "",
+}
+
+
+class Report(msgspec.Struct):
+    """What `filter -o json` prints."""
+
+    accepted: Sequence[str]
+    rejected: Mapping[str, str]
+    error: str
+    nodes: Mapping[str, NodeReport]
+
+
+def make_report(
+    result: FilterResult,
+    plans: Mapping[NodeName, Plan],
+    view: ClusterView,
+    promised: Mapping[NodeName, Sequence[Charge]],
+) -> Report:
+    """Put together what is known of every candidate, sorted by name."""
+    return Report(
+        accepted=result.accepted,
+        rejected={name: str(rejection) for name, rejection in result.rejected.items()},
+        error="",
+        nodes={
+            name: node_report(name, plans.get(name, Plan()), view, promised.get(name, ()))
+            for name in sorted({*result.accepted, *result.rejected})
+        },
+    )
+
+
+def error_report(text: str) -> Report:
+    """Report that the request cannot be answered."""
+    return Report(accepted=[], rejected={}, error=text, nodes={})
+
+
+def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
+    """Write the verdict on each node, and its disks before and after the pod, in 80 columns."""
+    yield f"pod {pod.namespace}/{pod.name}{_BASES[basis]}"
+    for name, node in report.nodes.items():
+        rejection = report.rejected.get(name)
+        verdict = typer.style(rejection, "red") if rejection else typer.style("accepted", "green")
+        yield f"{typer.style(name, bold=True)}: {verdict}"
+        width = max((len(disk.name) for disk in node.disks), default=0)
+        for disk in node.disks:
+            yield f"  {disk.name:{width}}  {_room(disk)}"
+            for volume, disk_name in node.assignment.items():
+                if disk_name == disk.name:
+                    yield f"  {'':{width}}  {volume}"
+        for charge in node.promised:
+            size = _gib(sum(charge.bytes.values()))
+            yield f"  {size} GiB more are promised to pod {charge.pod} ({charge.state})"
+    yield "# promised already  + what the pod would take  . left"
+
+
+def _room(disk: DiskReport) -> str:
+    if not disk.usable:
+        return disk.why
+    left_bytes = disk.left_bytes - disk.taken_bytes
+    room = (
+        f"{_bar(disk)} {_gib(disk.promised_bytes + disk.taken_bytes)} of "
+        f"{_gib(disk.limit_bytes)} GiB, {_gib(left_bytes)} left"
+    )
+    if disk.writable_bytes < disk.left_bytes:
+        room += f", {_gib(disk.writable_bytes)} writable"
+    return room
+
+
+def _bar(disk: DiskReport) -> str:
+    """Draw how much of the limit is promised before the pod, and with it."""
+    before, after = (
+        round(_BAR_WIDTH * min(max(size, 0) / max(disk.limit_bytes, 1), 1))
+        for size in (disk.promised_bytes, disk.promised_bytes + disk.taken_bytes)
+    )
+    return "#" * before + "+" * (after - before) + "." * (_BAR_WIDTH - after)
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / _GIB:.1f}"

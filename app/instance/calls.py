@@ -1,0 +1,58 @@
+"""What is known of kube-scheduler's calls, noted on the Lease for who checks the wiring.
+
+Nothing in the cluster says how kube-scheduler is configured. That it calls shows that it is, and
+how many nodes it offers shows whether it looks at all of them.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from app.serving.wire import FilterRequest
+
+LAST_REQUEST_AT = "longhorn-scheduler-extender/last-request-at"
+MOST_CANDIDATES = "longhorn-scheduler-extender/most-candidates"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class Calls:
+    """The calls of one term as the leader."""
+
+    def __init__(self, wall_clock: Callable[[], datetime]) -> None:
+        self._wall_clock = wall_clock
+        self._last: datetime | None = None
+        self._most = 0
+
+    def note(self, request: FilterRequest) -> None:
+        """Take note of a request as kube-scheduler sends them.
+
+        Its pods have uids, and it asks about no pod that has no node left. Without either it was
+        somebody who tries whether the service answers.
+        """
+        if request.pod.uid and request.candidates:
+            self._last = self._wall_clock()
+            self._most = max(self._most, len(request.candidates))
+
+    def forget(self) -> None:
+        """Begin anew; a later leader may have noted later calls."""
+        self._last, self._most = None, 0
+
+    def annotations(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Return what to note beside the annotations *found*; nothing if there was no call."""
+        if self._last is None:
+            return {}
+        most = max(self._most, read_most(found))
+        return {LAST_REQUEST_AT: self._last.strftime(_TIME), MOST_CANDIDATES: str(most)}
+
+
+def read_most(annotations: Mapping[str, str]) -> int:
+    """Return the largest number of candidates noted, 0 if none is."""
+    text = annotations.get(MOST_CANDIDATES, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def read_last(annotations: Mapping[str, str]) -> datetime | None:
+    """Return when the last call was, in UTC; None if none is noted."""
+    try:
+        return datetime.strptime(annotations.get(LAST_REQUEST_AT, ""), _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,114 @@
+"""Everything behind the answers of one replica, as JSON for whoever wonders about one."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from app.instance.accounting import NodeReport, node_report
+from app.instance.cluster import LiveCluster
+from app.instance.live_settings import LiveSettings
+from extender import Hold, Ledger, Plan, WaitingPods, charges
+
+
+class RoleState(msgspec.Struct):
+    """What this replica is, and who leads as far as it knows."""
+
+    role: str
+    unavailable: str
+    """Why /filter is not answered now."""
+    unready: str
+    identity: str
+    holder: str
+    """Of the lease."""
+
+
+class KindState(msgspec.Struct):
+    """How well one kind of objects is known."""
+
+    version: str
+    objects: int
+    unreadable: int
+    heard_seconds_ago: float | None
+    trouble: str
+
+
+class HoldState(msgspec.Struct):
+    """A promise to a pod."""
+
+    pod: str
+    uid: str
+    state: str
+    nodes: list[str]
+    named_by: str
+    bytes: Mapping[str, int]
+    """Of each volume that needs a replica on the pod's node."""
+    answered_seconds_ago: float
+    bound_seconds_ago: float | None
+
+
+class WaitingState(msgspec.Struct):
+    """A pod that got no node."""
+
+    pod: str
+    waits_seconds: float
+    woken: bool
+
+
+class DebugState(msgspec.Struct):
+    """What `GET /debug/state` shows."""
+
+    replica: RoleState
+    settings: LiveSettings
+    mode: str
+    kinds: Mapping[str, KindState]
+    holds: list[HoldState]
+    waiting: list[WaitingState]
+    nodes: Mapping[str, NodeReport]
+
+
+def debug_state(
+    replica: RoleState, cluster: LiveCluster, ledger: Ledger, waiting: WaitingPods, now: float
+) -> DebugState:
+    """Gather the state of a replica."""
+    view = cluster.view
+    return DebugState(
+        replica=replica,
+        settings=cluster.live_settings,
+        mode=ledger.mode,
+        kinds={
+            each.name: KindState(
+                version=each.version,
+                objects=each.objects,
+                unreadable=each.unreadable,
+                heard_seconds_ago=None if each.heard_at is None else now - each.heard_at,
+                trouble=each.trouble,
+            )
+            for each in cluster.reflectors
+        },
+        holds=[_hold_state(hold, now) for hold in ledger],
+        waiting=[
+            WaitingState(
+                pod=f"{each.pod.namespace}/{each.pod.name}",
+                waits_seconds=now - each.since,
+                woken=each.woken,
+            )
+            for each in waiting
+        ],
+        nodes={
+            name: node_report(name, Plan(), view, charges(ledger, name, view))
+            for name in sorted(view.spaces)
+        },
+    )
+
+
+def _hold_state(hold: Hold, now: float) -> HoldState:
+    return HoldState(
+        pod=f"{hold.pod.namespace}/{hold.pod.name}",
+        uid=hold.pod.uid,
+        state=hold.state,
+        nodes=sorted(hold.nodes),
+        named_by=hold.named_by or "",
+        bytes={volume.name: volume.need.size_bytes for volume in hold.volumes},
+        answered_seconds_ago=now - hold.answered_at,
+        bound_seconds_ago=None if hold.bound_at is None else now - hold.bound_at,
+    )

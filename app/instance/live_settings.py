@@ -1,0 +1,79 @@
+"""The settings that change without a restart: from our ConfigMap and from Longhorn's Settings.
+
+A Longhorn Setting of the same name goes first. Longhorn refuses Settings it does not know, hence
+the ConfigMap.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from longhorn import parse_bool, parse_int
+
+ENABLED = "scheduler-extender-enabled"
+POD_SCHEDULING_TIMEOUT = "scheduler-extender-pod-scheduling-timeout"
+NODE_RESERVATION_TIMEOUT = "scheduler-extender-node-reservation-timeout"
+
+_LONGEST_SECONDS = 600
+"""As long as kube-scheduler itself waits for a claim to be bound."""
+
+
+class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The values in force."""
+
+    enabled: bool = True
+    pod_scheduling_timeout_seconds: int = 5
+    node_reservation_timeout_seconds: int = 5
+
+
+_FIELDS = {
+    ENABLED: "enabled",
+    POD_SCHEDULING_TIMEOUT: "pod_scheduling_timeout_seconds",
+    NODE_RESERVATION_TIMEOUT: "node_reservation_timeout_seconds",
+}
+
+
+def read_live_settings(
+    config_map: Mapping[str, str], longhorn: Mapping[str, str], last: LiveSettings
+) -> tuple[LiveSettings, list[str]]:
+    """Return the values in force, and a text for each that cannot be used.
+
+    Args:
+        config_map: The data of our ConfigMap, empty if there is none.
+        longhorn: The values of Longhorn's Settings by name.
+        last: The values so far: one that cannot be read stays as it was, one that is nowhere has
+            its default.
+    """
+    values: dict[str, bool | int] = {}
+    problems = [
+        f"the ConfigMap has {key!r}, which is no setting; use {', '.join(sorted(_FIELDS))}"
+        for key in sorted(config_map.keys() - _FIELDS.keys())
+    ]
+    for name, field in _FIELDS.items():
+        text = longhorn.get(name, config_map.get(name))
+        if text is None:
+            continue
+        try:
+            values[field] = _read(name, text.strip())  # a YAML block ends in a line break
+        except ValueError:
+            values[field] = getattr(last, field)
+            problems.append(f"{name} is {text[:60]!r}; use {_allowed(name)}")
+    return msgspec.convert(values, LiveSettings), problems
+
+
+def relevant(longhorn: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of Longhorn's Settings that are read here."""
+    return {name: longhorn[name] for name in _FIELDS if name in longhorn}
+
+
+def _read(name: str, text: str) -> bool | int:
+    if name == ENABLED:
+        return parse_bool(text)
+    seconds = parse_int(text)
+    if not 0 <= seconds <= _LONGEST_SECONDS:
+        raise ValueError(text)
+    return seconds
+
+
+def _allowed(name: str) -> str:
+    return "true or false" if name == ENABLED else f"seconds from 0 to {_LONGEST_SECONDS}"

@@ -1,0 +1,162 @@
+"""The composition root: builds all parts and runs them until the process is told to stop."""
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from random import SystemRandom
+
+import msgspec
+import structlog
+import uvicorn
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from app.config import NAME, Settings
+from app.instance.instance import Instance
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.snapshot import read_snapshot
+from app.metrics import Metrics
+from app.serving.connections import Connections
+from app.serving.decisions import unchanging
+from app.serving.http import create_apps
+from app.serving.server import Listeners, Servers
+from extender import ClusterView, Extender
+
+log = structlog.get_logger()
+
+
+def serve_view(view: ClusterView, settings: Settings) -> None:
+    """Serve decisions on *view* until SIGTERM or SIGINT.
+
+    Raises:
+        InputError: An address cannot be listened on, or the certificate cannot be used.
+    """
+    release = version(NAME)
+    metrics = _metrics(release)
+    connections = Connections(settings, metrics)
+    apps = create_apps(
+        decisions=unchanging(Extender(settings.step_limits), view, metrics),
+        unready=lambda: "",
+        state=None,
+        metrics=metrics,
+        settings=settings,
+        unsent_bytes=connections.unsent_bytes,
+        version=release,
+    )
+
+    async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
+        servers = Servers(listeners, apps, connections, settings, metrics)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(servers.run())
+            await stop.wait()
+            servers.stop()
+
+    _run(serve, settings)
+
+
+def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | None) -> None:
+    """Serve decisions on a live cluster until SIGTERM or SIGINT, and compete to be the leader.
+
+    Raises:
+        InputError: An address cannot be listened on, the certificate cannot be used, or there is
+            no cluster to connect to.
+    """
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
+
+    settings = msgspec.structs.replace(
+        settings, pod_name=settings.pod_name or socket.gethostname().lower()
+    )
+
+    async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
+        release = version(NAME)
+        metrics = _metrics(release)
+        connection = await connect(kubeconfig, context)
+        instance = Instance(
+            connection,
+            settings,
+            port=listeners.port,
+            metrics=metrics,
+            version=release,
+            clock=_clock,
+            wall_clock=lambda: datetime.now(UTC),
+            random=SystemRandom(),
+        )
+        try:
+            servers = Servers(listeners, instance.apps, instance.connections, settings, metrics)
+            async with asyncio.TaskGroup() as tasks:
+                serving = tasks.create_task(servers.run())
+                loops = [tasks.create_task(loop) for loop in instance.loops()]
+                await stop.wait()
+                await instance.stop_answering()
+                for loop in loops:
+                    loop.cancel()
+                await asyncio.wait(loops)
+                await instance.hand_over()
+                servers.stop()
+                await serving
+        finally:
+            await instance.hand_over()  # if a loop has failed
+            await connection.close()
+
+    _run(serve, settings)
+
+
+def read_cluster(
+    settings: Settings, kubeconfig: Path | None, context: str | None
+) -> tuple[ClusterObjects, list[str]]:
+    """Read a live cluster once; return its objects, and a line for each that cannot be read.
+
+    Raises:
+        AppError: There is no cluster to connect to, or it does not let us.
+    """
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
+
+    async def read() -> tuple[ClusterObjects, list[str]]:
+        connection = await connect(kubeconfig, context)
+        try:
+            return await read_snapshot(connection, settings)
+        finally:
+            await connection.close()
+
+    return asyncio.run(read())
+
+
+def _run(serve: Callable[[Listeners, asyncio.Event], Awaitable[None]], settings: Settings) -> None:
+    async def run() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await serve(listeners, stop)
+        log.info("serve.stopped")
+
+    with (
+        Listeners(settings) as listeners,
+        asyncio.Runner(
+            loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()
+        ) as runner,
+    ):
+        runner.run(run())
+
+
+def _metrics(release: str) -> Metrics:
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # a start time for every series
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return Metrics(registry, version=release)
+
+
+def _clock() -> float:
+    """Return seconds that also pass while the machine is suspended (CLOCK_BOOTTIME of Linux)."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -1,0 +1,17 @@
+"""Which objects are read, and where: each kind with its namespace or name."""
+
+from app.config import NAME, Settings
+from app.kube.feed import Source
+from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, LONGHORN_RESOURCES
+
+
+def sources(settings: Settings) -> list[Source]:
+    """Return everything that is followed."""
+    return [
+        *(Source(resource=resource) for resource in CLUSTER_RESOURCES),
+        *(
+            Source(resource=resource, namespace=settings.longhorn_namespace)
+            for resource in LONGHORN_RESOURCES
+        ),
+        Source(resource=CONFIG_MAPS, namespace=settings.namespace, fields=f"metadata.name={NAME}"),
+    ]

@@ -1,0 +1,1 @@
+"""HTTP: from a connection to a decoded request, and back."""

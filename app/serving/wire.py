@@ -1,0 +1,153 @@
+"""The scheduler extender v1 protocol, as kube-scheduler speaks it.
+
+The top-level Go types carry no JSON tags, so their keys are Go field names; older clients write
+them in lower case. Names come if kube-scheduler has `nodeCacheCapable: true`, else whole nodes,
+which go back byte for byte, since kube-scheduler scores what it gets back.
+Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/scheduler/extender.go
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from app.errors import BadRequestError
+from app.kube.objects import Metadata, Pod
+from app.kube.translate import pod_ref, pod_status
+from extender import FilterResult, PodRef, PodStatus
+from longhorn import NodeName
+
+
+class NodeList(msgspec.Struct):
+    """Kubernetes nodes, each as the bytes it came in."""
+
+    items: list[Raw] | None = None
+
+
+class AcceptedNodes(msgspec.Struct):
+    """The same in an answer, as a NodeList that kube-scheduler decodes."""
+
+    items: list[Raw]
+    metadata: dict[str, str] = {}
+
+
+class ExtenderArgs(msgspec.Struct, rename="pascal"):
+    """The request. kube-scheduler always sends all three keys, null where it has nothing."""
+
+    pod: Pod | UnsetType | None = UNSET
+    nodes: NodeList | UnsetType | None = UNSET
+    node_names: list[NodeName] | UnsetType | None = UNSET
+
+
+class ExtenderFilterResult(msgspec.Struct, rename="pascal", kw_only=True):
+    """The answer. If both lists are null, or missing, kube-scheduler takes it for "no node"."""
+
+    nodes: AcceptedNodes | None
+    node_names: Sequence[NodeName] | None
+    failed_nodes: Mapping[NodeName, str] = {}
+    failed_and_unresolvable_nodes: Mapping[NodeName, str] = {}
+    error: str = ""
+
+
+class FilterRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A decoded request."""
+
+    pod: PodRef
+    status: PodStatus
+    candidates: list[NodeName]
+    nodes: Mapping[NodeName, Raw] | None
+    """The whole nodes, if they came; the answer then has that form too."""
+
+
+class NodeHead(msgspec.Struct):
+    """What is read of a node: its name."""
+
+    metadata: Metadata
+
+
+_args_decoder = msgspec.json.Decoder(ExtenderArgs)
+_keys_decoder = msgspec.json.Decoder(dict[str, Raw])
+_node_decoder = msgspec.json.Decoder(NodeHead)
+_encoder = msgspec.json.Encoder()
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def decode_request(body: bytes | bytearray) -> FilterRequest:
+    """Decode the body of a filter call.
+
+    Raises:
+        BadRequestError: It is not JSON of the right shape, or there is no pod in it.
+    """
+    if not body:
+        raise BadRequestError("the body is empty")
+    try:
+        args = _args_decoder.decode(body)
+        if UNSET in (args.pod, args.nodes, args.node_names):
+            args = _decode_any_case(body)
+    except _UNDECODABLE as error:
+        raise BadRequestError(f"the request cannot be decoded: {error}") from error
+    if not args.pod:
+        raise BadRequestError("the request has no Pod")
+    pod, status = pod_ref(args.pod), pod_status(args.pod)
+    if not args.nodes:
+        return FilterRequest(pod=pod, status=status, candidates=args.node_names or [], nodes=None)
+    nodes: dict[NodeName, Raw] = {}
+    for index, item in enumerate(args.nodes.items or ()):
+        nodes.setdefault(_node_name(index, item), item)
+    return FilterRequest(pod=pod, status=status, candidates=list(nodes), nodes=nodes)
+
+
+def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:
+    """Decode top-level keys in any letter case; of two that differ in case the last one counts."""
+    values = {key.lower(): (key, value) for key, value in _keys_decoder.decode(body).items()}
+    absent = "", Raw(b"null")
+    return ExtenderArgs(
+        pod=_decode_value(*values.get("pod", absent), Pod | None),
+        nodes=_decode_value(*values.get("nodes", absent), NodeList | None),
+        node_names=_decode_value(*values.get("nodenames", absent), list[NodeName] | None),
+    )
+
+
+def _decode_value(key: str, value: Raw, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(value, type=type_)
+    except _UNDECODABLE as error:
+        raise BadRequestError(f"the request cannot be decoded: {error} in `{key}`") from error
+
+
+def _node_name(index: int, item: Raw) -> NodeName:
+    try:
+        return NodeName(_node_decoder.decode(item).metadata.name)
+    except _UNDECODABLE as error:
+        text = f"the request cannot be decoded: {error} in `Nodes.items[{index}]`"
+        raise BadRequestError(text) from error
+
+
+def encode_result(result: FilterResult, request: FilterRequest) -> bytes:
+    """Encode the answer in the form of the request, accepted nodes in the order offered.
+
+    All rejections are unresolvable: evicting pods frees no Longhorn space, so that anything else
+    would have kube-scheduler look for victims in vain.
+    """
+    failed = {name: str(rejection) for name, rejection in result.rejected.items()}
+    return _encode(result.accepted, request, failed, "")
+
+
+def encode_error(text: str, request: FilterRequest) -> bytes:
+    """Encode why there is no answer. Goes with status 200: the body of others is not read."""
+    return _encode([], request, {}, text)
+
+
+def _encode(
+    accepted: Sequence[NodeName], request: FilterRequest, failed: Mapping[NodeName, str], error: str
+) -> bytes:
+    nodes = request.nodes
+    return _encoder.encode(
+        ExtenderFilterResult(
+            nodes=None if nodes is None else AcceptedNodes([nodes[name] for name in accepted]),
+            node_names=accepted if nodes is None else None,
+            failed_and_unresolvable_nodes=failed,
+            error=error,
+        )
+    )

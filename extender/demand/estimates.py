@@ -1,0 +1,165 @@
+"""The volume that Longhorn's CSI driver would create for a claim that is not bound yet.
+
+Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go getVolumeOptions.
+"""
+
+from collections.abc import Collection
+
+from extender.errors import UnresolvableClaimError
+from extender.kubernetes import Claim, StorageClass
+from extender.view import ClusterView
+from longhorn import (
+    BackingImage,
+    Locality,
+    Volume,
+    VolumeName,
+    parse_bool,
+    parse_int,
+    value_for_engine,
+)
+
+_MIB = 2**20
+_SMALLEST_VOLUME_BYTES = 10 * _MIB
+_SIZE_STEP_BYTES = 2 * _MIB
+_DISK_TYPES = {"v1": "filesystem", "v2": "block"}
+
+
+def volume_size_bytes(requested_bytes: int) -> int:
+    """Return the size a volume gets for a claim: at least 10 MiB, rounded up to whole 2 MiB."""
+    return -(-max(requested_bytes, _SMALLEST_VOLUME_BYTES) // _SIZE_STEP_BYTES) * _SIZE_STEP_BYTES
+
+
+def future_volume_name(claim: Claim) -> VolumeName:
+    """Return the name external-provisioner asks for; by the claim's own name if it has no uid."""
+    return VolumeName(f"pvc-{claim.uid}" if claim.uid else claim.key)
+
+
+def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView) -> Volume:
+    """Return the volume that would be created for *claim*.
+
+    Raises:
+        UnresolvableClaimError: The driver would refuse to create it, as far as that is checked:
+            size, engine, locality, selectors, and the replicas of strict-local volumes.
+    """
+    if claim.requested_bytes < 0:
+        raise UnresolvableClaimError(
+            "PersistentVolumeClaim", claim.key, "requests a negative size", "correct it"
+        )
+    parameters = storage_class.parameters
+    engine = _one_of(storage_class, "dataEngine", "v1", _DISK_TYPES)
+    sharded = parameters.get("dataLayout.type") == "sharded"
+    volume = Volume(
+        name=future_volume_name(claim),
+        size_bytes=volume_size_bytes(claim.requested_bytes),
+        locality=Locality.DISABLED if sharded else _locality(storage_class, view),
+        disk_type=_DISK_TYPES[engine],
+        node_selector=_selector(storage_class, "nodeSelector"),
+        disk_selector=_selector(storage_class, "diskSelector"),
+        backing_image=parameters.get("backingImage", ""),
+        shared=claim.read_write_many and not _migratable(storage_class),
+        sharded=sharded,
+    )
+    if volume.needs_local_replica and not view.unreadable_nodes:  # these may have any tag
+        _check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
+        _check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
+    if volume.locality is Locality.STRICT_LOCAL:
+        _check_single_replica(storage_class, engine, view)
+    return volume
+
+
+def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
+    """Return the image the driver would create along with the volume, if the class says how."""
+    parameters = storage_class.parameters
+    if not parameters.get("backingImageDataSourceType"):
+        return None
+    return BackingImage(
+        name=parameters.get("backingImage", ""),
+        node_selector=_selector(storage_class, "backingImageNodeSelector"),
+        disk_selector=_selector(storage_class, "backingImageDiskSelector"),
+    )
+
+
+def _locality(storage_class: StorageClass, view: ClusterView) -> Locality:
+    if "dataLocality" in storage_class.parameters:
+        return Locality(_one_of(storage_class, "dataLocality", "", [*Locality]))
+    try:
+        setting = _setting("default-data-locality", "disabled", view)
+        return Locality(value_for_engine(setting, "v1"))
+    except ValueError:
+        raise _bad_setting("default-data-locality") from None
+
+
+def _setting(name: str, default: str, view: ClusterView) -> str:
+    if ("Setting", name) in view.unreadable:
+        raise _bad_setting(name)
+    return view.setting_values.get(name, default)
+
+
+def _bad_setting(name: str) -> UnresolvableClaimError:
+    return UnresolvableClaimError("Setting", name, "has a value that cannot be read", "correct it")
+
+
+def _one_of(
+    storage_class: StorageClass, parameter: str, default: str, allowed: Collection[str]
+) -> str:
+    value = storage_class.parameters.get(parameter, default)
+    if value not in allowed:
+        raise _bad_parameter(storage_class, parameter, f"use one of {', '.join(sorted(allowed))}")
+    return value
+
+
+def _migratable(storage_class: StorageClass) -> bool:
+    try:
+        return parse_bool(storage_class.parameters.get("migratable", "false"))
+    except ValueError:
+        raise _bad_parameter(storage_class, "migratable", "use true or false") from None
+
+
+def _selector(storage_class: StorageClass, parameter: str) -> tuple[str, ...]:
+    """Split the tags as Longhorn does: not trimmed, so that "a, b" asks for a tag " b"."""
+    if parameter not in storage_class.parameters:
+        return ()
+    return tuple(storage_class.parameters[parameter].split(","))
+
+
+def _check_tags(
+    storage_class: StorageClass, parameter: str, selector: tuple[str, ...], tags: Collection[str]
+) -> None:
+    for tag in selector:
+        if tag not in tags:
+            raise _bad_parameter(
+                storage_class,
+                parameter,
+                f"tag {tag!r} is on no Longhorn {'node' if parameter == 'nodeSelector' else 'disk'}"
+                f" (spaces count), so no volume can be created",
+            )
+
+
+def _check_single_replica(storage_class: StorageClass, engine: str, view: ClusterView) -> None:
+    """Longhorn's webhook refuses a strict-local volume of more than one replica."""
+    try:
+        replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
+    except ValueError:
+        raise _bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
+    if replicas == 0:
+        name = "default-replica-count"
+        try:
+            replicas = parse_int(value_for_engine(_setting(name, "3", view), engine))
+        except ValueError:
+            raise _bad_setting(name) from None
+    if replicas != 1:
+        raise _bad_parameter(
+            storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
+        )
+
+
+def _bad_parameter(
+    storage_class: StorageClass, parameter: str, advice: str
+) -> UnresolvableClaimError:
+    value = storage_class.parameters.get(parameter)
+    return UnresolvableClaimError(
+        "StorageClass",
+        storage_class.name,
+        f"has no parameter {parameter}" if value is None else f"has {parameter} {value!r}",
+        advice,
+    )

@@ -1,0 +1,104 @@
+"""What the replicas that exist already are worth to a pod that would run on their nodes."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+import msgspec
+
+from extender.demand.requests import Need, PodRequest
+from extender.space import DiskSpace, NodeSpace, kind_of
+from extender.verdicts.suitability import disk_suits
+from extender.view import ClusterView
+from longhorn import DiskName, NodeName, Replica, Settings, VolumeName
+
+_MAX_REBUILD_RETRIES = 5
+"""From here on Longhorn never reuses a failed replica (IsPotentiallyReusableReplica)."""
+
+
+class Worth(IntEnum):
+    """What a replica is worth, least first."""
+
+    ROOM = 1
+    """Its room is taken but its data are not complete: rebuilding, or failed and reusable."""
+    EVICTING = 2
+    """Usable, but Longhorn is moving it away."""
+    USABLE = 3
+
+
+class ExistingReplica(msgspec.Struct, frozen=True, kw_only=True):
+    """The best replica of one volume on one node."""
+
+    worth: Worth
+    disk: DiskName
+
+
+Existing = Mapping[VolumeName, Mapping[NodeName, ExistingReplica]]
+"""For each volume that must be local, the nodes that hold a replica worth something."""
+
+
+def existing_of(request: PodRequest, view: ClusterView) -> Existing:
+    """Look up the replicas that exist of the request's volumes."""
+    return {
+        volume.name: existing_by_node(view.replicas.get(volume.name, ()), volume.need, view)
+        for volume in request.volumes
+    }
+
+
+def existing_by_node(
+    replicas: Sequence[Replica], need: Need, view: ClusterView
+) -> dict[NodeName, ExistingReplica]:
+    """Return the best replica on each node that holds one, given all replicas of one volume.
+
+    Replicas that are worth nothing are left out: unplaced, deleting, failed for good, the
+    inactive duplicates of a migration, and those on a node or disk that is not ready.
+    """
+    is_new_volume = not any(replica.healthy_once for replica in replicas)
+    existing: dict[NodeName, ExistingReplica] = {}
+    for replica in replicas:
+        space = view.spaces.get(replica.node)
+        disk = _disk_of(replica, space) if space is not None else None
+        if disk is None or replica.deleting or not replica.active:
+            continue
+        if replica.failed:
+            worth = Worth.ROOM if _is_reusable(replica, disk, need, view) else None
+        else:
+            worth = _worth_of(replica, is_new_volume=is_new_volume)
+        if worth and (replica.node not in existing or existing[replica.node].worth < worth):
+            existing[replica.node] = ExistingReplica(worth=worth, disk=disk.disk.name)
+    return existing
+
+
+def _disk_of(replica: Replica, space: NodeSpace) -> DiskSpace | None:
+    """Return the disk *replica* was placed on, if that disk and its node are ready."""
+    if not space.node.ready:
+        return None
+    placed = (d for d in space.disks if d.disk.id and d.disk.id == replica.disk)
+    return next((d for d in placed if d.disk.ready), None)
+
+
+def _worth_of(replica: Replica, *, is_new_volume: bool) -> Worth:
+    """Judge a replica that has not failed by what Longhorn keeps in it.
+
+    healthyAt is set once a replica holds all data, and cleared before it is rebuilt. So without
+    it a replica is being rebuilt, unless its volume was never written: then all are empty alike.
+    """
+    if not replica.healthy_once and (replica.started or not is_new_volume):
+        return Worth.ROOM
+    return Worth.EVICTING if replica.evicting else Worth.USABLE
+
+
+def _is_reusable(replica: Replica, disk: DiskSpace, need: Need, view: ClusterView) -> bool:
+    """Whether Longhorn would rebuild a failed replica in place, which needs no new room.
+
+    Source: longhorn-manager scheduler/replica_scheduler.go isFailedReplicaReusable. A disk that is
+    unschedulable will do as long as what is available exceeds the minimum.
+    """
+    return (
+        isinstance(view.settings, Settings)
+        and replica.rebuild_retries < _MAX_REBUILD_RETRIES
+        and not replica.evicting
+        and disk.disk.allow_scheduling
+        and not disk.disk.evicting
+        and disk.physical_headroom_bytes >= 0
+        and disk_suits(kind_of(disk.disk), need, view.settings)
+    )

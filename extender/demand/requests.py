@@ -1,0 +1,174 @@
+"""From a pod to the volumes that must have a replica on the pod's node."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
+from extender.errors import UnresolvableClaimError, UnseenObjectError
+from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass
+from extender.view import ClusterView
+from longhorn import BackingImage, Locality, TopologyTerm, Volume, VolumeName
+
+LONGHORN_DRIVERS = frozenset({"driver.longhorn.io", "io.rancher.longhorn"})
+"""CSI driver names in PersistentVolumes: today's, and the one of Longhorn's first releases."""
+LONGHORN_PROVISIONERS = frozenset({"driver.longhorn.io", "rancher.io/longhorn"})
+"""The same in StorageClasses."""
+
+Key = TypeVar("Key", bound=str)
+Found = TypeVar("Found")
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What one new replica asks of a node and its disk. Equal needs are interchangeable."""
+
+    size_bytes: int
+    actual_bytes: int
+    disk_type: str
+    node_selectors: tuple[tuple[str, ...], ...]
+    """The volume's own and that of its backing image; each must be met."""
+    disk_selectors: tuple[tuple[str, ...], ...]
+    topology: tuple[TopologyTerm, ...]
+
+
+class LocalVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume that must have a replica on the node of the pod."""
+
+    name: VolumeName
+    need: Need
+    strict: bool
+    """strict-local: once its replica is placed, no other node will do."""
+
+
+class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod with its claims resolved."""
+
+    pod: PodRef
+    volumes: tuple[LocalVolume, ...]
+    """Only those that must be local, in the order of the pod's volumes."""
+
+
+def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
+    """Lead the pod's claims to Longhorn volumes and keep those that must be local.
+
+    A claim named twice counts once, as do two claims of one volume. Claims of other storage
+    are passed over.
+
+    Raises:
+        UnresolvableClaimError: A claim, or what it leads to, is missing, being deleted,
+            unreadable or such that no volume can come of it.
+    """
+    for key in pod.claims:
+        if _find("PersistentVolumeClaim", key, view.claims, view).deleting:
+            advice = "wait for it to go and create it anew"
+            raise UnresolvableClaimError("PersistentVolumeClaim", key, "is being deleted", advice)
+    return resolve_for_scheduled(pod, view)
+
+
+def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
+    """Do the same for a pod whose node is chosen: its claims serve it also while they are deleted.
+
+    Raises:
+        UnresolvableClaimError: As `resolve` does.
+    """
+    local: dict[VolumeName, LocalVolume] = {}
+    for key in pod.claims:
+        found = _volume_of(key, view)
+        if found is None or not found[0].needs_local_replica:
+            continue
+        volume, image = found
+        _check_replicas(volume, view)
+        local[volume.name] = LocalVolume(
+            name=volume.name,
+            need=need_of(volume, image),
+            strict=volume.locality is Locality.STRICT_LOCAL,
+        )
+    return PodRequest(pod=pod, volumes=tuple(local.values()))
+
+
+def _check_replicas(volume: Volume, view: ClusterView) -> None:
+    """Refuse a volume of which it is unknown what it needs, or where it is already."""
+    if volume.size_bytes == 0:
+        raise UnresolvableClaimError(
+            "Volume", volume.name, "has no size", "wait until Longhorn has set it"
+        )
+    if volume.name in view.unreadable_replicas:
+        raise UnresolvableClaimError(
+            "Volume", volume.name, "cannot be judged", view.unreadable_replicas[volume.name]
+        )
+
+
+def need_of(volume: Volume, image: BackingImage | None) -> Need:
+    """Say what a new replica of *volume*, made from *image* if any, asks for."""
+    images = (image,) if image else ()
+    return Need(
+        size_bytes=volume.size_bytes,
+        actual_bytes=volume.actual_bytes,
+        disk_type=volume.disk_type,
+        node_selectors=(volume.node_selector, *(i.node_selector for i in images)),
+        disk_selectors=(volume.disk_selector, *(i.disk_selector for i in images)),
+        topology=volume.topology,
+    )
+
+
+def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
+    """Return the claim's volume and its backing image, or None if it is not Longhorn's."""
+    claim = _find("PersistentVolumeClaim", key, view.claims, view)
+    if claim.persistent_volume:
+        return _bound_volume(claim, view)
+    if not claim.storage_class:
+        return None
+    storage_class = _find("StorageClass", claim.storage_class, view.storage_classes, view)
+    if storage_class.provisioner not in LONGHORN_PROVISIONERS:
+        return None
+    name = future_volume_name(claim)
+    if name in view.volumes or ("Volume", name) in view.unreadable:
+        return _existing_volume(name, view)
+    return _estimated_volume(claim, storage_class, view)
+
+
+def _bound_volume(claim: Claim, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
+    persistent_volume = _find(
+        "PersistentVolume", claim.persistent_volume, view.persistent_volumes, view
+    )
+    if persistent_volume.driver not in LONGHORN_DRIVERS:
+        return None
+    return _existing_volume(VolumeName(persistent_volume.volume_handle), view)
+
+
+def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, BackingImage | None]:
+    volume = _find("Volume", name, view.volumes, view)
+    if volume.deleting:
+        raise UnresolvableClaimError(
+            "Volume", name, "is being deleted", "restore it or use another claim"
+        )
+    if not (volume.backing_image and volume.needs_local_replica):
+        return volume, None
+    return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
+
+
+def _estimated_volume(
+    claim: Claim, storage_class: StorageClass, view: ClusterView
+) -> tuple[Volume, BackingImage | None]:
+    volume = estimate_volume(claim, storage_class, view)
+    if not (volume.backing_image and volume.needs_local_replica):
+        return volume, None
+    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
+    if volume.backing_image not in view.backing_images and not is_unreadable:
+        future = future_backing_image(storage_class)
+        if future is not None:
+            return volume, future
+    return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
+
+
+def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView) -> Found:
+    found = objects.get(name)
+    if found is not None:
+        return found
+    unreadable = view.unreadable.get((kind, name))
+    if unreadable is not None:
+        raise UnresolvableClaimError(kind, name, "cannot be read", unreadable)
+    raise UnseenObjectError(
+        kind, name, "is not in the cluster", "create it, or wait until the extender has seen it"
+    )

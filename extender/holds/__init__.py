@@ -1,0 +1,1 @@
+"""What we keep for pods until Longhorn's objects show it."""

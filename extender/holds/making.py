@@ -1,0 +1,48 @@
+"""From an answer to the hold for it: what of the pod and its volumes is worth remembering."""
+
+from collections.abc import Iterable
+
+from extender.demand.existing import existing_of
+from extender.demand.requests import PodRequest
+from extender.holds.hold import Hold, offer
+from extender.kubernetes import PodStatus
+from extender.view import ClusterView
+from longhorn import NodeName
+
+
+def offer_to(
+    request: PodRequest,
+    nodes: Iterable[NodeName],
+    view: ClusterView,
+    *,
+    asked: PodStatus,
+    only_candidate: bool,
+    now: float,
+) -> Hold:
+    """Make the hold for an answer that accepts *nodes*.
+
+    Args:
+        request: The pod with its claims resolved.
+        nodes: The accepted ones.
+        view: The cluster that the answer rests on.
+        asked: What kube-scheduler told of the pod.
+        only_candidate: Whether there was no choice. Where there was one, kube-scheduler holds to no
+            node that a claim names: it knows that this was taken back, and we will hear of it.
+        now: The time of the answer.
+    """
+    existing = existing_of(request, view)
+    return offer(
+        request.pod,
+        request.volumes,
+        nodes,
+        replicas=[r for volume in request.volumes for r in view.replicas.get(volume.name, ())],
+        existing=[(volume, node) for volume, holders in existing.items() for node in holders],
+        only_candidate=only_candidate,
+        now=now,
+        asked=asked,
+        unbound=[
+            (key, NodeName("") if only_candidate else view.claims[key].selected_node)
+            for key in request.pod.claims
+            if not view.claims[key].persistent_volume
+        ],
+    )

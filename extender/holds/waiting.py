@@ -1,0 +1,87 @@
+"""The pods that got no node: whom to wake when there is room for them."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from extender.kubernetes import PodRef
+from longhorn import NodeName
+
+MOST_PODS = 10_000
+FORGET_SECONDS = 900.0
+"""kube-scheduler asks for a waiting pod anew after 5 minutes at the latest; whoever it has not
+asked for in three times as long is gone, or waits for something else."""
+
+
+class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that was rejected everywhere."""
+
+    pod: PodRef
+    candidates: frozenset[NodeName]
+    """Where it could go otherwise, as kube-scheduler offered it."""
+    since: float
+    """When it was first rejected."""
+    asked_at: float
+    """When it was last rejected."""
+    woken: bool = False
+    """Whether it was woken since."""
+
+
+class WaitingPods:
+    """The rejected pods by uid, those that wait longest first."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(sorted(self._pods.values(), key=lambda each: (each.since, each.pod.uid)))
+
+    def longest_wait_seconds(self, now: float) -> float:
+        """Return how long ago the first of the waiting pods was rejected; 0 if there is none."""
+        return max((now - each.since for each in self._pods.values()), default=0.0)
+
+    def asleep(self, uid: str) -> bool:
+        """Whether a pod waits and was not woken."""
+        pod = self._pods.get(uid)
+        return pod is not None and not pod.woken
+
+    def woken(self, uid: str) -> None:
+        """Take in that a pod was woken: once is enough until it is rejected again."""
+        self._set_woken(uid, woken=True)
+
+    def not_woken(self, uid: str) -> None:
+        """Take in that it came to nothing."""
+        self._set_woken(uid, woken=False)
+
+    def rejected(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
+        """Remember a pod. If there are too many, the newest is left to kube-scheduler."""
+        before = self._pods.get(pod.uid)
+        if before is None and len(self._pods) >= MOST_PODS:
+            return
+        self._pods[pod.uid] = WaitingPod(
+            pod=pod,
+            candidates=frozenset(candidates),
+            since=before.since if before else now,
+            asked_at=now,
+        )
+
+    def forget(self, uid: str) -> None:
+        """Drop a pod that waits no more."""
+        self._pods.pop(uid, None)
+
+    def forget_all(self) -> None:
+        """Drop all pods."""
+        self._pods.clear()
+
+    def forget_old(self, now: float) -> None:
+        """Drop the pods that kube-scheduler has not asked for since long."""
+        self._pods = {
+            uid: each for uid, each in self._pods.items() if now - each.asked_at < FORGET_SECONDS
+        }
+
+    def _set_woken(self, uid: str, *, woken: bool) -> None:
+        if uid in self._pods:
+            self._pods[uid] = msgspec.structs.replace(self._pods[uid], woken=woken)

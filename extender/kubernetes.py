@@ -1,0 +1,69 @@
+"""Kubernetes' objects, as far as decisions read them: plain frozen records, sizes in bytes."""
+
+from collections.abc import Mapping
+from typing import NewType
+
+import msgspec
+
+from longhorn import NodeName
+
+ClaimKey = NewType("ClaimKey", str)
+"""Namespace and name of a PVC, joined by a slash."""
+
+
+class PodRef(msgspec.Struct, frozen=True, kw_only=True):
+    """The pod kube-scheduler asks about, as far as its volumes matter."""
+
+    namespace: str
+    name: str
+    uid: str
+    claims: tuple[ClaimKey, ...]
+    """In the order of the pod's volumes; generic ephemeral volumes by the claim made for them."""
+
+
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a pod has come, as the API server or kube-scheduler tells."""
+
+    version: int = 0
+    """resourceVersion: of two, the larger one is the later. 0 if it is not known."""
+    node: NodeName = NodeName("")
+    """spec.nodeName: empty until the pod is bound."""
+    nominated: NodeName = NodeName("")
+    """status.nominatedNodeName: kube-scheduler means to bind it there."""
+    refusal: str = ""
+    """What the condition PodScheduled says while it is False; empty else."""
+    running: bool = False
+    """It has begun to run, so that its volumes are attached."""
+    ended: bool = False
+    """It has run, or is being deleted before it was bound: nothing will be placed for it."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A PersistentVolumeClaim."""
+
+    key: ClaimKey
+    uid: str
+    persistent_volume: str
+    """Name of the bound PersistentVolume, empty while unbound."""
+    storage_class: str
+    requested_bytes: int
+    read_write_many: bool
+    selected_node: NodeName = NodeName("")
+    """Where kube-scheduler wants it provisioned. It stays when that is done, or came to nothing."""
+    deleting: bool = False
+
+
+class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """A PersistentVolume; *driver* is empty if it is not a CSI volume."""
+
+    name: str
+    driver: str
+    volume_handle: str
+
+
+class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
+    """A StorageClass with its parameters as written."""
+
+    name: str
+    provisioner: str
+    parameters: Mapping[str, str]

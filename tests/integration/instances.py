@@ -1,0 +1,462 @@
+"""Replicas of the service on one loop and virtual time, and kube-scheduler's way to them.
+
+Each replica is a process of its own: it can be killed, stopped and continued, told to end, and
+started again in the same pod. Nothing of the service is replaced; only the sockets are.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import httpx
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from app.config import NAME, Settings
+from app.instance.instance import Instance
+from app.kube.connection import Connection
+from app.metrics import Metrics
+from tests.fakes import Call, FakeApiServer, Object
+from tests.integration.processes import Gate, Line, start_process
+from tests.integration.rbac import Rules, shipped
+
+NAMESPACE = "longhorn-system"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "goal2"
+NODES = ("node-1", "node-2", "node-3", "node-4")
+NOT_THE_LEADER = "this replica of the extender is not the leader"
+NOT_KNOWING = "this replica of the extender does not know the cluster; its /readyz says why"
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+LEASES, SLICES = "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io"
+VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
+"""Ticks are a power of two so that sums of times are exact. Otherwise a timer comes due a rounding
+error before its time, and who waits for the rest of it is woken at once, for ever."""
+GLANCE_SECONDS = 0.05
+"""How often what goes on is looked at."""
+
+Condition = Callable[[], object]
+"""Something that holds or not; also a coroutine function."""
+
+
+class Answer(NamedTuple):
+    """What a replica answers to kube-scheduler."""
+
+    status: int
+    closes: bool
+    """Whether the connection is of no more use."""
+    body: bytes
+
+    @property
+    def error(self) -> str:
+        return str(json.loads(self.body)["Error"])
+
+    @property
+    def accepted(self) -> list[str]:
+        return list(json.loads(self.body)["NodeNames"])
+
+    @property
+    def rejected(self) -> dict[str, str]:
+        return dict(json.loads(self.body)["FailedAndUnresolvableNodes"])
+
+    @property
+    def is_verdict(self) -> bool:
+        return self.status == 200 and not self.error
+
+
+class Replica:
+    """One process in one pod.
+
+    Attributes:
+        clock_ahead: Seconds that its clock is ahead of the loop's.
+        wall_clock_ahead: Seconds that its idea of the date is ahead.
+    """
+
+    def __init__(self, server: FakeApiServer, pod: str, *, random: Random, settings: Settings):
+        self.pod = pod
+        self.clock_ahead = random.uniform(0, 1e6)
+        self.wall_clock_ahead = random.uniform(-60, 60)
+        self.is_killed = False
+        self._listens = True
+        self._gate = Gate()
+        self._told_to_end = asyncio.Event()
+        client = server.client(pod)
+        self._line = Line(client)
+        self._connection = Connection(client)
+        self.registry = CollectorRegistry()
+        self.instance = Instance(
+            self._connection,
+            settings,
+            port=9504,
+            metrics=Metrics(self.registry, version="1"),
+            version="1",
+            clock=lambda: asyncio.get_running_loop().time() + self.clock_ahead,
+            wall_clock=self._wall_time,
+            random=random,
+        )
+        self._http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=self.instance.apps.main), base_url="http://replica"
+        )
+        self.ended = start_process(self._gate, self._serve())
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether it would act, if it got to act at this moment."""
+        return not self.is_killed and self.instance.is_leading()
+
+    @property
+    def is_running(self) -> bool:
+        return not (self.is_killed or self._gate.is_shut or self.ended.done())
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was told to end and still runs."""
+        return self.is_running and self._told_to_end.is_set()
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._told_to_end.set()
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.is_killed = True
+        self._gate.shut()
+
+    def freeze(self) -> None:
+        """Send SIGSTOP."""
+        self._gate.shut()
+
+    def resume(self) -> None:
+        """Send SIGCONT; whoever asks in the same step is answered before anything else runs."""
+        if not self.is_killed:
+            self._gate.open()
+
+    async def filter(self, pod: str = "pair", body: bytes | None = None) -> Answer | None:
+        """Ask where a pod may go; None if nobody answers."""
+        if not (self.is_running and self._listens):
+            return None
+        content = filter_request(pod) if body is None else body
+        response = await self._http.post("/filter", content=content)
+        closes = response.headers.get("connection") == "close"
+        return Answer(response.status_code, closes, response.content)
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        """Send another request."""
+        return await self._http.get(path, headers=headers)
+
+    async def unready(self) -> str:
+        """Return what /readyz has against this replica, "" if nothing."""
+        response = await self.get("/readyz")
+        return "" if response.status_code == 200 else response.text
+
+    async def is_ready(self) -> bool:
+        return not await self.unready()
+
+    async def discard(self) -> None:
+        """End whatever is left; for the end of a test. Raises what the process failed with."""
+        failed = self.ended.done()
+        self.is_killed = True
+        self._gate.open()
+        self.ended.cancel()
+        await asyncio.wait([self.ended])
+        await self._line.cut()
+        await self._connection.close()
+        await self._http.aclose()
+        if failed:
+            self.ended.result()
+
+    async def _serve(self) -> None:
+        """Do what `app.instance.service.serve_cluster` does, without its server."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                loops = [tasks.create_task(loop) for loop in self.instance.loops()]
+                await self._told_to_end.wait()
+                await self.instance.stop_answering()
+                for loop in loops:
+                    loop.cancel()
+                await asyncio.wait(loops)
+                await self.instance.hand_over()
+                self._listens = False
+        finally:
+            if not self.is_killed:
+                await self.instance.hand_over()
+                await self._connection.close()
+
+    def _wall_time(self) -> datetime:
+        seconds = asyncio.get_running_loop().time() + self.wall_clock_ahead
+        return EPOCH + timedelta(seconds=seconds)
+
+
+class Replicas:
+    """All processes of the service, an API server with a small Longhorn cluster, and its clients.
+
+    Attributes:
+        random: All chance there is.
+        denied: Resources (as in "volumes.longhorn.io") that RBAC shall not grant after all.
+        refused: Calls that the shipped rules do not allow; there must be none at the end.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        pods: int = 3,
+        latency_seconds: float = 0.05,
+        streaming_lists: bool = True,
+        **settings: Any,
+    ) -> None:
+        """Set up pods and the cluster; nothing runs yet.
+
+        Args:
+            seed: Of all chance.
+            pods: How many there are, named extender-0 and so on.
+            latency_seconds: Most that a request takes there and back.
+            streaming_lists: Whether the API server offers them.
+            settings: Of the processes.
+        """
+        self.random = Random(seed)
+        self.server = FakeApiServer(Random(self.random.random()), streaming_lists=streaming_lists)
+        self.server.latency = lambda _: (
+            self.random.uniform(0, latency_seconds / 2),
+            self.random.uniform(0, latency_seconds / 2),
+        )
+        self.server.authorize = self._authorize
+        self.rules: Rules = shipped(NAMESPACE)
+        self.denied: set[str] = set()
+        self.refused: list[Call] = []
+        self.all: list[Replica] = []
+        self._settings = settings
+        self._addresses: tuple[int, list[str]] = (0, [])
+        for obj in (*_documents("cluster.yaml"), service(), config_map()):
+            self.server.put(obj)
+        for number in range(pods):
+            self.server.put(pod_object(number))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for replica in self.all:
+            await replica.discard()
+        assert self.refused == []
+
+    def start(self, number: int) -> Replica:
+        """Start a process in a pod."""
+        pod = f"extender-{number}"
+        settings = Settings(pod_name=pod, node_name=f"node-{number + 1}", **self._settings)
+        replica = Replica(self.server, pod, random=Random(self.random.random()), settings=settings)
+        self.all.append(replica)
+        return replica
+
+    async def start_all(self, count: int = 3) -> list[Replica]:
+        """Start processes and wait until kube-scheduler is answered."""
+        replicas = [self.start(number) for number in range(count)]
+        await self.until(self.is_answered, within=10)
+        return replicas
+
+    @property
+    def leader(self) -> Replica:
+        """The only one that leads."""
+        [leader] = self.leaders
+        return leader
+
+    @property
+    def leaders(self) -> list[Replica]:
+        return [each for each in self.all if each.is_leading]
+
+    @property
+    def standbys(self) -> list[Replica]:
+        return [each for each in self.all if each.is_running and not each.is_leading]
+
+    def addresses(self) -> list[str]:
+        """Return what kube-proxy would send requests to."""
+        version = self.server.version
+        if version != self._addresses[0]:
+            self._addresses = (version, self._read_addresses())
+        return self._addresses[1]
+
+    def slice(self, family: str = "ipv4") -> Object | None:
+        return self.server.get(SLICES, f"{NAME}-{family}", NAMESPACE)
+
+    def lease(self) -> Object | None:
+        return self.server.get(LEASES, NAME, NAMESPACE)
+
+    @property
+    def holder(self) -> str:
+        """Who holds the lease, by the API server."""
+        lease = self.lease()
+        return str(lease["spec"].get("holderIdentity", "")) if lease else ""
+
+    @property
+    def lease_spec(self) -> Object:
+        lease = self.lease()
+        assert lease is not None
+        return dict(lease["spec"])
+
+    def points_at(self, replica: Replica) -> bool:
+        """Whether all that kube-proxy would send requests to is this replica."""
+        addresses = self.addresses()
+        number = int(replica.pod.removeprefix("extender-"))
+        return bool(addresses) and set(addresses) <= {ipv4(number), ipv6(number)}
+
+    async def ask(self, pod: str = "pair") -> Answer | None:
+        """Ask through the Service, as kube-scheduler does; None if nobody answers.
+
+        The process that answers for an address is the last one started in its pod.
+        """
+        at = {
+            address: replica
+            for number, replica in enumerate(self._latest())
+            for address in (ipv4(number), ipv6(number))
+            if replica is not None
+        }
+        answers = [
+            await at[address].filter(pod) if address in at else None for address in self.addresses()
+        ]
+        return answers[0] if answers and None not in answers else None
+
+    async def is_answered(self) -> bool:
+        """Whether kube-scheduler gets a verdict now."""
+        answer = await self.ask()
+        return answer is not None and answer.is_verdict
+
+    def is_answered_with(self, text: str, pod: str = "pair") -> Condition:
+        """Build the condition that the error kube-scheduler is told contains *text*."""
+
+        async def told() -> bool:
+            answer = await self.ask(pod)
+            return answer is not None and text in answer.error
+
+        return told
+
+    async def until(
+        self, condition: Condition, *, within: float, glance: float = GLANCE_SECONDS
+    ) -> float:
+        """Wait for *condition*; return how long it took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while not await _holds(condition):
+            took = loop.time() - began
+            assert took < within, f"not after {took:.2f} s: {condition}"
+            await asyncio.sleep(glance)
+        return loop.time() - began
+
+    async def always(
+        self, condition: Condition, *, seconds: float, glance: float = GLANCE_SECONDS
+    ) -> None:
+        """Watch *condition* hold for a while."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while loop.time() - began < seconds:
+            assert await _holds(condition), f"not at {loop.time() - began:.2f} s: {condition}"
+            await asyncio.sleep(glance)
+
+    def _read_addresses(self) -> list[str]:
+        slices = [
+            each
+            for each in self.server.list(SLICES, NAMESPACE)
+            if each["metadata"].get("labels", {}).get("kubernetes.io/service-name") == NAME
+        ]
+        return [endpoint["addresses"][0] for each in slices for endpoint in each["endpoints"] or ()]
+
+    def _authorize(self, call: Call) -> bool:
+        allowed = self.rules.allow(call)
+        if not allowed:
+            self.refused.append(call)
+        key = f"{call.resource}.{call.group}" if call.group else call.resource
+        return allowed and key not in self.denied
+
+    def _latest(self) -> list[Replica | None]:
+        latest: dict[int, Replica] = {
+            int(each.pod.removeprefix("extender-")): each for each in self.all
+        }
+        return [latest.get(number) for number in range(max(latest, default=-1) + 1)]
+
+
+async def _holds(condition: Condition) -> bool:
+    result = condition()
+    return bool(await result if asyncio.iscoroutine(result) else result)
+
+
+def ipv4(number: int) -> str:
+    return f"10.42.0.{number + 1}"
+
+
+def ipv6(number: int) -> str:
+    return f"fd00::{number + 1:x}"
+
+
+def service(*families: str, **spec: Any) -> Object:
+    """Build the Service of the manifests, as the API server completes it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "spec": {
+            "type": "ClusterIP",
+            "ipFamilies": list(families) or ["IPv4"],
+            "ports": [{"name": "http", "port": 9504, "protocol": "TCP", "targetPort": 9504}],
+            **spec,
+        },
+    }
+
+
+def pod_object(number: int, *, addresses: tuple[str, ...] | None = None) -> Object:
+    """Build the pod of a replica."""
+    given = (ipv4(number), ipv6(number)) if addresses is None else addresses
+    status = {"podIP": given[0], "podIPs": [{"ip": each} for each in given]} if given else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"extender-{number}", "namespace": NAMESPACE},
+        "spec": {"nodeName": f"node-{number + 1}"},
+        "status": status,
+    }
+
+
+def config_map(**data: str) -> Object:
+    """Build our ConfigMap; underscores in the names of settings stand for hyphens."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "data": {key.replace("_", "-"): value for key, value in data.items()},
+    }
+
+
+def setting(name: str, value: str) -> Object:
+    """Build a Longhorn Setting."""
+    return {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "Setting",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "value": value,
+    }
+
+
+@cache
+def filter_request(pod: str) -> bytes:
+    """Return kube-scheduler's request for a pod of examples/goal2 and all nodes.
+
+    The pod is not in the cluster and its version not one of this API server's.
+    """
+    [found] = [each for each in _documents("pods.yaml") if each["metadata"]["name"] == pod]
+    metadata = {**found["metadata"], "resourceVersion": None}
+    found = {**found, "metadata": metadata}
+    return json.dumps({"Pod": found, "Nodes": None, "NodeNames": NODES}).encode()
+
+
+@cache
+def _documents(name: str) -> list[Object]:
+    """Read the cluster, in which node-1 has one disk and node-4 four, or its pods."""
+    return [*yaml.safe_load_all((EXAMPLE / name).read_text())]

@@ -1,0 +1,563 @@
+"""The command line: exit statuses, both forms of output, and errors of one line."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli.commands import run_command
+from tests.builders import core_document, document, node_document
+
+ROOT = Path(__file__).parents[4]
+SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
+ROOMY, FULL = "node-1", "node-2"
+DOES_NOT_FIT = "no disk of the Longhorn node has room for a volume of 10 GiB"
+UNKNOWN = "no Longhorn node of this name"
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
+def pod(name: str, *claims: str) -> dict[str, Any]:
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    return core_document("Pod", name, spec={"volumes": volumes})
+
+
+def claim(name: str) -> dict[str, Any]:
+    return core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"})
+
+
+def persistent_volume(name: str) -> dict[str, Any]:
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": name}
+    return core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi})
+
+
+def volume(name: str, size_bytes: int) -> dict[str, Any]:
+    return document("Volume", name, spec={"size": str(size_bytes), "dataLocality": "best-effort"})
+
+
+CLUSTER: list[dict[str, Any]] = [
+    node_document(ROOMY),
+    node_document(FULL, disk_status={"storageMaximum": 2**30}),
+    claim("small"),
+    persistent_volume("small"),
+    volume("small", 10 * 2**30),
+    claim("large"),
+    persistent_volume("large"),
+    volume("large", 2**40),
+    pod("fits", "small"),
+    pod("too-large", "large"),
+    pod("lost", "gone"),
+    pod("free"),
+]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    return write(tmp_path / "cluster.json", *CLUSTER)
+
+
+def write(path: Path, *documents: object) -> str:
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    return str(path)
+
+
+def filter_(cluster: str, pod: str, *more: str) -> int:
+    return run_command(["filter", "--cluster-file", cluster, "--pod", pod, *more])
+
+
+def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def squeezed(text: str) -> str:
+    """Take line breaks and frames out of a table, so that only the words matter."""
+    return " ".join(word for word in text.split() if word.isascii())
+
+
+def error(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the only line on stderr, without its beginning."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("error: ").removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("pod", "status"),
+    [
+        ("default/fits", 0),
+        ("default/free", 0),
+        ("default/too-large", 1),
+        ("default/lost", 2),
+        ("default/nobody", 2),
+    ],
+)
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_the_exit_status_says_whether_it_fits(
+    cluster: str, pod: str, status: int, output: str
+) -> None:
+    assert filter_(cluster, pod, "-o", output) == status
+
+
+def test_what_is_promised_to_other_pods_counts_and_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pod that is bound and waits for its volume has the room that Longhorn does not show yet."""
+    on_its_way = pod("first", "first")
+    on_its_way["metadata"]["uid"] = "first"
+    on_its_way["spec"]["nodeName"] = ROOMY
+    cluster = write(
+        tmp_path / "cluster.json",
+        node_document(ROOMY, disk_status={"storageMaximum": 100 * 2**30}),
+        *(make("first") for make in (claim, persistent_volume)),
+        volume("first", 80 * 2**30),
+        *(make("second") for make in (claim, persistent_volume)),
+        volume("second", 80 * 2**30),
+        {**on_its_way, "status": {"phase": "Pending"}},
+        pod("second", "second"),
+    )
+
+    status = filter_(cluster, "default/second", "-o", "json")
+
+    report = answer(capsys)
+    assert status == 1
+    assert report["rejected"] == {ROOMY: "its room is promised to other pods that are being placed"}
+    assert report["nodes"][ROOMY]["promised"] == [
+        {"pod": "default/first", "state": "placed", "bytes": {"first": 80 * 2**30}}
+    ]
+    assert filter_(cluster, "default/second") == 1
+    assert "80.0 GiB more are promised to pod default/first (placed)" in capsys.readouterr().out
+
+
+def test_json_has_the_verdicts_and_the_numbers_behind_them(
+    cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filter_(cluster, "default/fits", "-o", "json")
+
+    report = answer(capsys)
+    assert {**report, "nodes": None} == {
+        "accepted": [ROOMY],
+        "rejected": {FULL: DOES_NOT_FIT},
+        "error": "",
+        "nodes": None,
+    }
+    assert {
+        name: (sorted(node), [disk["name"] for disk in node["disks"]], node["assignment"])
+        for name, node in report["nodes"].items()
+    } == {
+        ROOMY: (["assignment", "disks", "promised"], ["disk-1"], {"small": "disk-1"}),
+        FULL: (["assignment", "disks", "promised"], ["disk-1"], {}),
+    }
+
+
+def test_json_says_what_a_disk_has_left(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(cluster, "default/free", "-o", "json")
+
+    [disk] = answer(capsys)["nodes"][FULL]["disks"]
+    assert {key: disk[key] for key in ("name", "usable", "limit_bytes", "left_bytes")} == {
+        "name": "disk-1",
+        "usable": True,
+        "limit_bytes": 2**30,
+        "left_bytes": 2**30,
+    }
+
+
+def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
+    cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filter_(cluster, "default/lost", "-o", "json")
+
+    text = (
+        "PersistentVolumeClaim default/gone is not in the cluster; "
+        "create it, or wait until the extender has seen it"
+    )
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {
+        "accepted": [],
+        "rejected": {},
+        "error": text,
+        "nodes": {},
+    }
+    assert captured.err == f"error: {text}\n"
+
+
+def test_the_table_names_every_node_with_its_verdict(
+    cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filter_(cluster, "default/fits", "--nodes", f"{ROOMY},{FULL},node-9")
+
+    shown = squeezed(capsys.readouterr().out)
+    assert "default/fits" in shown
+    assert f"{ROOMY}: accepted" in shown
+    assert f"{FULL}: {DOES_NOT_FIT}" in shown
+    assert f"node-9: {UNKNOWN}" in shown
+
+
+def test_the_table_names_the_disk_for_each_volume(
+    cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filter_(cluster, "default/fits", "--nodes", ROOMY)
+
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line.split()[0] for line in lines[lines.index(f"{ROOMY}: accepted") :][1:3]] == [
+        "disk-1",
+        "small",
+    ]
+
+
+def test_the_table_of_the_examples_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(str(ROOT / "examples" / "goal2"), "default/quad")
+
+    disks = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" ")]
+    assert len(disks) == 1 + 2 + 3 + 4 + 4
+    assert max(map(len, disks)) <= 80
+
+
+def test_the_table_tells_why_nodes_are_accepted_unseen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    filter_(str(ROOT / "examples" / "rich"), "default/files")
+
+    assert "no volume of it must be on its node" in capsys.readouterr().out
+
+
+def test_a_setting_that_cannot_be_read_is_the_reason_for_every_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "storage-over-provisioning-percentage"
+    broken = document("Setting", name, value="abc")
+    cluster = write(tmp_path / "cluster.json", *CLUSTER, broken)
+
+    status = filter_(cluster, "default/fits", "-o", "json")
+
+    assert status == 1
+    assert {name in text for text in answer(capsys)["rejected"].values()} == {True}
+
+
+def test_a_cluster_without_longhorn_nodes_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = write(tmp_path / "cluster.json", pod("free"))
+
+    filter_(cluster, "default/free")
+
+    assert "holds no Longhorn Node (nodes.longhorn.io)" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run_command(["--version"])
+
+    assert (status, capsys.readouterr().out) == (0, f"{version('longhorn-scheduler-extender')}\n")
+
+
+def test_names_are_shown_as_they_are(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(cluster, "default/fits", "--nodes", "[/red],[bold]x[/bold],:smile:")
+
+    shown = squeezed(capsys.readouterr().out)
+    assert [name for name in ("[/red]", "[bold]x[/bold]", ":smile:") if name not in shown] == []
+
+
+def test_names_of_disks_are_shown_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = json.dumps([node_document(ROOMY), pod("free")]).replace("disk-1", "[/red]:smile:")
+    cluster = write(tmp_path / "cluster.json", *json.loads(text))
+
+    filter_(cluster, "default/free")
+
+    assert "[/red]:smile:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("nodes", "accepted", "rejected"),
+    [
+        pytest.param(f"{ROOMY},{FULL}", [ROOMY], {FULL: DOES_NOT_FIT}, id="both"),
+        pytest.param(FULL, [], {FULL: DOES_NOT_FIT}, id="one"),
+        pytest.param(f"node-9,{ROOMY}", [ROOMY], {"node-9": UNKNOWN}, id="unknown"),
+        pytest.param(f"{ROOMY},{ROOMY}", [ROOMY], {}, id="twice"),
+        pytest.param(f" {ROOMY} , {FULL} ", [ROOMY], {FULL: DOES_NOT_FIT}, id="blanks"),
+        pytest.param(f"{ROOMY},,", [ROOMY], {}, id="empty-names"),
+    ],
+)
+def test_only_the_nodes_asked_for_are_judged(
+    cluster: str,
+    capsys: pytest.CaptureFixture[str],
+    nodes: str,
+    accepted: list[str],
+    rejected: dict[str, str],
+) -> None:
+    filter_(cluster, "default/fits", "-o", "json", "--nodes", nodes)
+
+    report = answer(capsys)
+    assert (report["accepted"], report["rejected"], sorted(report["nodes"])) == (
+        accepted,
+        rejected,
+        sorted([*accepted, *rejected]),
+    )
+
+
+def test_a_pod_may_come_from_a_file(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n"
+        "spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: large}}]}\n"
+    )
+
+    status = filter_(cluster, str(path), "-o", "json")
+
+    assert (status, sorted(answer(capsys)["rejected"])) == (1, [ROOMY, FULL])
+
+
+def test_a_problem_of_the_cluster_file_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = write(tmp_path / "cluster.json", *CLUSTER, {"kind": "Pod"})
+
+    status = filter_(cluster, "default/fits", "-o", "json")
+
+    captured = capsys.readouterr()
+    assert (status, json.loads(captured.out)["accepted"], captured.err) == (
+        0,
+        [ROOMY],
+        f"warning: {cluster}[0].items[{len(CLUSTER)}] has no apiVersion or no kind\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param(["--pod", "default/nobody"], "default/nobody", id="unknown-pod"),
+        pytest.param(["--pod", "fits"], "fits", id="no-namespace"),
+        pytest.param(["--pod", ""], "", id="empty-pod"),
+        pytest.param(["--pod", "x" * 300], "xxx", id="long-pod"),
+        pytest.param(["--pod", "/"], "/", id="directory"),
+        pytest.param([], "--pod", id="no-pod"),
+        pytest.param(["--pod", "default/fits", "-o", "xml"], "xml", id="unknown-output"),
+        pytest.param(["--pod", "default/fits", "--bogus"], "--bogus", id="unknown-option"),
+        pytest.param(["--pod", "default/fits", "more"], "more", id="argument"),
+        pytest.param(["--pod"], "--pod", id="value-missing"),
+    ],
+)
+def test_a_wrong_option_is_an_error_of_one_line(
+    cluster: str, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
+    status = run_command(["filter", "--cluster-file", cluster, *arguments])
+
+    assert (status, text in error(capsys)) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param(["serve", "--kubeconfig", "/no/such"], "/no/such", id="serve-no-kubeconfig"),
+        pytest.param(
+            ["filter", "--kubeconfig", "/no/such", "--pod", "a/b"],
+            "/no/such",
+            id="filter-no-kubeconfig",
+        ),
+        pytest.param(
+            ["serve", "--cluster-file", "examples/goal1", "--context", "a"],
+            "--context",
+            id="two-clusters",
+        ),
+        pytest.param(["bogus"], "bogus", id="unknown-command"),
+        pytest.param(["--bogus"], "--bogus", id="unknown-option"),
+        pytest.param(
+            ["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such", id="no-file"
+        ),
+        pytest.param(["serve", "--cluster-file", "/no/such"], "/no/such", id="serve-no-file"),
+        pytest.param(
+            ["filter", "--cluster-file", "x" * 300, "--pod", "a/b"], "xxx", id="long-name"
+        ),
+        pytest.param(
+            ["serve", "--cluster-file", "examples/goal2", "--port", "http"], "--port", id="port"
+        ),
+        pytest.param(
+            ["serve", "--cluster-file", "examples/goal2", "--port", "65536"],
+            "port",
+            id="port-range",
+        ),
+        pytest.param(
+            ["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
+            "no-host.invalid",
+            id="host",
+        ),
+    ],
+)
+def test_wrong_usage_is_an_error_of_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    text: str,
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    status = run_command(arguments)
+
+    assert (status, text in error(capsys)) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        pytest.param("", "0 pods", id="empty"),
+        pytest.param("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods", id="other"),
+        pytest.param(
+            "---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2),
+            "2 pods",
+            id="two",
+        ),
+        pytest.param("a: [\n", "line 2", id="not-yaml"),
+        pytest.param("hello", "not an object", id="text"),
+        pytest.param("apiVersion: v1\nkind: Pod\n", "without a name", id="no-name"),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n",
+            "spec.volumes",
+            id="unreadable",
+        ),
+    ],
+)
+def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, text: str
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(content)
+
+    status = filter_(cluster, str(path))
+
+    shown = error(capsys)
+    assert (status, str(path) in shown, text in shown) == (2, True, True)
+
+
+def test_an_unknown_setting_is_an_error_of_one_line(
+    cluster: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXTENDER_PROT", "1")
+
+    status = filter_(cluster, "default/fits")
+
+    assert (status, "prot" in error(capsys).lower()) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        pytest.param(["--help"], ["serve", "filter"], id="program"),
+        pytest.param(["serve", "--help"], ["--cluster-file", "--host", "--port"], id="serve"),
+        pytest.param(
+            ["filter", "--help"],
+            ["--cluster-file", "--pod", "--nodes", "--output", "0 it fits", "1 on none"],
+            id="filter",
+        ),
+    ],
+)
+def test_help_names_commands_and_options(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], texts: list[str]
+) -> None:
+    status = run_command(arguments)
+
+    captured = capsys.readouterr()
+    assert (status, captured.err) == (0, "")
+    assert [text for text in texts if text not in captured.out] == []
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run_command([])
+
+    captured = capsys.readouterr()
+    assert status == 2
+    assert "filter" in captured.out + captured.err
+    assert "error: \n" not in captured.err
+
+
+def run(*command: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as a user does."""
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=20,
+        check=False,
+    )
+
+
+QUAD = ("filter", "--cluster-file", "examples/goal2", "--pod", "default/quad")
+
+
+def test_the_console_script_is_the_program() -> None:
+    ended = run(SCRIPT, *QUAD, "-o", "json")
+
+    assert (ended.returncode, json.loads(ended.stdout)["accepted"], ended.stderr) == (
+        0,
+        ["node-4"],
+        "",
+    )
+
+
+def test_the_module_is_the_program() -> None:
+    ended = run(sys.executable, "-m", "app", *QUAD, "--nodes", "node-1,node-2")
+
+    assert (ended.returncode, "node-2" in ended.stdout, ended.stderr) == (1, True, "")
+
+
+def test_an_error_is_one_line_without_traceback() -> None:
+    ended = run(sys.executable, "-m", "app", *QUAD, EXTENDER_PROT="1")
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_the_table_is_printed_where_its_characters_do_not_exist() -> None:
+    ended = run(sys.executable, "-m", "app", *QUAD, PYTHONIOENCODING="latin-1")
+
+    assert (ended.returncode, "node-4" in ended.stdout, ended.stderr) == (0, True, "")
+
+
+def test_output_nobody_can_read_is_not_taken_for_a_verdict() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "app", *QUAD],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
+
+
+def test_a_pipe_that_is_closed_early_brings_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        ended = subprocess.run(
+            [sys.executable, "-m", "app", *QUAD],
+            cwd=ROOT,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+
+    assert "Traceback" not in ended.stderr

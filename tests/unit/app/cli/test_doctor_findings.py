@@ -1,0 +1,581 @@
+"""Every problem is found in facts that differ from those of a healthy cluster by what causes it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.cli.doctor.facts import ClassSeen, Facts, LeaseSeen, ReplicaSeen, Unread
+from app.cli.doctor.findings import findings
+from app.cli.doctor.leading import sample_of
+from app.cli.doctor.problems import Check, Finding, Problem, Severity
+from app.cli.doctor.rights import WAKE_UP, Right, needed_rights
+from app.config import NAME, Settings
+from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES
+from app.kube.records import Unreadable
+from extender import Mode, StorageClass
+from tests.builders import bare_class, disk, node, setting, storage_class
+
+SETTINGS = Settings()
+NAMESPACE = SETTINGS.namespace
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+POD = f"{NAME}-0"
+FORBIDDEN = Unread(what="list things in longhorn-system", why="403: no", is_forbidden=True)
+BROKEN = Unread(what="list things in longhorn-system", why="500: etcd is away")
+SERVICE: dict[str, Any] = {
+    "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "service-uid"},
+    "spec": {
+        "clusterIP": "10.96.0.95",
+        "ipFamilies": ["IPv4"],
+        "ports": [{"name": "http", "port": 9504, "protocol": "TCP"}],
+    },
+}
+HOLDER: dict[str, Any] = {
+    "metadata": {"name": POD, "uid": "pod-uid"},
+    "spec": {
+        "nodeName": "node-1",
+        "containers": [{"ports": [{"name": "http", "containerPort": 9504}]}],
+    },
+    "status": {"podIP": "10.42.0.1"},
+}
+SLICE: dict[str, Any] = {
+    "metadata": {
+        "name": f"{NAME}-ipv4",
+        "labels": {
+            "kubernetes.io/service-name": NAME,
+            "endpointslice.kubernetes.io/managed-by": NAME,
+        },
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Service", "name": NAME, "uid": "service-uid"}
+        ],
+    },
+    "addressType": "IPv4",
+    "endpoints": [
+        {
+            "addresses": ["10.42.0.1"],
+            "conditions": {"ready": True, "serving": True, "terminating": False},
+            "targetRef": {"kind": "Pod", "name": POD, "namespace": NAMESPACE, "uid": "pod-uid"},
+            "nodeName": "node-1",
+        }
+    ],
+    "ports": [{"name": "http", "protocol": "TCP", "port": 9504}],
+}
+EMPTY = {**SLICE, "endpoints": []}
+REPLICAS = [ReplicaSeen(name=POD), ReplicaSeen(name=f"{NAME}-1")]
+LEASE = LeaseSeen(
+    holder=f"{POD}_some-uuid",
+    created="2026-02-01T12:00:00Z",
+    annotations={LAST_REQUEST_AT: "2026-03-01T11:59:30Z", MOST_CANDIDATES: "3"},
+)
+KINDS = ("nodes.longhorn.io", "volumes.longhorn.io")
+
+
+def granted(*missing: Right) -> dict[Right, bool]:
+    return {right: right not in missing for right in needed_rights(SETTINGS)}
+
+
+def facts(**changes: Any) -> Facts:
+    """Build the facts of a cluster in which all is well, but for the changes."""
+    healthy: dict[str, Any] = {
+        "settings": SETTINGS,
+        "now": NOW,
+        "version": "v1.36.1",
+        "account": f"system:serviceaccount:{NAMESPACE}:{NAME}",
+        "kinds": dict.fromkeys(KINDS, True),
+        "longhorn_nodes": [node("node-1"), node("node-2")],
+        "longhorn_settings": [],
+        "rights": granted(),
+        "config_map": {},
+        "replicas": REPLICAS,
+        "lease": LEASE,
+        "holder": HOLDER,
+        "service": SERVICE,
+        "slices": [SLICE],
+        "classes": [seen_class(storage_class("fast"))],
+        "kubernetes_nodes": 3,
+    }
+    return Facts(**{**healthy, **changes})
+
+
+def seen_class(record: StorageClass, *, immediate: bool = False) -> ClassSeen:
+    binding = "Immediate" if immediate else "WaitForFirstConsumer"
+    return ClassSeen(record=record, binding_mode=binding)
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    return {**SERVICE, "spec": {**SERVICE["spec"], **spec}}
+
+
+def lease(**changes: Any) -> LeaseSeen:
+    return msgspec.structs.replace(LEASE, **changes)
+
+
+def noted(last: str = "2026-03-01T11:59:30Z", most: str = "3") -> LeaseSeen:
+    return lease(annotations={LAST_REQUEST_AT: last, MOST_CANDIDATES: most})
+
+
+def replica(**changes: Any) -> ReplicaSeen:
+    return ReplicaSeen(**{"name": "new-one", **changes})
+
+
+FAST = seen_class(storage_class("fast"))
+ASLEEP = replica(variables={"EXTENDER_WAKE_UP": "false"})
+
+
+def stray(**changes: Any) -> dict[str, Any]:
+    return {**SLICE, "metadata": {**SLICE["metadata"], "name": "stray"}, **changes}
+
+
+def unreadable(kind: str, name: str) -> Unreadable:
+    return Unreadable(kind=kind, name=name, why="5 is no string")
+
+
+def at(found: Sequence[Finding], check: Check) -> list[Finding]:
+    return [finding for finding in found if finding.check is check]
+
+
+def problems(found: Sequence[Finding]) -> dict[str, str]:
+    return {each.problem: each.text for each in found if each.severity is not Severity.OK}
+
+
+def test_a_healthy_cluster_has_one_line_for_each_check() -> None:
+    found = findings(facts())
+
+    assert [finding.check for finding in found] == [*Check]
+    assert {finding.severity for finding in found} == {Severity.OK}
+
+
+CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
+    (
+        Problem.KIND_NOT_SERVED,
+        {"kinds": {"nodes.longhorn.io": True, "volumes.longhorn.io": False}},
+        "the API server does not know volumes.longhorn.io",
+    ),
+    (
+        Problem.NO_LONGHORN_NODE,
+        {"longhorn_nodes": []},
+        "there is no Longhorn Node in longhorn-system",
+    ),
+    (
+        Problem.OBJECT_UNREADABLE,
+        {"longhorn_nodes": [node("node-1"), unreadable("Node", "node-2")]},
+        "Node node-2 cannot be read: 5 is no string",
+    ),
+    (
+        Problem.OBJECT_UNREADABLE,
+        {"longhorn_settings": [unreadable("Setting", "odd")]},
+        "Setting odd cannot be read: 5 is no string",
+    ),
+    (
+        Problem.NODE_UNUSABLE,
+        {"longhorn_nodes": [node("node-1"), node("node-2", ready=False)]},
+        "no new replica can be placed on node-2: Longhorn node is not ready",
+    ),
+    (
+        Problem.NODE_UNUSABLE,
+        {"longhorn_nodes": [node(f"n{n}", disk(allow_scheduling=False)) for n in range(7)]},
+        "no new replica can be placed on n0, n1, n2, n3, n4 and 2 more: ",
+    ),
+    (
+        Problem.RIGHT_MISSING,
+        {"rights": granted(Right("watch", "", "persistentvolumes"))},
+        f"system:serviceaccount:{NAMESPACE}:{NAME} may not watch persistentvolumes in all",
+    ),
+    (
+        Problem.RIGHT_MISSING,
+        {"rights": granted(WAKE_UP)},
+        f"system:serviceaccount:{NAMESPACE}:{NAME} may not patch pods in all namespaces",
+    ),
+    (
+        Problem.RIGHT_MISSING,
+        {
+            "rights": granted(
+                *(
+                    Right(verb, "coordination.k8s.io", "leases", NAMESPACE, NAME)
+                    for verb in ("get", "update")
+                )
+            )
+        },
+        f"may not get, update leases.coordination.k8s.io/{NAME} in longhorn-system",
+    ),
+    (
+        Problem.VARIABLE_UNUSABLE,
+        {"replicas": [*REPLICAS, replica(variables={"EXTENDER_PROT": "1"})]},
+        "pod new-one: there is no setting 'EXTENDER_PROT'",
+    ),
+    (
+        Problem.LIVE_SETTING_UNUSABLE,
+        {"config_map": {"scheduler-extender-enabled": "perhaps"}},
+        "scheduler-extender-enabled is 'perhaps'; use true or false",
+    ),
+    (
+        Problem.LIVE_SETTING_UNUSABLE,
+        {"config_map": {"enabled": "true"}},
+        "the ConfigMap has 'enabled', which is no setting",
+    ),
+    (
+        Problem.DISABLED,
+        {"config_map": {"scheduler-extender-enabled": "false"}},
+        "scheduler-extender-enabled is false: no replica leads",
+    ),
+    (
+        Problem.DISABLED,
+        {"longhorn_settings": [setting("scheduler-extender-enabled", "false")]},
+        "scheduler-extender-enabled is false: no replica leads",
+    ),
+    (
+        Problem.LONGHORN_SETTING_UNUSABLE,
+        {"longhorn_settings": [setting("storage-over-provisioning-percentage", "many")]},
+        "Longhorn Setting storage-over-provisioning-percentage is 'many'",
+    ),
+    (
+        Problem.ANSWERS_LATE,
+        {"settings": Settings(reservation_mode=Mode.NODE), "replicas": []},
+        "EXTENDER_RESERVATION_MODE is node",
+    ),
+    (
+        Problem.ANSWERS_LATE,
+        {"replicas": [replica(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *REPLICAS]},
+        "EXTENDER_FILTER_WAIT_SECONDS is 5, and httpTimeout is 5 s unless it is set",
+    ),
+    (
+        Problem.NO_REPLICA,
+        {"replicas": []},
+        f"there is no pod with the label app={NAME} in longhorn-system",
+    ),
+    (
+        Problem.NO_REPLICA_READY,
+        {"replicas": [replica(is_ready=False)]},
+        "none of 1 pods in longhorn-system is ready",
+    ),
+    (
+        Problem.NO_STANDBY,
+        {"replicas": [REPLICAS[0]]},
+        f"only pod {POD} is ready: nobody stands by",
+    ),
+    (
+        Problem.REPLICA_NOT_READY,
+        {"replicas": [*REPLICAS, replica(is_ready=False, trouble="CrashLoopBackOff")]},
+        "pod new-one is not ready: CrashLoopBackOff",
+    ),
+    (Problem.LEASE_ABSENT, {"lease": None, "holder": None}, f"there is no Lease {NAME} in"),
+    (
+        Problem.LEASE_FREE,
+        {"lease": lease(holder=""), "holder": None},
+        f"nobody holds Lease {NAME} in longhorn-system",
+    ),
+    (
+        Problem.LEASE_STALE,
+        {"lease": lease(is_renewed=False, watched_seconds=8.4)},
+        f"{POD}_some-uuid holds Lease {NAME} in longhorn-system and has not renewed it for 8 s",
+    ),
+    (
+        Problem.HOLDER_GONE,
+        {"holder": None},
+        f"Lease {NAME} in longhorn-system is renewed by pod {POD}, which does not exist",
+    ),
+    (Problem.SERVICE_ABSENT, {"service": None}, f"there is no Service {NAME} in longhorn-system"),
+    (
+        Problem.SERVICE_SELECTS,
+        {"service": service(selector={"app": NAME})},
+        f"Service {NAME} in longhorn-system has a selector",
+    ),
+    (
+        Problem.SERVICE_WITHOUT_PORT,
+        {"service": service(ports=[{"name": "http", "port": 9504, "protocol": "UDP"}])},
+        f"Service {NAME} in longhorn-system has no TCP port",
+    ),
+    (
+        Problem.SERVICE_WITHOUT_ADDRESS,
+        {"service": service(clusterIP="None")},
+        f"Service {NAME} in longhorn-system has no address",
+    ),
+    (
+        Problem.ENDPOINTS_ABSENT,
+        {"slices": []},
+        "no EndpointSlice leads kube-scheduler from Service",
+    ),
+    (Problem.ENDPOINTS_ABSENT, {"slices": [EMPTY]}, "no EndpointSlice leads kube-scheduler"),
+    (
+        Problem.ENDPOINTS_FOREIGN,
+        {"slices": [SLICE, stray()]},
+        "EndpointSlice stray leads the Service to 10.42.0.1:9504",
+    ),
+    (
+        Problem.ENDPOINTS_LEFT_OVER,
+        {"slices": [SLICE, stray(endpoints=None)]},
+        "EndpointSlice stray belongs to the Service and is empty",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "endpoints": [{"addresses": ["10.42.0.9"]}]}]},
+        f"EndpointSlice {NAME}-ipv4 leads to 10.42.0.9:9504, and the leader, pod {POD}, is at "
+        "10.42.0.1:9504",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "ports": [{"name": "http", "protocol": "TCP", "port": 80}]}]},
+        f"EndpointSlice {NAME}-ipv4 leads to 10.42.0.1:80, and the leader",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "ports": [{"name": "https", "protocol": "TCP", "port": 9504}]}]},
+        f"EndpointSlice {NAME}-ipv4 differs in ports from what the leader, pod {POD}, writes",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "metadata": {**SLICE["metadata"], "ownerReferences": []}}]},
+        f"EndpointSlice {NAME}-ipv4 differs in metadata from what the leader, pod {POD}, writes",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"service": service(ipFamilies=["IPv4", "IPv6"])},
+        f"EndpointSlice {NAME}-ipv6 is missing",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "addressType": "FQDN"}]},
+        f"EndpointSlice {NAME}-ipv4 differs in addressType from what the leader",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {
+            "slices": [
+                SLICE,
+                {**SLICE, "metadata": {**SLICE["metadata"], "name": f"{NAME}-ipv6"}},
+            ]
+        },
+        f"EndpointSlice {NAME}-ipv6 leads to 10.42.0.1:9504, and the Service has no such family",
+    ),
+    (
+        Problem.FAMILY_UNSERVED,
+        {
+            "service": service(ipFamilies=["IPv4", "IPv6"]),
+            "slices": [
+                SLICE,
+                {
+                    **EMPTY,
+                    "metadata": {**SLICE["metadata"], "name": f"{NAME}-ipv6"},
+                    "addressType": "IPv6",
+                },
+            ],
+        },
+        f"the Service has an address of IPv6, and pod {POD} none",
+    ),
+    (
+        Problem.NEVER_CALLED,
+        {"lease": lease(annotations={})},
+        "kube-scheduler has not called since 2026-02-01T12:00:00Z",
+    ),
+    (
+        Problem.NODES_NOT_OFFERED,
+        {"kubernetes_nodes": 300, "lease": noted(most="144")},
+        "of 300 nodes kube-scheduler offers 144 by default, and it has never offered more than 144",
+    ),
+    (
+        Problem.NODES_NOT_OFFERED,
+        {
+            "kubernetes_nodes": FORBIDDEN,
+            "longhorn_nodes": [node(f"node-{number}") for number in range(101)],
+        },
+        "of 101 nodes of Longhorn kube-scheduler offers 100 by default",
+    ),
+    (
+        Problem.NO_CLASS,
+        {"classes": [seen_class(storage_class(provisioner="other"))]},
+        "there is no StorageClass that makes Longhorn volumes",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(storage_class("far", dataLocality="disabled"))]},
+        "volumes of far need nothing on their pod's node, so that no node is ever rejected: "
+        "dataLocality is disabled",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(bare_class("longhorn"), immediate=True)]},
+        "volumes of longhorn need nothing on their pod's node, so that no node is ever rejected: "
+        "no dataLocality is given, and the default of Setting default-data-locality is disabled, "
+        "and volumeBindingMode is Immediate",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(storage_class("s", dataLayout__type="sharded"))]},
+        "volumes of s need nothing on their pod's node, so that no node is ever rejected: they are "
+        "sharded",
+    ),
+    (
+        Problem.CLASS_IMMEDIATE,
+        {"classes": [seen_class(storage_class("soon"), immediate=True)]},
+        "volumes of soon are made before kube-scheduler looks at their pod",
+    ),
+    (
+        Problem.CLASS_UNUSABLE,
+        {
+            "classes": [
+                seen_class(
+                    storage_class("strict", dataLocality="strict-local", numberOfReplicas="2")
+                )
+            ]
+        },
+        "StorageClass strict has numberOfReplicas '2'; a strict-local volume must have 1 replica",
+    ),
+    (
+        Problem.CLASS_UNUSABLE,
+        {"classes": [seen_class(storage_class("tagged", diskSelector="ssd"))]},
+        "StorageClass tagged has diskSelector 'ssd'; tag 'ssd' is on no Longhorn disk",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "text"), [pytest.param(*case, id=case[0].title) for case in CASES]
+)
+def test_problem_is_found(problem: Problem, changes: Mapping[str, Any], text: str) -> None:
+    found = findings(facts(**changes))
+
+    [of_problem, *_] = [finding for finding in found if finding.problem == problem.title]
+    assert text in of_problem.text
+    expected = (problem.check, problem.severity, problem.remedy)
+    assert (of_problem.check, of_problem.severity, of_problem.remedy) == expected
+
+
+def test_every_problem_has_a_case() -> None:
+    assert {problem for problem, _, _ in CASES} == {*Problem}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({"slices": [SLICE, stray()]}, {"endpoints-foreign"}, id="stray-slice"),
+        pytest.param(
+            {"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}, id="disabled"
+        ),
+        pytest.param(
+            {"rights": granted(WAKE_UP), "replicas": [ASLEEP, ASLEEP]},
+            set(),
+            id="patch-is-not-needed-without-wake-up",
+        ),
+        pytest.param(
+            {"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]},
+            set(),
+            id="class-of-static-volumes",
+        ),
+        pytest.param(
+            {
+                "classes": [seen_class(bare_class("plain"))],
+                "longhorn_settings": [setting("default-data-locality", "best-effort")],
+            },
+            set(),
+            id="locality-by-default",
+        ),
+        pytest.param({"kubernetes_nodes": 100}, set(), id="100-nodes"),
+        pytest.param(
+            {"kubernetes_nodes": 300, "lease": noted(most="145")}, set(), id="more-than-the-sample"
+        ),
+        pytest.param({"config_map": None}, set(), id="no-config-map"),
+        pytest.param(
+            {"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set(), id="ipv6"
+        ),
+    ],
+)
+def test_nothing_else_is_found(changes: Mapping[str, Any], expected: set[str]) -> None:
+    assert problems(findings(facts(**changes))).keys() == expected
+
+
+READ: Mapping[str, Sequence[Check]] = {
+    "version": [Check.API_SERVER],
+    "longhorn_settings": [Check.SETTINGS, Check.STORAGE_CLASSES],
+    "rights": [Check.RIGHTS],
+    "config_map": [Check.SETTINGS],
+    "replicas": [Check.REPLICAS],
+    "lease": [Check.LEASE, Check.REQUESTS],
+    "holder": [Check.ENDPOINTS],
+    "service": [Check.SERVICE, Check.ENDPOINTS],
+    "slices": [Check.ENDPOINTS],
+    "classes": [Check.STORAGE_CLASSES],
+}
+"""What is read, and the checks that are nothing without it."""
+
+
+@pytest.mark.parametrize("fact", READ)
+def test_what_is_forbidden_is_unknown_and_stops_nothing_else(fact: str) -> None:
+    found = findings(facts(**{fact: FORBIDDEN}))
+
+    unknown = [finding.check for finding in found if finding.severity is not Severity.OK]
+    assert unknown == READ[fact]
+    assert {finding.check for finding in found} == {*Check}
+    assert {each.severity for each in found} == {Severity.OK, Severity.UNKNOWN}
+
+
+def test_forbidden_says_which_right_is_missing() -> None:
+    [finding] = at(findings(facts(classes=FORBIDDEN)), Check.STORAGE_CLASSES)
+
+    assert finding.text == "not allowed to list things in longhorn-system"
+    assert finding.remedy == (
+        "run this as somebody who may list things in longhorn-system: with that right it would be "
+        "checked"
+    )
+
+
+def test_what_fails_otherwise_says_why() -> None:
+    [finding] = at(findings(facts(classes=BROKEN)), Check.STORAGE_CLASSES)
+
+    assert finding.severity is Severity.UNKNOWN
+    assert finding.text == "cannot list things in longhorn-system: 500: etcd is away"
+
+
+def test_longhorn_nodes_that_cannot_be_listed_are_told_once_by_their_kind() -> None:
+    changes = {"kinds": {"nodes.longhorn.io": FORBIDDEN}, "longhorn_nodes": FORBIDDEN}
+
+    found = findings(facts(**changes, kubernetes_nodes=FORBIDDEN))
+
+    checks = [Check.LONGHORN, Check.CANDIDATES, Check.STORAGE_CLASSES]
+    assert [each.check for each in found if each.severity is Severity.UNKNOWN] == checks
+
+
+def test_all_unknown_still_says_something_of_every_check() -> None:
+    names = set(Facts.__struct_fields__) - {"settings", "now", "account", "kinds"}
+
+    found = findings(facts(**dict.fromkeys(names, FORBIDDEN), kinds={"x": FORBIDDEN}))
+
+    assert {finding.check for finding in found} == {*Check}
+
+
+@pytest.mark.parametrize(
+    ("last", "text"),
+    [
+        ("2026-03-01T11:59:59Z", "1 seconds ago"),
+        ("2026-03-01T11:58:01Z", "119 seconds ago"),
+        ("2026-03-01T11:58:00Z", "2 minutes ago"),
+        ("2026-03-01T10:00:00Z", "2 hours ago"),
+        ("2026-02-01T12:00:00Z", "28 days ago"),
+        ("2026-03-01T12:00:05Z", "at 2026-03-01 12:00:05 UTC, by a clock that is ahead"),
+    ],
+)
+def test_the_last_call_is_told_with_its_age(last: str, text: str) -> None:
+    [finding] = at(findings(facts(lease=noted(last))), Check.REQUESTS)
+
+    assert finding.text == f"kube-scheduler called {text}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sample"),
+    [
+        (1, 1),
+        (99, 99),
+        (100, 100),
+        (101, 100),
+        (208, 101),
+        (300, 144),
+        (1000, 420),
+        (5000, 500),
+        (6000, 300),
+        (15000, 750),
+    ],
+)
+def test_sample_is_the_one_of_kube_scheduler(nodes: int, sample: int) -> None:
+    """Those of 300, 1000 and 5000 nodes were seen, or are in Kubernetes' documentation."""
+    assert sample_of(nodes) == sample

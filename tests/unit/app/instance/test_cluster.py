@@ -1,0 +1,394 @@
+"""What is known of a live cluster, how well, and which settings are in force."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from math import isnan
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from app.config import NAME, Settings
+from app.instance.cluster import LiveCluster
+from app.instance.live_settings import LiveSettings
+from app.kube.connection import Connection
+from app.kube.reflector import CAUSES
+from app.kube.view import build_view
+from app.metrics import Metrics
+from tests.builders import core_document, document, node_document, objects_of, read
+from tests.fakes import Answer, FakeApiServer, Fault, WatchCut
+
+pytestmark = pytest.mark.looptime
+
+NAMESPACE = "extender"
+KINDS = [
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+    "nodes.longhorn.io",
+    "volumes.longhorn.io",
+    "replicas.longhorn.io",
+    "backingimages.longhorn.io",
+    "settings.longhorn.io",
+    "configmaps",
+]
+ENABLED = "scheduler-extender-enabled"
+POD = "scheduler-extender-pod-scheduling-timeout"
+PREFIX = "longhorn_scheduler_extender_"
+BROKEN_REPLICA = document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
+
+
+@pytest.fixture(params=[True, False], ids=["streamed", "paged"])
+def server(request: pytest.FixtureRequest) -> FakeApiServer:
+    server = FakeApiServer(random.Random(4), streaming_lists=request.param, chop=0.2)
+    for each in (
+        node_document("node-1"),
+        node_document("node-2"),
+        document("Volume", "vol", spec={"size": "1"}),
+        document("Replica", "vol-r-1", spec={"volumeName": "vol", "nodeID": "node-1"}),
+        core_document("PersistentVolumeClaim", "data"),
+    ):
+        server.put(each)
+    return server
+
+
+class Running:
+    """A cluster that is followed, and its metrics."""
+
+    def __init__(self, connection: Connection, settings: Settings) -> None:
+        self.metrics = Metrics(CollectorRegistry(), version="1")
+        clock = asyncio.get_running_loop().time
+        self.cluster = LiveCluster(
+            connection,
+            settings,
+            self.metrics,
+            clock=clock,
+            random=random.Random(2),
+            on_changes=lambda _: None,
+        )
+
+    @property
+    def gaps(self) -> dict[str, str]:
+        now = asyncio.get_running_loop().time()
+        return {gap.kind: gap.why for gap in self.cluster.gaps(now)}
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        now = asyncio.get_running_loop().time()
+        return {gap.kind: gap.trouble for gap in self.cluster.gaps(now)}
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"{PREFIX}{name}", labels)
+
+    @property
+    def settings_errors(self) -> float | None:
+        return self.value("settings_errors_total")
+
+
+@asynccontextmanager
+async def live(server: FakeApiServer, **settings: Any) -> AsyncIterator[Running]:
+    """Follow everything until the block ends."""
+    async with server.client("us") as client:
+        running = Running(Connection(client), Settings(namespace=NAMESPACE, **settings))
+        tasks = [asyncio.create_task(each.run()) for each in running.cluster.reflectors]
+        try:
+            yield running
+            assert not any(task.done() for task in tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+
+def config_map(name: str = NAME, *, namespace: str = NAMESPACE, **data: str) -> dict[str, Any]:
+    given = {key.replace("_", "-"): value for key, value in data.items()}
+    return core_document("ConfigMap", name, metadata={"namespace": namespace}, data=given)
+
+
+def longhorn_setting(name: str, value: str) -> dict[str, Any]:
+    return document("Setting", name, value=value)
+
+
+async def test_view_is_that_of_the_same_objects_read_at_once(server: FakeApiServer) -> None:
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        server.put(document("Replica", "new", spec={"volumeName": "vol", "nodeID": "node-2"}))
+        server.delete("replicas.longhorn.io", "vol-r-1", "longhorn-system")
+        await asyncio.sleep(1)
+
+        listed = [
+            each
+            for kind in KINDS[:8]
+            for each in server.list(kind, "longhorn-system" if "longhorn" in kind else "")
+        ]
+        expected = build_view(objects_of(*map(read, listed)))
+        view = running.cluster.view
+        assert (view.spaces, view.claims, view.volumes, view.replicas) == (
+            expected.spaces,
+            expected.claims,
+            expected.volumes,
+            expected.replicas,
+        )
+
+
+async def test_every_kind_is_a_gap_before_it_is_listed(server: FakeApiServer) -> None:
+    async with live(server) as running:
+        assert running.gaps == dict.fromkeys(KINDS, "not listed yet")
+        assert running.gaps
+        await asyncio.sleep(1)
+
+        assert running.gaps == {}
+        assert not running.gaps
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_cluster_is_complete_once_all_kinds_are_listed(
+    server: FakeApiServer, kind: str
+) -> None:
+    """One kind is forbidden; the others are known meanwhile, and no settings are followed."""
+    plural, _, group = kind.partition(".")
+    server.authorize = lambda call: (call.resource, call.group) != (plural, group)
+    server.put(config_map(scheduler_extender_enabled="false"))
+    async with live(server) as running:
+        await asyncio.sleep(30)
+        assert running.gaps == {kind: "not listed yet"}
+        assert "forbidden" in running.troubles[kind]
+        assert running.gaps
+
+        server.authorize = None
+        await asyncio.sleep(10)
+        assert running.gaps == {}
+        assert not running.gaps
+        assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
+        assert running.cluster.live_settings.enabled is False
+
+
+async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(
+    server: FakeApiServer,
+) -> None:
+    async with live(server, view_age_limit_seconds=120.0) as running:
+        await asyncio.sleep(1)
+        with server.outage():
+            await asyncio.sleep(110)
+            assert running.gaps == {}
+            texts = set()
+            for _ in range(20):
+                await asyncio.sleep(15)
+                texts.add(tuple(running.gaps.items()))
+            assert texts == {tuple((kind, "not heard of for more than 120 s") for kind in KINDS)}
+            assert all("reached" in trouble for trouble in running.troubles.values())
+            assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
+        await asyncio.sleep(10)
+        assert running.gaps == {}
+
+
+async def test_quiet_cluster_is_known_for_hours(server: FakeApiServer) -> None:
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        for _ in range(240):
+            await asyncio.sleep(30)
+            assert running.gaps == {}
+
+
+async def test_age_limit_is_a_setting(server: FakeApiServer) -> None:
+    async with live(server, view_age_limit_seconds=91.0) as running:
+        await asyncio.sleep(1)
+        with server.outage():
+            await asyncio.sleep(95)
+            assert set(running.gaps.values()) == {"not heard of for more than 91 s"}
+
+
+async def test_settings_have_their_defaults_without_any_object(server: FakeApiServer) -> None:
+    async with live(server) as running:
+        await asyncio.sleep(1)
+
+        assert running.cluster.live_settings == LiveSettings()
+        assert running.settings_errors == 0
+
+
+async def test_settings_follow_the_config_map(server: FakeApiServer) -> None:
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        server.put(config_map(scheduler_extender_enabled="false\n"))
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings == LiveSettings(enabled=False)
+
+        server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings == LiveSettings(pod_scheduling_timeout_seconds=30)
+
+        server.delete("configmaps", NAME, NAMESPACE)
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings == LiveSettings()
+        assert running.settings_errors == 0
+
+
+async def test_other_config_maps_are_not_read(server: FakeApiServer) -> None:
+    server.put(config_map("another", scheduler_extender_enabled="false"))
+    server.put(config_map(namespace="default", scheduler_extender_enabled="false"))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+
+        assert running.cluster.live_settings == LiveSettings()
+        assert running.value("objects", kind="configmaps") == 0
+        asked = [call.name for call in server.calls if call.resource == "configmaps"]
+        assert set(asked) == {NAME}
+
+
+async def test_longhorns_setting_wins_as_long_as_it_is_there(server: FakeApiServer) -> None:
+    server.put(config_map(scheduler_extender_enabled="true"))
+    server.put(longhorn_setting(ENABLED, "false"))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings.enabled is False
+
+        server.delete("settings.longhorn.io", ENABLED, "longhorn-system")
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings.enabled is True
+
+
+async def test_nonsense_keeps_the_last_good_value_and_counts_once(server: FakeApiServer) -> None:
+    server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        counts = []
+        for data in (
+            {POD: "soon"},
+            {POD: "soon", ENABLED: "true"},  # the same problem
+            {POD: "later", ENABLED: "true"},  # another
+            {POD: "later", ENABLED: "perhaps"},
+            {POD: "later", ENABLED: "perhaps", "typo": "1"},
+        ):
+            server.put(config_map(**data))
+            await asyncio.sleep(1)
+            assert running.cluster.live_settings.pod_scheduling_timeout_seconds == 30
+            counts.append(running.settings_errors)
+        assert counts == [1, 1, 2, 3, 4]
+
+        server.put(longhorn_setting("storage-network", "x"))  # read anew, nothing of ours
+        with server.outage():
+            await asyncio.sleep(1)
+        await asyncio.sleep(10)
+        assert running.settings_errors == 4
+
+
+@pytest.mark.parametrize("broken", [{"data": 5}, {"data": {ENABLED: 5}}], ids=str)
+async def test_config_map_that_cannot_be_read_keeps_the_last_values(
+    server: FakeApiServer, broken: dict[str, Any]
+) -> None:
+    metadata = {"namespace": NAMESPACE}
+    server.put(config_map(scheduler_extender_enabled="false"))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        server.put(core_document("ConfigMap", NAME, metadata=metadata, **broken))
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings.enabled is False
+        assert running.value("unreadable_objects", kind="configmaps") == 1
+
+        server.delete("configmaps", NAME, NAMESPACE)
+        await asyncio.sleep(1)
+        assert running.cluster.live_settings == LiveSettings()
+
+
+async def test_config_map_without_data_gives_the_defaults(server: FakeApiServer) -> None:
+    server.put(core_document("ConfigMap", NAME, metadata={"namespace": NAMESPACE}))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+
+        assert running.cluster.live_settings == LiveSettings()
+        assert running.gaps == {}
+
+
+async def test_metrics_show_every_kind_from_the_start(server: FakeApiServer) -> None:
+    async with live(server) as running:
+        ages = [running.value("view_age_seconds", kind=kind) for kind in KINDS]
+
+        assert all(age is not None and isnan(age) for age in ages)
+        assert [running.value("objects", kind=kind) for kind in KINDS] == [0] * len(KINDS)
+        assert {
+            running.value("watch_restarts_total", kind=kind, cause=cause)
+            for kind in KINDS
+            for cause in CAUSES
+        } == {0}
+
+
+async def test_metrics_follow_what_is_known(server: FakeApiServer) -> None:
+    server.put(BROKEN_REPLICA)
+    async with live(server) as running:
+        await asyncio.sleep(20)
+
+        assert [running.value("objects", kind=kind) for kind in KINDS] == [
+            1,
+            0,
+            0,
+            2,
+            1,
+            2,
+            0,
+            0,
+            0,
+        ]
+        assert running.value("unreadable_objects", kind="replicas.longhorn.io") == 1
+        age = running.value("view_age_seconds", kind="volumes.longhorn.io")
+        assert age is not None
+        assert 15 <= age <= 20
+
+
+async def test_restarts_are_counted_by_kind_and_cause(server: FakeApiServer) -> None:
+    def of(plural: str) -> Callable[[Any], bool]:
+        return lambda call: (
+            call.resource == plural and call.verb == "watch" and "resourceVersion" in call.query
+        )
+
+    server.faults += [
+        Fault(Answer(410), of("volumes")),
+        Fault(Answer(503), of("replicas"), times=2),
+        Fault(WatchCut(), of("settings")),
+    ]
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        with server.outage():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(40)
+
+        def count(kind: str, cause: str) -> float | None:
+            return running.value("watch_restarts_total", kind=f"{kind}.longhorn.io", cause=cause)
+
+        assert count("volumes", "expired") == 1
+        assert count("replicas", "status") == 2
+        assert count("nodes", "expired") == 0
+        assert count("nodes", "status") == 0
+        assert (count("settings", "connection") or 0) >= 1
+        assert running.gaps == {}
+
+
+async def test_node_with_a_broken_replica_is_rejected_until_it_is_mended(
+    server: FakeApiServer,
+) -> None:
+    server.put(BROKEN_REPLICA)
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        assert set(running.cluster.view.spaces) == {"node-2"}
+        assert running.cluster.view.unreadable_nodes == {"node-1"}
+
+        mended = {"nodeID": "node-1", "volumeSize": "5", "volumeName": "vol"}
+        server.put(document("Replica", "r", spec=mended))
+        await asyncio.sleep(1)
+        assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
+        assert running.cluster.view.unreadable_nodes == set()
+        assert running.value("unreadable_objects", kind="replicas.longhorn.io") == 0
+
+
+async def test_broken_volume_is_known_by_name_until_it_is_mended(server: FakeApiServer) -> None:
+    server.put(document("Volume", "vol", spec={"size": "x"}))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        assert ("Volume", "vol") in running.cluster.view.unreadable
+        assert "vol" not in running.cluster.view.volumes
+
+        server.put(document("Volume", "vol", spec={"size": "7"}))
+        await asyncio.sleep(1)
+        assert running.cluster.view.unreadable == {}
+        assert "vol" in running.cluster.view.volumes

@@ -1,0 +1,477 @@
+"""Who got no node is woken when there is room: the longest wait first, and not in vain."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from random import Random
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from app.instance.waking import Waking
+from app.kube.connection import Connection
+from app.kube.resources import AnyRecord
+from app.metrics import Metrics
+from extender import ClaimKey, ClusterView, End, Extender, PodRef, PodStatus, Timeouts
+from longhorn import NodeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bound,
+    claim,
+    core_document,
+    disk,
+    node,
+    persistent_volume,
+    view_of,
+    volume,
+)
+from tests.fakes import Answer, Call, FakeApiServer, Fault, Hang, LostAnswer
+
+pytestmark = pytest.mark.looptime
+
+PREFIX = "longhorn_scheduler_extender_"
+WOKEN_AT = "longhorn-scheduler-extender/woken-at"
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+SMALL, LARGE = 10 * GIB, 60 * GIB
+ONE, TWO = NodeName("node-1"), NodeName("node-2")
+
+
+class Bench:
+    """Pods of one claim each, two nodes without room, and an API server."""
+
+    def __init__(self, connection: Connection, server: FakeApiServer) -> None:
+        self.server = server
+        self.extender = Extender(GENEROUS)
+        self.may_wake = True
+        self.registry = CollectorRegistry()
+        self._volumes: list[AnyRecord] = []
+        self._sizes = {ONE: 0, TWO: 0}
+        self.view: ClusterView = view_of()
+        self.rebuild()
+        loop = asyncio.get_running_loop()
+        self.waking = Waking(
+            self.extender,
+            lambda: self.view,
+            connection,
+            Metrics(self.registry, version="1"),
+            may_wake=lambda: self.may_wake,
+            clock=loop.time,
+            wall_clock=lambda: EPOCH + timedelta(seconds=loop.time()),
+            random=Random(1),
+        )
+
+    def rebuild(self) -> None:
+        """Show the nodes and claims as they are now."""
+        nodes = [node(name, disk(maximum_bytes=size or GIB)) for name, size in self._sizes.items()]
+        self.view = view_of(*nodes, *self._volumes)
+
+    def show(self, name: NodeName, size_bytes: int, changes: list[NodeName]) -> None:
+        """Give a node a size and the view its list of changes, and tell nobody."""
+        self._sizes[name] = size_bytes
+        self.rebuild()
+        self.view = msgspec.structs.replace(self.view, changes=changes)
+
+    def add(self, *names: str, size_bytes: int = SMALL) -> list[PodRef]:
+        """Create pods whose volumes are bound and not placed."""
+        for name in names:
+            self._volumes += bound(volume(name, size_bytes=size_bytes))
+            self.server.put(core_document("Pod", name, spec={}, status={}))
+        self.rebuild()
+        return [self.ref(name) for name in names]
+
+    def ref(self, name: str) -> PodRef:
+        found = self.server.get("pods", name, "default")
+        assert found is not None
+        claims = (ClaimKey(f"default/{name}"),)
+        return PodRef(namespace="default", name=name, uid=found["metadata"]["uid"], claims=claims)
+
+    def reject(self, pods: Iterable[PodRef], nodes: Iterable[NodeName] = (ONE, TWO)) -> None:
+        """Take in that pods got no node, one a moment after the other."""
+        now = asyncio.get_running_loop().time()
+        for number, pod in enumerate(pods):
+            self.waking.rejected(pod, nodes, now + number * 1e-9)
+
+    def grow(self, name: NodeName, size_bytes: int) -> None:
+        """Make room on a node."""
+        self._sizes[name] = size_bytes
+        self.rebuild()
+        self.waking.room_on([name])
+
+    def promise(self, pod: PodRef) -> None:
+        """Answer about a pod, and promise what is said."""
+        result = self.extender.filter(pod, [ONE, TWO], self.view)
+        timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
+        self.extender.promise(pod, PodStatus(), result, self.view, timeouts=timeouts, now=0.0)
+        assert result.accepted
+
+    @property
+    def patches(self) -> list[Call]:
+        return [call for call in self.server.calls if call.verb == "patch"]
+
+    @property
+    def woken(self) -> list[str]:
+        """The pods for which a patch was sent, in order."""
+        return [call.name for call in self.patches]
+
+    def count(self, outcome: str) -> float:
+        value = self.registry.get_sample_value(f"{PREFIX}wake_ups_total", {"outcome": outcome})
+        assert value is not None
+        return value
+
+
+@asynccontextmanager
+async def waking() -> AsyncIterator[Bench]:
+    """Wake pods until the end of the block."""
+    server = FakeApiServer(Random(5))
+    async with server.client("us") as client:
+        bench = Bench(Connection(client), server)
+        task = asyncio.create_task(bench.waking.run())
+        try:
+            yield bench
+            assert not task.done(), "nobody is woken any more"
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+
+async def test_nobody_is_woken_without_room() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod"))
+
+        bench.waking.room_anywhere()
+        bench.waking.room_on([ONE, TWO])
+        await asyncio.sleep(1)
+
+        assert bench.woken == []
+
+
+async def test_room_wakes_a_pod_and_says_when() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod"))
+        await asyncio.sleep(30)
+
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(1)
+
+        [patch] = bench.patches
+        assert patch.body["metadata"]["annotations"] == {WOKEN_AT: "2026-01-01T00:00:30+00:00"}
+        assert bench.count("woken") == 1
+
+
+async def test_room_on_a_node_that_was_no_candidate_wakes_nobody() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod"), [TWO])
+
+        bench.grow(ONE, SMALL)
+        bench.waking.room_anywhere()
+        await asyncio.sleep(1)
+
+        assert bench.woken == []
+
+
+async def test_only_nodes_that_changed_are_looked_at() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod", "another"))
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(1)
+        assert bench.woken == ["pod", "another"]
+        bench.reject(bench.add("late"))
+
+        bench.waking.room_on([TWO])
+        await asyncio.sleep(1)
+        assert bench.woken == ["pod", "another"]
+
+        bench.waking.room_on([ONE])
+        await asyncio.sleep(1)
+        assert bench.woken == ["pod", "another", "late"]
+
+
+async def test_the_longest_wait_comes_first() -> None:
+    async with waking() as bench:
+        names = ["d", "a", "c", "b"]
+        for pod in bench.add(*names):
+            bench.reject([pod])
+            await asyncio.sleep(1)
+        bench.reject([bench.ref("d")])
+
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(1)
+
+        assert bench.woken == names
+
+
+async def test_one_that_does_not_fit_keeps_nobody_else_waiting() -> None:
+    async with waking() as bench:
+        bench.reject([*bench.add("large", size_bytes=LARGE), *bench.add("small")])
+
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["small"]
+
+
+async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
+    async with waking() as bench:
+        first, second = bench.add("first", "second")
+        bench.reject([first])
+        await asyncio.sleep(1)
+        bench.reject([second])
+
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(0.01)
+        bench.waking.forget(first.uid)
+        bench.promise(first)
+        await asyncio.sleep(1)
+        assert bench.woken == ["first"]
+
+        bench.extender.ledger.drop(first.uid, End.POD_GONE, 0.0)
+        bench.waking.room_on([ONE])
+        await asyncio.sleep(1)
+        assert bench.woken == ["first", "second"]
+
+
+async def test_a_pod_is_woken_once_until_it_is_rejected_again() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.reject([pod])
+        for size in (SMALL, 2 * SMALL, 3 * SMALL):
+            bench.grow(ONE, size)
+            await asyncio.sleep(1)
+        assert bench.woken == ["pod"]
+
+        bench.reject([pod])
+        bench.waking.room_on([ONE])
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["pod", "pod"]
+
+
+async def test_a_pod_that_is_rejected_before_its_patch_is_answered_is_woken_again() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.reject([pod])
+        bench.server.latency = lambda _: (0.0, 0.5)
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(0.1)
+        bench.reject([pod])
+        await asyncio.sleep(1)
+
+        bench.waking.room_on([ONE])
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["pod", "pod"]
+
+
+async def test_a_pod_that_got_a_node_is_not_woken() -> None:
+    async with waking() as bench:
+        pod, other = bench.add("pod", "other")
+        bench.reject([pod, other])
+
+        bench.waking.forget(pod.uid)
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["other"]
+
+
+async def test_who_leads_no_more_wakes_nobody() -> None:
+    async with waking() as bench:
+        pods = bench.add(*"abcdefgh")
+        bench.reject(pods)
+        bench.grow(ONE, 2 * LARGE)
+        await asyncio.sleep(0.12)
+        before = bench.woken
+        assert 0 < len(before) < len(pods)
+
+        bench.may_wake = False
+        bench.waking.forget_all()
+        await asyncio.sleep(5)
+
+        assert bench.woken == before
+
+
+async def test_who_may_not_wake_now_wakes_nobody() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod"))
+        bench.may_wake = False
+
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(1)
+
+        assert bench.woken == []
+
+
+async def test_no_more_than_twenty_are_woken_in_a_second() -> None:
+    async with waking() as bench:
+        names = [f"pod-{number:02}" for number in range(60)]
+        bench.reject(bench.add(*names, size_bytes=GIB))
+
+        bench.grow(ONE, 100 * GIB)
+        await asyncio.sleep(5)
+
+        assert bench.woken == names
+        times = [call.at for call in bench.patches]
+        assert min(after - before for before, after in pairwise(times)) >= 0.0499
+
+
+@pytest.mark.parametrize("status", [404, 409, 422])
+async def test_a_pod_that_is_gone_is_forgotten(status: int) -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("gone", "pod"))
+        bench.server.faults.append(Fault(Answer(status), lambda call: call.name == "gone"))
+
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(20)
+
+        assert bench.woken == ["gone", "pod"]
+        assert [each.pod.name for each in bench.waking.pods] == ["pod"]
+        assert (bench.count("gone"), bench.count("woken"), bench.count("failed")) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "kind", [Answer(403), Answer(429), Answer(500), Hang(), LostAnswer(), LostAnswer(hang=True)]
+)
+async def test_a_patch_that_fails_is_tried_again(kind: Answer | Hang | LostAnswer) -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod", "other"))
+        bench.server.faults.append(Fault(kind, lambda call: call.name == "pod", times=2))
+
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(40)
+
+        assert sorted(bench.woken) == ["other", "pod", "pod", "pod"]
+        assert (bench.count("failed"), bench.count("woken")) == (2, 2)
+
+
+async def test_one_whose_patch_always_fails_keeps_nobody_waiting_for_ever() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("bad"))
+        bench.server.faults.append(Fault(Answer(403), lambda call: call.name == "bad", times=None))
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(60)
+
+        bench.reject(bench.add("good"))
+        bench.waking.room_on([ONE])
+        await asyncio.sleep(20)
+
+        assert "good" in bench.woken
+        assert len(bench.woken) < 30
+
+
+async def test_claims_that_lead_nowhere_wake_nobody() -> None:
+    async with waking() as bench:
+        good, bad = bench.add("good", "bad")
+        bad = msgspec.structs.replace(bad, claims=(ClaimKey("default/none"),))
+        bench.reject([bad, good])
+
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["good"]
+
+
+async def test_a_pod_without_uid_is_nobody_to_wake() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.reject([msgspec.structs.replace(pod, uid="")])
+
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(1)
+
+        assert bench.woken == []
+        assert len(bench.waking.pods) == 0
+
+
+async def test_pods_of_the_leader_before_are_woken_once_wherever_they_fit() -> None:
+    async with waking() as bench:
+        pods = bench.add("pod", "large")
+        bench.grow(TWO, SMALL)
+
+        bench.waking.found(pods, 0.0)
+        await asyncio.sleep(1)
+        bench.waking.room_anywhere()
+        await asyncio.sleep(1)
+
+        assert sorted(bench.woken) == ["large", "pod"]
+
+
+async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> None:
+    async with waking() as bench:
+        bench.add("pod")
+        plain = bench.ref("pod")
+        bench.view = view_of(
+            node(ONE),
+            claim("pod", persistent_volume="nfs"),
+            persistent_volume("nfs", driver="nfs"),
+        )
+        lost = msgspec.structs.replace(plain, uid="lost", claims=(ClaimKey("default/none"),))
+
+        bench.waking.found([plain, lost], 0.0)
+        await asyncio.sleep(1)
+
+        assert bench.woken == []
+        assert len(bench.waking.pods) == 0
+
+
+async def test_another_list_of_changes_may_be_room_anywhere() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("pod"))
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+
+        bench.show(TWO, SMALL, [])
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["pod"]
+
+
+async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        changes: list[NodeName] = []
+        bench.show(TWO, 0, changes)
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+        bench.reject([pod])
+        bench.show(TWO, SMALL, changes)
+
+        changes.append(ONE)
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+        assert bench.woken == []
+
+        changes.append(TWO)
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+        assert bench.woken == ["pod"]
+
+        bench.reject([pod])
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+        assert bench.woken == ["pod"]
+
+
+async def test_one_that_fits_is_found_among_thousands() -> None:
+    async with waking() as bench:
+        pods = bench.add(*(f"pod-{number:04}" for number in range(2_999)), size_bytes=LARGE)
+        bench.reject([*pods, *bench.add("small")])
+        turns = 0
+
+        async def take_turns() -> None:
+            nonlocal turns
+            while not bench.woken:
+                turns += 1
+                await asyncio.sleep(0)
+
+        bench.grow(ONE, SMALL)
+        await take_turns()
+
+        assert bench.woken == ["small"]
+        assert turns > 1_000

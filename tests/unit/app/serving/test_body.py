@@ -1,0 +1,92 @@
+"""Bodies are held within a bound, and given back when they are done with."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.requests import Request
+
+from app.config import Settings
+from app.serving.body import SMALL_BYTES, Bodies, UnreadableBodyError
+
+LIMIT_BYTES = 4 * SMALL_BYTES
+SETTINGS = Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=300)
+HALF, LARGEST, SMALL = (b"x" * size for size in (LIMIT_BYTES // 2, LIMIT_BYTES, SMALL_BYTES))
+
+
+def bodies_beside(unsent_bytes: int = 0) -> Bodies:
+    return Bodies(SETTINGS, lambda: unsent_bytes)
+
+
+async def refused(bodies: Bodies, body: bytes) -> int:
+    """Return the status that *body* is refused with."""
+    with pytest.raises(UnreadableBodyError) as caught:
+        await bodies.of(request(body)).__aenter__()
+    return caught.value.status
+
+
+def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
+    """Send *body*; its end only after two waits at *arrived*, the first once it was taken."""
+    messages: AsyncIterator[dict[str, object]]
+
+    async def send() -> AsyncIterator[dict[str, object]]:
+        yield {"type": "http.request", "body": body, "more_body": True}
+        if arrived:
+            await arrived.wait()
+            await arrived.wait()
+        yield {"type": "http.request", "body": b"", "more_body": False}
+
+    messages = send()
+    return Request({"type": "http", "headers": []}, receive=messages.__anext__)
+
+
+async def test_a_body_is_what_was_sent() -> None:
+    async with bodies_beside().of(request(LARGEST)) as body:
+        assert body == LARGEST
+
+
+async def test_large_bodies_are_held_up_to_the_largest_size_together() -> None:
+    bodies = bodies_beside()
+
+    async with bodies.of(request(HALF)), bodies.of(request(HALF)):
+        assert await refused(bodies, SMALL + b"x") == 503
+
+
+async def test_a_small_body_is_taken_beside_any_number_of_large_ones() -> None:
+    bodies = bodies_beside()
+
+    async with bodies.of(request(LARGEST)), bodies.of(request(SMALL)) as body:
+        assert body == SMALL
+
+
+async def test_bodies_still_arriving_count_too() -> None:
+    bodies, arrived = bodies_beside(), asyncio.Barrier(3)
+
+    async def hold() -> None:
+        async with bodies.of(request(HALF, arrived)):
+            pass
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(hold())
+        await arrived.wait()
+        assert await refused(bodies, HALF) == 503
+        await arrived.wait()
+
+
+async def test_answers_that_are_not_taken_count_too() -> None:
+    assert await refused(bodies_beside(unsent_bytes=LIMIT_BYTES), HALF) == 503
+
+    async with bodies_beside(unsent_bytes=LIMIT_BYTES).of(request(SMALL)) as body:
+        assert body == SMALL
+
+
+async def test_what_is_done_with_makes_room() -> None:
+    bodies = bodies_beside()
+    for _ in range(3):
+        async with bodies.of(request(LARGEST)):
+            pass
+        assert await refused(bodies, LARGEST + b"x") == 413
+
+    async with bodies.of(request(LARGEST)) as body:
+        assert len(body) == LIMIT_BYTES

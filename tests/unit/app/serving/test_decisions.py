@@ -1,0 +1,391 @@
+"""A request waits only while its answer may still change, and one for each pod."""
+
+import asyncio
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from app.metrics import WAIT_OUTCOMES, Metrics
+from app.serving.decisions import Decisions, UnavailableError
+from app.serving.wire import FilterRequest
+from extender import (
+    ClusterView,
+    End,
+    Extender,
+    FilterResult,
+    PodRef,
+    PodStatus,
+    Timeouts,
+    UnresolvableClaimError,
+)
+from extender.holds.hold import Sighting
+from longhorn import NodeName
+from tests.builders import GENEROUS, GIB, bound, node, pod, view_of, volume
+
+pytestmark = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
+
+PREFIX = "longhorn_scheduler_extender_"
+NODES = [NodeName("node-1"), NodeName("node-2")]
+WAIT_SECONDS = 1.0
+UNSEEN_SECONDS = 0.25
+TIMEOUTS = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
+PODS = ("first", "second", "third")
+ASKED_AGAIN = "kube-scheduler has asked about this pod again"
+
+
+class Promising:
+    """Promises what is answered, and remembers in which order."""
+
+    def __init__(self, bench: "Bench") -> None:
+        self._bench = bench
+        self.given: list[str] = []
+
+    def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+        assert request.candidates == NODES
+        self.given.append(request.pod.name)
+        self._bench.extender.promise(
+            request.pod, request.status, result, self._bench.view, timeouts=TIMEOUTS, now=now
+        )
+
+
+class Bench:
+    """Decisions on two nodes, each with room for one of three pods."""
+
+    def __init__(self, *, wait_seconds: float = WAIT_SECONDS, promises: bool = True) -> None:
+        volumes = [volume(name, size_bytes=60 * GIB) for name in PODS]
+        self.extender = Extender(GENEROUS)
+        self.view: ClusterView = view_of(*(node(name) for name in NODES), *bound(*volumes))
+        self.unavailable = ""
+        self.client_is_gone = False
+        self.promising = Promising(self)
+        self.registry = CollectorRegistry()
+        self.decisions = Decisions(
+            self.extender,
+            current_view=lambda: self.view,
+            unavailable=lambda: self.unavailable,
+            promise=self.promising.give if promises else None,
+            wait_seconds=lambda: wait_seconds,
+            note=lambda _: None,
+            clock=asyncio.get_running_loop().time,
+            metrics=Metrics(self.registry, version="1"),
+        )
+
+    async def ask(self, name: str) -> FilterResult:
+        request = FilterRequest(
+            pod=pod(name, name=name), status=PodStatus(), candidates=NODES, nodes=None
+        )
+        return await self.decisions.filter(request, self.is_gone)
+
+    async def is_gone(self) -> bool:
+        return self.client_is_gone
+
+    async def waits(self, name: str) -> "asyncio.Task[FilterResult]":
+        """Ask, and see that the answer waits."""
+        task = asyncio.create_task(self.ask(name))
+        await asyncio.sleep(0.1)
+        assert not task.done()
+        return task
+
+    def choose(self, name: str, chosen: str) -> None:
+        """Have the node of a pod become known, and tell whoever waits."""
+        self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
+        self.decisions.wake()
+
+    def metric(self, name: str, **labels: str) -> float:
+        value = self.registry.get_sample_value(PREFIX + name, labels)
+        assert value is not None
+        return value
+
+    @property
+    def outcomes(self) -> dict[str, float]:
+        """How waits have ended so far."""
+        name = "filter_wait_duration_seconds_count"
+        counts = {each: self.metric(name, outcome=each) for each in WAIT_OUTCOMES}
+        return {each: count for each, count in counts.items() if count}
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_an_answer_that_cannot_change_is_given_and_promised_at_once() -> None:
+    bench = Bench()
+
+    result = await bench.ask("first")
+
+    assert (result.accepted, now()) == (NODES, 0.0)
+    assert bench.promising.given == ["first"]
+    assert bench.outcomes == {}
+
+
+async def test_an_open_answer_waits_until_it_is_woken_and_has_changed() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = await bench.waits("second")
+    assert bench.metric("filter_waiting") == 1
+    assert bench.promising.given == ["first"]
+
+    bench.choose("first", "node-1")
+    result = await waiting
+
+    assert result.accepted == ["node-2"]
+    assert now() == pytest.approx(0.1, abs=0.001)
+    assert bench.promising.given == ["first", "second"]
+    assert bench.outcomes == {"resolved": 1}
+    assert bench.metric("filter_waiting") == 0
+
+
+async def test_an_open_answer_that_is_woken_in_vain_waits_on() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = await bench.waits("second")
+
+    for _ in range(8):
+        bench.decisions.wake()
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+
+    assert not (await waiting).accepted
+    assert now() == pytest.approx(WAIT_SECONDS)
+
+
+async def test_an_open_answer_is_given_when_its_time_is_over() -> None:
+    bench = Bench()
+    await bench.ask("first")
+
+    result = await bench.ask("second")
+
+    assert (result.accepted, result.is_open) == ([], True)
+    assert now() == pytest.approx(WAIT_SECONDS)
+    assert bench.outcomes == {"timeout": 1}
+    assert bench.promising.given == ["first", "second"]
+
+
+async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
+    bench = Bench(wait_seconds=0.0)
+    await bench.ask("first")
+
+    assert (await bench.ask("second")).is_open
+    assert now() == 0.0
+
+
+async def test_where_nothing_is_promised_nobody_waits() -> None:
+    bench = Bench(promises=False)
+    bench.extender.promise(
+        pod("first", name="first"),
+        PodStatus(),
+        await bench.ask("first"),
+        bench.view,
+        timeouts=TIMEOUTS,
+        now=0.0,
+    )
+
+    assert (await bench.ask("second")).is_open
+    assert now() == 0.0
+
+
+async def test_the_newest_of_several_calls_for_a_pod_is_answered() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    older = [await bench.waits("second") for _ in range(3)]
+    newest = await bench.waits("second")
+
+    bench.choose("first", "node-1")
+
+    assert (await newest).accepted == ["node-2"]
+    errors = await asyncio.gather(*older, return_exceptions=True)
+    assert [(type(each), str(each)) for each in errors] == [(UnavailableError, ASKED_AGAIN)] * 3
+    assert bench.outcomes == {"superseded": 3, "resolved": 1}
+    assert bench.promising.given == ["first", "second"]
+
+
+async def test_a_call_is_replaced_by_one_that_does_not_wait() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    older = await bench.waits("second")
+    bench.extender.ledger.drop("uid-first", End.POD_GONE, now())
+
+    newer = await bench.ask("second")
+
+    assert newer.accepted == NODES
+    with pytest.raises(UnavailableError, match="asked about this pod again"):
+        await older
+    assert bench.promising.given == ["first", "second"]
+
+
+async def test_a_replaced_call_is_over_at_once() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    older = await bench.waits("second")
+    newer = asyncio.create_task(bench.ask("second"))
+    await asyncio.sleep(0.001)
+
+    assert older.done()
+    with pytest.raises(UnavailableError):
+        await older
+    await newer
+
+
+async def test_a_new_call_has_all_the_time_to_wait() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    older = await bench.waits("second")
+
+    await bench.ask("second")
+
+    assert now() == pytest.approx(0.1 + WAIT_SECONDS)
+    assert isinstance(older.exception(), UnavailableError)
+
+
+async def test_calls_for_different_pods_wait_beside_each_other() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    second, third = await bench.waits("second"), await bench.waits("third")
+    assert bench.metric("filter_waiting") == 2
+
+    bench.choose("first", "node-1")
+
+    assert [(await each).accepted for each in (second, third)] == [["node-2"], []]
+    assert bench.promising.given == ["first", "second", "third"]
+
+
+async def test_who_came_first_decides_first() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    third, second = await bench.waits("third"), await bench.waits("second")
+
+    bench.choose("first", "node-1")
+
+    assert (await third).accepted == ["node-2"]
+    bench.choose("third", "node-2")
+    assert (await second).accepted == []
+
+
+async def test_who_cannot_answer_says_so_at_once() -> None:
+    bench = Bench()
+    bench.unavailable = "not the leader"
+
+    with pytest.raises(UnavailableError, match="not the leader"):
+        await bench.ask("first")
+
+    assert bench.promising.given == []
+    assert bench.outcomes == {}
+
+
+async def test_who_cannot_answer_any_more_lets_nobody_wait() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = [await bench.waits(name) for name in ("second", "third")]
+
+    bench.unavailable = "not the leader"
+    bench.decisions.wake()
+
+    for each in waiting:
+        with pytest.raises(UnavailableError, match="not the leader"):
+            await each
+    assert bench.outcomes == {"unavailable": 2}
+    assert bench.promising.given == ["first"]
+    assert bench.metric("filter_waiting") == 0
+
+
+async def test_who_cannot_answer_when_the_time_is_over_promises_nothing() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = await bench.waits("second")
+
+    bench.unavailable = "frozen for too long"
+
+    with pytest.raises(UnavailableError, match="frozen for too long"):
+        await waiting
+    assert bench.promising.given == ["first"]
+
+
+async def test_a_call_that_is_cancelled_leaves_nothing_behind() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = await bench.waits("second")
+
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+    assert waiting.cancelled()
+    assert bench.metric("filter_waiting") == 0
+    bench.choose("first", "node-1")
+    assert (await bench.ask("second")).accepted == ["node-2"]
+
+
+async def test_an_answer_nobody_waits_for_promises_nothing() -> None:
+    """kube-scheduler has given it up, and asks again before long."""
+    bench = Bench()
+    await bench.ask("first")
+    second = await bench.waits("second")
+
+    bench.client_is_gone = True
+    bench.choose("first", "node-1")
+
+    with pytest.raises(UnavailableError, match="nobody waits"):
+        await second
+    assert bench.extender.ledger.get("uid-second") is None
+
+
+async def test_pods_without_uid_are_told_apart_by_name() -> None:
+    bench = Bench()
+    await bench.ask("first")
+
+    def ask(name: str) -> "asyncio.Task[FilterResult]":
+        nameless = PodRef(namespace="default", name=name, uid="", claims=pod(name).claims)
+        request = FilterRequest(pod=nameless, status=PodStatus(), candidates=NODES, nodes=None)
+        return asyncio.create_task(bench.decisions.filter(request, bench.is_gone))
+
+    second, third = ask("second"), ask("third")
+    await asyncio.sleep(0.1)
+    bench.choose("first", "node-1")
+
+    assert [(await each).accepted for each in (second, third)] == [["node-2"], ["node-2"]]
+
+
+async def test_an_object_that_is_not_heard_of_yet_is_waited_for() -> None:
+    bench = Bench()
+    complete = bench.view
+    bench.view = view_of(*(node(name) for name in NODES))
+    waiting = await bench.waits("first")
+
+    bench.view = complete
+    bench.decisions.wake()
+
+    assert (await waiting).accepted == NODES
+    assert now() == pytest.approx(0.1, abs=0.001)
+    assert bench.outcomes == {"resolved": 1}
+
+
+async def test_an_object_that_does_not_come_is_an_error_after_a_moment() -> None:
+    bench = Bench()
+    bench.view = view_of(*(node(name) for name in NODES))
+
+    with pytest.raises(UnresolvableClaimError, match="default/first"):
+        await bench.ask("first")
+
+    assert now() == pytest.approx(UNSEEN_SECONDS)
+    assert bench.promising.given == []
+
+
+async def test_an_object_that_goes_while_others_are_waited_for_is_an_error() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = await bench.waits("second")
+    await asyncio.sleep(0.3)
+
+    bench.view = view_of(*(node(name) for name in NODES))
+    bench.decisions.wake()
+
+    with pytest.raises(UnresolvableClaimError, match="default/second"):
+        await waiting
+    assert now() == pytest.approx(0.4, abs=0.001)
+
+
+async def test_waking_nobody_is_no_trouble() -> None:
+    bench = Bench()
+
+    bench.decisions.wake()
+
+    assert (await bench.ask("first")).accepted == NODES

@@ -1,0 +1,158 @@
+"""The published schema of /filter: whole, true to recorded requests, and fit for generators."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from prometheus_client import CollectorRegistry
+
+from app.config import Settings
+from app.metrics import Metrics
+from app.serving.decisions import unchanging
+from app.serving.http import create_apps
+from app.serving.wire import decode_request, encode_error
+from extender import Extender
+from tests.builders import GENEROUS, view_of
+
+WIRE = Path(__file__).parents[3] / "data" / "wire"
+RECORDED = sorted(path.name for path in WIRE.glob("filter-*.json"))
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    metrics = Metrics(CollectorRegistry(), version="1.2.3")
+    return create_apps(
+        decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
+        unready=lambda: "",
+        state=None,
+        metrics=metrics,
+        settings=Settings(),
+        unsent_bytes=lambda: 0,
+        version="1.2.3",
+    ).main.openapi()
+
+
+def references(value: object) -> Iterator[str]:
+    """Find every `$ref` below *value*."""
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for part in value.values():
+            yield from references(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from references(part)
+
+
+def validate(instance: object, part: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Check *instance* against one part of the schema, its components at hand."""
+    body = part["content"]["application/json"]["schema"]
+    whole = {**body, "components": schema["components"]}
+    jsonschema.Draft202012Validator(whole).validate(instance)
+
+
+def request_body(schema: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = schema["paths"]["/filter"]["post"]["requestBody"]
+    return body
+
+
+def test_the_schema_can_be_written_as_json(schema: dict[str, Any]) -> None:
+    assert json.loads(json.dumps(schema)) == schema
+
+
+def test_every_reference_leads_to_a_component(schema: dict[str, Any]) -> None:
+    known = {f"#/components/schemas/{name}" for name in schema["components"]["schemas"]}
+
+    assert set(references(schema)) - known == set()
+
+
+def test_every_component_is_referred_to(schema: dict[str, Any]) -> None:
+    known = {f"#/components/schemas/{name}" for name in schema["components"]["schemas"]}
+
+    assert known - set(references(schema)) == set()
+
+
+def test_every_component_is_a_valid_json_schema(schema: dict[str, Any]) -> None:
+    for component in schema["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(component)
+
+
+def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
+    statuses = {
+        f"{method.upper()} {path}": sorted(operation["responses"])
+        for path, operations in schema["paths"].items()
+        for method, operation in operations.items()
+    }
+
+    assert statuses == {
+        "POST /filter": ["200", "400", "408", "413", "503"],
+        "GET /healthz": ["200"],
+        "GET /readyz": ["200", "503"],
+        "GET /metrics": ["200"],
+    }
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_request_satisfies_the_schema(schema: dict[str, Any], name: str) -> None:
+    validate(json.loads((WIRE / name).read_bytes()), request_body(schema), schema)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_an_answer_satisfies_the_schema(schema: dict[str, Any], name: str) -> None:
+    answer = encode_error("claim is gone", decode_request((WIRE / name).read_bytes()))
+
+    validate(json.loads(answer), schema["paths"]["/filter"]["post"]["responses"]["200"], schema)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param({"Pod": []}, id="pod-list"),
+        pytest.param({"Pod": {"metadata": {}}}, id="pod-without-name"),
+        pytest.param({"Pod": {"metadata": {"name": "a"}}, "NodeNames": [5]}, id="name-number"),
+        pytest.param({"Pod": {"metadata": {"name": "a"}}, "Nodes": []}, id="nodes-list"),
+        pytest.param({"Nodes": None, "NodeNames": ["a"]}, id="pod-missing"),
+        pytest.param(
+            {"Pod": {"metadata": {"name": "a"}}, "Nodes": {"items": [5]}}, id="node-number"
+        ),
+        pytest.param(
+            {"Pod": {"metadata": {"name": "a"}}, "Nodes": {"items": [{"metadata": {}}]}},
+            id="node-without-name",
+        ),
+        pytest.param({"Pod": None, "Nodes": None, "NodeNames": ["a"]}, id="pod-null"),
+    ],
+)
+def test_what_is_refused_does_not_satisfy_the_schema(
+    schema: dict[str, Any], request_: object
+) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        validate(request_, request_body(schema), schema)
+
+
+def test_a_client_can_be_generated_without_a_warning(
+    schema: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "openapi.json").write_text(json.dumps(schema))
+    (tmp_path / "config.yml").write_text("post_hooks: []\n")
+
+    generated = subprocess.run(
+        [
+            *(sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none"),
+            *("--path", tmp_path / "openapi.json", "--config", tmp_path / "config.yml"),
+            *("--output-path", tmp_path / "client", "--fail-on-warning"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (generated.returncode, "arning" in generated.stdout + generated.stderr) == (0, False), (
+        generated.stdout + generated.stderr
+    )
+    assert [*(tmp_path / "client").rglob("filter_*.py")]

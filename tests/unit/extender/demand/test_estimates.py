@@ -1,0 +1,329 @@
+"""The volume that Longhorn's driver would make for a claim."""
+
+import pytest
+
+from extender import Basis, Claim, StorageClass, UnresolvableClaimError
+from extender.demand.estimates import (
+    estimate_volume,
+    future_backing_image,
+    future_volume_name,
+    volume_size_bytes,
+)
+from longhorn import BackingImage, Locality, Volume, VolumeName
+from tests.builders import (
+    GIB,
+    MIB,
+    accepted,
+    ask,
+    bare_class,
+    claim,
+    disk,
+    document,
+    fits,
+    node,
+    read_as_unreadable,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
+
+CLUSTER = node("node-1", disk(tags=["ssd", "nvme"]), tags=["storage", "gpu"])
+
+
+def estimate(claim: Claim, storage_class: StorageClass, **settings: str) -> Volume:
+    values = [setting(name.replace("_", "-"), value) for name, value in settings.items()]
+    return estimate_volume(claim, storage_class, view_of(CLUSTER, *values))
+
+
+@pytest.mark.parametrize(
+    ("requested_bytes", "expected"),
+    [
+        pytest.param(0, 10 * MIB, id="nothing"),
+        pytest.param(1, 10 * MIB, id="a-byte"),
+        pytest.param(10 * MIB, 10 * MIB, id="10-MiB"),
+        pytest.param(10 * MIB + 1, 12 * MIB, id="a-byte-more"),
+        pytest.param(3 * GIB - 1, 3 * GIB, id="a-byte-less-than-3-GiB"),
+        pytest.param(3 * GIB, 3 * GIB, id="3-GiB"),
+        pytest.param(5 * 10**9, 5 * 10**9 // (2 * MIB) * 2 * MIB + 2 * MIB, id="5-GB"),
+    ],
+)
+def test_volume_size(requested_bytes: int, expected: int) -> None:
+    assert volume_size_bytes(requested_bytes) == expected
+
+
+def test_name_is_made_of_the_claims_uid() -> None:
+    assert future_volume_name(claim(uid="1234")) == "pvc-1234"
+
+
+def test_estimate_with_the_fewest_parameters() -> None:
+    assert estimate(claim(), storage_class()) == volume("pvc-uid-data")
+
+
+def test_estimate_with_every_parameter_that_matters() -> None:
+    everything = bare_class(
+        parameters={
+            "numberOfReplicas": "1",
+            "dataLocality": "strict-local",
+            "dataEngine": "v2",
+            "nodeSelector": "storage,gpu",
+            "diskSelector": "ssd",
+            "backingImage": "image",
+            "staleReplicaTimeout": "30",
+            "fsType": "ext4",
+        }
+    )
+
+    assert estimate(claim(size_bytes=1), everything) == volume(
+        "pvc-uid-data",
+        size_bytes=10 * MIB,
+        locality=Locality.STRICT_LOCAL,
+        disk_type="block",
+        node_selector=["storage", "gpu"],
+        disk_selector=["ssd"],
+        backing_image="image",
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        pytest.param({}, Locality.DISABLED, id="absent-as-the-setting-says"),
+        pytest.param({"dataLocality": "disabled"}, Locality.DISABLED, id="disabled"),
+        pytest.param({"dataLocality": "best-effort"}, Locality.BEST_EFFORT, id="best-effort"),
+        pytest.param(
+            {"dataLocality": "strict-local", "numberOfReplicas": "1"},
+            Locality.STRICT_LOCAL,
+            id="strict-local",
+        ),
+        pytest.param(
+            {"dataLayout.type": "sharded"}, Locality.DISABLED, id="sharded-is-always-disabled"
+        ),
+        pytest.param(
+            {"datalocality": "best-effort"}, Locality.DISABLED, id="keys-are-case-sensitive"
+        ),
+    ],
+)
+def test_locality(parameters: dict[str, str], expected: Locality) -> None:
+    assert estimate(claim(), bare_class(parameters=parameters)).locality is expected
+
+
+def test_sharded_volume_is_marked() -> None:
+    sharded = bare_class(parameters={"dataLayout.type": "sharded", "dataEngine": "v2"})
+
+    assert estimate(claim(), sharded, default_data_locality="best-effort") == volume(
+        "pvc-uid-data", locality=Locality.DISABLED, disk_type="block", sharded=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("read_write_many", "parameters", "shared"),
+    [
+        pytest.param(True, {}, True, id="rwx"),
+        pytest.param(True, {"migratable": "false"}, True, id="rwx-not-migratable"),
+        pytest.param(True, {"migratable": "true"}, False, id="rwx-migratable"),
+        pytest.param(True, {"migratable": "T"}, False, id="rwx-migratable-in-short"),
+        pytest.param(False, {}, False, id="rwo"),
+        pytest.param(False, {"migratable": "true"}, False, id="rwo-is-never-migratable"),
+    ],
+)
+def test_shared(*, read_write_many: bool, parameters: dict[str, str], shared: bool) -> None:
+    asked = claim(read_write_many=read_write_many)
+
+    assert estimate(asked, storage_class(**parameters)).shared is shared
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        pytest.param(
+            {"dataLocality": ""},
+            "StorageClass local has dataLocality ''; "
+            "use one of best-effort, disabled, strict-local",
+            id="empty-locality",
+        ),
+        pytest.param(
+            {"dataLocality": "Best-Effort"},
+            "StorageClass local has dataLocality 'Best-Effort'; "
+            "use one of best-effort, disabled, strict-local",
+            id="locality-in-odd-case",
+        ),
+        pytest.param(
+            {"dataEngine": "v3"},
+            "StorageClass local has dataEngine 'v3'; use one of v1, v2",
+            id="engine",
+        ),
+        pytest.param(
+            {"nodeSelector": "storage,ssd"},
+            "StorageClass local has nodeSelector 'storage,ssd'; tag 'ssd' is on no Longhorn node "
+            "(spaces count), so no volume can be created",
+            id="tag-of-a-disk-as-node-tag",
+        ),
+        pytest.param(
+            {"diskSelector": "ssd, nvme"},
+            "StorageClass local has diskSelector 'ssd, nvme'; tag ' nvme' is on no Longhorn disk "
+            "(spaces count), so no volume can be created",
+            id="tag-with-a-space",
+        ),
+        pytest.param(
+            {"diskSelector": ""},
+            "StorageClass local has diskSelector ''; tag '' is on no Longhorn disk "
+            "(spaces count), so no volume can be created",
+            id="empty-selector",
+        ),
+        pytest.param(
+            {"dataLocality": "strict-local", "numberOfReplicas": "2"},
+            "StorageClass local has numberOfReplicas '2'; "
+            "a strict-local volume must have 1 replica",
+            id="strict-local-with-two-replicas",
+        ),
+        pytest.param(
+            {"dataLocality": "strict-local", "numberOfReplicas": "one"},
+            "StorageClass local has numberOfReplicas 'one'; use a whole number",
+            id="strict-local-with-a-word",
+        ),
+        pytest.param(
+            {"dataLocality": "strict-local", "numberOfReplicas": "0"},
+            "StorageClass local has numberOfReplicas '0'; "
+            "a strict-local volume must have 1 replica",
+            id="strict-local-with-the-default-of-three",
+        ),
+    ],
+)
+def test_class_no_volume_can_come_of(parameters: dict[str, str], expected: str) -> None:
+    with pytest.raises(UnresolvableClaimError) as caught:
+        estimate(claim(), storage_class(**parameters))
+
+    assert str(caught.value) == expected
+
+
+def test_strict_local_class_without_a_count_says_so() -> None:
+    strict = bare_class(parameters={"dataLocality": "strict-local"})
+
+    with pytest.raises(UnresolvableClaimError) as caught:
+        estimate(claim(), strict)
+
+    assert str(caught.value) == (
+        "StorageClass local has no parameter numberOfReplicas; "
+        "a strict-local volume must have 1 replica"
+    )
+
+
+@pytest.mark.parametrize("value", ["maybe", "", "TrUe"])
+def test_migratable_that_cannot_be_read(value: str) -> None:
+    with pytest.raises(UnresolvableClaimError) as caught:
+        estimate(claim(read_write_many=True), storage_class(migratable=value))
+
+    assert str(caught.value) == (f"StorageClass local has migratable {value!r}; use true or false")
+
+
+def test_negative_size() -> None:
+    with pytest.raises(UnresolvableClaimError) as caught:
+        estimate(claim(size_bytes=-1), storage_class())
+
+    assert str(caught.value) == (
+        "PersistentVolumeClaim default/data requests a negative size; correct it"
+    )
+
+
+@pytest.mark.parametrize(
+    "storage_class",
+    [
+        pytest.param(storage_class(dataLocality="disabled", diskSelector="none"), id="disabled"),
+        pytest.param(storage_class(dataLayout__type="sharded", diskSelector="none"), id="sharded"),
+    ],
+)
+def test_unknown_tag_costs_no_node_where_nothing_is_local(storage_class: StorageClass) -> None:
+    view = view_of(CLUSTER, claim("vol"), storage_class)
+
+    assert accepted(view) == ["node-1"]
+
+
+def test_unknown_tag_costs_no_node_where_the_volume_is_shared() -> None:
+    view = view_of(CLUSTER, claim("vol", read_write_many=True), storage_class(diskSelector="none"))
+
+    assert accepted(view) == ["node-1"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        pytest.param({"backingImage": "image"}, None, id="no-source"),
+        pytest.param(
+            {"backingImage": "image", "backingImageDataSourceType": "download"},
+            BackingImage(name="image", node_selector=(), disk_selector=()),
+            id="no-selectors",
+        ),
+        pytest.param(
+            {
+                "backingImage": "image",
+                "backingImageDataSourceType": "download",
+                "backingImageNodeSelector": "storage",
+                "backingImageDiskSelector": "ssd,nvme",
+            },
+            BackingImage(name="image", node_selector=("storage",), disk_selector=("ssd", "nvme")),
+            id="selectors",
+        ),
+    ],
+)
+def test_backing_image_made_along_with_the_volume(
+    parameters: dict[str, str], expected: BackingImage | None
+) -> None:
+    assert future_backing_image(bare_class(parameters=parameters)) == expected
+
+
+def test_selectors_of_a_future_backing_image_bind_the_volume() -> None:
+    from_image = storage_class(
+        backingImage="image",
+        backingImageDataSourceType="download",
+        backingImageDiskSelector="ssd",
+    )
+    view = view_of(node("node-1", disk(tags=["ssd"])), node("node-2"), claim("vol"), from_image)
+
+    assert accepted(view) == ["node-1"]
+
+
+def test_future_volume_name_of_a_claim_without_uid_is_no_volumes() -> None:
+    assert future_volume_name(claim(uid="")) == VolumeName("default/data")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "parameters"),
+    [
+        pytest.param("default-data-locality", "local", {}, id="locality"),
+        pytest.param("default-data-locality", '{"v2":"disabled"}', {}, id="locality-without-v1"),
+        pytest.param(
+            "default-replica-count", "three", {"dataLocality": "strict-local"}, id="replica-count"
+        ),
+    ],
+)
+def test_default_that_cannot_be_read_is_named_where_it_is_needed(
+    name: str, value: str, parameters: dict[str, str]
+) -> None:
+    view = view_of(node(), claim("vol"), bare_class(parameters=parameters), setting(name, value))
+
+    with pytest.raises(UnresolvableClaimError, match=f"Setting {name} has a value that cannot be"):
+        ask(view)
+
+
+def test_default_object_that_cannot_be_read_is_named_too() -> None:
+    broken = read_as_unreadable(document("Setting", "default-data-locality", value=5))
+    view = view_of(node(), claim("vol"), bare_class(), broken)
+
+    with pytest.raises(UnresolvableClaimError, match="Setting default-data-locality"):
+        ask(view)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("default-data-locality", "local"), ("default-replica-count", "three")],
+)
+def test_default_that_is_not_needed_may_be_anything(name: str, value: str) -> None:
+    assert fits(view_of(node(), claim("vol"), storage_class(), setting(name, value)))
+
+
+def test_other_settings_do_not_decide_what_a_class_leads_to() -> None:
+    unreadable = setting("storage-over-provisioning-percentage", "abc")
+    view = view_of(node(), claim("vol"), bare_class(), unreadable)
+
+    assert ask(view).basis is Basis.NOTHING_LOCAL

@@ -1,0 +1,316 @@
+"""What disks have left, in Longhorn's arithmetic."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from extender import DiskKind, NodeSpace, Rejection, node_space
+from extender.space import limit_bytes, minimal_available_bytes
+from extender.verdicts.rejections import (
+    NodeDeleting,
+    NodeEvicting,
+    NodeNotReady,
+    NodeNotSchedulable,
+    NodeSchedulingDisabled,
+)
+from longhorn import Disk, DiskId, Node, Replica, Settings, Volume, read_settings
+from packing import Bin
+from tests.builders import (
+    GIB,
+    MIB,
+    bound,
+    disk,
+    fits,
+    node,
+    pending,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
+
+ACCOUNTING_PAGE = Path(__file__).parents[3] / "docs" / "accounting.md"
+
+
+def space_of(node: Node, *replicas: Replica, **values: str) -> NodeSpace:
+    settings = read_settings({name.replace("_", "-"): value for name, value in values.items()})
+    assert isinstance(settings, Settings)
+    return node_space(node, replicas, settings, {})
+
+
+def promised_bytes(disk: Disk, *replicas: Replica) -> int:
+    return space_of(node("node-1", disk), *replicas).disks[0].promised_bytes
+
+
+@pytest.mark.parametrize(
+    ("maximum_bytes", "reserved_bytes", "percent", "expected"),
+    [
+        pytest.param(100 * GIB, 0, 100, 100 * GIB, id="all-of-it"),
+        pytest.param(100 * GIB, 30 * GIB, 100, 70 * GIB, id="less-what-is-reserved"),
+        pytest.param(100 * GIB, 50 * GIB, 200, 100 * GIB, id="the-rest-twice"),
+        pytest.param(100 * GIB, 0, 0, 0, id="nothing-may-be-promised"),
+        pytest.param(100, 130, 100, -30, id="more-is-reserved-than-there-is"),
+        pytest.param(10, 13, 50, -1, id="negative-is-truncated-toward-zero"),
+        pytest.param(3, 0, 50, 1, id="positive-is-truncated-toward-zero"),
+        pytest.param(709688309550471, 0, 252, 1788414540067187, id="float64-gives-a-byte-more"),
+    ],
+)
+def test_limit(maximum_bytes: int, reserved_bytes: int, percent: int, expected: int) -> None:
+    assert limit_bytes(maximum_bytes, reserved_bytes, percent) == expected
+
+
+def test_exact_integers_would_give_a_byte_less() -> None:
+    exact = 709688309550471 * 252 // 100
+
+    assert limit_bytes(709688309550471, 0, 252) == exact + 1
+
+
+def test_a_volume_of_that_extra_byte_fits() -> None:
+    limit = limit_bytes(709688309550471, 0, 252)
+    tight = disk(filesystem="xfs", maximum_bytes=709688309550471)
+    percent = setting("storage-over-provisioning-percentage", "252")
+
+    assert fits(view_of(node("node-1", tight), *bound(volume(size_bytes=limit)), percent))
+    assert not fits(view_of(node("node-1", tight), *bound(volume(size_bytes=limit + 1)), percent))
+
+
+@pytest.mark.parametrize(
+    ("maximum_bytes", "percent", "expected"),
+    [
+        pytest.param(100 * GIB, 25, 25 * GIB, id="a-quarter"),
+        pytest.param(100 * GIB + 3, 25, 25 * GIB, id="fractions-are-cut-off"),
+        pytest.param(100 * GIB, 0, 0, id="nothing"),
+        pytest.param(100 * GIB, 100, 100 * GIB, id="everything"),
+    ],
+)
+def test_minimal_available(maximum_bytes: int, percent: int, expected: int) -> None:
+    assert minimal_available_bytes(maximum_bytes, percent) == expected
+
+
+@pytest.mark.parametrize(
+    ("disk", "replicas", "expected"),
+    [
+        pytest.param(disk(scheduled_bytes=7, listed={}), [], 7, id="what-longhorn-scheduled"),
+        pytest.param(
+            disk(listed={"vol-r-1": 10}), [replica(size_bytes=10)], 10, id="listed-replica-once"
+        ),
+        pytest.param(disk(), [replica(size_bytes=10)], 10, id="unlisted-replica-once"),
+        pytest.param(
+            disk(listed={"vol-r-1": 10}),
+            [replica(size_bytes=15)],
+            15,
+            id="grown-by-the-rest",
+        ),
+        pytest.param(
+            disk(listed={"vol-r-1": 10}), [replica(size_bytes=5)], 10, id="shrunk-is-not-credited"
+        ),
+        pytest.param(disk(listed={"gone": 10}), [], 10, id="listed-though-its-object-is-gone"),
+        pytest.param(
+            disk(),
+            [replica("a", size_bytes=1), replica("b", of="other", size_bytes=2)],
+            3,
+            id="unlisted-replicas-of-all-volumes",
+        ),
+        pytest.param(disk(), [replica(size_bytes=10, failed=True)], 10, id="failed"),
+        pytest.param(disk(), [replica(size_bytes=10, evicting=True)], 10, id="evicting"),
+        pytest.param(disk(), [replica(size_bytes=10, deleting=True)], 10, id="being-deleted"),
+        pytest.param(disk(), [replica(size_bytes=10, active=False)], 10, id="inactive-duplicate"),
+        pytest.param(disk(), [replica(size_bytes=10, healthy_once=False)], 10, id="never-healthy"),
+        pytest.param(disk(), [replica(size_bytes=10, disk="disk-2")], 0, id="on-another-disk"),
+        pytest.param(disk(), [pending(size_bytes=10)], 0, id="not-placed-yet"),
+        pytest.param(disk(uuid=""), [replica(size_bytes=10)], 0, id="disk-without-uuid"),
+    ],
+)
+def test_promised_bytes(disk: Disk, replicas: list[Replica], expected: int) -> None:
+    assert promised_bytes(disk, *replicas) == expected
+
+
+def test_same_uuid_on_two_nodes_is_two_disks() -> None:
+    clones = node("node-1", disk(uuid="same")), node("node-2", disk(uuid="same"))
+    unlisted = replica(of="other", size_bytes=60 * GIB, on="node-2")
+    unlisted = msgspec.structs.replace(unlisted, disk=DiskId("same"))
+
+    view = view_of(*clones, unlisted)
+
+    assert view.spaces[clones[0].name].disks[0].promised_bytes == 0
+    assert view.spaces[clones[1].name].disks[0].promised_bytes == 60 * GIB
+
+
+def test_headrooms_of_a_disk() -> None:
+    partly_used = disk(reserved_bytes=20 * GIB, available_bytes=60 * GIB, listed={"a": 30 * GIB})
+
+    space = space_of(
+        node("node-1", partly_used),
+        replica("b", size_bytes=10 * GIB),
+        storage_over_provisioning_percentage="150",
+        storage_minimal_available_percentage="10",
+    ).disks[0]
+
+    assert space.limit_bytes == 120 * GIB
+    assert space.logical_headroom_bytes == 80 * GIB
+    assert space.minimal_available_bytes == 10 * GIB
+    assert space.physical_headroom_bytes == 50 * GIB - 1
+
+
+def test_over_promised_disk_has_negative_headroom() -> None:
+    space = space_of(node("node-1", disk(listed={"a": 130 * GIB}))).disks[0]
+
+    assert space.logical_headroom_bytes == -30 * GIB
+
+
+@pytest.mark.parametrize(
+    ("disk", "why"),
+    [
+        pytest.param(disk(), "", id="usable"),
+        pytest.param(disk(uuid=""), "has no UUID yet", id="no-uuid"),
+        pytest.param(disk(allow_scheduling=False), "scheduling is disabled", id="disabled"),
+        pytest.param(disk(evicting=True), "is being evicted", id="evicting"),
+        pytest.param(disk(ready=False), "is not ready", id="not-ready"),
+        pytest.param(disk(schedulable=False), "is not schedulable", id="not-schedulable"),
+        pytest.param(disk(maximum_bytes=0), "has no size or nothing available", id="no-maximum"),
+        pytest.param(
+            disk(available_bytes=0), "has no size or nothing available", id="nothing-available"
+        ),
+    ],
+)
+def test_why_a_disk_is_unusable(disk: Disk, why: str) -> None:
+    space = space_of(node("node-1", disk))
+
+    assert space.disks[0].unusable == why
+    assert [bin_.id for bin_ in space.bins] == ([] if why else ["disk-1"])
+
+
+def test_disk_with_nothing_available_takes_nothing_even_without_a_minimum() -> None:
+    space = space_of(
+        node("node-1", disk(available_bytes=0)), storage_minimal_available_percentage="0"
+    )
+
+    assert space.bins == ()
+
+
+def test_disk_with_a_byte_available_takes_new_volumes_without_a_minimum() -> None:
+    space = space_of(
+        node("node-1", disk(available_bytes=1)), storage_minimal_available_percentage="0"
+    )
+
+    assert space.bins == (Bin(id="disk-1", kind=0, logical_bytes=100 * GIB, physical_bytes=0),)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        pytest.param(node(), None, id="open"),
+        pytest.param(node(deleting=True), NodeDeleting(), id="deleting"),
+        pytest.param(node(ready=False), NodeNotReady(), id="not-ready"),
+        pytest.param(node(schedulable=False), NodeNotSchedulable(), id="not-schedulable"),
+        pytest.param(node(allow_scheduling=False), NodeSchedulingDisabled(), id="disabled"),
+        pytest.param(node(evicting=True), NodeEvicting(), id="evicting"),
+    ],
+)
+def test_node_that_takes_nothing_new(node: Node, expected: Rejection | None) -> None:
+    assert space_of(node).rejection == expected
+
+
+@pytest.mark.parametrize(
+    ("replica", "is_pending"),
+    [
+        pytest.param(pending(), True, id="bound-to-the-node-and-not-placed"),
+        pytest.param(replica(pinned_to="node-1"), False, id="placed"),
+        pytest.param(replica(on="", pinned_to="node-1", deleting=True), False, id="being-deleted"),
+        pytest.param(
+            replica(on="", pinned_to="node-1", failed=True), False, id="failed-before-first-use"
+        ),
+    ],
+)
+def test_pending_replicas(replica: Replica, *, is_pending: bool) -> None:
+    assert space_of(node(), replica).pending == ((replica,) if is_pending else ())
+
+
+def test_disks_that_the_same_volumes_may_use_share_a_kind() -> None:
+    kinds: dict[DiskKind, int] = {}
+    disks = (
+        disk("a", tags=["x", "y"]),
+        disk("b", tags=["y", "x"]),
+        disk("c"),
+        disk("d", filesystem="xfs"),
+    )
+
+    space = node_space(node("node-1", *disks), (), read_settings({}), kinds)
+
+    assert [bin_.kind for bin_ in space.bins] == [0, 0, 1, 2]
+
+
+def test_worked_example_of_the_accounting_page() -> None:
+    example = disk(
+        maximum_bytes=500 * GIB,
+        reserved_bytes=50 * GIB,
+        available_bytes=200 * GIB,
+        listed={"mail-r-1": 300 * GIB, "logs-r-1": 180 * GIB},
+    )
+
+    space = space_of(
+        node("node-1", example),
+        replica("mail-r-1", of="mail", size_bytes=300 * GIB),
+        replica("logs-r-1", of="logs", size_bytes=180 * GIB, failed=True),
+        replica("shop-r-1", of="shop", size_bytes=60 * GIB),
+        storage_over_provisioning_percentage="150",
+        storage_minimal_available_percentage="25",
+    ).disks[0]
+
+    assert space.limit_bytes == 675 * GIB
+    assert space.promised_bytes == 540 * GIB
+    assert space.logical_headroom_bytes == 135 * GIB
+    assert space.minimal_available_bytes == 125 * GIB
+    assert space.physical_headroom_bytes == 75 * GIB - 1
+
+
+@pytest.mark.parametrize(
+    ("volumes", "expected"),
+    [
+        pytest.param([volume("a", size_bytes=135 * GIB)], True, id="new-135"),
+        pytest.param([volume("a", size_bytes=135 * GIB + 2 * MIB)], False, id="new-135-and-2-MiB"),
+        pytest.param(
+            [volume("a", size_bytes=100 * GIB), volume("b", size_bytes=35 * GIB)],
+            True,
+            id="new-100-and-new-35",
+        ),
+        pytest.param(
+            [volume("a", size_bytes=100 * GIB, actual_bytes=75 * GIB)], False, id="moved-holding-75"
+        ),
+        pytest.param(
+            [volume("a", size_bytes=100 * GIB, actual_bytes=75 * GIB - 1)],
+            True,
+            id="moved-holding-a-byte-less",
+        ),
+        pytest.param(
+            [volume(name, size_bytes=50 * GIB, actual_bytes=40 * GIB) for name in "ab"],
+            False,
+            id="two-moved-holding-40-each",
+        ),
+    ],
+)
+def test_verdicts_of_the_accounting_page(volumes: list[Volume], *, expected: bool) -> None:
+    example = disk(
+        maximum_bytes=500 * GIB,
+        reserved_bytes=50 * GIB,
+        available_bytes=200 * GIB,
+        listed={"mail-r-1": 300 * GIB, "logs-r-1": 180 * GIB},
+    )
+    view = view_of(
+        node("node-1", example),
+        replica("shop-r-1", of="shop", size_bytes=60 * GIB),
+        setting("storage-over-provisioning-percentage", "150"),
+        *bound(*volumes),
+    )
+
+    assert fits(view, *(each.name for each in volumes)) is expected
+
+
+@pytest.mark.parametrize(
+    "number", ["500", "50", "200", "675", "540", "135", "125", "75 GiB less one byte"]
+)
+def test_accounting_page_shows_the_numbers_tested_here(number: str) -> None:
+    page = ACCOUNTING_PAGE.read_text(encoding="utf-8")
+
+    assert number in page

@@ -1,0 +1,120 @@
+"""On which disk each volume is, or would go."""
+
+from extender import Charge, Ledger, Plan, State, charges, explain
+from longhorn import DiskName, Locality, NodeName, VolumeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    ask,
+    bound,
+    disk,
+    hold,
+    node,
+    pending,
+    pod,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
+
+NODE = NodeName("node-1")
+OLD, NEW, VOL = VolumeName("old"), VolumeName("new"), VolumeName("vol")
+DISK_1, DISK_2 = DiskName("disk-1"), DiskName("disk-2")
+NOTHING = Ledger()
+
+
+def test_nothing_is_planned_when_nothing_is_local() -> None:
+    view = view_of(node(), *bound(volume(locality=Locality.DISABLED)))
+
+    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {NODE: Plan()}
+
+
+def test_replicas_are_held() -> None:
+    view = view_of(
+        node("node-1", disk("disk-1"), disk("disk-2")), *bound(volume()), replica(disk="disk-2")
+    )
+
+    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {
+        NODE: Plan(existing={VOL: DISK_2})
+    }
+
+
+def test_new_replicas_are_placed() -> None:
+    view = view_of(node(), *bound(volume()))
+
+    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {
+        NODE: Plan(placed={VOL: DISK_1}, placed_bytes={VOL: 10 * GIB})
+    }
+
+
+def test_some_are_held_and_some_placed() -> None:
+    disks = disk("disk-1", maximum_bytes=10 * GIB, listed={"old-r-1": 10 * GIB}), disk("disk-2")
+    view = view_of(
+        node("node-1", *disks),
+        *bound(volume("old"), volume("new", size_bytes=20 * GIB)),
+        replica("old-r-1", of="old"),
+    )
+
+    assert explain(pod("old", "new"), ask(view, "old", "new"), view, GENEROUS, NOTHING) == {
+        NODE: Plan(existing={OLD: DISK_1}, placed={NEW: DISK_2}, placed_bytes={NEW: 20 * GIB})
+    }
+
+
+def test_pending_replicas_are_not_the_pods() -> None:
+    view = view_of(node(), *bound(volume()), volume("other"), pending())
+
+    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {
+        NODE: Plan(placed={VOL: DISK_1}, placed_bytes={VOL: 10 * GIB})
+    }
+
+
+def test_only_accepted_nodes_have_a_plan() -> None:
+    full = node("node-2", disk(scheduled_bytes=100 * GIB))
+    view = view_of(node(), full, *bound(volume()))
+
+    plans = explain(
+        pod(), ask(view, candidates=["node-2", "node-1", "node-9"]), view, GENEROUS, Ledger()
+    )
+
+    assert list(plans) == ["node-1"]
+
+
+def test_rejected_everywhere_means_no_plans() -> None:
+    view = view_of(node(ready=False), *bound(volume()))
+
+    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {}
+
+
+def test_nothing_is_planned_while_a_setting_cannot_be_read() -> None:
+    unreadable = setting("storage-over-provisioning-percentage", "abc")
+    view = view_of(node(), *bound(volume()), unreadable)
+
+    assert explain(pod("vol"), ask(view), view, GENEROUS, NOTHING) == {}
+
+
+def test_volumes_are_planned_beside_what_is_promised() -> None:
+    beside = Ledger()
+    beside.put(hold("other", volumes=["a", "b"], nodes=["node-1"], only_candidate=True))
+    disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=20 * GIB)
+    view = view_of(node("node-1", *disks), *bound(volume("vol", size_bytes=5 * GIB)))
+
+    placed = {
+        name: explain(pod(), ask(view), view, GENEROUS, ledger)[NODE].placed
+        for name, ledger in {"alone": NOTHING, "beside": beside}.items()
+    }
+
+    assert placed == {"alone": {VOL: DISK_1}, "beside": {VOL: DISK_2}}
+
+
+def test_charge_names_the_pod_and_what_is_not_placed_yet() -> None:
+    ledger = Ledger()
+    ledger.put(hold("a", volumes=["vol", "old"], nodes=["node-1", "node-2"]))
+    ledger.put(hold("b", volumes=["old"], nodes=["node-1"]))
+    placed = replica(of="old", on="node-1")
+    view = view_of(node("node-1"), placed)
+
+    assert charges(ledger, NODE, view) == [
+        Charge(pod=pod(name="a"), state=State.OFFERED, bytes={VOL: 10 * GIB})
+    ]
+    assert charges(ledger, NODE, view, but="uid-a") == []

@@ -1,0 +1,253 @@
+"""Every reason is reached, and its text never varies with what is free."""
+
+import re
+
+import msgspec
+import pytest
+
+from extender import REASONS, ClusterView, Rejection, StepLimits
+from extender.verdicts.rejections import (
+    DiskTags,
+    FilesystemLimit,
+    InsufficientStorage,
+    NodeDeleting,
+    NodeEvicting,
+    NodeNotReady,
+    NodeNotSchedulable,
+    NodeReserved,
+    NodeSchedulingDisabled,
+    NodeTags,
+    NoDiskOfType,
+    NoUsableDisk,
+    PackingUndecided,
+    PendingReplicas,
+    PodUnscheduled,
+    ReplicasElsewhere,
+    RoomPromised,
+    SettingUnreadable,
+    StrictLocalElsewhere,
+    StrictLocalUnusable,
+    Topology,
+    UnknownNode,
+    UnreadableNode,
+    VolumesDoNotFit,
+)
+from longhorn import Locality, NodeName
+from tests.builders import (
+    GIB,
+    MIB,
+    TIB,
+    ask,
+    bound,
+    disk,
+    document,
+    node,
+    pending,
+    read,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
+
+# Best-fit decreasing puts 5 and 4 together; only a search finds 5, 3, 2 and 4, 4, 2.
+PUZZLE = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate((5, 4, 4, 3, 2, 2))]
+PUZZLE_DISKS = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=10 * GIB)
+
+SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
+    (
+        UnknownNode(),
+        "no Longhorn node of this name",
+        view_of(node("node-2"), *bound(volume())),
+    ),
+    (
+        UnreadableNode(),
+        "Longhorn's objects of this node cannot be read; see the extender's log",
+        view_of(read(document("Node", "node-1", spec=5)), *bound(volume())),
+    ),
+    (
+        SettingUnreadable(setting="storage-minimal-available-percentage"),
+        "Longhorn setting storage-minimal-available-percentage has a value that cannot be read; "
+        "correct it",
+        view_of(node(), *bound(volume()), setting("storage-minimal-available-percentage", "x")),
+    ),
+    (
+        NodeDeleting(),
+        "Longhorn node is being deleted",
+        view_of(node(deleting=True), *bound(volume())),
+    ),
+    (
+        NodeNotReady(),
+        "Longhorn node is not ready",
+        view_of(node(ready=False), *bound(volume())),
+    ),
+    (
+        NodeNotSchedulable(),
+        "Longhorn node is not schedulable, as when it is cordoned",
+        view_of(node(schedulable=False), *bound(volume())),
+    ),
+    (
+        NodeSchedulingDisabled(),
+        "scheduling is disabled on the Longhorn node",
+        view_of(node(allow_scheduling=False), *bound(volume())),
+    ),
+    (
+        NodeEvicting(),
+        "Longhorn node is being evicted",
+        view_of(node(evicting=True), *bound(volume())),
+    ),
+    (
+        NodeTags(selector=("storage", "gpu")),
+        "Longhorn node lacks a tag of node selector storage,gpu",
+        view_of(node(tags=["storage"]), *bound(volume(node_selector=["storage", "gpu"]))),
+    ),
+    (
+        NodeTags(selector=()),
+        "Longhorn node has tags, and a volume without node selector needs one without",
+        view_of(
+            node(tags=["gpu"]),
+            *bound(volume()),
+            setting("allow-empty-node-selector-volume", "false"),
+        ),
+    ),
+    (
+        Topology(),
+        "Longhorn node is outside the zones and regions a volume is limited to",
+        view_of(node(zone="a"), *bound(volume(topology=[("b", "")]))),
+    ),
+    (
+        ReplicasElsewhere(),
+        "another candidate node already holds replicas of all the pod's Longhorn volumes",
+        view_of(node("node-1"), node("node-2"), *bound(volume()), replica(on="node-2")),
+    ),
+    (
+        StrictLocalElsewhere(),
+        "a strict-local volume of the pod has its replica on another node",
+        view_of(
+            node("node-1"),
+            node("node-2", ready=False),
+            *bound(volume(locality=Locality.STRICT_LOCAL)),
+            replica(on="node-2"),
+        ),
+    ),
+    (
+        StrictLocalUnusable(),
+        "the replica of a strict-local volume on this node cannot be used",
+        view_of(
+            node("node-1", disk(ready=False)),
+            *bound(volume(locality=Locality.STRICT_LOCAL)),
+            replica(),
+        ),
+    ),
+    (
+        NoUsableDisk(),
+        "no disk of the Longhorn node takes new replicas",
+        view_of(node("node-1", disk(schedulable=False)), *bound(volume())),
+    ),
+    (
+        NoDiskOfType(type="block"),
+        "no usable block disk on the Longhorn node",
+        view_of(node(), *bound(volume(disk_type="block"))),
+    ),
+    (
+        DiskTags(selector=("ssd",)),
+        "no usable disk has all tags of disk selector ssd",
+        view_of(node("node-1", disk(tags=["hdd"])), *bound(volume(disk_selector=["ssd"]))),
+    ),
+    (
+        DiskTags(selector=()),
+        "no usable disk without tags, which a volume without disk selector needs",
+        view_of(
+            node("node-1", disk(tags=["hdd"])),
+            *bound(volume()),
+            setting("allow-empty-disk-selector-volume", "false"),
+        ),
+    ),
+    (
+        FilesystemLimit(size_bytes=16 * TIB),
+        "a volume of 16 TiB is too large for the disks' file systems",
+        view_of(node("node-1", disk(maximum_bytes=40 * TIB)), *bound(volume(size_bytes=16 * TIB))),
+    ),
+    (
+        InsufficientStorage(size_bytes=101 * GIB),
+        "no disk of the Longhorn node has room for a volume of 101 GiB",
+        view_of(node(), *bound(volume(size_bytes=101 * GIB))),
+    ),
+    (
+        VolumesDoNotFit(volumes=2, size_bytes=102 * GIB),
+        "the 2 volumes the pod needs here (102 GiB in all) do not fit together "
+        "on the disks of the Longhorn node",
+        view_of(node(), *bound(volume("a", size_bytes=51 * GIB), volume("b", size_bytes=51 * GIB))),
+    ),
+    (
+        PendingReplicas(),
+        "the room is needed by replicas Longhorn is about to place on this node",
+        view_of(
+            node(),
+            *bound(volume(size_bytes=60 * GIB)),
+            volume("other", size_bytes=60 * GIB),
+            pending(),
+        ),
+    ),
+    (
+        PackingUndecided(),
+        "whether the pod's volumes fit on this node was not decided within the step limit",
+        view_of(node("node-1", *PUZZLE_DISKS), *bound(*PUZZLE)),
+    ),
+]
+IDS = [f"{rejection.reason}-{number}" for number, (rejection, _, _) in enumerate(SITUATIONS)]
+
+
+@pytest.mark.parametrize(("expected", "text", "view"), SITUATIONS, ids=IDS)
+def test_reason_is_reached(expected: Rejection, text: str, view: ClusterView) -> None:
+    claims = [key.removeprefix("default/") for key in view.claims]
+    limits = StepLimits(per_node=0, per_request=0)
+
+    result = ask(view, *claims, candidates=["node-1", "node-2"], limits=limits)
+
+    assert result.rejected[NodeName("node-1")] == expected
+    assert str(expected) == text
+
+
+def test_situations_cover_every_reason() -> None:
+    beside_promises = {each.reason for each in (RoomPromised, PodUnscheduled, NodeReserved)}
+
+    assert {rejection.reason for rejection, _, _ in SITUATIONS} == set(REASONS) - beside_promises
+
+
+def test_reasons_are_sorted_and_different() -> None:
+    assert list(REASONS) == sorted(set(REASONS))
+
+
+def test_reasons_serve_as_metric_labels() -> None:
+    assert [reason for reason in REASONS if not re.fullmatch("[a-z]+(_[a-z]+)*", reason)] == []
+
+
+@pytest.mark.parametrize(("text", "view"), [(text, view) for _, text, view in SITUATIONS], ids=IDS)
+def test_texts_have_no_number_but_what_the_pod_needs(text: str, view: ClusterView) -> None:
+    sizes = [volume.size_bytes for volume in view.volumes.values()]
+    needed = {str(size // unit) for size in [*sizes, sum(sizes)] for unit in (GIB, TIB)}
+
+    assert set(re.findall(r"\d+", text)) <= {str(len(sizes)), *needed}
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (16 * TIB, "16 TiB"),
+        (16 * TIB - 2 * MIB, "16777214 MiB"),
+        (1536 * MIB, "1536 MiB"),
+        (GIB, "1 GiB"),
+        (1, "1 B"),
+    ],
+)
+def test_sizes_are_exact(size_bytes: int, text: str) -> None:
+    rejection = InsufficientStorage(size_bytes=size_bytes)
+
+    assert str(rejection) == f"no disk of the Longhorn node has room for a volume of {text}"
+
+
+def test_rejections_are_compared_by_value() -> None:
+    assert NodeTags(selector=("a",)) == NodeTags(selector=("a",))
+    assert NodeTags(selector=("a",)) != NodeTags(selector=("b",))
+    assert isinstance(NodeTags(selector=()), msgspec.Struct)

@@ -1,0 +1,123 @@
+"""Longhorn's settings are read as Longhorn reads them."""
+
+import pytest
+
+from longhorn import (
+    SCHEDULER_SETTINGS,
+    Settings,
+    UnreadableSetting,
+    parse_bool,
+    parse_int,
+    read_settings,
+    value_for_engine,
+)
+
+OVER_PROVISIONING = "storage-over-provisioning-percentage"
+DEFAULTS = Settings(
+    over_provisioning_percent=100,
+    minimal_available_percent=25,
+    allow_empty_node_selector=True,
+    allow_empty_disk_selector=True,
+)
+
+
+def test_absent_settings_have_longhorns_defaults() -> None:
+    assert read_settings({}) == DEFAULTS
+
+
+def test_settings_we_do_not_use_are_passed_over() -> None:
+    assert read_settings({"node-drain-settings": "abc", "storage-network": ""}) == DEFAULTS
+
+
+def test_every_setting_is_read() -> None:
+    values = {
+        "storage-over-provisioning-percentage": "250",
+        "storage-minimal-available-percentage": "0",
+        "allow-empty-node-selector-volume": "false",
+        "allow-empty-disk-selector-volume": "f",
+    }
+
+    settings = read_settings(values)
+
+    assert values.keys() == SCHEDULER_SETTINGS
+    assert settings == Settings(
+        over_provisioning_percent=250,
+        minimal_available_percent=0,
+        allow_empty_node_selector=False,
+        allow_empty_disk_selector=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "engine", "expected"),
+    [
+        pytest.param("best-effort", "v2", "best-effort", id="plain"),
+        pytest.param('{"v1":"1","v2":"2"}', "v1", "1", id="json-v1"),
+        pytest.param('{"v1":"1","v2":"2"}', "v2", "2", id="json-v2"),
+    ],
+)
+def test_values_by_engine_are_read_in_both_forms(value: str, engine: str, expected: str) -> None:
+    assert value_for_engine(value, engine) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param('{"v2":"disabled"}', id="json-without-v1"),
+        pytest.param("{", id="broken-json"),
+        pytest.param('{"v1":' * 50_000, id="very-deep-json"),
+        pytest.param('{"v1":3,"v2":3}', id="json-numbers"),
+    ],
+)
+def test_values_by_engine_that_cannot_be_read_are_refused(value: str) -> None:
+    with pytest.raises(ValueError, match=r"[{]"):
+        value_for_engine(value, "v1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(OVER_PROVISIONING, "abc", id="word-for-a-number"),
+        pytest.param(OVER_PROVISIONING, "", id="nothing-for-a-number"),
+        pytest.param(OVER_PROVISIONING, " 100", id="space-before-a-number"),
+        pytest.param(OVER_PROVISIONING, "100\n", id="line-after-a-number"),
+        pytest.param(OVER_PROVISIONING, "1e2", id="exponent"),
+        pytest.param(OVER_PROVISIONING, "100.0", id="fraction"),
+        pytest.param(OVER_PROVISIONING, "1_00", id="underscore"),
+        pytest.param(OVER_PROVISIONING, "\N{ARABIC-INDIC DIGIT FIVE}", id="other-digits"),
+        pytest.param(OVER_PROVISIONING, str(2**63), id="beyond-64-bit"),
+        pytest.param(OVER_PROVISIONING, "9" * 9999, id="thousands-of-digits"),
+        pytest.param("storage-over-provisioning-percentage", '{"v1":"1"}', id="json"),
+        pytest.param("storage-minimal-available-percentage", "25 %", id="percent-sign"),
+        pytest.param("allow-empty-node-selector-volume", "yes", id="yes"),
+        pytest.param("allow-empty-node-selector-volume", "tRUE", id="odd-case"),
+        pytest.param("allow-empty-disk-selector-volume", "", id="nothing-for-a-bool"),
+    ],
+)
+def test_value_longhorn_cannot_read_is_named(name: str, value: str) -> None:
+    assert read_settings({name: value}) == UnreadableSetting(name=name)
+
+
+@pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])
+def test_true_in_all_of_gos_spellings(value: str) -> None:
+    assert parse_bool(value) is True
+
+
+@pytest.mark.parametrize("value", ["0", "f", "F", "FALSE", "false", "False"])
+def test_false_in_all_of_gos_spellings(value: str) -> None:
+    assert parse_bool(value) is False
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("0", 0),
+        ("+5", 5),
+        ("-5", -5),
+        ("007", 7),
+        (str(2**63 - 1), 2**63 - 1),
+        (str(-(2**63)), -(2**63)),
+    ],
+)
+def test_numbers_as_go_reads_them(value: str, number: int) -> None:
+    assert parse_int(value) == number
