@@ -8,10 +8,11 @@ from extender.holds.rebuild import are_unseen, promised
 from extender.holds.sightings import sighting_of, without_stale
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
-from extender.space import DiskKind, DiskSpace, NodeSpace, node_space
+from extender.space import NodeSpace, node_space, why_unusable
 from extender.verdicts.explain import Charge, Plan, charges, explain
 from extender.verdicts.filter import Basis, FilterResult, StepLimits
 from extender.verdicts.rejections import REASONS, Rejection
+from extender.verdicts.suitability import node_rejection
 from extender.view import ClusterView
 
 __all__ = [
@@ -21,8 +22,6 @@ __all__ = [
     "Claim",
     "ClaimKey",
     "ClusterView",
-    "DiskKind",
-    "DiskSpace",
     "End",
     "Ended",
     "Extender",
@@ -48,8 +47,10 @@ __all__ = [
     "are_unseen",
     "charges",
     "explain",
+    "node_rejection",
     "node_space",
     "promised",
     "sighting_of",
+    "why_unusable",
     "without_stale",
 ]

@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, StorageClass
-from extender.space import DiskKind, NodeSpace
+from extender.space import NodeSpace
 from longhorn import (
     BackingImage,
+    DiskKind,
     NodeName,
     Replica,
     Settings,

@@ -1,7 +1,21 @@
-"""What Longhorn does: its objects and its rules, pure."""
+"""What Longhorn does: its objects and its rules, pure.
 
+The only place with a formula, a tag rule or an order of choice that is Longhorn's. It agrees with
+3,000 recorded decisions of Longhorn's own scheduler (docs/decisions/0012).
+"""
+
+from longhorn.arithmetic import limit_bytes, minimal_available_bytes, volume_size_bytes
+from longhorn.candidates import Candidate, Candidates, disk_reason, find_candidates
+from longhorn.capacity import Capacity, capacity_of
+from longhorn.choice import choices
+from longhorn.disks import DiskKind, DiskSpace, disk_space, is_schedulable, mismatch, takes_replicas
+from longhorn.eviction import drain_may_end, needs_eviction
+from longhorn.needs import Need, need_of
+from longhorn.nodes import NodeRefusal, NodeSpace, has_tags, meets_topology, node_space, refusal_of
+from longhorn.reasons import Reason
 from longhorn.records import (
     BackingImage,
+    Condition,
     Disk,
     DiskId,
     DiskName,
@@ -14,6 +28,7 @@ from longhorn.records import (
     Volume,
     VolumeName,
 )
+from longhorn.reuse import is_potentially_reusable, needs_new_replica, reusable, takes_back
 from longhorn.settings import (
     SCHEDULER_SETTINGS,
     Settings,
@@ -23,25 +38,62 @@ from longhorn.settings import (
     read_settings,
     value_for_engine,
 )
+from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
     "SCHEDULER_SETTINGS",
     "BackingImage",
+    "Candidate",
+    "Candidates",
+    "Capacity",
+    "Condition",
     "Disk",
     "DiskId",
+    "DiskKind",
     "DiskName",
+    "DiskSpace",
     "Locality",
+    "Need",
     "Node",
     "NodeName",
+    "NodeRefusal",
+    "NodeSpace",
+    "Reason",
     "Replica",
     "ReplicaName",
+    "Selector",
     "Settings",
     "TopologyTerm",
     "UnreadableSetting",
     "Volume",
     "VolumeName",
+    "all_match",
+    "capacity_of",
+    "choices",
+    "disk_reason",
+    "disk_space",
+    "drain_may_end",
+    "find_candidates",
+    "has_tags",
+    "is_potentially_reusable",
+    "is_schedulable",
+    "limit_bytes",
+    "meets_topology",
+    "minimal_available_bytes",
+    "mismatch",
+    "need_of",
+    "needs_eviction",
+    "needs_new_replica",
+    "node_space",
     "parse_bool",
     "parse_int",
     "read_settings",
+    "refusal_of",
+    "reusable",
+    "split_tags",
+    "tags_match",
+    "takes_back",
+    "takes_replicas",
     "value_for_engine",
+    "volume_size_bytes",
 ]

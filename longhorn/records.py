@@ -1,6 +1,7 @@
 """Longhorn's objects, as far as its rules read them: plain frozen records, sizes in bytes."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
@@ -14,11 +15,26 @@ ReplicaName = NewType("ReplicaName", str)
 
 
 class Locality(StrEnum):
-    """Longhorn's data locality. Anything else in a Volume means the same as disabled."""
+    """Longhorn's data locality. Any other word in a Volume means the same as disabled."""
 
     DISABLED = "disabled"
     BEST_EFFORT = "best-effort"
     STRICT_LOCAL = "strict-local"
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One condition of a node or disk; Unknown if the object has none of its type.
+
+    Source: longhorn-manager types/condition.go GetCondition.
+    """
+
+    status: str = "Unknown"
+    reason: str = ""
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the status is True; Unknown is not."""
+        return self.status == "True"
 
 
 class BackingImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +64,30 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     """filesystem (data engine v1) or block (v2)."""
     node_selector: tuple[str, ...] = ()
     disk_selector: tuple[str, ...] = ()
-    backing_image: str = ""
+    backing_image: str | None = None
     topology: tuple[TopologyTerm, ...] = ()
     shared: bool = False
     """RWX and not migratable: attached to the share manager's node, not to the pod's."""
     standby: bool = False
     sharded: bool = False
     deleting: bool = False
+    node: NodeName | None = None
+    """spec.nodeID: where it is to be attached."""
+    soft_anti_affinity: bool | None = None
+    """Whether two replicas may share a node; None follows the setting, also in the next two."""
+    zone_soft_anti_affinity: bool | None = None
+    disk_soft_anti_affinity: bool | None = None
+    auto_balance: str | None = None
+    """None follows the setting."""
+    degraded: bool = False
+    """Attached, with fewer healthy replicas than wanted."""
+    degraded_at: datetime | None = None
+    """When it was last found so; None also if Longhorn's time cannot be read."""
+
+    @property
+    def is_v2(self) -> bool:
+        """Whether it is of data engine v2; any other engine counts as v1."""
+        return self.disk_type == "block"
 
     @property
     def needs_local_replica(self) -> bool:
@@ -73,16 +106,21 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     name: ReplicaName
     volume: VolumeName
     size_bytes: int
-    node: NodeName
-    disk: DiskId
-    hard_node_affinity: NodeName
+    node: NodeName | None
+    disk: DiskId | None
+    hard_node_affinity: NodeName | None
+    """The only node it may go to, if there is one."""
     active: bool
     evicting: bool
     deleting: bool
     failed: bool
+    failed_at: datetime | None = None
+    """None also if Longhorn's time cannot be read."""
     healthy_once: bool
     """healthyAt is set: it held all data at some time since it was made or last rebuilt."""
     started: bool
+    stopped: bool = False
+    """It is to be stopped, and is."""
     rebuild_retries: int
 
 
@@ -90,19 +128,20 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
     """A disk listed in both spec and status of its Longhorn Node."""
 
     name: DiskName
-    id: DiskId
-    """The disk's UUID, empty before Longhorn first saw it. Unique only together with the node."""
+    id: DiskId | None
+    """The disk's UUID; None before Longhorn first saw it. Unique only together with the node."""
     type: str
     filesystem: str
     tags: frozenset[str]
     allow_scheduling: bool
     evicting: bool
-    ready: bool
-    schedulable: bool
+    ready: Condition
+    schedulable: Condition
     maximum_bytes: int
     reserved_bytes: int
     available_bytes: int
     scheduled_bytes: int
+    """storageScheduled: what Longhorn has scheduled on it, as its manager last published."""
     listed: Mapping[str, int]
     """scheduledReplica: name of each replica counted in *scheduled_bytes*, and its bytes."""
 
@@ -116,7 +155,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     tags: frozenset[str]
     allow_scheduling: bool
     evicting: bool
-    ready: bool
-    schedulable: bool
+    ready: Condition
+    schedulable: Condition
     deleting: bool
     disks: tuple[Disk, ...]

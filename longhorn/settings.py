@@ -1,4 +1,4 @@
-"""Longhorn's own settings, as far as they decide where a replica may go."""
+"""Longhorn's settings, as far as its replica scheduler and its handling of drains read them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,35 +11,47 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that Longhorn's replica scheduler reads, as far as we follow it."""
+    """The settings with Longhorn's defaults, the same from v1.8 to v1.13."""
 
-    over_provisioning_percent: int
-    minimal_available_percent: int
-    allow_empty_node_selector: bool
-    allow_empty_disk_selector: bool
+    over_provisioning_percent: int = 100
+    minimal_available_percent: int = 25
+    soft_anti_affinity: bool = False
+    zone_soft_anti_affinity: bool = True
+    disk_soft_anti_affinity: bool = True
+    allow_empty_node_selector: bool = True
+    allow_empty_disk_selector: bool = True
+    auto_balance: str = "disabled"
+    disk_pressure_percent: int = 90
+    """Use of a disk above which best-effort auto-balance moves replicas away; 0 turns that off."""
+    replenishment_wait_seconds: int = 600
+    drain_policy: str = "block-if-contains-last-replica"
+    fast_rebuild_v2: bool = True
+    """Whether failed replicas of data engine v2 are reused."""
 
 
 class UnreadableSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting whose value Longhorn could not read either: it then schedules nothing at all."""
+    """A setting whose value Longhorn cannot read either: it then places nothing."""
 
     name: str
 
 
-def read_settings(settings: Mapping[str, str]) -> Settings | UnreadableSetting:
-    """Read the scheduler's settings from the values of Setting objects, by name.
-
-    Absent ones have their default.
+def read_settings(values: Mapping[str, str]) -> Settings | UnreadableSetting:
+    """Read the values of Setting objects, by name; absent ones have their default.
 
     Parsing is Longhorn's (datastore GetSettingAsInt and GetSettingAsBool): base 10 within
     64 bit and Go's spellings of true and false, nothing trimmed, no fall-back to the default.
+    Longhorn reads a setting when it needs it. Here all are read, so that one that a particular
+    search would not have asked for stops that search too. Its webhook keeps unreadable values out.
     """
-    values: dict[str, object] = {}
-    for name, (field, default, read) in _SETTINGS.items():
+    read: dict[str, object] = {}
+    for name, (field, parse) in _FIELDS.items():
+        if name not in values:
+            continue
         try:
-            values[field] = read(settings.get(name, default))
+            read[field] = parse(values[name])
         except ValueError:
             return UnreadableSetting(name=name)
-    return msgspec.convert(values, Settings)
+    return msgspec.convert(read, Settings)
 
 
 def parse_bool(value: str) -> bool:
@@ -70,12 +82,32 @@ def value_for_engine(value: str, engine: str) -> str:
         raise ValueError(value) from error
 
 
-_SETTINGS: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
-    "storage-over-provisioning-percentage": ("over_provisioning_percent", "100", parse_int),
-    "storage-minimal-available-percentage": ("minimal_available_percent", "25", parse_int),
-    "allow-empty-node-selector-volume": ("allow_empty_node_selector", "true", parse_bool),
-    "allow-empty-disk-selector-volume": ("allow_empty_disk_selector", "true", parse_bool),
-}
-"""Setting: our field, Longhorn's default (the same from v1.8 to v1.13), how it is read."""
+def _is_on_for_v2(value: str) -> bool:
+    """Read a boolean by data engine; what cannot be read means false and stops nothing.
 
-SCHEDULER_SETTINGS = frozenset(_SETTINGS)
+    Source: longhorn-manager scheduler/replica_scheduler.go CheckAndReuseFailedReplica.
+    """
+    try:
+        return parse_bool(value_for_engine(value, "v2"))
+    except ValueError:
+        return False
+
+
+_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "storage-over-provisioning-percentage": ("over_provisioning_percent", parse_int),
+    "storage-minimal-available-percentage": ("minimal_available_percent", parse_int),
+    "replica-soft-anti-affinity": ("soft_anti_affinity", parse_bool),
+    "replica-zone-soft-anti-affinity": ("zone_soft_anti_affinity", parse_bool),
+    "replica-disk-soft-anti-affinity": ("disk_soft_anti_affinity", parse_bool),
+    "allow-empty-node-selector-volume": ("allow_empty_node_selector", parse_bool),
+    "allow-empty-disk-selector-volume": ("allow_empty_disk_selector", parse_bool),
+    "replica-auto-balance": ("auto_balance", str),
+    "replica-auto-balance-disk-pressure-percentage": ("disk_pressure_percent", parse_int),
+    "replica-replenishment-wait-interval": ("replenishment_wait_seconds", parse_int),
+    "node-drain-policy": ("drain_policy", str),
+    "fast-replica-rebuild-enabled": ("fast_rebuild_v2", _is_on_for_v2),
+}
+"""Setting: our field, how it is read."""
+
+SCHEDULER_SETTINGS = frozenset(_FIELDS)
+"""Names of the settings that decide where replicas go."""

@@ -27,10 +27,11 @@ from extender import (
     StorageClass,
     explain,
 )
-from extender.demand.requests import LocalVolume, need_of
+from extender.demand.requests import LocalVolume
 from extender.holds.hold import Hold, offer
 from longhorn import (
     BackingImage,
+    Condition,
     Disk,
     DiskId,
     DiskName,
@@ -42,6 +43,7 @@ from longhorn import (
     TopologyTerm,
     Volume,
     VolumeName,
+    need_of,
 )
 
 MIB = 2**20
@@ -74,20 +76,25 @@ def disk(
     listed = dict(listed or {})
     return Disk(
         name=DiskName(name),
-        id=DiskId(f"uuid-{name}" if uuid is None else uuid),
+        id=DiskId(f"uuid-{name}" if uuid is None else uuid) or None,
         type=type_,
         filesystem=filesystem,
         tags=frozenset(tags),
         allow_scheduling=allow_scheduling,
         evicting=evicting,
-        ready=ready,
-        schedulable=schedulable,
+        ready=condition(ready),
+        schedulable=condition(schedulable, "DiskPressure"),
         maximum_bytes=maximum_bytes,
         reserved_bytes=reserved_bytes,
         available_bytes=maximum_bytes if available_bytes is None else available_bytes,
         scheduled_bytes=sum(listed.values()) if scheduled_bytes is None else scheduled_bytes,
         listed=listed,
     )
+
+
+def condition(is_true: bool, reason: str = "") -> Condition:  # noqa: FBT001
+    """Build a condition; *reason* is why it is not true."""
+    return Condition("True") if is_true else Condition("False", reason)
 
 
 def node(
@@ -110,8 +117,8 @@ def node(
         tags=frozenset(tags),
         allow_scheduling=allow_scheduling,
         evicting=evicting,
-        ready=ready,
-        schedulable=schedulable,
+        ready=condition(ready),
+        schedulable=condition(schedulable, "KubernetesNodeCordoned"),
         deleting=deleting,
         disks=disks or (disk(),),
     )
@@ -126,7 +133,7 @@ def volume(
     disk_type: str = "filesystem",
     node_selector: Iterable[str] = (),
     disk_selector: Iterable[str] = (),
-    backing_image: str = "",
+    backing_image: str | None = None,
     topology: Iterable[tuple[str, str]] = (),
     shared: bool = False,
     standby: bool = False,
@@ -157,7 +164,7 @@ def replica(
     of: str = "vol",
     on: str = "node-1",
     disk: str = "disk-1",
-    pinned_to: str = "",
+    pinned_to: str | None = None,
     size_bytes: int = 10 * GIB,
     active: bool = True,
     evicting: bool = False,
@@ -172,9 +179,9 @@ def replica(
         name=ReplicaName(name),
         volume=VolumeName(of),
         size_bytes=size_bytes,
-        node=NodeName(on),
-        disk=DiskId(f"uuid-{disk}" if on else ""),
-        hard_node_affinity=NodeName(pinned_to),
+        node=NodeName(on) if on else None,
+        disk=DiskId(f"uuid-{disk}") if on else None,
+        hard_node_affinity=NodeName(pinned_to) if pinned_to else None,
         active=active,
         evicting=evicting,
         deleting=deleting,
@@ -305,7 +312,7 @@ def hold(
         existing=[
             (each.volume, each.node)
             for each in replicas
-            if each.disk and each.active and not (each.failed or each.deleting)
+            if each.node and each.active and not (each.failed or each.deleting)
         ],
         only_candidate=only_candidate,
         now=now,

@@ -16,7 +16,6 @@ from extender import Claim, ClusterView, PersistentVolume, StorageClass
 from longhorn import (
     BackingImage,
     Disk,
-    DiskId,
     Locality,
     Node,
     NodeName,
@@ -262,9 +261,7 @@ def with_listed(node: Node, replicas: Sequence[Replica], listed: bool) -> Node: 
 
 
 def _listing(disk: Disk, node: Node, replicas: Sequence[Replica]) -> Disk:
-    here = {
-        r.name: r.size_bytes for r in replicas if (r.node, r.disk) == (node.name, DiskId(disk.id))
-    }
+    here = {r.name: r.size_bytes for r in replicas if (r.node, r.disk) == (node.name, disk.id)}
     scheduled_bytes = disk.scheduled_bytes + sum(here.values())
     return msgspec.structs.replace(disk, listed=here, scheduled_bytes=scheduled_bytes)
 

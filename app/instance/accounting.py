@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from extender import Charge, ClusterView, DiskSpace, Plan
-from longhorn import DiskName, NodeName, VolumeName
+from extender import Charge, ClusterView, Plan, why_unusable
+from longhorn import DiskName, DiskSpace, NodeName, VolumeName
 
 
 class DiskReport(msgspec.Struct):
@@ -65,13 +65,14 @@ def node_report(
 
 
 def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
+    why = why_unusable(space.disk)
     return DiskReport(
         name=space.disk.name,
-        uuid=space.disk.id,
-        usable=not space.unusable,
-        why=space.unusable,
+        uuid=space.disk.id or "",
+        usable=why is None,
+        why=why or "",
         limit_bytes=space.limit_bytes,
-        promised_bytes=space.promised_bytes,
+        promised_bytes=space.scheduled_bytes,
         left_bytes=space.logical_headroom_bytes,
         writable_bytes=space.physical_headroom_bytes,
         taken_bytes=sum(

@@ -303,4 +303,4 @@ class Promises:
 
 def _nodes_of(replicas: Iterable[Replica]) -> set[NodeName]:
     """Return where pods may restart, or no longer, by what has become of *replicas*."""
-    return {each.node or each.hard_node_affinity for each in replicas} - {NodeName("")}
+    return {node for each in replicas if (node := each.node or each.hard_node_affinity)}

@@ -29,6 +29,7 @@ class Metadata(KubeStruct, frozen=True):
 class Condition(KubeStruct, frozen=True):
     type: Text = None
     status: Text = None
+    reason: Text = None
 
 
 class ResourceList(KubeStruct, frozen=True):
@@ -142,10 +143,17 @@ class VolumeSpec(KubeStruct, frozen=True):
     backing_image: Text = None
     topology_requirement: list[TopologyRequirement] | None = None
     data_layout: DataLayout | None = None
+    node_id: Text = msgspec.field(default=None, name="nodeID")
+    replica_auto_balance: Text = None
+    replica_soft_anti_affinity: Text = None
+    replica_zone_soft_anti_affinity: Text = None
+    replica_disk_soft_anti_affinity: Text = None
 
 
 class VolumeStatus(KubeStruct, frozen=True):
     actual_size: Bytes = None
+    robustness: Text = None
+    last_degraded_at: Text = None
     is_standby: bool | None = None
 
 
@@ -166,9 +174,11 @@ class ReplicaSpec(KubeStruct, frozen=True):
     active: bool | None = None
     eviction_requested: bool | None = None
     rebuild_retry_count: Integer | None = None
+    desire_state: Text = None
 
 
 class ReplicaStatus(KubeStruct, frozen=True):
+    current_state: Text = None
     started: bool | None = None
 
 

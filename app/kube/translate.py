@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -10,6 +12,7 @@ from app.quantity import parse_bytes
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import (
     BackingImage,
+    Condition,
     Disk,
     DiskId,
     DiskName,
@@ -152,8 +155,8 @@ def node_record(node: objects.LonghornNode) -> Node:
         tags=frozenset(spec.tags or ()),
         allow_scheduling=bool(spec.allow_scheduling),
         evicting=bool(spec.eviction_requested),
-        ready=_is_true(status.conditions, "Ready"),
-        schedulable=_is_true(status.conditions, "Schedulable"),
+        ready=_condition(status.conditions, "Ready"),
+        schedulable=_condition(status.conditions, "Schedulable"),
         deleting=bool(node.metadata.deletion_timestamp),
         disks=tuple(
             _disk(name, disk_spec, disk_statuses[name] or objects.DiskStatus())
@@ -166,14 +169,14 @@ def node_record(node: objects.LonghornNode) -> Node:
 def _disk(name: str, spec: objects.DiskSpec, status: objects.DiskStatus) -> Disk:
     return Disk(
         name=DiskName(name),
-        id=DiskId(status.disk_uuid or ""),
+        id=DiskId(status.disk_uuid) if status.disk_uuid else None,
         type=spec.disk_type or "filesystem",
         filesystem=status.filesystem_type or "",
         tags=frozenset(spec.tags or ()),
         allow_scheduling=bool(spec.allow_scheduling),
         evicting=bool(spec.eviction_requested),
-        ready=_is_true(status.conditions, "Ready"),
-        schedulable=_is_true(status.conditions, "Schedulable"),
+        ready=_condition(status.conditions, "Ready"),
+        schedulable=_condition(status.conditions, "Schedulable"),
         maximum_bytes=_bytes(status.storage_maximum),
         reserved_bytes=_bytes(spec.storage_reserved),
         available_bytes=_bytes(status.storage_available),
@@ -193,7 +196,7 @@ def volume_record(volume: objects.Volume) -> Volume:
         disk_type="block" if spec.data_engine == "v2" else "filesystem",
         node_selector=tuple(spec.node_selector or ()),
         disk_selector=tuple(spec.disk_selector or ()),
-        backing_image=spec.backing_image or "",
+        backing_image=spec.backing_image or None,
         topology=tuple(
             TopologyTerm(zone=term.zone or "", region=term.region or "")
             for term in spec.topology_requirement or ()
@@ -202,6 +205,13 @@ def volume_record(volume: objects.Volume) -> Volume:
         standby=bool(spec.standby or status.is_standby),
         sharded=spec.data_layout is not None and spec.data_layout.type == "sharded",
         deleting=bool(volume.metadata.deletion_timestamp),
+        node=NodeName(spec.node_id) if spec.node_id else None,
+        soft_anti_affinity=_is_soft(spec.replica_soft_anti_affinity),
+        zone_soft_anti_affinity=_is_soft(spec.replica_zone_soft_anti_affinity),
+        disk_soft_anti_affinity=_is_soft(spec.replica_disk_soft_anti_affinity),
+        auto_balance=(None if spec.replica_auto_balance in _AS_SET else spec.replica_auto_balance),
+        degraded=status.robustness == "degraded",
+        degraded_at=_time(status.last_degraded_at),
     )
 
 
@@ -212,15 +222,17 @@ def replica_record(replica: objects.Replica) -> Replica:
         name=ReplicaName(replica.metadata.name),
         volume=VolumeName(spec.volume_name or ""),
         size_bytes=_bytes(spec.volume_size),
-        node=NodeName(spec.node_id or ""),
-        disk=DiskId(spec.disk_id or ""),
-        hard_node_affinity=NodeName(spec.hard_node_affinity or ""),
+        node=NodeName(spec.node_id) if spec.node_id else None,
+        disk=DiskId(spec.disk_id) if spec.disk_id else None,
+        hard_node_affinity=NodeName(spec.hard_node_affinity) if spec.hard_node_affinity else None,
         active=bool(spec.active),
         evicting=bool(spec.eviction_requested),
         deleting=bool(replica.metadata.deletion_timestamp),
         failed=bool(spec.failed_at),
+        failed_at=_time(spec.failed_at) if spec.failed_at else None,
         healthy_once=bool(spec.healthy_at),
         started=bool(status.started),
+        stopped=spec.desire_state == status.current_state == "stopped",
         rebuild_retries=spec.rebuild_retry_count or 0,
     )
 
@@ -248,12 +260,31 @@ def config_map_record(config_map: objects.ConfigMap) -> ConfigMap:
     )
 
 
-def _is_true(conditions: Iterable[objects.Condition] | None, type_: str) -> bool:
-    """Whether the first condition of the type says True (longhorn-manager types/condition.go)."""
+def _condition(conditions: Iterable[objects.Condition] | None, type_: str) -> Condition:
+    """Return the first condition of the type (longhorn-manager types/condition.go)."""
     for condition in conditions or ():
         if condition.type == type_:
-            return condition.status == "True"
-    return False
+            return _conditions(condition.status or "", condition.reason or "")
+    return _UNKNOWN
+
+
+@lru_cache(maxsize=64)
+def _conditions(status: str, reason: str) -> Condition:
+    """Share equal ones: a cluster has thousands of disks and few conditions."""
+    return Condition(status, reason)
+
+
+def _is_soft(anti_affinity: str | None) -> bool | None:
+    return None if anti_affinity in _AS_SET else anti_affinity == "enabled"
+
+
+def _time(text: str | None) -> datetime | None:
+    """Read an RFC 3339 time; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
 
 
 def _bytes(size: int | str | None) -> int:
@@ -268,4 +299,7 @@ def _bytes(size: int | str | None) -> int:
 
 
 _VERSION = re.compile("[0-9]{1,20}")
+_UNKNOWN = Condition()
+_AS_SET = (None, "", "ignored")
+"""What a Volume says where the setting counts."""
 _LOCALITIES: Mapping[str, Locality] = {locality.value: locality for locality in Locality}

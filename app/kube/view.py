@@ -16,7 +16,6 @@ from extender import (
     Claim,
     ClaimKey,
     ClusterView,
-    DiskKind,
     NodeSpace,
     PersistentVolume,
     StorageClass,
@@ -25,6 +24,7 @@ from extender import (
 from longhorn import (
     SCHEDULER_SETTINGS,
     BackingImage,
+    DiskKind,
     Node,
     NodeName,
     Replica,
@@ -155,8 +155,9 @@ class ViewBuilder:
             case Replica():
                 insort(self._replicas.setdefault(record.volume, []), record, key=_name_of)
                 node = record.node or record.hard_node_affinity
-                self._of_node[node][record.name] = record
-                self._dirty.add(node)
+                if node is not None:
+                    self._of_node[node][record.name] = record
+                    self._dirty.add(node)
             case Node():
                 self._nodes[record.name] = record
                 self._node_tags.update(record.tags)
@@ -191,8 +192,9 @@ class ViewBuilder:
                 if not of_volume:
                     del self._replicas[record.volume]
                 node = record.node or record.hard_node_affinity
-                del self._of_node[node][record.name]
-                self._dirty.add(node)
+                if node is not None:
+                    del self._of_node[node][record.name]
+                    self._dirty.add(node)
             case Node():
                 del self._nodes[record.name]
                 _subtract(self._node_tags, record.tags)

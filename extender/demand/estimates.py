@@ -11,22 +11,17 @@ from extender.view import ClusterView
 from longhorn import (
     BackingImage,
     Locality,
+    Selector,
     Volume,
     VolumeName,
     parse_bool,
     parse_int,
+    split_tags,
     value_for_engine,
+    volume_size_bytes,
 )
 
-_MIB = 2**20
-_SMALLEST_VOLUME_BYTES = 10 * _MIB
-_SIZE_STEP_BYTES = 2 * _MIB
 _DISK_TYPES = {"v1": "filesystem", "v2": "block"}
-
-
-def volume_size_bytes(requested_bytes: int) -> int:
-    """Return the size a volume gets for a claim: at least 10 MiB, rounded up to whole 2 MiB."""
-    return -(-max(requested_bytes, _SMALLEST_VOLUME_BYTES) // _SIZE_STEP_BYTES) * _SIZE_STEP_BYTES
 
 
 def future_volume_name(claim: Claim) -> VolumeName:
@@ -55,7 +50,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         disk_type=_DISK_TYPES[engine],
         node_selector=_selector(storage_class, "nodeSelector"),
         disk_selector=_selector(storage_class, "diskSelector"),
-        backing_image=parameters.get("backingImage", ""),
+        backing_image=parameters.get("backingImage") or None,
         shared=claim.read_write_many and not _migratable(storage_class),
         sharded=sharded,
     )
@@ -115,11 +110,10 @@ def _migratable(storage_class: StorageClass) -> bool:
         raise _bad_parameter(storage_class, "migratable", "use true or false") from None
 
 
-def _selector(storage_class: StorageClass, parameter: str) -> tuple[str, ...]:
-    """Split the tags as Longhorn does: not trimmed, so that "a, b" asks for a tag " b"."""
+def _selector(storage_class: StorageClass, parameter: str) -> Selector:
     if parameter not in storage_class.parameters:
         return ()
-    return tuple(storage_class.parameters[parameter].split(","))
+    return split_tags(storage_class.parameters[parameter])
 
 
 def _check_tags(

@@ -5,14 +5,19 @@ from enum import IntEnum
 
 import msgspec
 
-from extender.demand.requests import Need, PodRequest
-from extender.space import DiskSpace, NodeSpace, kind_of
-from extender.verdicts.suitability import disk_suits
+from extender.demand.requests import PodRequest
 from extender.view import ClusterView
-from longhorn import DiskName, NodeName, Replica, Settings, VolumeName
-
-_MAX_REBUILD_RETRIES = 5
-"""From here on Longhorn never reuses a failed replica (IsPotentiallyReusableReplica)."""
+from longhorn import (
+    DiskName,
+    DiskSpace,
+    Need,
+    NodeName,
+    Replica,
+    Settings,
+    VolumeName,
+    is_potentially_reusable,
+    takes_back,
+)
 
 
 class Worth(IntEnum):
@@ -55,9 +60,8 @@ def existing_by_node(
     is_new_volume = not any(replica.healthy_once for replica in replicas)
     existing: dict[NodeName, ExistingReplica] = {}
     for replica in replicas:
-        space = view.spaces.get(replica.node)
-        disk = _disk_of(replica, space) if space is not None else None
-        if disk is None or replica.deleting or not replica.active:
+        disk = _disk_of(replica, view)
+        if replica.node is None or disk is None or replica.deleting or not replica.active:
             continue
         if replica.failed:
             worth = Worth.ROOM if _is_reusable(replica, disk, need, view) else None
@@ -68,12 +72,13 @@ def existing_by_node(
     return existing
 
 
-def _disk_of(replica: Replica, space: NodeSpace) -> DiskSpace | None:
+def _disk_of(replica: Replica, view: ClusterView) -> DiskSpace | None:
     """Return the disk *replica* was placed on, if that disk and its node are ready."""
-    if not space.node.ready:
+    space = None if replica.node is None else view.spaces.get(replica.node)
+    if space is None or not space.node.ready.is_true or replica.disk is None:
         return None
-    placed = (d for d in space.disks if d.disk.id and d.disk.id == replica.disk)
-    return next((d for d in placed if d.disk.ready), None)
+    placed = (each for each in space.disks if each.disk.id == replica.disk)
+    return next((each for each in placed if each.disk.ready.is_true), None)
 
 
 def _worth_of(replica: Replica, *, is_new_volume: bool) -> Worth:
@@ -88,17 +93,9 @@ def _worth_of(replica: Replica, *, is_new_volume: bool) -> Worth:
 
 
 def _is_reusable(replica: Replica, disk: DiskSpace, need: Need, view: ClusterView) -> bool:
-    """Whether Longhorn would rebuild a failed replica in place, which needs no new room.
-
-    Source: longhorn-manager scheduler/replica_scheduler.go isFailedReplicaReusable. A disk that is
-    unschedulable will do as long as what is available exceeds the minimum.
-    """
+    """Whether Longhorn would rebuild a failed replica in place, which needs no new room."""
     return (
         isinstance(view.settings, Settings)
-        and replica.rebuild_retries < _MAX_REBUILD_RETRIES
-        and not replica.evicting
-        and disk.disk.allow_scheduling
-        and not disk.disk.evicting
-        and disk.physical_headroom_bytes >= 0
-        and disk_suits(kind_of(disk.disk), need, view.settings)
+        and is_potentially_reusable(replica)
+        and takes_back(disk, need, view.settings)
     )

@@ -9,7 +9,7 @@ from extender.demand.estimates import estimate_volume, future_backing_image, fut
 from extender.errors import UnresolvableClaimError, UnseenObjectError
 from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass
 from extender.view import ClusterView
-from longhorn import BackingImage, Locality, TopologyTerm, Volume, VolumeName
+from longhorn import BackingImage, Locality, Need, Volume, VolumeName, need_of
 
 LONGHORN_DRIVERS = frozenset({"driver.longhorn.io", "io.rancher.longhorn"})
 """CSI driver names in PersistentVolumes: today's, and the one of Longhorn's first releases."""
@@ -18,18 +18,6 @@ LONGHORN_PROVISIONERS = frozenset({"driver.longhorn.io", "rancher.io/longhorn"})
 
 Key = TypeVar("Key", bound=str)
 Found = TypeVar("Found")
-
-
-class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """What one new replica asks of a node and its disk. Equal needs are interchangeable."""
-
-    size_bytes: int
-    actual_bytes: int
-    disk_type: str
-    node_selectors: tuple[tuple[str, ...], ...]
-    """The volume's own and that of its backing image; each must be met."""
-    disk_selectors: tuple[tuple[str, ...], ...]
-    topology: tuple[TopologyTerm, ...]
 
 
 class LocalVolume(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,19 +85,6 @@ def _check_replicas(volume: Volume, view: ClusterView) -> None:
         raise UnresolvableClaimError(
             "Volume", volume.name, "cannot be judged", view.unreadable_replicas[volume.name]
         )
-
-
-def need_of(volume: Volume, image: BackingImage | None) -> Need:
-    """Say what a new replica of *volume*, made from *image* if any, asks for."""
-    images = (image,) if image else ()
-    return Need(
-        size_bytes=volume.size_bytes,
-        actual_bytes=volume.actual_bytes,
-        disk_type=volume.disk_type,
-        node_selectors=(volume.node_selector, *(i.node_selector for i in images)),
-        disk_selectors=(volume.disk_selector, *(i.disk_selector for i in images)),
-        topology=volume.topology,
-    )
 
 
 def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:

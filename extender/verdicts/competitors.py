@@ -9,13 +9,12 @@ from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
-from extender.demand.requests import Need, need_of
 from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.verdicts.placement import Demand, demand_of
 from extender.verdicts.suitability import node_mismatch
 from extender.view import ClusterView
-from longhorn import NodeName, Replica, Settings, VolumeName
+from longhorn import Need, NodeName, Replica, Settings, VolumeName, need_of
 from packing import Bin, Item, Kind, is_stranded
 
 _PLENTY_BYTES = 2**63
@@ -160,10 +159,11 @@ def _item(replica: Replica, space: NodeSpace, view: ClusterView, settings: Setti
         return Item(replica.name, replica.size_bytes, 0, everywhere)
     if volume.deleting:
         return None
-    image = view.backing_images.get(volume.backing_image)
-    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
-    if image is None and volume.backing_image and not is_unreadable:
-        return None
+    image = None
+    if volume.backing_image is not None:
+        image = view.backing_images.get(volume.backing_image)
+        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
+            return None
     demand = demand_of([(str(replica.name), need_of(volume, image))], view, settings)
     if node_mismatch(space.node, demand.node_selectors, demand.topologies, settings):
         return None

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from extender.demand.requests import Need
-from extender.space import NodeSpace, kind_of
+from extender.space import NodeSpace, why_unusable
 from extender.verdicts.rejections import (
     DiskTags,
     FilesystemLimit,
@@ -17,9 +16,9 @@ from extender.verdicts.rejections import (
     Rejection,
     VolumesDoNotFit,
 )
-from extender.verdicts.suitability import disk_suits, node_mismatch, selector_met, tags_suit
+from extender.verdicts.suitability import node_mismatch, node_rejection
 from extender.view import ClusterView
-from longhorn import Settings, TopologyTerm
+from longhorn import Need, Settings, TopologyTerm, all_match, mismatch, tags_match
 from packing import (
     Infeasible,
     Item,
@@ -63,7 +62,9 @@ def demand_of(
     needs = tuple(need for _, need in named_needs)
     kinds = {
         need: frozenset(
-            number for kind, number in view.disk_kinds.items() if disk_suits(kind, need, settings)
+            number
+            for kind, number in view.disk_kinds.items()
+            if mismatch(kind, need, settings) is None
         )
         for need in dict.fromkeys(needs)
     }
@@ -95,7 +96,7 @@ def place(
     pending: tuple[Item, ...] = (),
 ) -> Placement:
     """Pack *demand*, and *pending* replicas along with it, on the usable disks of one node."""
-    rejection = space.rejection or node_mismatch(
+    rejection = node_rejection(space) or node_mismatch(
         space.node, demand.node_selectors, demand.topologies, settings
     )
     if rejection is not None:
@@ -134,16 +135,17 @@ def _shortage(demand: Demand, space: NodeSpace, settings: Settings) -> Rejection
 
 
 def _unsuitable_disks(need: Need, space: NodeSpace, settings: Settings) -> Rejection:
-    kinds = [kind_of(disk.disk) for disk in space.disks if not disk.unusable]
+    kinds = [each.kind for each in space.disks if why_unusable(each.disk) is None]
     kinds = [kind for kind in kinds if kind.type == need.disk_type]
     if not kinds:
         return NoDiskOfType(type=need.disk_type)
-    if any(tags_suit(kind, need, settings) for kind in kinds):
+    allow_empty = settings.allow_empty_disk_selector
+    if any(all_match(kind.tags, need.disk_selectors, allow_empty=allow_empty) for kind in kinds):
         return FilesystemLimit(size_bytes=need.size_bytes)
     met_by_none = (
         selector
         for selector in need.disk_selectors
-        if not any(selector_met(kind, selector, settings) for kind in kinds)
+        if not any(tags_match(kind.tags, selector, allow_empty=allow_empty) for kind in kinds)
     )
     all_tags = tuple(dict.fromkeys(tag for selector in need.disk_selectors for tag in selector))
     return DiskTags(selector=next(met_by_none, all_tags))

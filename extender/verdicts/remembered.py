@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-from extender.demand.requests import Need
 from extender.verdicts.competitors import Offers
 from extender.verdicts.judging import Case
 from extender.verdicts.placement import Placement
 from extender.verdicts.rejections import Rejection, RoomPromised
-from longhorn import NodeName
+from longhorn import Need, NodeName
 from packing import Item
 
 _REMEMBERED_NEEDS = 32

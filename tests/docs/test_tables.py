@@ -105,7 +105,7 @@ def test_every_problem_with_a_claim_has_a_row() -> None:
     rows = {code_in(row[0])[0] for row in table("troubleshooting.md", "a-claim-leads-to-no-volume")}
     problems = {
         text
-        for path in (ROOT / "extender").glob("*.py")
+        for path in (ROOT / "extender").rglob("*.py")
         for call in calls(path, "UnresolvableClaimError", "UnseenObjectError")
         for text in texts_in(call.args[2])
     }
@@ -119,14 +119,14 @@ def test_every_reason_not_to_answer_is_told() -> None:
     }
     told = {
         text
-        for function in functions(ROOT / "app" / "instance.py", "unavailable")
+        for function in functions(ROOT / "app" / "instance" / "instance.py", "unavailable")
         for node in ast.walk(function)
         if isinstance(node, ast.Return) and node.value is not None
         for text in texts_in(node.value)
     }
     in_the_log = {
         text
-        for call in calls(ROOT / "app" / "decisions.py", "UnavailableError")
+        for call in calls(ROOT / "app" / "serving" / "decisions.py", "UnavailableError")
         for text in texts_in(call.args[0])
     }
     page = " ".join((DOCS / "troubleshooting.md").read_text(encoding="utf-8").split())

@@ -7,8 +7,8 @@ import yaml
 
 from app.cli.files import load_cluster
 from app.kube.view import build_view
-from extender.space import DiskSpace
-from longhorn import NodeName
+from extender import why_unusable
+from longhorn import DiskSpace, NodeName
 from tests.docs.pages import DOCS, ROOT, blocks, code_in, tables
 
 PAGE = DOCS / "how-it-decides.md"
@@ -29,8 +29,8 @@ def row_of(node: str, space: DiskSpace) -> list[str]:
     listed_bytes = disk.scheduled_bytes
     figures = in_gib(
         *(disk.maximum_bytes, disk.reserved_bytes, disk.available_bytes, listed_bytes),
-        space.promised_bytes - listed_bytes,
-        *(space.limit_bytes, space.promised_bytes, space.logical_headroom_bytes),
+        space.scheduled_bytes - listed_bytes,
+        *(space.limit_bytes, space.scheduled_bytes, space.logical_headroom_bytes),
         space.physical_headroom_bytes,
     )
     return [node, disk.name, disk.type, *figures]
@@ -44,7 +44,7 @@ def test_the_table_has_all_usable_disks_with_their_figures() -> None:
         row_of(name, space)
         for name in ("node-a1", "node-b1", "node-c1")
         for space in view.spaces[NodeName(name)].disks
-        if not space.unusable
+        if why_unusable(space.disk) is None
     ]
 
     assert sorted(rows) == sorted(expected)

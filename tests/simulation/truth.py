@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from app.quantity import parse_bytes
+from longhorn import volume_size_bytes
 from tests.actors.api import Object
 from tests.actors.claims import claims_of
 from tests.actors.longhorn import NAMESPACE
-from tests.actors.longhorn.creation import rounded_bytes
 from tests.actors.longhorn.records import BEST_EFFORT, STRICT_LOCAL
 from tests.fakes import Change, FakeApiServer, Resource
 from tests.simulation.room import Want
@@ -51,7 +51,7 @@ class Truth:
         size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
         tags = tuple(tag for tag in parameters.get("diskSelector", "").split(",") if tag)
         name = f"pvc-{claim['metadata']['uid']}"
-        return Want(volume=name, size_bytes=rounded_bytes(size), tags=tags)
+        return Want(volume=name, size_bytes=volume_size_bytes(size), tags=tags)
 
     def wants(self, pod: Object) -> list[Want]:
         """Say what a pod needs on its node."""

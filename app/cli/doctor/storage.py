@@ -9,7 +9,14 @@ from app.cli.doctor.settings import longhorn_values
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable
 from app.kube.view import build_view
-from extender import Claim, ClaimKey, ClusterView, UnresolvableClaimError
+from extender import (
+    Claim,
+    ClaimKey,
+    ClusterView,
+    UnresolvableClaimError,
+    node_rejection,
+    why_unusable,
+)
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 
@@ -49,11 +56,12 @@ def _unusable(view: ClusterView) -> Iterator[Finding]:
     """Name the nodes that take no replica whatever its size."""
     unusable: dict[str, list[str]] = {}
     for name, space in sorted(view.spaces.items()):
-        if space.rejection is not None:
-            unusable.setdefault(str(space.rejection), []).append(name)
-        elif all(disk.unusable for disk in space.disks):
-            whys = dict.fromkeys(disk.unusable for disk in space.disks)
-            unusable.setdefault("; ".join(whys) or "it has no disk", []).append(name)
+        rejection = node_rejection(space)
+        whys = dict.fromkeys(why_unusable(each.disk) for each in space.disks)
+        if rejection is not None:
+            unusable.setdefault(str(rejection), []).append(name)
+        elif None not in whys:
+            unusable.setdefault("; ".join(filter(None, whys)) or "it has no disk", []).append(name)
     for why, names in unusable.items():
         rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield Problem.NODE_UNUSABLE.found(

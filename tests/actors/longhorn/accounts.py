@@ -1,15 +1,16 @@
-"""What disks are promised, and whether that is more than Longhorn's own limit. Pure."""
+"""What is scheduled on disks, and whether that is more than Longhorn's own limit. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+import longhorn
 from tests.actors.api import Object
-from tests.actors.longhorn.settings import OVER_PROVISIONING, Settings, number
+from tests.actors.longhorn.settings import Settings, known
 
 
 class Overcommitted(msgspec.Struct, frozen=True, kw_only=True):
-    """A disk that is promised more than its limit."""
+    """A disk with more scheduled than its limit."""
 
     node: str
     disk: str
@@ -75,12 +76,9 @@ def disks(node: Object) -> Iterator[tuple[str, Object, Object]]:
 
 
 def limit_bytes(spec: Object, status: Object, settings: Settings) -> int:
-    """Return the most that may be promised on a disk.
-
-    Through float64 and truncated, as in scheduler/replica_scheduler.go IsSchedulableToDisk.
-    """
-    usable = status["storageMaximum"] - spec.get("storageReserved", 0)
-    return int(float(usable) * float(number(settings, OVER_PROVISIONING)) / 100.0)
+    """Return the most that may be scheduled on a disk."""
+    percent = known(settings).over_provisioning_percent
+    return longhorn.limit_bytes(status["storageMaximum"], spec.get("storageReserved", 0), percent)
 
 
 def counted(status: Object, replicas: Iterable[Object]) -> Object:

@@ -6,27 +6,20 @@ PersistentVolume of it comes or goes: external-provisioner's NewProvisionWrapper
 provisioning and deletion (by topology if the volume has one, which Longhorn's volumes have not).
 That is before the volume is attached, so best-effort volumes are not counted yet then. The numbers
 are from the Node objects as last published. Kubernetes nodes' hostname labels are taken for equal
-to their names. Source of the numbers: longhorn-manager csi/controller_server.go GetCapacity.
+to their names.
 """
 
 import asyncio
-from collections.abc import Collection
 from typing import NamedTuple, NoReturn
 
+import longhorn
+from longhorn import Capacity, Need, Node, Selector, split_tags
 from tests.actors.api import CSI_STORAGE_CAPACITIES, Object
 from tests.actors.controller import Controller
-from tests.actors.longhorn.accounts import disks
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.objects import DRIVER, HOSTNAME_LABEL
-from tests.actors.longhorn.records import condition_status
-from tests.actors.longhorn.settings import (
-    ALLOW_EMPTY_DISK_SELECTOR,
-    ALLOW_EMPTY_NODE_SELECTOR,
-    OVER_PROVISIONING,
-    Settings,
-    is_on,
-    number,
-)
+from tests.actors.longhorn.records import recorded
+from tests.actors.longhorn.settings import Settings, known
 
 WORKERS = 10
 
@@ -42,29 +35,22 @@ class Segment(NamedTuple):
         return f"csisc-{self.storage_class}-{self.node}"
 
 
-class Capacity(NamedTuple):
-    """What GetCapacity answers: the sum over a node's disks, and what the best takes."""
-
-    available_bytes: int
-    maximum_bytes: int
-
-
 def capacity(node: Object, storage_class: Object, settings: Settings) -> Capacity:
     """Say what a node has left for volumes of a class."""
     parameters = storage_class.get("parameters") or {}
-    if not _takes_volumes(node, parameters, settings):
-        return Capacity(0, 0)
-    percent = number(settings, OVER_PROVISIONING)
-    left = [
-        max(
-            0,
-            (status["storageMaximum"] - spec.get("storageReserved", 0)) * percent // 100
-            - status["storageScheduled"],
-        )
-        for _, spec, status in disks(node)
-        if _disk_takes_volumes(spec, status, parameters, settings)
-    ]
-    return Capacity(sum(left), max(left, default=0))
+    need = Need(
+        size_bytes=0,
+        actual_bytes=0,
+        disk_type="block" if parameters.get("dataEngine") == "v2" else "filesystem",
+        node_selectors=(_selector(parameters, "nodeSelector"),),
+        disk_selectors=(_selector(parameters, "diskSelector"),),
+        topology=(),
+    )
+    return longhorn.capacity_of(recorded(node, Node), need, known(settings))
+
+
+def _selector(parameters: Object, name: str) -> Selector:
+    return split_tags(parameters[name]) if parameters.get(name) else ()
 
 
 def capacity_object(segment: Segment, found: Capacity, *, namespace: str) -> Object:
@@ -89,44 +75,6 @@ def _quantities(found: Capacity) -> Object:
         "capacity": str(found.available_bytes),
         "maximumVolumeSize": str(found.maximum_bytes),
     }
-
-
-def _takes_volumes(node: Object, parameters: Object, settings: Settings) -> bool:
-    spec, status = node["spec"], node["status"]
-    return (
-        condition_status(status, "Ready") == "True"
-        and condition_status(status, "Schedulable") == "True"
-        and spec["allowScheduling"]
-        and not spec.get("evictionRequested")
-        and _tags_match(
-            spec.get("tags") or (),
-            parameters.get("nodeSelector", ""),
-            allows_empty=is_on(settings, ALLOW_EMPTY_NODE_SELECTOR),
-        )
-    )
-
-
-def _disk_takes_volumes(
-    spec: Object, status: Object, parameters: Object, settings: Settings
-) -> bool:
-    type_ = "block" if parameters.get("dataEngine") == "v2" else "filesystem"
-    return (
-        spec["allowScheduling"]
-        and not spec.get("evictionRequested")
-        and spec.get("diskType", "filesystem") == type_
-        and condition_status(status, "Schedulable") == "True"
-        and _tags_match(
-            spec.get("tags") or (),
-            parameters.get("diskSelector", ""),
-            allows_empty=is_on(settings, ALLOW_EMPTY_DISK_SELECTOR),
-        )
-    )
-
-
-def _tags_match(tags: Collection[str], selector: str, *, allows_empty: bool) -> bool:
-    if not selector:
-        return allows_empty or not tags
-    return all(each in tags for each in selector.split(","))
 
 
 class Publisher:

@@ -6,25 +6,17 @@ Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go.
 from collections.abc import Iterable, Mapping
 from random import Random
 
-import msgspec
-
+from longhorn import split_tags, value_for_engine, volume_size_bytes
 from tests.actors.api import Object
 from tests.actors.longhorn.settings import DEFAULT_LOCALITY, DEFAULT_REPLICAS, Settings, text
 
 MIB = 2**20
-LEAST_BYTES = 10 * MIB
-STEP_BYTES = 2 * MIB
 
 _ENGINE_IMAGE = "longhornio/longhorn-engine:v1.12.1"
 
 
 class CreateVolumeError(Exception):
     """CSI CreateVolume fails; external-provisioner tries again."""
-
-
-def rounded_bytes(size_bytes: int) -> int:
-    """Return the size Longhorn gives to who asks for *size_bytes*."""
-    return -(-max(size_bytes, LEAST_BYTES) // STEP_BYTES) * STEP_BYTES
 
 
 def volume_object(
@@ -46,7 +38,7 @@ def volume_object(
             "labels": {"longhornvolume": name, "backup-target": "default"},
         },
         "spec": {
-            "size": str(rounded_bytes(size_bytes)),
+            "size": str(volume_size_bytes(size_bytes)),
             "numberOfReplicas": replicas or _default_replicas(settings, engine),
             "dataLocality": parameters.get("dataLocality", text(settings, DEFAULT_LOCALITY)),
             "dataEngine": engine,
@@ -143,11 +135,7 @@ def replica_object(volume: Object, hard_node: str, random: Random) -> Object:
 
 
 def _default_replicas(settings: Settings, engine: str) -> int:
-    """Read a setting that is a number before Longhorn v1.10, and JSON by data engine since."""
-    value = text(settings, DEFAULT_REPLICAS)
-    if value.startswith("{"):
-        value = msgspec.json.decode(value, type=dict[str, str])[engine]
-    return int(value)
+    return int(value_for_engine(text(settings, DEFAULT_REPLICAS), engine))
 
 
 def _access_mode(parameters: Mapping[str, str]) -> str:
@@ -157,5 +145,5 @@ def _access_mode(parameters: Mapping[str, str]) -> str:
 
 
 def _tags(parameters: Mapping[str, str], key: str) -> list[str]:
-    """Split a list as Longhorn does, which trims nothing; the webhook sorts it."""
-    return sorted(parameters[key].split(",")) if key in parameters else []
+    """Read a selector; Longhorn's webhook sorts it."""
+    return sorted(split_tags(parameters[key])) if key in parameters else []

@@ -1,6 +1,6 @@
 """Evictions: replicas that shall leave a node or disk, and drains that wait for that.
 
-Which replicas, and for how long a drain is blocked, is decided in `simulator`. The volume
+Which replicas, and for how long a drain is blocked, is decided in `longhorn`. The volume
 controller brings about the rest: a replacement, and the end of the one that leaves.
 """
 
@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Iterator
 from typing import NoReturn
 
-import simulator
+import longhorn
 from tests.actors.api import REPLICAS, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.nodes import Nodes
 from tests.actors.longhorn.placement import Placement
-from tests.actors.longhorn.records import read_replica, read_volume, simulated
+from tests.actors.longhorn.records import read_replica, read_volume, recorded
 from tests.actors.longhorn.wishes import Wishes
 
 WORKERS = 5
@@ -53,12 +53,14 @@ class Evictions:
         volumes = map(read_volume, self._cluster.volumes.objects.values())
         if any(volume.current_node == node for volume in volumes):
             return True
-        settings = simulator.read_settings(self._cluster.setting_values())
-        if isinstance(settings, simulator.UnreadableSetting):
+        settings = longhorn.read_settings(self._cluster.setting_values())
+        if isinstance(settings, longhorn.UnreadableSetting):
             return True
         replicas = [*self._replicas()]
         guarded = self._guarded()
-        return not simulator.drain_may_end(node, replicas, settings, guarded=guarded)
+        return not longhorn.drain_may_end(
+            longhorn.NodeName(node), replicas, settings, guarded=guarded
+        )
 
     def _on_synced(self, node: str) -> None:
         self._nodes.add_after(node, self._cluster.draw(self._cluster.delays.eviction))
@@ -77,22 +79,22 @@ class Evictions:
     async def _evict(self, name: str) -> None:
         """Set or take back evictionRequested of the replicas on a node."""
         node = self._cluster.nodes.get(name, self._cluster.namespace)
-        settings = simulator.read_settings(self._cluster.setting_values())
-        if node is None or isinstance(settings, simulator.UnreadableSetting):
+        settings = longhorn.read_settings(self._cluster.setting_values())
+        if node is None or isinstance(settings, longhorn.UnreadableSetting):
             return
         replicas = [*self._replicas()]
         for replica in replicas:
-            if replica.spec.node_id != name:
+            if replica.node != name:
                 continue
-            evicts = simulator.needs_eviction(
+            evicts = longhorn.needs_eviction(
                 replica,
                 replicas,
-                simulated(node, simulator.Node),
+                recorded(node, longhorn.Node),
                 settings,
                 cordoned=name in self._managers.cordoned,
                 guarded=self._guarded(),
             )
-            if evicts != replica.spec.eviction_requested:
+            if evicts != replica.evicting:
                 change = {"spec": {"evictionRequested": evicts}}
                 await self._cluster.api.patch(REPLICAS, self._cluster.key(replica.name), change)
 
@@ -117,10 +119,11 @@ class Evictions:
         self._wishes.look(name)
         return None
 
-    def _replicas(self) -> Iterator[simulator.Replica]:
+    def _replicas(self) -> Iterator[longhorn.Replica]:
         for replica in self._cluster.replicas.objects.values():
-            yield simulated(replica, simulator.Replica)
+            yield recorded(replica, longhorn.Replica)
 
-    def _guarded(self) -> frozenset[str]:
+    def _guarded(self) -> frozenset[longhorn.NodeName]:
         """Name the nodes whose instance manager a drain could not take."""
-        return frozenset(key.name for key in self._cluster.nodes.objects) - self._managers.cordoned
+        names = {key.name for key in self._cluster.nodes.objects} - self._managers.cordoned
+        return frozenset(map(longhorn.NodeName, names))

@@ -6,15 +6,11 @@ from datetime import datetime
 from random import Random
 from typing import NoReturn
 
+from longhorn import volume_size_bytes
 from tests.actors.api import VOLUMES, Api
 from tests.actors.longhorn.capacity import Publisher
 from tests.actors.longhorn.cluster import Cluster
-from tests.actors.longhorn.creation import (
-    CreateVolumeError,
-    rounded_bytes,
-    unknown_tags,
-    volume_object,
-)
+from tests.actors.longhorn.creation import CreateVolumeError, unknown_tags, volume_object
 from tests.actors.longhorn.delays import Delays
 from tests.actors.longhorn.eviction import Evictions
 from tests.actors.longhorn.nodes import Nodes
@@ -105,7 +101,7 @@ class Longhorn:
             found = await cluster.api.get(VOLUMES, name, cluster.namespace)
             if found is None:
                 raise CreateVolumeError(f"volume {name} was deleted")
-            if int(found["spec"]["size"]) != rounded_bytes(size_bytes):
+            if int(found["spec"]["size"]) != volume_size_bytes(size_bytes):
                 raise CreateVolumeError(f"volume {name} is there already with another size")
             if found["status"]["state"] not in ("", "creating"):
                 return

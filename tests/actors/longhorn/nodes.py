@@ -8,18 +8,14 @@ from typing import NoReturn
 
 import msgspec
 
+from longhorn import DiskSpace, Node, is_schedulable, node_space
 from tests.actors.api import LONGHORN_NODES, Object
 from tests.actors.controller import Controller
-from tests.actors.longhorn.accounts import counted, disks, limit_bytes
+from tests.actors.longhorn.accounts import counted, disks
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.objects import condition
-from tests.actors.longhorn.settings import (
-    DISABLE_WHEN_CORDONED,
-    MINIMAL_AVAILABLE,
-    Settings,
-    is_on,
-    number,
-)
+from tests.actors.longhorn.records import recorded
+from tests.actors.longhorn.settings import DISABLE_WHEN_CORDONED, Settings, is_on, known
 
 WORKERS = 10
 
@@ -42,10 +38,16 @@ def node_status(node: Object, replicas: Iterable[Object], situation: Situation) 
     """
     replicas = tuple(replicas)
     statuses = dict(node["status"].get("diskStatus") or {})
-    for name, spec, published in disks(node):
-        status = published if situation.not_ready else counted(published, replicas)
-        conditions = _disk_conditions(spec, status, situation)
-        statuses[name] = {**status, "conditions": _merged(status, conditions, situation.now)}
+    if not situation.not_ready:
+        statuses |= {name: counted(status, replicas) for name, _, status in disks(node)}
+    counting = {**node, "status": {**node["status"], "diskStatus": statuses}}
+    for space in node_space(recorded(counting, Node), known(situation.settings)).disks:
+        status = statuses[space.disk.name]
+        conditions = _disk_conditions(space, situation)
+        statuses[space.disk.name] = {
+            **status,
+            "conditions": _merged(status, conditions, situation.now),
+        }
     conditions = _node_conditions(node["metadata"]["name"], situation)
     return {
         **node["status"],
@@ -64,14 +66,11 @@ def _node_conditions(name: str, situation: Situation) -> tuple[Object, Object]:
     return ready, condition("Schedulable")
 
 
-def _disk_conditions(spec: Object, status: Object, situation: Situation) -> tuple[Object, Object]:
+def _disk_conditions(space: DiskSpace, situation: Situation) -> tuple[Object, Object]:
     if situation.not_ready:
         gone = {"reason": "NodeNotReady"}
         return condition("Ready", "False", **gone), condition("Schedulable", "False", **gone)
-    minimal = number(situation.settings, MINIMAL_AVAILABLE)
-    minimal_bytes = int(float(status["storageMaximum"]) * float(minimal) / 100.0)
-    limit = limit_bytes(spec, status, situation.settings)
-    if status["storageAvailable"] > minimal_bytes and status["storageScheduled"] <= limit:
+    if is_schedulable(space):
         return condition("Ready"), condition("Schedulable")
     return condition("Ready"), condition("Schedulable", "False", reason="DiskPressure")
 

@@ -10,12 +10,12 @@ time, and every Replica object counts that is assigned already.
 import asyncio
 from collections.abc import Iterable, Sequence
 
-import simulator
-from simulator import Candidate, Candidates
+import longhorn
+from longhorn import Candidate, Candidates, node_space
 from tests.actors.api import REPLICAS, Object
 from tests.actors.longhorn.accounts import counted, disks
 from tests.actors.longhorn.cluster import Cluster
-from tests.actors.longhorn.records import simulated
+from tests.actors.longhorn.records import recorded
 
 NO_REASON = "replica scheduling failed"
 
@@ -49,7 +49,7 @@ class Placement:
 
     def precheck(self, volume: Object, replicas: Sequence[Object]) -> tuple[str, ...]:
         """Say why no disk of the cluster would take one more replica; nothing if one would."""
-        blank: Object = {"metadata": {"name": ""}, "spec": {}}
+        blank: Object = {"metadata": {"name": "new"}, "spec": {}}
         candidates = self._search(blank, volume, replicas, self._nodes())
         return () if candidates.disks else candidates.errors or (NO_REASON,)
 
@@ -62,13 +62,14 @@ class Placement:
         image = self._cluster.backing_images.get(
             volume["spec"].get("backingImage", ""), self._cluster.namespace
         )
-        return simulator.find_candidates(
-            simulated(replica, simulator.Replica),
-            simulated(volume, simulator.Volume),
-            [simulated(each, simulator.Replica) for each in replicas],
-            [simulated(node, simulator.Node) for node in nodes],
-            simulator.read_settings(self._cluster.setting_values()),
-            backing_image=None if image is None else simulated(image, simulator.BackingImage),
+        settings = longhorn.read_settings(self._cluster.setting_values())
+        return longhorn.find_candidates(
+            recorded(replica, longhorn.Replica),
+            recorded(volume, longhorn.Volume),
+            [recorded(each, longhorn.Replica) for each in replicas],
+            [node_space(recorded(node, longhorn.Node), settings) for node in nodes],
+            settings,
+            backing_image=None if image is None else recorded(image, longhorn.BackingImage),
             now=self._cluster.wall_clock(),
         )
 
@@ -76,7 +77,7 @@ class Placement:
         self, replica: Object, volume: Object, replicas: Sequence[Object], nodes: Sequence[Object]
     ) -> tuple[str, ...]:
         candidates = self._search(replica, volume, replicas, nodes)
-        chosen = simulator.choices(candidates, simulated(volume, simulator.Volume))
+        chosen = longhorn.choices(candidates, int(volume["spec"]["size"]))
         if not chosen:
             return candidates.errors or (NO_REASON,)
         disk = self._cluster.random.choice(chosen)

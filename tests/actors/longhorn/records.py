@@ -4,9 +4,18 @@ from typing import TypeVar
 
 import msgspec
 
+import longhorn
+from app.kube.resources import BACKING_IMAGES, NODES, REPLICAS, VOLUMES
 from tests.actors.api import Object
 
-T = TypeVar("T")
+T = TypeVar("T", longhorn.Node, longhorn.Volume, longhorn.Replica, longhorn.BackingImage)
+
+_RESOURCES = {
+    longhorn.Node: NODES,
+    longhorn.Volume: VOLUMES,
+    longhorn.Replica: REPLICAS,
+    longhorn.BackingImage: BACKING_IMAGES,
+}
 
 BEST_EFFORT = "best-effort"
 STRICT_LOCAL = "strict-local"
@@ -77,9 +86,12 @@ def read_replica(obj: Object) -> Replica:
     )
 
 
-def simulated(obj: Object, type_: type[T]) -> T:
-    """Read an object as `simulator` decides on it."""
-    return msgspec.convert(obj, type_, strict=False)
+def recorded(obj: Object, type_: type[T]) -> T:
+    """Read an object as `longhorn` decides on it."""
+    resource = _RESOURCES[type_]
+    record = resource.record_of(msgspec.convert(obj, resource.type))
+    assert isinstance(record, type_)
+    return record
 
 
 def condition_status(status: Object, type_: str) -> str:

@@ -3,36 +3,31 @@
 from collections.abc import Mapping
 from typing import Final
 
-OVER_PROVISIONING: Final = "storage-over-provisioning-percentage"
-MINIMAL_AVAILABLE: Final = "storage-minimal-available-percentage"
-ALLOW_EMPTY_NODE_SELECTOR: Final = "allow-empty-node-selector-volume"
-ALLOW_EMPTY_DISK_SELECTOR: Final = "allow-empty-disk-selector-volume"
+import longhorn
+
 DISABLE_WHEN_CORDONED: Final = "disable-scheduling-on-cordoned-node"
 DEFAULT_LOCALITY: Final = "default-data-locality"
 DEFAULT_REPLICAS: Final = "default-replica-count"
-DRAIN_POLICY: Final = "node-drain-policy"
 
 DEFAULTS: Final = {
-    OVER_PROVISIONING: "100",
-    MINIMAL_AVAILABLE: "25",
-    ALLOW_EMPTY_NODE_SELECTOR: "true",
-    ALLOW_EMPTY_DISK_SELECTOR: "true",
     DISABLE_WHEN_CORDONED: "true",
     DEFAULT_LOCALITY: "disabled",
     DEFAULT_REPLICAS: '{"v1":"3","v2":"3"}',
-    DRAIN_POLICY: "block-if-contains-last-replica",
 }
 
 Settings = Mapping[str, str]
 """Values by name of the settings that have an object."""
 
 
+def known(settings: Settings) -> longhorn.Settings:
+    """Read those that decide where replicas go; all of them can be read."""
+    found = longhorn.read_settings(settings)
+    assert isinstance(found, longhorn.Settings), found
+    return found
+
+
 def text(settings: Settings, name: str) -> str:
     return settings.get(name, DEFAULTS[name])
-
-
-def number(settings: Settings, name: str) -> int:
-    return int(text(settings, name))
 
 
 def is_on(settings: Settings, name: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-import simulator
+from longhorn import Node, volume_size_bytes
 from tests.actors.api import Object
 from tests.actors.longhorn import (
     DiskSpec,
@@ -15,8 +15,9 @@ from tests.actors.longhorn import (
     nodes_with_replicas,
     overcommitted,
 )
-from tests.actors.longhorn.creation import rounded_bytes, volume_object
+from tests.actors.longhorn.creation import volume_object
 from tests.actors.longhorn.nodes import Situation, node_status
+from tests.actors.longhorn.records import recorded
 
 GIB, MIB = 2**30, 2**20
 
@@ -43,14 +44,14 @@ def conditions(status: Object) -> dict[str, tuple[str, str]]:
 def test_a_new_node_is_one_that_takes_replicas() -> None:
     node = longhorn_node("node-1", {"disk-1": 100 * GIB + 1, "disk-2": 50 * GIB}, zone="a")
 
-    read = msgspec.convert(node, simulator.Node, strict=False)
-    assert {disk.id for disk in read.disks()} == {
+    read = recorded(node, Node)
+    assert {disk.id for disk in read.disks} == {
         disk_uuid("node-1", "disk-1"),
         disk_uuid("node-1", "disk-2"),
     }
-    assert [disk.status.storage_maximum for disk in read.disks()] == [100 * GIB + 1, 50 * GIB]
-    assert [disk.status.storage_available % (100 * MIB) for disk in read.disks()] == [0, 0]
-    assert read.status.zone == "a"
+    assert [disk.maximum_bytes for disk in read.disks] == [100 * GIB + 1, 50 * GIB]
+    assert [disk.available_bytes % (100 * MIB) for disk in read.disks] == [0, 0]
+    assert read.zone == "a"
 
 
 def test_a_disk_counts_every_replica_that_is_assigned_to_it() -> None:
@@ -146,7 +147,7 @@ def test_copies_are_where_replicas_are_assigned_and_did_not_fail() -> None:
     [(0, 10 * MIB), (10 * MIB + 1, 12 * MIB), (3 * GIB - 1, 3 * GIB), (3 * GIB, 3 * GIB)],
 )
 def test_sizes_are_rounded_up(asked: int, given: int) -> None:
-    assert rounded_bytes(asked) == given
+    assert volume_size_bytes(asked) == given
 
 
 def test_settings_fill_in_what_a_class_leaves_open() -> None:

@@ -17,9 +17,8 @@ import pytest
 
 from app.kube.view import build_view
 from extender import ClusterView
-from extender.demand.requests import Need, need_of
 from extender.verdicts.placement import demand_of, place
-from longhorn import NodeName, Settings
+from longhorn import Need, NodeName, Settings, need_of
 from tests.builders import document, objects_of, read
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
@@ -84,7 +83,7 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
             bins = (usable[disk.name],) if may_try else ()
             alone = msgspec.structs.replace(space, bins=bins)
             placement = place(demand, alone, view.settings, step_limit=10)
-            yield disk.id, placement.rejection is None
+            yield str(disk.id), placement.rejection is None
 
 
 def situation_of(vector: Vector) -> tuple[ClusterView, Need]:

@@ -25,10 +25,10 @@ def longhorn_takes(
     values: Mapping[str, str],
 ) -> bool:
     """Apply longhorn.md 3.6 to one disk that is to take all of *new* (and our rule on Ready)."""
-    usable = disk.id and disk.allow_scheduling and not disk.evicting and disk.schedulable
+    usable = disk.id and disk.allow_scheduling and not disk.evicting and disk.schedulable.is_true
     if not new:
         return True
-    if not (usable and disk.ready):
+    if not (usable and disk.ready.is_true):
         return False
     allow_empty = values["allow-empty-disk-selector-volume"] == "true"
     for volume in new:
@@ -69,8 +69,8 @@ def node_qualifies(node: Node, new: Sequence[Volume], values: Mapping[str, str])
         for volume in new
     )
     return (
-        node.ready
-        and node.schedulable
+        node.ready.is_true
+        and node.schedulable.is_true
         and node.allow_scheduling
         and not node.deleting
         and not node.evicting

@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from extender import DiskKind, NodeSpace, Rejection, node_space
-from extender.space import limit_bytes, minimal_available_bytes
+from extender import NodeSpace, Rejection, node_rejection, node_space, why_unusable
 from extender.verdicts.rejections import (
     NodeDeleting,
     NodeEvicting,
@@ -14,7 +13,17 @@ from extender.verdicts.rejections import (
     NodeNotSchedulable,
     NodeSchedulingDisabled,
 )
-from longhorn import Disk, DiskId, Node, Replica, Settings, Volume, read_settings
+from longhorn import (
+    Disk,
+    DiskId,
+    DiskKind,
+    Node,
+    Replica,
+    Settings,
+    Volume,
+    limit_bytes,
+    read_settings,
+)
 from packing import Bin
 from tests.builders import (
     GIB,
@@ -39,31 +48,8 @@ def space_of(node: Node, *replicas: Replica, **values: str) -> NodeSpace:
     return node_space(node, replicas, settings, {})
 
 
-def promised_bytes(disk: Disk, *replicas: Replica) -> int:
-    return space_of(node("node-1", disk), *replicas).disks[0].promised_bytes
-
-
-@pytest.mark.parametrize(
-    ("maximum_bytes", "reserved_bytes", "percent", "expected"),
-    [
-        pytest.param(100 * GIB, 0, 100, 100 * GIB, id="all-of-it"),
-        pytest.param(100 * GIB, 30 * GIB, 100, 70 * GIB, id="less-what-is-reserved"),
-        pytest.param(100 * GIB, 50 * GIB, 200, 100 * GIB, id="the-rest-twice"),
-        pytest.param(100 * GIB, 0, 0, 0, id="nothing-may-be-promised"),
-        pytest.param(100, 130, 100, -30, id="more-is-reserved-than-there-is"),
-        pytest.param(10, 13, 50, -1, id="negative-is-truncated-toward-zero"),
-        pytest.param(3, 0, 50, 1, id="positive-is-truncated-toward-zero"),
-        pytest.param(709688309550471, 0, 252, 1788414540067187, id="float64-gives-a-byte-more"),
-    ],
-)
-def test_limit(maximum_bytes: int, reserved_bytes: int, percent: int, expected: int) -> None:
-    assert limit_bytes(maximum_bytes, reserved_bytes, percent) == expected
-
-
-def test_exact_integers_would_give_a_byte_less() -> None:
-    exact = 709688309550471 * 252 // 100
-
-    assert limit_bytes(709688309550471, 0, 252) == exact + 1
+def scheduled_bytes(disk: Disk, *replicas: Replica) -> int:
+    return space_of(node("node-1", disk), *replicas).disks[0].scheduled_bytes
 
 
 def test_a_volume_of_that_extra_byte_fits() -> None:
@@ -73,19 +59,6 @@ def test_a_volume_of_that_extra_byte_fits() -> None:
 
     assert fits(view_of(node("node-1", tight), *bound(volume(size_bytes=limit)), percent))
     assert not fits(view_of(node("node-1", tight), *bound(volume(size_bytes=limit + 1)), percent))
-
-
-@pytest.mark.parametrize(
-    ("maximum_bytes", "percent", "expected"),
-    [
-        pytest.param(100 * GIB, 25, 25 * GIB, id="a-quarter"),
-        pytest.param(100 * GIB + 3, 25, 25 * GIB, id="fractions-are-cut-off"),
-        pytest.param(100 * GIB, 0, 0, id="nothing"),
-        pytest.param(100 * GIB, 100, 100 * GIB, id="everything"),
-    ],
-)
-def test_minimal_available(maximum_bytes: int, percent: int, expected: int) -> None:
-    assert minimal_available_bytes(maximum_bytes, percent) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,8 +95,8 @@ def test_minimal_available(maximum_bytes: int, percent: int, expected: int) -> N
         pytest.param(disk(uuid=""), [replica(size_bytes=10)], 0, id="disk-without-uuid"),
     ],
 )
-def test_promised_bytes(disk: Disk, replicas: list[Replica], expected: int) -> None:
-    assert promised_bytes(disk, *replicas) == expected
+def test_scheduled_bytes(disk: Disk, replicas: list[Replica], expected: int) -> None:
+    assert scheduled_bytes(disk, *replicas) == expected
 
 
 def test_same_uuid_on_two_nodes_is_two_disks() -> None:
@@ -133,8 +106,8 @@ def test_same_uuid_on_two_nodes_is_two_disks() -> None:
 
     view = view_of(*clones, unlisted)
 
-    assert view.spaces[clones[0].name].disks[0].promised_bytes == 0
-    assert view.spaces[clones[1].name].disks[0].promised_bytes == 60 * GIB
+    assert view.spaces[clones[0].name].disks[0].scheduled_bytes == 0
+    assert view.spaces[clones[1].name].disks[0].scheduled_bytes == 60 * GIB
 
 
 def test_headrooms_of_a_disk() -> None:
@@ -162,7 +135,7 @@ def test_over_promised_disk_has_negative_headroom() -> None:
 @pytest.mark.parametrize(
     ("disk", "why"),
     [
-        pytest.param(disk(), "", id="usable"),
+        pytest.param(disk(), None, id="usable"),
         pytest.param(disk(uuid=""), "has no UUID yet", id="no-uuid"),
         pytest.param(disk(allow_scheduling=False), "scheduling is disabled", id="disabled"),
         pytest.param(disk(evicting=True), "is being evicted", id="evicting"),
@@ -174,10 +147,10 @@ def test_over_promised_disk_has_negative_headroom() -> None:
         ),
     ],
 )
-def test_why_a_disk_is_unusable(disk: Disk, why: str) -> None:
+def test_why_a_disk_is_unusable(disk: Disk, why: str | None) -> None:
     space = space_of(node("node-1", disk))
 
-    assert space.disks[0].unusable == why
+    assert why_unusable(space.disks[0].disk) == why
     assert [bin_.id for bin_ in space.bins] == ([] if why else ["disk-1"])
 
 
@@ -209,7 +182,7 @@ def test_disk_with_a_byte_available_takes_new_volumes_without_a_minimum() -> Non
     ],
 )
 def test_node_that_takes_nothing_new(node: Node, expected: Rejection | None) -> None:
-    assert space_of(node).rejection == expected
+    assert node_rejection(space_of(node)) == expected
 
 
 @pytest.mark.parametrize(
@@ -259,7 +232,7 @@ def test_worked_example_of_the_accounting_page() -> None:
     ).disks[0]
 
     assert space.limit_bytes == 675 * GIB
-    assert space.promised_bytes == 540 * GIB
+    assert space.scheduled_bytes == 540 * GIB
     assert space.logical_headroom_bytes == 135 * GIB
     assert space.minimal_available_bytes == 125 * GIB
     assert space.physical_headroom_bytes == 75 * GIB - 1

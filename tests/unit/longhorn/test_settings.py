@@ -13,38 +13,56 @@ from longhorn import (
 )
 
 OVER_PROVISIONING = "storage-over-provisioning-percentage"
-DEFAULTS = Settings(
-    over_provisioning_percent=100,
-    minimal_available_percent=25,
-    allow_empty_node_selector=True,
-    allow_empty_disk_selector=True,
-)
+FAST_REBUILD = "fast-replica-rebuild-enabled"
 
 
 def test_absent_settings_have_longhorns_defaults() -> None:
-    assert read_settings({}) == DEFAULTS
-
-
-def test_settings_we_do_not_use_are_passed_over() -> None:
-    assert read_settings({"node-drain-settings": "abc", "storage-network": ""}) == DEFAULTS
+    assert read_settings({}) == Settings(
+        over_provisioning_percent=100,
+        minimal_available_percent=25,
+        soft_anti_affinity=False,
+        zone_soft_anti_affinity=True,
+        disk_soft_anti_affinity=True,
+        allow_empty_node_selector=True,
+        allow_empty_disk_selector=True,
+        auto_balance="disabled",
+        disk_pressure_percent=90,
+        replenishment_wait_seconds=600,
+        drain_policy="block-if-contains-last-replica",
+        fast_rebuild_v2=True,
+    )
 
 
 def test_every_setting_is_read() -> None:
     values = {
-        "storage-over-provisioning-percentage": "250",
-        "storage-minimal-available-percentage": "0",
+        "storage-over-provisioning-percentage": "200",
+        "storage-minimal-available-percentage": "10",
+        "replica-soft-anti-affinity": "true",
+        "replica-zone-soft-anti-affinity": "false",
+        "replica-disk-soft-anti-affinity": "false",
         "allow-empty-node-selector-volume": "false",
-        "allow-empty-disk-selector-volume": "f",
+        "allow-empty-disk-selector-volume": "false",
+        "replica-auto-balance": "best-effort",
+        "replica-auto-balance-disk-pressure-percentage": "80",
+        "replica-replenishment-wait-interval": "30",
+        "node-drain-policy": "always-allow",
+        "fast-replica-rebuild-enabled": "false",
     }
 
-    settings = read_settings(values)
-
     assert values.keys() == SCHEDULER_SETTINGS
-    assert settings == Settings(
-        over_provisioning_percent=250,
-        minimal_available_percent=0,
+    assert read_settings(values | {"storage-network": "abc"}) == Settings(
+        over_provisioning_percent=200,
+        minimal_available_percent=10,
+        soft_anti_affinity=True,
+        zone_soft_anti_affinity=False,
+        disk_soft_anti_affinity=False,
         allow_empty_node_selector=False,
         allow_empty_disk_selector=False,
+        auto_balance="best-effort",
+        disk_pressure_percent=80,
+        replenishment_wait_seconds=30,
+        drain_policy="always-allow",
+        fast_rebuild_v2=False,
     )
 
 
@@ -92,6 +110,8 @@ def test_values_by_engine_that_cannot_be_read_are_refused(value: str) -> None:
         pytest.param("allow-empty-node-selector-volume", "yes", id="yes"),
         pytest.param("allow-empty-node-selector-volume", "tRUE", id="odd-case"),
         pytest.param("allow-empty-disk-selector-volume", "", id="nothing-for-a-bool"),
+        pytest.param("replica-soft-anti-affinity", "2", id="two-for-a-bool"),
+        pytest.param("replica-replenishment-wait-interval", "1h", id="unit"),
     ],
 )
 def test_value_longhorn_cannot_read_is_named(name: str, value: str) -> None:
@@ -121,3 +141,21 @@ def test_false_in_all_of_gos_spellings(value: str) -> None:
 )
 def test_numbers_as_go_reads_them(value: str, number: int) -> None:
     assert parse_int(value) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('{"v1":"false","v2":"true"}', True),
+        ('{"v1":"true","v2":"false"}', False),
+        ('{"v1":"true"}', False),
+        ("true", True),
+        ("1", True),
+        ("false", False),
+        ("abc", False),
+        ("[" * 5_000, False),
+    ],
+)
+def test_values_by_data_engine(value: str, *, expected: bool) -> None:
+    """What cannot be read here means false, and stops nothing."""
+    assert read_settings({FAST_REBUILD: value}) == Settings(fast_rebuild_v2=expected)

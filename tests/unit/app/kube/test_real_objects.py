@@ -11,11 +11,19 @@ from app.cli.files import load_cluster, load_documents
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
 from app.kube.view import build_view
-from extender import Basis, ClusterView, DiskSpace, Extender, PodRef
+from extender import Basis, ClusterView, Extender, PodRef, why_unusable
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
-from extender.demand.requests import need_of
 from extender.verdicts.rejections import NoUsableDisk
-from longhorn import Locality, Node, NodeName, Settings, read_settings
+from longhorn import (
+    Condition,
+    DiskSpace,
+    Locality,
+    Node,
+    NodeName,
+    Settings,
+    need_of,
+    read_settings,
+)
 from tests.builders import GENEROUS, bound, disk, fits, node, rejection, setting, view_of, volume
 
 REAL = Path(__file__).parents[3] / "data" / "real"
@@ -50,7 +58,7 @@ def test_philprime_node_1_is_usable() -> None:
     assert space.logical_headroom_bytes == 491106525184
     assert space.minimal_available_bytes == 122776631296
     assert space.disk.available_bytes == 491048140800
-    assert space.unusable == ""
+    assert why_unusable(space.disk) is None
 
 
 def test_philprime_node_1_takes_exactly_its_headroom() -> None:
@@ -81,7 +89,7 @@ def test_philprime_node_1_reserved_with_the_status_of_the_other_file() -> None:
     space = only_disk(view_of(node), "kubernetes-node-1")
 
     assert space.logical_headroom_bytes == 480369106944
-    assert space.unusable == ""
+    assert why_unusable(space.disk) is None
 
 
 def test_harvester_harv21_as_published() -> None:
@@ -94,8 +102,8 @@ def test_harvester_harv21_as_published() -> None:
     assert problems == []
     assert space.limit_bytes == 127817711616
     assert space.logical_headroom_bytes == 109564100608
-    assert space.unusable == "is not ready"
-    assert not view.spaces[NodeName("harv21")].node.ready
+    assert why_unusable(space.disk) == "is not ready"
+    assert not view.spaces[NodeName("harv21")].node.ready.is_true
 
 
 def test_harvester_harv21_has_a_volume_in_its_second_list() -> None:
@@ -157,7 +165,7 @@ def test_rochecompaan_rwx_run_is_shared() -> None:
 def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
     cluster, _ = load(NVME_RUN)
     replicas = list(cluster.replicas.values())
-    nodes = [node(r.node, disk(uuid=r.disk)) for r in replicas]
+    nodes = [node(r.node, disk(uuid=r.disk)) for r in replicas if r.node is not None]
 
     existing = existing_by_node(replicas, need_of(volume(), None), view_of(*nodes))
 
@@ -170,7 +178,10 @@ def test_duongdx_worker2_has_no_usable_disk() -> None:
     cluster, _ = load("duongdx-worker2")
     (worker,) = cluster.nodes.values()
 
-    view = view_of(msgspec.structs.replace(worker, ready=True, schedulable=True), *bound(volume()))
+    view = view_of(
+        msgspec.structs.replace(worker, ready=Condition("True"), schedulable=Condition("True")),
+        *bound(volume()),
+    )
 
     assert worker.disks == ()
     assert rejection(view, candidate="worker2") == NoUsableDisk()

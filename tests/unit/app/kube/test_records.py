@@ -12,7 +12,7 @@ from app.errors import BrokenObjectError
 from app.kube.records import Unreadable, read_object
 from app.kube.translate import KubernetesNode, Pod, Setting
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
-from longhorn import Disk, DiskId, DiskName, Locality, Node, NodeName, Replica, Volume
+from longhorn import Condition, Disk, DiskId, DiskName, Locality, Node, NodeName, Replica, Volume
 from tests.builders import (
     GIB,
     backing_image,
@@ -272,7 +272,8 @@ def test_node_of_which_nothing_is_known_takes_nothing() -> None:
     found = read(document("Node", "node-1"))
 
     assert isinstance(found, Node)
-    assert (found.ready, found.schedulable, found.allow_scheduling) == (False, False, False)
+    assert (found.ready, found.schedulable) == (Condition(), Condition())
+    assert not found.allow_scheduling
     assert found.disks == ()
 
 
@@ -404,8 +405,8 @@ def test_conditions(listed: object, *, ready: bool) -> None:
     found = read(node_document(status={"conditions": listed}))
 
     assert isinstance(found, Node)
-    assert found.ready is ready
-    assert read_disk(status={"conditions": listed}).ready is ready
+    assert found.ready.is_true is ready
+    assert read_disk(status={"conditions": listed}).ready.is_true is ready
 
 
 def test_disks_are_sorted_by_name_and_only_those_in_spec_and_status() -> None:

@@ -93,7 +93,7 @@ def test_space_of_a_node_has_its_replicas_in_it() -> None:
     )
 
     spaces = view.spaces
-    assert [s.disks[0].promised_bytes for s in spaces.values()] == [GIB, 2 * GIB]
+    assert [s.disks[0].scheduled_bytes for s in spaces.values()] == [GIB, 2 * GIB]
     assert [[r.name for r in s.pending] for s in spaces.values()] == [[], ["c"]]
 
 
@@ -101,7 +101,7 @@ def test_replica_that_was_bound_and_is_placed_counts_where_it_is() -> None:
     moved = replica("a", on="node-1", pinned_to="node-2", size_bytes=GIB)
     view = view_of(node("node-1"), node("node-2"), moved)
 
-    assert [s.disks[0].promised_bytes for s in view.spaces.values()] == [GIB, 0]
+    assert [s.disks[0].scheduled_bytes for s in view.spaces.values()] == [GIB, 0]
     assert [s.pending for s in view.spaces.values()] == [(), ()]
 
 

@@ -3,15 +3,9 @@
 import pytest
 
 from extender import Basis, Claim, StorageClass, UnresolvableClaimError
-from extender.demand.estimates import (
-    estimate_volume,
-    future_backing_image,
-    future_volume_name,
-    volume_size_bytes,
-)
+from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
 from longhorn import BackingImage, Locality, Volume, VolumeName
 from tests.builders import (
-    GIB,
     MIB,
     accepted,
     ask,
@@ -34,22 +28,6 @@ CLUSTER = node("node-1", disk(tags=["ssd", "nvme"]), tags=["storage", "gpu"])
 def estimate(claim: Claim, storage_class: StorageClass, **settings: str) -> Volume:
     values = [setting(name.replace("_", "-"), value) for name, value in settings.items()]
     return estimate_volume(claim, storage_class, view_of(CLUSTER, *values))
-
-
-@pytest.mark.parametrize(
-    ("requested_bytes", "expected"),
-    [
-        pytest.param(0, 10 * MIB, id="nothing"),
-        pytest.param(1, 10 * MIB, id="a-byte"),
-        pytest.param(10 * MIB, 10 * MIB, id="10-MiB"),
-        pytest.param(10 * MIB + 1, 12 * MIB, id="a-byte-more"),
-        pytest.param(3 * GIB - 1, 3 * GIB, id="a-byte-less-than-3-GiB"),
-        pytest.param(3 * GIB, 3 * GIB, id="3-GiB"),
-        pytest.param(5 * 10**9, 5 * 10**9 // (2 * MIB) * 2 * MIB + 2 * MIB, id="5-GB"),
-    ],
-)
-def test_volume_size(requested_bytes: int, expected: int) -> None:
-    assert volume_size_bytes(requested_bytes) == expected
 
 
 def test_name_is_made_of_the_claims_uid() -> None:

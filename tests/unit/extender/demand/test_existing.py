@@ -4,9 +4,8 @@ import pytest
 
 from extender import Basis
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
-from extender.demand.requests import need_of
 from extender.verdicts.rejections import InsufficientStorage
-from longhorn import Disk, DiskName, Node, NodeName, Replica
+from longhorn import Disk, DiskName, Node, NodeName, Replica, need_of
 from tests.builders import (
     GIB,
     accepted,
@@ -189,8 +188,10 @@ def test_replica_that_only_has_room_does_not_keep_the_pod_from_other_nodes() -> 
     [
         pytest.param(disk(), Worth.ROOM, id="as-it-was"),
         pytest.param(disk(schedulable=False), Worth.ROOM, id="too-much-promised"),
-        pytest.param(disk(available_bytes=25 * GIB + 1), Worth.ROOM, id="just-above-the-minimum"),
-        pytest.param(disk(available_bytes=25 * GIB), None, id="at-the-minimum"),
+        pytest.param(
+            disk(schedulable=False, available_bytes=25 * GIB + 1), Worth.ROOM, id="nearly-full"
+        ),
+        pytest.param(disk(schedulable=False, available_bytes=25 * GIB), None, id="full"),
         pytest.param(disk(tags=["hdd"]), None, id="tags-changed"),
         pytest.param(disk(type_="block"), None, id="type-changed"),
         pytest.param(disk(evicting=True), None, id="evicting"),

@@ -5,8 +5,8 @@ import pytest
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from extender import PodRef, UnresolvableClaimError
-from extender.demand.requests import LocalVolume, Need, PodRequest, resolve
-from longhorn import Locality, TopologyTerm, Volume, VolumeName
+from extender.demand.requests import LocalVolume, PodRequest, resolve
+from longhorn import Locality, Need, TopologyTerm, Volume, VolumeName
 from tests.builders import (
     GIB,
     backing_image,

@@ -37,7 +37,7 @@ def promise(
     volumes = resolve(asked, view).volumes
     replicas = [each for one in volumes for each in view.replicas.get(one.name, ())]
     names = [NodeName(each) for each in nodes]
-    existing = [(each.volume, each.node) for each in replicas if each.disk]
+    existing = [(each.volume, each.node) for each in replicas if each.node]
     made = offer(
         asked,
         volumes,

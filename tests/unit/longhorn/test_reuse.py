@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from simulator import (
+from longhorn import (
+    NodeName,
     Replica,
     Settings,
     UnreadableSetting,
     Volume,
     is_potentially_reusable,
     needs_new_replica,
+    node_space,
     reusable,
 )
 from tests.builders import conditions
-from tests.unit.simulator.longhorn import NOW, Json, disk, failed, image, node, replica, volume
+from tests.unit.longhorn.objects import NOW, Json, disk, failed, image, node, replica, volume
 
 DEGRADED = {"robustness": "degraded", "lastDegradedAt": "2026-08-20T11:50:00Z"}
 PRESSED = [
@@ -31,7 +33,9 @@ def reused(
     settings: Settings | UnreadableSetting | None = None,
     **how: Any,
 ) -> list[str]:
-    found = reusable(replicas, of or volume(), nodes or [node()], settings or Settings(), **how)
+    settings = settings or Settings()
+    spaces = [node_space(each, settings) for each in nodes or [node()]]
+    found = reusable(replicas, of or volume(), spaces, settings, **how)
     return [each.name for each in found]
 
 
@@ -179,28 +183,28 @@ def test_an_unreadable_setting_stops_reuse() -> None:
 @pytest.mark.parametrize(
     ("replicas", "of", "hard_node_affinity", "expected"),
     [
-        pytest.param([failed("a1")], volume(status=DEGRADED), "", False, id="waits"),
-        pytest.param([failed("a1")], volume(), "", True, id="not-degraded"),
-        pytest.param([failed("a1")], volume(status=DEGRADED), "a", True, id="pinned"),
-        pytest.param([replica("a1")], volume(status=DEGRADED), "", True, id="none-may-come-back"),
+        pytest.param([failed("a1")], volume(status=DEGRADED), None, False, id="waits"),
+        pytest.param([failed("a1")], volume(), None, True, id="not-degraded"),
+        pytest.param([failed("a1")], volume(status=DEGRADED), NodeName("a"), True, id="pinned"),
+        pytest.param([replica("a1")], volume(status=DEGRADED), None, True, id="none-may-come-back"),
         pytest.param(
             [failed("a1", volumeName="other")],
             volume(status=DEGRADED),
-            "",
+            None,
             True,
             id="another-volume-s-may",
         ),
         pytest.param(
             [failed("a1")],
             volume(status=DEGRADED | {"lastDegradedAt": ""}),
-            "",
+            None,
             True,
             id="since-when-is-unknown",
         ),
     ],
 )
 def test_a_new_replica_is_made_at_once(
-    replicas: list[Replica], of: Volume, hard_node_affinity: str, *, expected: bool
+    replicas: list[Replica], of: Volume, hard_node_affinity: NodeName | None, *, expected: bool
 ) -> None:
     before = NOW - timedelta(microseconds=1)
 

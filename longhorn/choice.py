@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from simulator.candidates import Candidate, Candidates
-from simulator.objects import Volume
+from longhorn.candidates import Candidate, Candidates
+from longhorn.records import NodeName
 
 Key = TypeVar("Key")
 
 
-def choices(candidates: Candidates, volume: Volume) -> tuple[Candidate, ...]:
-    """Return every disk that Longhorn may take for a replica of *volume*, sorted.
+def choices(candidates: Candidates, size_bytes: int) -> tuple[Candidate, ...]:
+    """Return every disk that Longhorn may take for a replica of *size_bytes*, sorted.
 
     Several where its choice is arbitrary: where they leave the same balance, or where none of them
     has the size unused, as on disks that are over-provisioned or partly written. None if there
@@ -27,25 +27,24 @@ def choices(candidates: Candidates, volume: Volume) -> tuple[Candidate, ...]:
     disks = candidates.preferred
     if len(disks) < 2:
         return disks
-    size = volume.spec.size
     of_disks = {disk: candidates.unused_bytes[disk] for disk in disks}
-    of_nodes: dict[str, int] = {}
+    of_nodes: dict[NodeName, int] = {}
     for disk, unused in of_disks.items():
         of_nodes[disk.node] = of_nodes.get(disk.node, 0) + unused
     chosen: set[Candidate] = set()
-    for node in _most_even(of_nodes, of_nodes, size):
+    for node in _most_even(of_nodes, of_nodes, size_bytes):
         on_node = [disk for disk in disks if disk.node == node]
-        chosen.update(_most_even(of_disks, on_node, size) or disks)
+        chosen.update(_most_even(of_disks, on_node, size_bytes) or disks)
     return tuple(sorted(chosen)) or disks
 
 
-def _most_even(unused: dict[Key, int], takers: Iterable[Key], size: int) -> list[Key]:
+def _most_even(unused: dict[Key, int], takers: Iterable[Key], size_bytes: int) -> list[Key]:
     """Return those of *takers* that have the size and leave all of *unused* most even."""
     scores: dict[Key, float] = {}
     for taker in takers:
-        if unused[taker] >= size:
+        if unused[taker] >= size_bytes:
             left = dict(unused)
-            left[taker] -= size
+            left[taker] -= size_bytes
             scores[taker] = _imbalance([*left.values()])
     lowest = min(scores.values(), default=math.inf)
     return [taker for taker, score in scores.items() if score == lowest < math.inf]

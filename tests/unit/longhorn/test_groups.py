@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from simulator import Node, Reason, Replica, Settings
+from longhorn import Node, Reason, Replica, Settings
 from tests.builders import conditions
-from tests.unit.simulator.longhorn import disk, disks_for, failed, node, replica, search, volume
+from tests.unit.longhorn.objects import disk, disks_for, failed, node, replica, search, volume
 
 NODE_SOFT = Settings(soft_anti_affinity=True)
 ZONE_HARD = Settings(zone_soft_anti_affinity=False)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from simulator import Replica, Settings, choices
-from tests.unit.simulator.longhorn import disk, failed, node, replica, search, volume
+from longhorn import Replica, Settings, choices
+from tests.unit.longhorn.objects import disk, failed, node, replica, search, volume
 
 TWICE = Settings(over_provisioning_percent=200)
 
@@ -13,7 +13,7 @@ TWICE = Settings(over_provisioning_percent=200)
 def chosen(*nodes: Any, size: float = 100, replicas: Any = (), **spec: Any) -> list[str]:
     of = volume(size, **spec)
     found = search(of, *nodes, replicas=replicas, settings=TWICE)
-    return [candidate.disk for candidate in choices(found, of)]
+    return [candidate.disk for candidate in choices(found, of.size_bytes)]
 
 
 def test_the_node_is_chosen_before_the_disk() -> None:

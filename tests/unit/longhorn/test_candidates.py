@@ -4,9 +4,18 @@ from typing import Any
 
 import pytest
 
-from simulator import Candidate, Reason, Settings, UnreadableSetting, find_candidates
+from longhorn import (
+    Candidate,
+    DiskId,
+    NodeName,
+    Reason,
+    Settings,
+    UnreadableSetting,
+    find_candidates,
+    node_space,
+)
 from tests.builders import GIB, MIB, TIB, conditions
-from tests.unit.simulator.longhorn import (
+from tests.unit.longhorn.objects import (
     NOW,
     Json,
     disk,
@@ -19,6 +28,11 @@ from tests.unit.simulator.longhorn import (
 )
 
 KIB_OF_GIB = 2**-20
+UNREADABLE = UnreadableSetting(name="replica-soft-anti-affinity")
+
+
+def at(uuid: str) -> Candidate:
+    return Candidate(NodeName(uuid[0]), DiskId(uuid))
 
 
 def fits(of_disk: Json, *, size: float = 10, settings: Settings | None = None, **spec: Any) -> bool:
@@ -28,7 +42,7 @@ def fits(of_disk: Json, *, size: float = 10, settings: Settings | None = None, *
 def test_candidates_are_sorted_by_node_and_disk() -> None:
     found = search(volume(), node("b"), node("a", disk(), disk()))
 
-    assert found.disks == (Candidate("a", "a1"), Candidate("a", "a2"), Candidate("b", "b1"))
+    assert found.disks == (at("a1"), at("a2"), at("b1"))
     assert found.errors == ()
 
 
@@ -355,8 +369,8 @@ def test_an_unreadable_setting_leaves_no_candidate() -> None:
         replica(),
         volume(),
         [],
-        [node()],
-        UnreadableSetting(name="replica-soft-anti-affinity"),
+        [node_space(node(), UNREADABLE)],
+        UNREADABLE,
         now=NOW,
     )
 
@@ -386,6 +400,8 @@ def test_the_replica_itself_is_passed_over() -> None:
     """One that is placed already finds its own disk again."""
     placed = replica("a1", name="vol-r-1")
 
-    found = find_candidates(placed, volume(), [placed], [node()], Settings(), now=NOW)
+    found = find_candidates(
+        placed, volume(), [placed], [node_space(node(), Settings())], Settings(), now=NOW
+    )
 
-    assert found.disks == (Candidate("a", "a1"),)
+    assert found.disks == (at("a1"),)

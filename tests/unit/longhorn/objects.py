@@ -1,17 +1,33 @@
-"""Longhorn objects for these tests, built as JSON and read as the simulator's callers read it."""
+"""Longhorn objects for these tests, built as JSON and read as from the API server."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
-
-from simulator import BackingImage, Candidates, Node, Replica, Settings, Volume, find_candidates
-from tests.builders import GIB, conditions
+from longhorn import (
+    BackingImage,
+    Candidates,
+    Node,
+    Replica,
+    Settings,
+    UnreadableSetting,
+    Volume,
+    find_candidates,
+    node_space,
+)
+from tests.builders import GIB, conditions, read
 
 NOW = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
 
 Json = Mapping[str, Any]
+Record = TypeVar("Record", Node, Volume, Replica, BackingImage)
+
+
+def record(document: Json, type_: type[Record]) -> Record:
+    """Read an object of Longhorn's that does not say its kind."""
+    found = read({"apiVersion": "longhorn.io/v1beta2", "kind": type_.__name__, **document})
+    assert isinstance(found, type_), found
+    return found
 
 
 def disk(
@@ -68,7 +84,7 @@ def node(
             **(status or {}),
         },
     }
-    return msgspec.convert(document, Node, strict=False)
+    return record(document, Node)
 
 
 def volume(
@@ -90,7 +106,7 @@ def volume(
         },
         "status": status or {},
     }
-    return msgspec.convert(document, Volume, strict=False)
+    return record(document, Volume)
 
 
 def replica(
@@ -116,7 +132,7 @@ def replica(
         },
         "status": status or {},
     }
-    return msgspec.convert(document, Replica, strict=False)
+    return record(document, Replica)
 
 
 def failed(disk: str, *, name: str = "vol-r-1", **spec: Any) -> Replica:
@@ -126,7 +142,7 @@ def failed(disk: str, *, name: str = "vol-r-1", **spec: Any) -> Replica:
 
 def image(**spec: Any) -> BackingImage:
     """Build a backing image."""
-    return msgspec.convert({"metadata": {"name": "image"}, "spec": spec}, BackingImage)
+    return record({"metadata": {"name": "image"}, "spec": spec}, BackingImage)
 
 
 def search(
@@ -134,12 +150,14 @@ def search(
     *nodes: Node,
     replicas: Iterable[Replica] = (),
     pinned_to: str = "",
-    settings: Settings | None = None,
+    settings: Settings | UnreadableSetting | None = None,
     **how: Any,
 ) -> Candidates:
     """Find the candidates for a new replica of a volume."""
     new = replica(name="vol-r-new", hardNodeAffinity=pinned_to)
-    return find_candidates(new, of, [*replicas, new], nodes, settings or Settings(), now=NOW, **how)
+    settings = settings or Settings()
+    spaces = [node_space(each, settings) for each in nodes]
+    return find_candidates(new, of, [*replicas, new], spaces, settings, now=NOW, **how)
 
 
 def disks_for(of: Volume, *nodes: Node, **how: Any) -> list[str]:

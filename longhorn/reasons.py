@@ -1,10 +1,10 @@
-"""Why a replica could not be placed, in Longhorn's words."""
+"""Why Longhorn could not place a replica, in its own words."""
 
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """The reasons we come across (longhorn-manager k8s/pkg/apis/longhorn/v1beta2)."""
+    """The reasons that occur here (longhorn-manager k8s/pkg/apis/longhorn/v1beta2)."""
 
     CLIENT_OPERATION_FAILED = "longhorn client operation failed"
     DISKS_UNAVAILABLE = "disks are unavailable"

@@ -7,10 +7,10 @@ once nothing on the node is worth keeping.
 
 from collections.abc import Collection, Iterable
 
-from simulator.disks import is_on
-from simulator.nodes import is_down
-from simulator.objects import Node, Replica
-from simulator.settings import Settings
+from longhorn.disks import is_on
+from longhorn.nodes import is_down
+from longhorn.records import Node, NodeName, Replica
+from longhorn.settings import Settings
 
 
 def needs_eviction(
@@ -20,7 +20,7 @@ def needs_eviction(
     settings: Settings,
     *,
     cordoned: bool,
-    guarded: Collection[str],
+    guarded: Collection[NodeName],
 ) -> bool:
     """Say whether *replica* is to move to another disk; else its evictionRequested is taken back.
 
@@ -35,8 +35,8 @@ def needs_eviction(
     """
     if is_down(node):
         return False
-    if node.spec.eviction_requested or any(
-        disk.spec.eviction_requested for disk in node.disks() if is_on(replica, disk)
+    if node.evicting or any(
+        disk.evicting for disk in node.disks if is_on(replica, node.name, disk)
     ):
         return True
     if not cordoned:
@@ -48,7 +48,11 @@ def needs_eviction(
 
 
 def drain_may_end(
-    node: str, replicas: Iterable[Replica], settings: Settings, *, guarded: Collection[str]
+    node: NodeName,
+    replicas: Iterable[Replica],
+    settings: Settings,
+    *,
+    guarded: Collection[NodeName],
 ) -> bool:
     """Say whether the cordoned *node* lets its instance manager go, by node-drain-policy.
 
@@ -61,14 +65,14 @@ def drain_may_end(
         guarded: As for `needs_eviction`.
     """
     replicas = tuple(replicas)
-    here = [replica for replica in replicas if replica.spec.node_id == node]
+    here = [replica for replica in replicas if replica.node == node]
     match settings.drain_policy:
         case "always-allow":
             return True
         case "block-for-eviction":
             return not here
         case "allow-if-replica-is-stopped":
-            here = [replica for replica in here if not _is_stopped(replica)]
+            here = [replica for replica in here if not replica.stopped]
     return all(
         _was_never_used(replica) or _is_kept_elsewhere(replica, replicas, guarded)
         for replica in here
@@ -76,23 +80,19 @@ def drain_may_end(
 
 
 def _is_kept_elsewhere(
-    replica: Replica, replicas: Iterable[Replica], guarded: Collection[str]
+    replica: Replica, replicas: Iterable[Replica], guarded: Collection[NodeName]
 ) -> bool:
     """Whether the volume has a healthy replica on another node that a drain cannot take."""
     return any(
-        peer.spec.volume_name == replica.spec.volume_name
-        and peer.spec.node_id != replica.spec.node_id
-        and peer.spec.node_id in guarded
-        and peer.spec.healthy_at != ""
-        and peer.spec.failed_at == ""
-        and peer.metadata.deletion_timestamp is None
+        peer.volume == replica.volume
+        and peer.node != replica.node
+        and peer.node in guarded
+        and peer.healthy_once
+        and not peer.failed
+        and not peer.deleting
         for peer in replicas
     )
 
 
-def _is_stopped(replica: Replica) -> bool:
-    return replica.spec.desire_state == "stopped" and replica.status.current_state == "stopped"
-
-
 def _was_never_used(replica: Replica) -> bool:
-    return replica.spec.healthy_at == "" and replica.spec.failed_at == ""
+    return not replica.healthy_once and not replica.failed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.verdicts.suitability import tags_match
+from longhorn import tags_match
 
 
 @pytest.mark.parametrize(

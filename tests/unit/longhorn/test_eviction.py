@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from simulator import Node, Replica, Settings, drain_may_end, needs_eviction
-from tests.unit.simulator.longhorn import disk, failed, node, replica
+from longhorn import Node, NodeName, Replica, Settings, drain_may_end, needs_eviction
+from tests.unit.longhorn.objects import disk, failed, node, replica
 
 BLOCK_IF_LAST = "block-if-contains-last-replica"
 EVICT_ALL = "block-for-eviction"
@@ -25,7 +25,7 @@ def evicts(
     on: Node | None = None,
     policy: str = BLOCK_IF_LAST,
     cordoned: bool = True,
-    guarded: tuple[str, ...] = ("b",),
+    guarded: tuple[NodeName, ...] = (NodeName("b"),),
 ) -> bool:
     settings = Settings(drain_policy=policy)
     return needs_eviction(
@@ -33,8 +33,8 @@ def evicts(
     )
 
 
-def ends(*replicas: Replica, policy: str, guarded: tuple[str, ...] = ("b",)) -> bool:
-    return drain_may_end("a", replicas, Settings(drain_policy=policy), guarded=guarded)
+def ends(*replicas: Replica, policy: str, guarded: tuple[NodeName, ...] = (NodeName("b"),)) -> bool:
+    return drain_may_end(NodeName("a"), replicas, Settings(drain_policy=policy), guarded=guarded)
 
 
 @pytest.mark.parametrize("cordoned", [True, False])
@@ -89,7 +89,9 @@ def test_a_cordon_evicts_by_policy(policy: str) -> None:
         pytest.param(replica("a2", name="peer"), ("a", "b"), id="same-node"),
     ],
 )
-def test_what_does_not_keep_the_data_elsewhere(peer: Replica, guarded: tuple[str, ...]) -> None:
+def test_what_does_not_keep_the_data_elsewhere(
+    peer: Replica, guarded: tuple[NodeName, ...]
+) -> None:
     assert evicts(peer, policy=EVICT_LAST, guarded=guarded)
     assert not ends(HERE, peer, policy=BLOCK_IF_LAST, guarded=guarded)
 

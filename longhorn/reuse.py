@@ -1,0 +1,135 @@
+"""When Longhorn takes a failed replica again instead of making a new one.
+
+Source: longhorn-manager scheduler/replica_scheduler.go CheckAndReuseFailedReplica,
+RequireNewReplica and IsPotentiallyReusableReplica.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+from longhorn.disks import DiskSpace, is_on, mismatch
+from longhorn.groups import best_disks, groups, usage_of
+from longhorn.needs import Need, need_of
+from longhorn.nodes import NodeSpace, refusal_of
+from longhorn.records import BackingImage, NodeName, Replica, Volume
+from longhorn.settings import Settings, UnreadableSetting
+
+_RETRY_LIMIT = 5
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def is_potentially_reusable(replica: Replica) -> bool:
+    """Say whether *replica* failed and may come back once its node and disk do."""
+    return (
+        replica.failed
+        and replica.node is not None
+        and replica.disk is not None
+        and replica.rebuild_retries < _RETRY_LIMIT
+        and not replica.evicting
+    )
+
+
+def takes_back(space: DiskSpace, need: Need, settings: Settings) -> bool:
+    """Say whether a failed replica may be rebuilt on the disk it is on; it keeps its room there.
+
+    The disk must be usable, or only have too much scheduled while it is not full (isDiskNotFull).
+    """
+    disk = space.disk
+    return (
+        disk.allow_scheduling
+        and not disk.evicting
+        and disk.ready.is_true
+        and (
+            disk.schedulable.is_true
+            or (disk.schedulable.reason == "DiskPressure" and space.physical_headroom_bytes >= 0)
+        )
+        and mismatch(space.kind, need, settings) is None
+    )
+
+
+def reusable(
+    replicas: Iterable[Replica],
+    volume: Volume,
+    nodes: Iterable[NodeSpace],
+    settings: Settings | UnreadableSetting,
+    *,
+    backing_image: BackingImage | None = None,
+    hard_node_affinity: NodeName | None = None,
+    not_ready: Collection[NodeName] = (),
+) -> tuple[Replica, ...]:
+    """Return the failed replicas of *volume* that may be rebuilt in place, last failed first.
+
+    Longhorn takes the first. No room is asked for: they still occupy it.
+
+    Args:
+        replicas: Replicas, also of other volumes.
+        volume: The volume.
+        nodes: All Longhorn nodes.
+        settings: Longhorn's settings; with an unreadable one nothing is reused.
+        backing_image: The volume's, if it has one.
+        hard_node_affinity: The only node to look at, if any.
+        not_ready: As for `find_candidates`.
+    """
+    if isinstance(settings, UnreadableSetting) or (volume.is_v2 and not settings.fast_rebuild_v2):
+        return ()
+    if volume.backing_image is not None and backing_image is None:
+        return ()
+    need = need_of(volume, None if volume.backing_image is None else backing_image)
+    own = [r for r in replicas if r.volume == volume.name and r.active]
+    failed = [replica for replica in own if is_potentially_reusable(replica)]
+    hosts = [
+        space
+        for space in nodes
+        if refusal_of(space.node) is None
+        and space.node.name not in not_ready
+        and hard_node_affinity in (None, space.node.name)
+    ]
+    available = {
+        host.node.name: [
+            space
+            for space in host.disks
+            if any(is_on(replica, host.node.name, space.disk) for replica in failed)
+            and takes_back(space, need, settings)
+        ]
+        for host in hosts
+    }
+    hosts = [host for host in hosts if available[host.node.name]]
+    healthy = [replica for replica in own if not replica.failed]
+    for group in groups(hosts, usage_of(healthy, hosts), volume, need, settings):
+        chosen = best_disks(group, available, healthy, volume, settings)
+        if chosen:
+            found = [r for r in failed if any(is_on(r, name, each.disk) for name, each in chosen)]
+            return tuple(sorted(found, key=_failed_at, reverse=True))
+    return ()
+
+
+def needs_new_replica(
+    replicas: Iterable[Replica],
+    volume: Volume,
+    settings: Settings,
+    *,
+    hard_node_affinity: NodeName | None = None,
+    now: datetime,
+) -> bool:
+    """Say whether a new replica is made at once, nothing being `reusable`.
+
+    Longhorn waits only while a degraded volume has a failed replica that may yet come back.
+    """
+    return (
+        not volume.degraded
+        or hard_node_affinity is not None
+        or not any(r.volume == volume.name and is_potentially_reusable(r) for r in replicas)
+        or (volume.is_v2 and not settings.fast_rebuild_v2)
+        or wait_is_over(volume, settings, now) is not False
+    )
+
+
+def wait_is_over(volume: Volume, settings: Settings, now: datetime) -> bool | None:
+    """Say whether the volume was degraded for longer than Longhorn waits; None if it is unknown."""
+    if volume.degraded_at is None:
+        return None
+    return (now - volume.degraded_at).total_seconds() >= settings.replenishment_wait_seconds
+
+
+def _failed_at(replica: Replica) -> datetime:
+    return replica.failed_at or _LONG_AGO
