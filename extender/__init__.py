@@ -12,15 +12,17 @@ from extender.space import DiskKind, DiskSpace, NodeSpace, node_space
 from extender.verdicts.explain import Charge, Plan, charges, explain
 from extender.verdicts.filter import Basis, FilterResult, StepLimits
 from extender.verdicts.rejections import REASONS, Rejection
-from extender.view import ClusterView
+from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
     "REASONS",
     "Basis",
+    "ChangeLog",
     "Charge",
     "Claim",
     "ClaimKey",
     "ClusterView",
+    "Cursor",
     "DiskKind",
     "DiskSpace",
     "End",

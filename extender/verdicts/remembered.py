@@ -7,6 +7,7 @@ from extender.verdicts.competitors import Offers
 from extender.verdicts.judging import Case
 from extender.verdicts.placement import Placement
 from extender.verdicts.rejections import Rejection, RoomPromised
+from extender.view import ChangeLog, Cursor
 from longhorn import NodeName
 from packing import Item
 
@@ -29,19 +30,18 @@ class Verdicts:
         self.judged: set[NodeName] = set()
         self.rejections: dict[NodeName, Rejection] = {}
         """Why, for those judged that are rejected."""
-        self._changes: Sequence[NodeName] = ()
-        self._changes_seen = 0
+        self._cursor: Cursor | None = None
 
-    def catch_up(self, changes: Sequence[NodeName]) -> None:
-        """Forget the nodes whose space was replaced; all of them if *changes* began anew."""
-        if changes is not self._changes:
+    def catch_up(self, changes: ChangeLog) -> None:
+        """Forget the nodes that have changed since the last time."""
+        changed, self._cursor = changes.since(self._cursor)
+        if changed is None:
             self.judged.clear()
             self.rejections.clear()
-            self._changes, self._changes_seen = changes, len(changes)
-        for name in changes[self._changes_seen :]:
-            self.judged.discard(name)
-            self.rejections.pop(name, None)
-        self._changes_seen = len(changes)
+        else:
+            for name in changed:
+                self.judged.discard(name)
+                self.rejections.pop(name, None)
 
     def remember(self, name: NodeName, rejection: Rejection | None) -> None:
         """Keep a verdict; None is acceptance."""
@@ -56,8 +56,8 @@ class RememberedVerdicts:
     def __init__(self) -> None:
         self._by_needs: dict[Needs, Verdicts] = {}
 
-    def for_needs(self, needs: Needs, changes: Sequence[NodeName]) -> Verdicts:
-        """Return what is known for *needs*, up to date with *changes* of a view."""
+    def for_needs(self, needs: Needs, changes: ChangeLog) -> Verdicts:
+        """Return what is known for *needs*, up to date with the *changes* of a view."""
         verdicts = self._by_needs.pop(needs, None) or Verdicts()
         self._by_needs[needs] = verdicts
         if len(self._by_needs) > _REMEMBERED_NEEDS:

@@ -11,7 +11,16 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from extender import Basis, ClusterView, Extender, Ledger, StepLimits, explain, node_space
+from extender import (
+    Basis,
+    ChangeLog,
+    ClusterView,
+    Extender,
+    Ledger,
+    StepLimits,
+    explain,
+    node_space,
+)
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
@@ -244,9 +253,9 @@ def test_history_does_not_change_an_answer(cluster: Cluster, data: st.DataObject
 def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
     cluster: Cluster, data: st.DataObject
 ) -> None:
-    """A view that is carried on replaces single spaces, and adds their names to the same list."""
+    """A view that is carried on replaces single spaces, and notes their names in one log."""
     candidates = [node.name for node in cluster.nodes]
-    remembering, changes = Extender(GENEROUS), list[NodeName]()
+    remembering, changes = Extender(GENEROUS), ChangeLog()
     view = msgspec.structs.replace(cluster.view, changes=changes)
 
     for _ in range(4):
@@ -259,7 +268,7 @@ def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
         assert remembered.rejected == fresh.rejected
         name = data.draw(st.sampled_from(candidates))
         view = with_space(view, data.draw(st.none() | nodes(name)), name, cluster.replicas)
-        changes.append(name)
+        changes.add(name)
 
 
 @given(clusters(own_replicas=True, pending_replicas=True), st.integers(0, 5), st.integers(0, 8))
