@@ -19,7 +19,7 @@ from extender.verdicts.rejections import (
     Rejection,
 )
 from longhorn import Disk, DiskId, Node, Replica, Settings, UnreadableSetting
-from packing import Bin
+from packing import Bin, Kind
 
 
 class DiskKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +60,9 @@ class NodeSpace(msgspec.Struct, frozen=True, kw_only=True):
     disks: tuple[DiskSpace, ...]
     bins: tuple[Bin, ...]
     """The usable disks; a bin's id is the disk's name."""
+    roomiest: tuple[Bin, ...]
+    """Those of them that no other of their kind matches in both headrooms, by logical headroom,
+    largest first. What none of them takes alone, no disk takes."""
     rejection: Rejection | None
     """Why the node takes no new replica whatever the pod needs, if so."""
     pending: tuple[Replica, ...]
@@ -90,10 +93,12 @@ def node_space(
         _disk_space(disk, _unlisted_bytes(disk, placed.get(disk.id, ())), settings)
         for disk in node.disks
     )
+    bins = tuple(_bin(space, kinds) for space in disks if not space.unusable)
     return NodeSpace(
         node=node,
         disks=disks,
-        bins=tuple(_bin(space, kinds) for space in disks if not space.unusable),
+        bins=bins,
+        roomiest=_roomiest(bins),
         rejection=_node_rejection(node),
         pending=tuple(
             sorted(
@@ -179,6 +184,17 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
     )
+
+
+def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:
+    found: list[Bin] = []
+    most_physical: dict[Kind, int] = {}
+    for bin_ in sorted(bins, key=lambda each: (-each.logical_bytes, -each.physical_bytes)):
+        most = most_physical.get(bin_.kind)
+        if most is None or bin_.physical_bytes > most:
+            most_physical[bin_.kind] = bin_.physical_bytes
+            found.append(bin_)
+    return tuple(found)
 
 
 def _node_rejection(node: Node) -> Rejection | None:

@@ -24,6 +24,7 @@ from extender import (
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
+from tests.unit.extender.singly import judged_singly
 
 
 def longhorn_takes(
@@ -138,7 +139,7 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
     result = ask(view, *cluster.claims)
     by_name = {volume.name: volume for volume in cluster.volumes}
 
-    for name, plan in explain(pod(*cluster.claims), result, view, GENEROUS, Ledger()).items():
+    for name, plan in explain(result, view, GENEROUS, Ledger()).items():
         (node,) = (node for node in cluster.nodes if node.name == name)
         disks = {disk.name: disk for disk in node.disks}
         new = {by_name[volume]: disks[disk] for volume, disk in plan.placed.items()}
@@ -146,6 +147,18 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
         assert holds(node, new, cluster.replicas, values)
         assert plan.existing.keys() | plan.placed.keys() == by_name.keys()
         assert not plan.existing.keys() & plan.placed.keys()
+
+
+@settings(max_examples=200)
+@given(clusters(own_replicas=True, pending_replicas=True))
+def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
+    view = cluster.view
+
+    answer = ask(view, *cluster.claims)
+
+    if answer.basis is Basis.PLACEMENT:
+        event("by placement")
+        assert answer.rejected == judged_singly(answer, view, Ledger())
 
 
 @given(clusters(own_replicas=True, pending_replicas=True))

@@ -101,11 +101,11 @@ class Bench:
         self.rebuild()
         self.waking.room_on([name])
 
-    def promise(self, pod: PodRef) -> None:
-        """Answer about a pod, and promise what is said."""
+    def hold(self, pod: PodRef) -> None:
+        """Answer about a pod, and hold what is said."""
         result = self.extender.filter(pod, [ONE, TWO], self.view)
         timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-        self.extender.promise(pod, PodStatus(), result, self.view, timeouts=timeouts, now=0.0)
+        self.extender.hold(result, PodStatus(), self.view, timeouts=timeouts, now=0.0)
         assert result.accepted
 
     @property
@@ -226,7 +226,7 @@ async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
         bench.grow(ONE, SMALL)
         await asyncio.sleep(0.01)
         bench.waking.forget(first.uid)
-        bench.promise(first)
+        bench.hold(first)
         await asyncio.sleep(1)
         assert bench.woken == ["first"]
 

@@ -49,7 +49,7 @@ def contents(view: ClusterView) -> dict[str, Any]:
         "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
         "spaces": {
             name: (
-                msgspec.structs.replace(space, bins=()),
+                msgspec.structs.replace(space, bins=(), roomiest=()),
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
             )
             for name, space in view.spaces.items()
