@@ -63,7 +63,7 @@ format: install-dev ## Format the code and mend what the linter can
 bench: install-dev ## Measure /filter, packing, promises, synchronisation and load; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_pack
-	$(BIN)/python -m benchmarks.bench_promises
+	$(BIN)/python -m benchmarks.bench_holds
 	$(BIN)/python -m benchmarks.bench_sync
 	$(BIN)/python -m benchmarks.bench_load
 

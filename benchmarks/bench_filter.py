@@ -3,7 +3,7 @@
 Both are processes of their own on loopback and are asked in turn, so that a busy machine slows
 both. "again" asks for a pod like those before it, as the replicas of one StatefulSet and every
 repeated attempt do; "new" asks for sizes that were not asked for lately, so that each node is
-packed anew. CPU is the server's, user and system.
+judged anew. CPU is the server's, user and system.
 """
 
 import http.client
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 NODES, DISKS, SEED = 5_000, 10, 1
 CANDIDATES = (100, 1_000, 5_000)
 CLAIMS = (1, 4, 12)
-NEW_PODS = 24  # more than the service remembers needs of
+NEW_PODS = 40  # more than the service remembers needs of
 ROUNDS_BY_NAME, ROUNDS_WITH_NODES = 96, 24
 _STEP = 2**21
 _START_SECONDS = 60
@@ -82,22 +82,24 @@ def main() -> None:
                 ("nodes", nodes_part, ROUNDS_WITH_NODES),
             ):
                 for candidates in CANDIDATES:
-                    offered = make(candidates)
+                    names = make(candidates)
                     for claims in CLAIMS:
                         for needs, asked in (("again", [same[claims]]), ("new", new[claims])):
-                            row = _compare(bare, service, asked, offered, rounds)
+                            row = _compare(bare, service, asked, names, rounds)
                             print(f"{form:6}{candidates:6}{claims:7}  {needs:6}{row}", flush=True)
 
 
-def _compare(bare: Server, service: Server, pods: list[Object], offered: bytes, rounds: int) -> str:
+def _compare(
+    bare: Server, service: Server, pods: list[Object], candidates: bytes, rounds: int
+) -> str:
     servers = (bare, service)
     for server in servers:  # warm up
-        server.ask(request(pods[-1], offered))
+        server.ask(request(pods[-1], candidates))
     latencies: dict[Server, list[float]] = {server: [] for server in servers}
     before = {server: server.cpu_seconds() for server in servers}
     answer = b""
     for _, asked in zip(range(rounds), cycle(pods), strict=False):
-        body = request(asked, offered)
+        body = request(asked, candidates)
         for server in servers:
             elapsed, answer = server.ask(body)
             latencies[server].append(elapsed)

@@ -182,7 +182,7 @@ def _print_disks(console: Console, example: Path, question: Question) -> None:
     view, pod = build_view(cluster), cluster.pods[f"default/{question.pod}"].ref
     extender = Extender(_LIMITS)
     result = extender.filter(pod, map(NodeName, question.offered), view)
-    plans = explain(pod, result, view, _LIMITS, extender.ledger)
+    plans = explain(result, view, _LIMITS, extender.ledger)
     report = make_report(result, plans, view, {})
     for line in table_lines(report, pod, result.basis):
         console.out(line, highlight=False)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from extender.demand.requests import resolve
 from extender.holds.hold import End
 from extender.holds.ledger import Ended, Ledger, Mode, Timeouts
-from extender.holds.making import offer_to
+from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
-from extender.verdicts.filter import Basis, FilterResult, StepLimits, filter_nodes
+from extender.verdicts.answering import Basis, FilterResult, StepLimits, answer
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -20,7 +20,7 @@ class Extender:
     one changed, the next pod of a workload costs one packing.
 
     Attributes:
-        ledger: What was promised to pods and counts against others.
+        ledger: What is held for pods and counts against others.
     """
 
     def __init__(self, limits: StepLimits, mode: Mode = Mode.CAPACITY) -> None:
@@ -36,7 +36,7 @@ class Extender:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        return filter_nodes(
+        return answer(
             resolve(pod, view),
             list(dict.fromkeys(candidates)),
             view,
@@ -45,34 +45,42 @@ class Extender:
             ledger=self.ledger,
         )
 
-    def promise(
+    def hold(
         self,
-        pod: PodRef,
+        answer: FilterResult,
         asked: PodStatus,
-        result: FilterResult,
         view: ClusterView,
         *,
         timeouts: Timeouts,
         now: float,
     ) -> Ended | None:
-        """Keep what an answer promises; to be called with the view that *result* rests on.
+        """Hold for the pod what *answer* says; to be called with the view that it rests on.
 
-        An answer is the last word: what an earlier one promised to the pod is over. Where replicas
-        of all volumes are, or none is needed, nothing new will be placed and nothing is promised;
-        nor is it to a pod without uid, about which somebody else than kube-scheduler asks.
+        An answer is the last word: what was held for the pod after an earlier one is over. Nothing
+        is held where no new replica is needed, nor for a pod without uid, about which somebody
+        else than kube-scheduler asks.
+
+        Args:
+            answer: The answer that is about to be given.
+            asked: What kube-scheduler told of the pod.
+            view: The cluster.
+            timeouts: How long holds stand now.
+            now: The time of the answer.
 
         Returns:
-            The promise of the earlier answer.
+            The hold of the earlier answer, if there was one.
         """
-        is_promise = result.basis is Basis.PLACEMENT and result.accepted and pod.uid
-        if not (is_promise and timeouts.choosing_seconds):
+        pod, accepted = answer.request.pod, answer.accepted
+        needs_room = answer.basis is Basis.PLACEMENT and accepted
+        if not (needs_room and pod.uid and timeouts.choosing_seconds):
             return self.ledger.drop(pod.uid, End.REPLACED, now)
-        hold = offer_to(
-            resolve(pod, view),
-            result.accepted,
+        hold = hold_for(
+            answer.request,
+            answer.existing,
+            accepted,
             view,
             asked=asked,
-            only_candidate=len(result.accepted) + len(result.rejected) == 1,
+            only_candidate=len(accepted) + len(answer.rejected) == 1,
             now=now,
         )
         return self.ledger.put(hold)

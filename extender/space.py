@@ -23,7 +23,7 @@ from longhorn import (
     refusal_of,
 )
 from longhorn import NodeSpace as LonghornSpace
-from packing import Bin
+from packing import Bin, Kind
 
 
 class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
@@ -31,8 +31,13 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
 
     bins: tuple[Bin, ...]
     """The usable disks; a bin's id is the disk's name."""
+    roomiest: tuple[Bin, ...]
+    """Those of them that no other of their kind matches in both headrooms, by logical headroom,
+    largest first. What none of them takes alone, no disk takes."""
     refusal: NodeRefusal | None
-    """Why the node takes no new replica whatever the pod needs, if so."""
+    """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
+    takes_replicas: bool
+    """Whether we accept the node for new replicas: besides, its eviction is not requested."""
     pending: tuple[Replica, ...]
     """Replicas that Longhorn will place on this node and no other, and has not placed yet, by
     name: which of them an undecided packing leaves out must not depend on the order heard of."""
@@ -66,11 +71,15 @@ def node_space(
         )
         for disk in node.disks
     )
+    bins = tuple(_bin(space, kinds) for space in disks if why_unusable(space.disk) is None)
+    refusal = refusal_of(node)
     return NodeSpace(
         node=node,
         disks=disks,
-        bins=tuple(_bin(space, kinds) for space in disks if why_unusable(space.disk) is None),
-        refusal=refusal_of(node),
+        bins=bins,
+        roomiest=_roomiest(bins),
+        refusal=refusal,
+        takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
             sorted(
                 (r for r in replicas if r.node is None and not (r.deleting or r.failed)),
@@ -121,3 +130,14 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
     )
+
+
+def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:
+    found: list[Bin] = []
+    most_physical: dict[Kind, int] = {}
+    for bin_ in sorted(bins, key=lambda each: (-each.logical_bytes, -each.physical_bytes)):
+        most = most_physical.get(bin_.kind)
+        if most is None or bin_.physical_bytes > most:
+            most_physical[bin_.kind] = bin_.physical_bytes
+            found.append(bin_)
+    return tuple(found)

@@ -17,6 +17,48 @@ from longhorn import (
     VolumeName,
 )
 
+MOST_CHANGES = 10_000
+"""So many changes of nodes are kept; after as many more, everything counts as changed."""
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """How far somebody has read a `ChangeLog`."""
+
+    era: object
+    position: int
+
+
+class ChangeLog:
+    """The nodes whose space was replaced or removed, in order.
+
+    Whoever remembers something about nodes keeps a cursor, and asks what has changed since. For a
+    cursor of another log, or of the time before the log was cut, everything may have changed.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[NodeName] = []
+        self._era = object()
+
+    def add(self, node: NodeName) -> None:
+        """Note that the space of *node* was replaced or removed."""
+        if len(self._nodes) == MOST_CHANGES:
+            self.cut()
+        self._nodes.append(node)
+
+    def cut(self) -> None:
+        """Drop all entries, and have every reader learn that everything may have changed."""
+        self._nodes, self._era = [], object()
+
+    def since(self, cursor: Cursor | None) -> tuple[Sequence[NodeName] | None, Cursor]:
+        """Return what has changed since *cursor*, and the cursor to ask with the next time.
+
+        The changes are None if everything may have changed, as for who has no cursor yet.
+        """
+        now = Cursor(self._era, len(self._nodes))
+        if cursor is None or cursor.era is not self._era:
+            return None, now
+        return self._nodes[cursor.position :], now
+
 
 class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """What decisions work on. Nobody changes it while a decision is made."""
@@ -36,9 +78,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """Every tag that some Longhorn node has."""
     disk_tags: Collection[str]
     """Every tag that some disk has."""
-    changes: Sequence[NodeName] = msgspec.field(default_factory=list)
-    """Nodes whose space was replaced or removed since this list began. It is appended to as long
-    as it is the same object; another object means that anything may have changed."""
+    changes: ChangeLog = msgspec.field(default_factory=ChangeLog)
+    """Shared by the views of one cluster that follow each other."""
     unreadable: Mapping[tuple[str, str], str] = msgspec.field(default_factory=dict)
     """Kind and name of objects that exist but could not be read, and why."""
     unreadable_replicas: Mapping[VolumeName, str] = msgspec.field(default_factory=dict)

@@ -208,7 +208,7 @@ ROWS = (
             Panel(
                 title="Rejections by reason",
                 question="Why are nodes rejected?",
-                advice="insufficient_storage and volumes_do_not_fit: add disks. room_promised: a "
+                advice="insufficient_storage and volumes_do_not_fit: add disks. room_held: a "
                 "burst, which passes. Others name what is wrong with the node or the volume.",
                 queries=(_rate("rejections_total", "reason"),),
                 kind="stack",

@@ -139,7 +139,7 @@ def filter_pod(
         if output is Output.JSON:
             _print_json(error_report(str(error)))
         raise InputError(str(error)) from error
-    plans = explain(asked, result, view, limits, ledger)
+    plans = explain(result, view, limits, ledger)
     charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
     report = make_report(result, plans, view, charged)
     if output is Output.JSON:

@@ -132,9 +132,7 @@ class Promises:
     def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
         """Promise what an answer that is about to be given says."""
         pod, view = request.pod, self._cluster.view
-        ended = self._extender.promise(
-            pod, request.status, result, view, timeouts=self.timeouts, now=now
-        )
+        ended = self._extender.hold(result, request.status, view, timeouts=self.timeouts, now=now)
         if ended is not None:
             self._over([ended])
         hold = self.ledger.get(pod.uid)

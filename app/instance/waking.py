@@ -6,7 +6,7 @@ touched: kube-scheduler's own write to a claim would fail.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from random import Random
 from typing import NoReturn
@@ -21,6 +21,7 @@ from app.metrics import Metrics
 from extender import (
     Basis,
     ClusterView,
+    Cursor,
     Extender,
     PodRef,
     UnresolvableClaimError,
@@ -79,8 +80,8 @@ class Waking:
         self._wall_clock = wall_clock
         self._backoff = Backoff(random)
         self.pods = WaitingPods()
-        self._changes: Sequence[NodeName] = ()
-        self._changes_seen = 0
+        self._cursor: Cursor | None = None
+        """Up to where the changes of nodes are taken in."""
         self._nodes: set[NodeName] = set()
         """Nodes that may have room since they were last judged."""
         self._all_nodes = False
@@ -123,13 +124,11 @@ class Waking:
 
     def take_changes(self) -> None:
         """Take in which nodes' space has changed."""
-        changes = self._current_view().changes
-        if changes is not self._changes:
-            self._changes, self._changes_seen = changes, len(changes)
+        changed, self._cursor = self._current_view().changes.since(self._cursor)
+        if changed is None:
             self.room_anywhere()
-        elif len(changes) > self._changes_seen:
-            self.room_on(changes[self._changes_seen :])
-            self._changes_seen = len(changes)
+        else:
+            self.room_on(changed)
 
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""

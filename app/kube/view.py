@@ -13,6 +13,7 @@ from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
 from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
 from extender import (
+    ChangeLog,
     Claim,
     ClaimKey,
     ClusterView,
@@ -35,9 +36,6 @@ from longhorn import (
     VolumeName,
     read_settings,
 )
-
-_MOST_CHANGES = 10_000
-"""Remembered node changes; after as many, everything counts as changed."""
 
 
 def build_view(cluster: ClusterObjects) -> ClusterView:
@@ -69,7 +67,7 @@ class ViewBuilder:
         self._kinds: dict[DiskKind, int] = {}
         self._node_tags: Counter[str] = Counter()
         self._disk_tags: Counter[str] = Counter()
-        self._changes: list[NodeName] = []
+        self._changes = ChangeLog()
         self._dirty: set[NodeName] = set()
         """Nodes whose space is to be worked out anew."""
         self._is_outdated = True
@@ -86,7 +84,7 @@ class ViewBuilder:
 
     def settle(self) -> None:
         """Bring the view up to date with all changes taken in."""
-        if self._is_outdated or len(self._changes) > _MOST_CHANGES:
+        if self._is_outdated:
             self._begin_view()
         for name in sorted(self._dirty):
             self._settle_node(name)
@@ -95,7 +93,7 @@ class ViewBuilder:
     def _begin_view(self) -> None:
         """Begin a view on which nothing was decided yet."""
         self._is_outdated = False
-        self._changes = []
+        self._changes.cut()
         previous = self.view
         self.view = self._new_view(self._longhorn_settings())
         if self.view.settings != previous.settings:
@@ -106,13 +104,13 @@ class ViewBuilder:
         node = self._nodes.get(name)
         if node is None or name in self.view.unreadable_nodes:
             if self._spaces.pop(name, None) is not None:
-                self._changes.append(name)
+                self._changes.add(name)
             return
         replicas = self._of_node.get(name, {}).values()
         space = node_space(node, replicas, self.view.settings, self._kinds)
         if space != self._spaces.get(name):
             self._spaces[name] = space
-            self._changes.append(name)
+            self._changes.add(name)
 
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]

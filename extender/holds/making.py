@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from extender.demand.existing import existing_of
+from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
 from extender.holds.hold import Hold, offer
 from extender.kubernetes import PodStatus
@@ -10,8 +10,9 @@ from extender.view import ClusterView
 from longhorn import NodeName
 
 
-def offer_to(
+def hold_for(
     request: PodRequest,
+    existing: Existing,
     nodes: Iterable[NodeName],
     view: ClusterView,
     *,
@@ -23,6 +24,7 @@ def offer_to(
 
     Args:
         request: The pod with its claims resolved.
+        existing: The replicas that there are of its volumes.
         nodes: The accepted ones.
         view: The cluster that the answer rests on.
         asked: What kube-scheduler told of the pod.
@@ -30,7 +32,6 @@ def offer_to(
             node that a claim names: it knows that this was taken back, and we will hear of it.
         now: The time of the answer.
     """
-    existing = existing_of(request, view)
     return offer(
         request.pod,
         request.volumes,

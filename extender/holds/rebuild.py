@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from extender.demand.existing import existing_of
 from extender.demand.requests import PodRequest, resolve_for_scheduled
 from extender.errors import UnresolvableClaimError, UnseenObjectError
 from extender.holds.hold import Hold, Signal, State, advance, is_confirmed
 from extender.holds.ledger import Mode
-from extender.holds.making import offer_to
+from extender.holds.making import hold_for
 from extender.holds.sightings import sighting_of
 from extender.kubernetes import ClaimKey, PodRef, PodStatus
 from extender.view import ClusterView
@@ -41,7 +42,10 @@ def promised(
             continue
         if request.volumes and not (status.running or status.ended):
             asked = PodStatus(version=status.version, refusal=status.refusal)
-            offered = offer_to(request, (), view, asked=asked, only_candidate=True, now=now)
+            existing = existing_of(request, view)
+            offered = hold_for(
+                request, existing, (), view, asked=asked, only_candidate=True, now=now
+            )
             hold = _on_chosen_node(offered, request, status, view)
             if hold is not None and not is_confirmed(hold, view.replicas):
                 holds.append(_waiting(hold) if mode is Mode.NODE else hold)

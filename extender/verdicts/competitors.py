@@ -1,135 +1,161 @@
-"""What else is about to be placed on a node, and takes room from a pod's volumes.
+"""What else will take room on a node that a pod's volumes need.
 
 Longhorn retries a replica with hardNodeAffinity at least every 30 s, so it takes room on that node
-as soon as there is any. docs/decisions/0001 says which of them count. What was promised to other
-pods takes room until Longhorn's objects show it.
+as soon as there is any. docs/decisions/0001 says which of them count. What is held for other pods
+takes room until Longhorn's objects show it.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
-from extender.verdicts.placement import Demand, demand_of
+from extender.verdicts.case import Case
+from extender.verdicts.fitting import Demand, demand_of
+from extender.verdicts.rejections import PendingReplicas, Rejection, RoomHeld
 from extender.verdicts.suitability import node_mismatch
-from extender.view import ClusterView
-from longhorn import Need, NodeName, Replica, Settings, VolumeName, need_of
+from longhorn import Need, NodeName, Replica, VolumeName, need_of
 from packing import Bin, Item, Kind, is_stranded
 
 _PLENTY_BYTES = 2**63
 
 
-class Rivals(msgspec.Struct, frozen=True, kw_only=True):
-    """What competes with a pod's volumes on one node, from the certain to the open."""
+class Competitors(msgspec.Struct, frozen=True, kw_only=True):
+    """What competes with a pod's volumes on one node, from the most to the least certain."""
 
     pending: tuple[Item, ...] = ()
     """Replicas that Longhorn will place on this node."""
-    placed: tuple[Item, ...] = ()
-    """Promised to pods whose node this is."""
-    offered: tuple[Item, ...] = ()
-    """Promised to pods that may still go elsewhere."""
+    chosen: tuple[Item, ...] = ()
+    """Held for pods whose node this is."""
+    open: tuple[Item, ...] = ()
+    """Held for pods that may still go to another node."""
 
-    @property
-    def promised(self) -> tuple[Item, ...]:
-        return self.placed + self.offered
+    def fewer_each_time(self) -> Iterator[tuple[Rejection | None, tuple[Item, ...]]]:
+        """Yield what to pack along: everything first, then without the least certain.
+
+        With each comes who is in the way of a pod that fits beside these, but not beside more.
+        """
+        yield None, self.pending + self.chosen + self.open
+        if self.open:
+            yield RoomHeld(by_open=True), self.pending + self.chosen
+        if self.chosen:
+            yield RoomHeld(by_open=False), self.pending
+        if self.pending:
+            yield PendingReplicas(), ()
 
 
-class Offers(msgspec.Struct, frozen=True, kw_only=True):
-    """What is promised to pods that may go to any of several nodes."""
+class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
+    """What is held for other pods that may go to any of several nodes, taken together."""
 
     needs: tuple[Need, ...] = ()
     items: tuple[Item, ...] = ()
     nodes: frozenset[NodeName] = frozenset()
     """Where all of it takes room."""
-    others: frozenset[NodeName] = frozenset()
-    """Where a part of it does: what it takes there must be found out for each node."""
+    partly: frozenset[NodeName] = frozenset()
+    """Where only a part of it does."""
 
 
-def offers_of(
-    holds: Iterable[Hold], own: Container[VolumeName], view: ClusterView, settings: Settings
-) -> Offers:
-    """Take together what is offered, but for the pod's *own* volumes."""
+def open_holds(holds: Iterable[Hold], case: Case) -> OpenHolds:
+    """Take open holds together, without the volumes that the pod uses itself."""
     needs: dict[VolumeName, Need] = {}
     accepted: list[frozenset[NodeName]] = []
     for hold in holds:
-        wanted = {v.name: v.need for v in hold.volumes if v.name not in own}
+        wanted = {v.name: v.need for v in hold.volumes if v.name not in case.volumes}
         if wanted:
             needs |= wanted
             accepted.append(hold.nodes)
     if not needs:
-        return Offers()
-    union = frozenset().union(*accepted)
+        return OpenHolds()
+    replicas = case.view.replicas
     there_already = {
         node
         for volume in needs
-        for replica in view.replicas.get(volume, ())
+        for replica in replicas.get(volume, ())
         for node in (replica.node, replica.hard_node_affinity)
     }
     nodes = accepted[0].intersection(*accepted[1:]) - there_already
-    return Offers(
+    return OpenHolds(
         needs=tuple(needs.values()),
-        items=tuple(_items(needs, view, settings)),
+        items=_held(needs, case),
         nodes=nodes,
-        others=union - nodes,
+        partly=frozenset().union(*accepted) - nodes,
     )
 
 
-def rivals_of(
-    demand: Demand,
-    space: NodeSpace,
-    own: Container[VolumeName],
-    holds: Iterable[Hold],
-    offered: Iterable[Item],
-    view: ClusterView,
-    settings: Settings,
-) -> Rivals:
-    """Return what is about to be placed on the node and competes with *demand*.
+def competitors_of(
+    demand: Demand, space: NodeSpace, holds: Iterable[Hold], case: Case
+) -> Competitors:
+    """Return what competes with *demand* on a node.
 
-    Left out is what belongs to the pod's *own* volumes, and replicas that Longhorn cannot place
+    Left out is what belongs to the pod's own volumes, and replicas that Longhorn cannot place
     there: whose volume is being deleted or whose backing image is gone, that the node does not
     suit, or that fit on no disk even alone. A node must not be lost to them for ever. One whose
     volume is not known counts: a live view may hear of the volume later than of the replica.
-    Promises count if they would fit on an empty disk: they end by themselves, and one that is said
-    to be full may be about to show that something was deleted.
+    Holds count if they would fit on an empty disk: they end by themselves, and on a disk that
+    seems full something may have been deleted a moment ago.
+
+    Args:
+        demand: What the pod needs on this node.
+        space: The node.
+        holds: Those of other pods that count on this node.
+        case: The pod.
     """
-    pending = [
-        item
-        for replica in space.pending
-        if replica.volume not in own
-        for item in (_item(replica, space, view, settings),)
-        if item is not None
-    ]
+    pending = [item for replica in space.pending for item in _pending(replica, space, case)]
     # Pods that share a volume need its room once, and are sure of it if one of them is.
-    promised: dict[State, dict[VolumeName, Need]] = {State.PLACED: {}, State.OFFERED: {}}
+    chosen: dict[VolumeName, Need] = {}
+    open_: dict[VolumeName, Need] = {}
     for hold in holds:
-        for volume in charged(hold, space.node.name, view.replicas):
-            if volume.name not in own:
-                promised[hold.state][volume.name] = volume.need
-    for name in promised[State.PLACED]:
-        promised[State.OFFERED].pop(name, None)
+        needs = chosen if hold.state is State.PLACED else open_
+        for volume in charged(hold, space.node.name, case.view.replicas):
+            if volume.name not in case.volumes:
+                needs[volume.name] = volume.need
+    for name in chosen:
+        open_.pop(name, None)
     empty = _emptied(space)
-    sources = [
+    fitting = [
         [item for item in items if not is_stranded(item, bins)]
         for items, bins in (
             (pending, space.bins),
-            (_items(promised[State.PLACED], view, settings), empty),
-            ((*_items(promised[State.OFFERED], view, settings), *offered), empty),
+            (_held(chosen, case), empty),
+            (_held(open_, case), empty),
         )
     ]
     here = frozenset(bin_.kind for bin_ in space.bins)
     asked = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
-    everything = [item for items in sources for item in items]
-    competing = {item.id for item in _competing(everything, asked, here)}
-    kept = [tuple(item for item in items if item.id in competing) for items in sources]
-    return Rivals(pending=kept[0], placed=kept[1], offered=kept[2])
+    reached = _reached([item for items in fitting for item in items], asked, here)
+    ids = {item.id for item in reached}
+    kept = [tuple(item for item in items if item.id in ids) for items in fitting]
+    return Competitors(pending=kept[0], chosen=kept[1], open=kept[2])
 
 
-def _items(
-    needs: Mapping[VolumeName, Need], view: ClusterView, settings: Settings
-) -> Iterable[Item]:
-    named = [(f"promised/{name}", need) for name, need in needs.items()]
-    return demand_of(named, view, settings).items if named else ()
+def _pending(replica: Replica, space: NodeSpace, case: Case) -> Iterator[Item]:
+    """Yield what a pending replica needs, if Longhorn can place it on the node."""
+    view = case.view
+    if replica.volume in case.volumes:
+        return
+    volume = view.volumes.get(replica.volume)
+    if volume is None:  # unreadable, or not heard of yet
+        everywhere = frozenset(view.disk_kinds.values())  # its selectors are not known
+        yield Item(replica.name, replica.size_bytes, 0, everywhere)
+        return
+    if volume.deleting:
+        return
+    image = None
+    if volume.backing_image is not None:
+        image = view.backing_images.get(volume.backing_image)
+        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
+            return
+    demand = demand_of([(str(replica.name), need_of(volume, image))], view, case.settings)
+    if not node_mismatch(space.node, demand.node_selectors, demand.topologies, case.settings):
+        yield from demand.items
+
+
+def _held(needs: Mapping[VolumeName, Need], case: Case) -> tuple[Item, ...]:
+    if not needs:
+        return ()
+    named = [(f"held/{name}", need) for name, need in needs.items()]
+    return demand_of(named, case.view, case.settings).items
 
 
 def _emptied(space: NodeSpace) -> list[Bin]:
@@ -138,7 +164,7 @@ def _emptied(space: NodeSpace) -> list[Bin]:
     return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
 
 
-def _competing(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:
+def _reached(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:
     """Keep the items that may use disks of *kinds*, or of kinds that such items may use.
 
     Only kinds of disks that are *here* lead on: two items do not compete on a node because a disk
@@ -149,22 +175,4 @@ def _competing(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind])
         return []
     rest = [item for item in items if not item.kinds & kinds]
     led_on = kinds.union(*(item.kinds & here for item in reached))
-    return reached + _competing(rest, led_on, here)
-
-
-def _item(replica: Replica, space: NodeSpace, view: ClusterView, settings: Settings) -> Item | None:
-    volume = view.volumes.get(replica.volume)
-    if volume is None:  # unreadable, or not heard of yet
-        everywhere = frozenset(view.disk_kinds.values())  # its selectors are not known
-        return Item(replica.name, replica.size_bytes, 0, everywhere)
-    if volume.deleting:
-        return None
-    image = None
-    if volume.backing_image is not None:
-        image = view.backing_images.get(volume.backing_image)
-        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
-            return None
-    demand = demand_of([(str(replica.name), need_of(volume, image))], view, settings)
-    if node_mismatch(space.node, demand.node_selectors, demand.topologies, settings):
-        return None
-    return demand.items[0]
+    return reached + _reached(rest, led_on, here)

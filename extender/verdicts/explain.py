@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender.demand.existing import existing_of
-from extender.demand.requests import resolve
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
-from extender.verdicts.filter import Basis, FilterResult, StepLimits
-from extender.verdicts.judging import judge, prepare
+from extender.verdicts.answering import Basis, FilterResult, StepLimits
+from extender.verdicts.case import prepare
+from extender.verdicts.judging import judge
 from extender.view import ClusterView
 from longhorn import DiskName, NodeName, Settings, VolumeName
 
@@ -26,16 +25,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
-    """What a promise to a pod takes of one node."""
+    """What a hold takes of one node."""
 
     pod: PodRef
     state: State
     bytes: Mapping[VolumeName, int]
-    """Of its volumes that are not placed yet."""
+    """Of the pod's volumes that are not placed yet."""
 
 
 def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "") -> list[Charge]:
-    """Return what promises take of *node*, without that to the pod with uid *but*."""
+    """Return what holds take of *node*, without that of the pod with uid *but*."""
     found = [
         Charge(
             pod=hold.pod,
@@ -50,39 +49,40 @@ def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "")
 
 
 def explain(
-    pod: PodRef, result: FilterResult, view: ClusterView, limits: StepLimits, ledger: Ledger
+    answer: FilterResult, view: ClusterView, limits: StepLimits, ledger: Ledger
 ) -> dict[NodeName, Plan]:
-    """Return the plan for each accepted node, beside what is promised to other pods.
+    """Return the plan for each accepted node, beside what is held for other pods.
 
     A packing proves that room exists; Longhorn may still choose other disks.
+
+    Args:
+        answer: What was answered.
+        view: The cluster that the answer rests on.
+        limits: Bounds on the packing's work.
+        ledger: What was held at the answer.
     """
-    if result.basis is Basis.NOTHING_LOCAL:
-        return {name: Plan() for name in result.accepted}
-    request = resolve(pod, view)
-    existing = existing_of(request, view)
-    on_node = {
+    request = answer.request
+    existing = {
         name: {
-            volume: by_node[name].disk for volume, by_node in existing.items() if name in by_node
+            volume: by_node[name].disk
+            for volume, by_node in answer.existing.items()
+            if name in by_node
         }
-        for name in result.accepted
+        for name in answer.accepted
     }
-    if result.basis is Basis.REPLICAS:
-        return {name: Plan(existing=on_node[name]) for name in result.accepted}
+    if answer.basis is not Basis.PLACEMENT:
+        return {name: Plan(existing=existing[name]) for name in answer.accepted}
     if not isinstance(view.settings, Settings):
-        return {}  # no placement accepts a node without one
-    case = prepare(request, existing, view, view.settings)
+        return {}  # no node is accepted by its room without settings
+    case = prepare(request, answer.existing, view, view.settings)
     sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
     plans = {}
-    for name in result.accepted:
-        placement = judge(
-            case,
-            view.spaces[name],
-            step_limit=limits.per_node,
-            holds=ledger.on_node(name, but=pod.uid),
-        )
-        placed = {VolumeName(v): DiskName(disk) for v, disk in placement.assignment.items()}
+    for name in answer.accepted:
+        holds = ledger.on_node(name, but=request.pod.uid)
+        verdict = judge(case, view.spaces[name], holds, step_limit=limits.per_node)
+        placed = {VolumeName(v): DiskName(disk) for v, disk in verdict.assignment.items()}
         plans[name] = Plan(
-            existing=on_node[name],
+            existing=existing[name],
             placed=placed,
             placed_bytes={volume: sizes[volume] for volume in placed},
         )

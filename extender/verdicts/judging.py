@@ -1,57 +1,87 @@
-"""Whether a pod's volumes have room on one node, beside all that is about to be placed there."""
+"""Whether a pod's volumes have room on a node, beside all that competes there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from extender.demand.existing import Existing
-from extender.demand.requests import PodRequest
 from extender.holds.hold import Hold
 from extender.space import NodeSpace
-from extender.verdicts.competitors import Rivals, rivals_of
-from extender.verdicts.placement import Demand, Placement, demand_of, place
-from extender.verdicts.rejections import RoomPromised, StrictLocalElsewhere, StrictLocalUnusable
-from extender.view import ClusterView
+from extender.verdicts.case import Case
+from extender.verdicts.competitors import Competitors, competitors_of
+from extender.verdicts.fitting import Demand, demand_of, shortage, total_of
+from extender.verdicts.rejections import (
+    PackingUndecided,
+    PendingReplicas,
+    Rejection,
+    StrictLocalElsewhere,
+    StrictLocalUnusable,
+)
+from extender.verdicts.suitability import node_mismatch, node_rejection
 from longhorn import NodeName, Settings, VolumeName
-from packing import Item
+from packing import Item, Packed, Undecided, is_stranded, pack
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod's request with all that judging any node needs, prepared once."""
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether one node can hold what the pod needs there."""
 
-    request: PodRequest
-    view: ClusterView
-    settings: Settings
-    demand: Demand
-    """All volumes of the request: what a node without any replica of them must take."""
-    existing: Existing
-    holders: frozenset[NodeName]
-    """The nodes that hold a replica of any of the volumes."""
-    strict_nodes: Mapping[VolumeName, frozenset[NodeName]]
-    """Where strict-local volumes have their replica; those not placed yet are left out."""
+    rejection: Rejection | None = None
+    assignment: Mapping[str, str] = {}
+    """On an accepted node the disk's name for each volume that a new replica is needed for."""
+    steps: int = 0
+    """Placements that the packing tried."""
 
 
-def prepare(request: PodRequest, existing: Existing, view: ClusterView, settings: Settings) -> Case:
-    """Gather what judging nodes for *request* needs."""
-    return Case(
-        request=request,
-        view=view,
-        settings=settings,
-        demand=demand_of(((v.name, v.need) for v in request.volumes), view, settings),
-        existing=existing,
-        holders=frozenset(name for by_node in existing.values() for name in by_node),
-        strict_nodes=_strict_nodes(request, view),
-    )
+class Glance(msgspec.Struct, frozen=True, kw_only=True):
+    """What is seen of nodes without packing."""
+
+    accepted: Sequence[NodeName]
+    rejected: Mapping[NodeName, Rejection]
+    rest: Sequence[NodeName]
+    """Nodes that must be judged singly."""
 
 
-def judge(
-    case: Case,
-    space: NodeSpace,
-    *,
-    step_limit: int,
-    holds: Sequence[Hold] = (),
-    offered: Sequence[Item] = (),
-) -> Placement:
+def glance(case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item]) -> Glance:
+    """Judge the nodes whose verdict follows without packing; `judge` says the same of them.
+
+    On most nodes one disk takes everything, or none takes the largest volume.
+
+    Args:
+        case: The pod; none of its strict-local volumes is placed.
+        nodes: None of them holds a replica of the pod's volumes.
+        beside: What is held for other pods on each of these nodes.
+    """
+    demand, settings, spaces = case.demand, case.settings, case.view.spaces
+    total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
+    logical_bytes, physical_bytes = total.logical_bytes, total.physical_bytes
+    suits_any_node = not (demand.node_selectors or demand.topologies)
+    accepted, rejected, rest = list[NodeName](), dict[NodeName, Rejection](), list[NodeName]()
+    for name in nodes:
+        space = spaces.get(name)
+        if (
+            space is None
+            or not space.takes_replicas
+            or space.pending
+            or not (suits_any_node or _suits(demand, space, settings))
+        ):
+            rest.append(name)
+            continue
+        for disk in space.roomiest:
+            if (
+                logical_bytes <= disk.logical_bytes
+                and physical_bytes <= disk.physical_bytes
+                and disk.kind in total.kinds
+            ):
+                accepted.append(name)
+                break
+        else:
+            if is_stranded(largest, space.roomiest):
+                rejected[name] = shortage(demand, space, settings)
+            else:
+                rest.append(name)
+    return Glance(accepted=accepted, rejected=rejected, rest=rest)
+
+
+def judge(case: Case, space: NodeSpace, holds: Sequence[Hold], *, step_limit: int) -> Verdict:
     """Say whether the pod fits on one node, and on which disks what must be placed anew.
 
     Volumes that have a replica there need no room and are left out.
@@ -59,88 +89,55 @@ def judge(
     Args:
         case: The pod.
         space: The node.
-        step_limit: Most placements to search.
-        holds: What was promised to other pods and may take room on this node.
-        offered: The same, where it is known that it does, of pods that may go elsewhere.
+        holds: Those of other pods that count on this node.
+        step_limit: Most placements to try.
     """
-    name = space.node.name
+    node, demand = space.node, case.demand
     present: set[VolumeName] = set()
-    if name in case.holders:
-        present = {volume for volume, by_node in case.existing.items() if name in by_node}
-    for volume, nodes in case.strict_nodes.items():
-        if name not in nodes:
-            return Placement(rejection=StrictLocalElsewhere())
-        if volume not in present:
-            return Placement(rejection=StrictLocalUnusable())
-    demand = case.demand
-    if present:
+    if node.name in case.holders:
+        present = {volume for volume, by_node in case.existing.items() if node.name in by_node}
         rest = ((v.name, v.need) for v in case.request.volumes if v.name not in present)
         demand = demand_of(rest, case.view, case.settings)
-    steps = 0
-    if offered and not (space.pending or holds):
-        # Where all of it fits, it does not matter what of it competes.
-        all_ = place(demand, space, case.settings, step_limit=step_limit, pending=tuple(offered))
-        if all_.rejection is None:
-            return _own(demand, all_, all_.steps)
-        steps = all_.steps
-    rivals = Rivals()
-    if (space.pending or holds or offered) and demand.items:
-        own = {volume.name for volume in case.request.volumes}
-        rivals = rivals_of(demand, space, own, holds, offered, case.view, case.settings)
-    return _place_beside(rivals, demand, space, case.settings, steps=steps, step_limit=step_limit)
+    for volume, nodes in case.strict_nodes.items():
+        if node.name not in nodes:
+            return Verdict(rejection=StrictLocalElsewhere())
+        if volume not in present:
+            return Verdict(rejection=StrictLocalUnusable())
+    rejection = node_rejection(space) or node_mismatch(
+        node, demand.node_selectors, demand.topologies, case.settings
+    )
+    if rejection is not None:
+        return Verdict(rejection=rejection)
+    competitors = Competitors()
+    if demand.items and (space.pending or holds):
+        competitors = competitors_of(demand, space, holds, case)
+    return _pack_beside(competitors, demand, space, case, step_limit=step_limit)
 
 
-def _place_beside(
-    rivals: Rivals,
-    demand: Demand,
-    space: NodeSpace,
-    settings: Settings,
-    *,
-    steps: int,
-    step_limit: int,
-) -> Placement:
-    """Place *demand* with all its rivals; if that fails, find out who is in the way.
-
-    Args:
-        rivals: What competes.
-        demand: What is to be placed.
-        space: The node.
-        settings: Longhorn's settings.
-        steps: Placements that were searched already.
-        step_limit: Most placements to search in all.
-    """
-    shares = [rivals.pending + rivals.promised, rivals.pending + rivals.placed, rivals.pending]
-    for beside in dict.fromkeys(shares):
-        limit = max(0, step_limit - steps)
-        placement = place(demand, space, settings, step_limit=limit, pending=beside)
-        steps += placement.steps
-        if placement.rejection is None:
-            break
-    if placement.rejection is not None:
-        return msgspec.structs.replace(placement, steps=steps)
-    if beside == shares[0]:
-        return _own(demand, placement, steps)
-    return Placement(rejection=RoomPromised(), steps=steps, is_open=beside == shares[1])
-
-
-def _own(demand: Demand, placement: Placement, steps: int) -> Placement:
-    """Leave out of a placement what was packed along."""
-    own = {item.id: placement.assignment[item.id] for item in demand.items}
-    return Placement(assignment=own, steps=steps)
-
-
-def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, frozenset[NodeName]]:
-    """Look up where strict-local volumes are placed.
-
-    Longhorn refuses to attach such a volume anywhere else (its volume webhook).
-    """
-    placed = {
-        volume.name: frozenset(
-            replica.node
-            for replica in view.replicas.get(volume.name, ())
-            if replica.node and not replica.deleting
+def _pack_beside(
+    competitors: Competitors, demand: Demand, space: NodeSpace, case: Case, *, step_limit: int
+) -> Verdict:
+    """Pack *demand* with all its competitors; if that fails, find out who is in the way."""
+    steps, outcome = 0, None
+    for in_the_way, beside in competitors.fewer_each_time():
+        if isinstance(outcome, Undecided) and isinstance(in_the_way, PendingReplicas):
+            break  # a hold ends by itself, but what Longhorn will place is there to stay
+        outcome = pack(
+            demand.items + beside if beside else demand.prepared,
+            space.bins,
+            step_limit=max(0, step_limit - steps),
         )
-        for volume in request.volumes
-        if volume.strict
-    }
-    return {volume: nodes for volume, nodes in placed.items() if nodes}
+        steps += outcome.steps
+        if isinstance(outcome, Packed):
+            if in_the_way is not None:
+                return Verdict(rejection=in_the_way, steps=steps)
+            own = {item.id: outcome.assignment[item.id] for item in demand.items}
+            return Verdict(assignment=own, steps=steps)
+    if isinstance(outcome, Undecided):
+        return Verdict(rejection=PackingUndecided(), steps=steps)
+    return Verdict(rejection=shortage(demand, space, case.settings), steps=steps)
+
+
+def _suits(demand: Demand, space: NodeSpace, settings: Settings) -> bool:
+    """Say whether the node has the tags and the place that are asked for."""
+    return not node_mismatch(space.node, demand.node_selectors, demand.topologies, settings)

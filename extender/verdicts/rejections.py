@@ -16,6 +16,11 @@ class Rejection(msgspec.Struct, frozen=True):
 
     reason: ClassVar[str]
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it may be over in a moment, once the nodes of other pods are chosen."""
+        return False
+
 
 class UnknownNode(Rejection, frozen=True):
     reason = "unknown_node"
@@ -172,15 +177,25 @@ class PendingReplicas(Rejection, frozen=True):
         return "the room is needed by replicas Longhorn is about to place on this node"
 
 
-class RoomPromised(Rejection, frozen=True):
-    reason = "room_promised"
+class RoomHeld(Rejection, frozen=True, kw_only=True):
+    reason = "room_held"
+    by_open: bool
+    """Whether only holds of pods that may still go to another node are in the way."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.by_open
 
     def __str__(self) -> str:
-        return "its room is promised to other pods that are being placed"
+        return "its room is held for other pods that are being scheduled"
 
 
 class PodUnscheduled(Rejection, frozen=True):
     reason = "pod_unscheduled"
+
+    @property
+    def is_open(self) -> bool:
+        return True
 
     def __str__(self) -> str:
         return "another pod that was given this node may still be bound to it"

@@ -27,6 +27,7 @@ SAMPLES: dict[str, dict[str, list[object]]] = {
     "no_disk_of_type": {"type": ["TYPE"]},
     "node_tags": {"selector": [("TAGS",), ()]},
     "disk_tags": {"selector": [("TAGS",), ()]},
+    "room_held": {"by_open": [True]},
 }
 """Values that show each text of the rejections that have fields."""
 PLACEHOLDERS = {"1 GiB": "SIZE", "the 7 volumes": "the N volumes"}

@@ -8,7 +8,9 @@ from prometheus_client.metrics_core import Metric
 
 from app.metrics import OUTCOMES, Metrics, outcome_of
 from extender import REASONS, Basis, FilterResult, Rejection
+from extender.demand.requests import PodRequest
 from longhorn import NodeName
+from tests.builders import pod
 
 PREFIX = "longhorn_scheduler_extender_"
 
@@ -37,6 +39,7 @@ def labelled(metrics: Metrics, name: str) -> dict[str, float]:
 
 def decision(basis: Basis, *accepted: str, rejected: tuple[str, ...] = ()) -> FilterResult:
     return FilterResult(
+        request=PodRequest(pod=pod(), volumes=()),
         basis=basis,
         accepted=[NodeName(name) for name in accepted],
         rejected={NodeName(name): Full() for name in rejected},

@@ -17,9 +17,11 @@ import pytest
 
 from app.kube.view import build_view
 from extender import ClusterView
-from extender.verdicts.placement import demand_of, place
-from longhorn import Need, NodeName, Settings, need_of
-from tests.builders import document, objects_of, read
+from extender.demand.requests import LocalVolume, PodRequest
+from extender.verdicts.case import prepare
+from extender.verdicts.judging import judge
+from longhorn import Need, NodeName, Settings, VolumeName, need_of
+from tests.builders import document, objects_of, pod, read
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
 
@@ -74,16 +76,16 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
     """Yield each disk's UUID, and whether the volume would fit on it alone."""
     view, need = situation_of(vector)
     assert isinstance(view.settings, Settings)
-    demand = demand_of([("vol", need)], view, view.settings)
+    volume = LocalVolume(name=VolumeName("vol"), need=need, strict=False)
+    case = prepare(PodRequest(pod=pod(), volumes=(volume,)), {}, view, view.settings)
     only_node = vector["scheduling"]["spec"]["hardNodeAffinity"]
     for name, space in view.spaces.items():
         usable = {bin_.id: bin_ for bin_ in space.bins}
         for disk in (each.disk for each in space.disks):
             may_try = disk.name in usable and only_node in ("", name)
             bins = (usable[disk.name],) if may_try else ()
-            alone = msgspec.structs.replace(space, bins=bins)
-            placement = place(demand, alone, view.settings, step_limit=10)
-            yield str(disk.id), placement.rejection is None
+            alone = msgspec.structs.replace(space, bins=bins, roomiest=bins)
+            yield str(disk.id), judge(case, alone, [], step_limit=10).rejection is None
 
 
 def situation_of(vector: Vector) -> tuple[ClusterView, Need]:

@@ -11,10 +11,20 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from extender import Basis, ClusterView, Extender, Ledger, StepLimits, explain, node_space
+from extender import (
+    Basis,
+    ChangeLog,
+    ClusterView,
+    Extender,
+    Ledger,
+    StepLimits,
+    explain,
+    node_space,
+)
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
+from tests.unit.extender.singly import judged_singly
 
 
 def longhorn_takes(
@@ -129,7 +139,7 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
     result = ask(view, *cluster.claims)
     by_name = {volume.name: volume for volume in cluster.volumes}
 
-    for name, plan in explain(pod(*cluster.claims), result, view, GENEROUS, Ledger()).items():
+    for name, plan in explain(result, view, GENEROUS, Ledger()).items():
         (node,) = (node for node in cluster.nodes if node.name == name)
         disks = {disk.name: disk for disk in node.disks}
         new = {by_name[volume]: disks[disk] for volume, disk in plan.placed.items()}
@@ -137,6 +147,18 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
         assert holds(node, new, cluster.replicas, values)
         assert plan.existing.keys() | plan.placed.keys() == by_name.keys()
         assert not plan.existing.keys() & plan.placed.keys()
+
+
+@settings(max_examples=200)
+@given(clusters(own_replicas=True, pending_replicas=True))
+def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
+    view = cluster.view
+
+    answer = ask(view, *cluster.claims)
+
+    if answer.basis is Basis.PLACEMENT:
+        event("by placement")
+        assert answer.rejected == judged_singly(answer, view, Ledger())
 
 
 @given(clusters(own_replicas=True, pending_replicas=True))
@@ -244,9 +266,9 @@ def test_history_does_not_change_an_answer(cluster: Cluster, data: st.DataObject
 def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
     cluster: Cluster, data: st.DataObject
 ) -> None:
-    """A view that is carried on replaces single spaces, and adds their names to the same list."""
+    """A view that is carried on replaces single spaces, and notes their names in one log."""
     candidates = [node.name for node in cluster.nodes]
-    remembering, changes = Extender(GENEROUS), list[NodeName]()
+    remembering, changes = Extender(GENEROUS), ChangeLog()
     view = msgspec.structs.replace(cluster.view, changes=changes)
 
     for _ in range(4):
@@ -259,7 +281,7 @@ def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
         assert remembered.rejected == fresh.rejected
         name = data.draw(st.sampled_from(candidates))
         view = with_space(view, data.draw(st.none() | nodes(name)), name, cluster.replicas)
-        changes.append(name)
+        changes.add(name)
 
 
 @given(clusters(own_replicas=True, pending_replicas=True), st.integers(0, 5), st.integers(0, 8))

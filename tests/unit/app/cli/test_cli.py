@@ -132,7 +132,7 @@ def test_what_is_promised_to_other_pods_counts_and_is_shown(
 
     report = answer(capsys)
     assert status == 1
-    assert report["rejected"] == {ROOMY: "its room is promised to other pods that are being placed"}
+    assert report["rejected"] == {ROOMY: "its room is held for other pods that are being scheduled"}
     assert report["nodes"][ROOMY]["promised"] == [
         {"pod": "default/first", "state": "placed", "bytes": {"first": 80 * 2**30}}
     ]

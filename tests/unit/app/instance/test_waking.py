@@ -15,7 +15,7 @@ from app.instance.waking import Waking
 from app.kube.connection import Connection
 from app.kube.resources import AnyRecord
 from app.metrics import Metrics
-from extender import ClaimKey, ClusterView, End, Extender, PodRef, PodStatus, Timeouts
+from extender import ChangeLog, ClaimKey, ClusterView, End, Extender, PodRef, PodStatus, Timeouts
 from longhorn import NodeName
 from tests.builders import (
     GENEROUS,
@@ -69,8 +69,8 @@ class Bench:
         nodes = [node(name, disk(maximum_bytes=size or GIB)) for name, size in self._sizes.items()]
         self.view = view_of(*nodes, *self._volumes)
 
-    def show(self, name: NodeName, size_bytes: int, changes: list[NodeName]) -> None:
-        """Give a node a size and the view its list of changes, and tell nobody."""
+    def show(self, name: NodeName, size_bytes: int, changes: ChangeLog) -> None:
+        """Give a node a size and the view its log of changes, and tell nobody."""
         self._sizes[name] = size_bytes
         self.rebuild()
         self.view = msgspec.structs.replace(self.view, changes=changes)
@@ -101,11 +101,11 @@ class Bench:
         self.rebuild()
         self.waking.room_on([name])
 
-    def promise(self, pod: PodRef) -> None:
-        """Answer about a pod, and promise what is said."""
+    def hold(self, pod: PodRef) -> None:
+        """Answer about a pod, and hold what is said."""
         result = self.extender.filter(pod, [ONE, TWO], self.view)
         timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-        self.extender.promise(pod, PodStatus(), result, self.view, timeouts=timeouts, now=0.0)
+        self.extender.hold(result, PodStatus(), self.view, timeouts=timeouts, now=0.0)
         assert result.accepted
 
     @property
@@ -226,7 +226,7 @@ async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
         bench.grow(ONE, SMALL)
         await asyncio.sleep(0.01)
         bench.waking.forget(first.uid)
-        bench.promise(first)
+        bench.hold(first)
         await asyncio.sleep(1)
         assert bench.woken == ["first"]
 
@@ -419,13 +419,13 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
         assert len(bench.waking.pods) == 0
 
 
-async def test_another_list_of_changes_may_be_room_anywhere() -> None:
+async def test_another_log_of_changes_may_be_room_anywhere() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
         bench.waking.take_changes()
         await asyncio.sleep(1)
 
-        bench.show(TWO, SMALL, [])
+        bench.show(TWO, SMALL, ChangeLog())
         bench.waking.take_changes()
         await asyncio.sleep(1)
 
@@ -435,19 +435,19 @@ async def test_another_list_of_changes_may_be_room_anywhere() -> None:
 async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> None:
     async with waking() as bench:
         [pod] = bench.add("pod")
-        changes: list[NodeName] = []
+        changes = ChangeLog()
         bench.show(TWO, 0, changes)
         bench.waking.take_changes()
         await asyncio.sleep(1)
         bench.reject([pod])
         bench.show(TWO, SMALL, changes)
 
-        changes.append(ONE)
+        changes.add(ONE)
         bench.waking.take_changes()
         await asyncio.sleep(1)
         assert bench.woken == []
 
-        changes.append(TWO)
+        changes.add(TWO)
         bench.waking.take_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]

@@ -43,8 +43,8 @@ class Promising:
     def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
         assert request.candidates == NODES
         self.given.append(request.pod.name)
-        self._bench.extender.promise(
-            request.pod, request.status, result, self._bench.view, timeouts=TIMEOUTS, now=now
+        self._bench.extender.hold(
+            result, request.status, self._bench.view, timeouts=TIMEOUTS, now=now
         )
 
 
@@ -171,14 +171,8 @@ async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
 
 async def test_where_nothing_is_promised_nobody_waits() -> None:
     bench = Bench(promises=False)
-    bench.extender.promise(
-        pod("first", name="first"),
-        PodStatus(),
-        await bench.ask("first"),
-        bench.view,
-        timeouts=TIMEOUTS,
-        now=0.0,
-    )
+    answer = await bench.ask("first")
+    bench.extender.hold(answer, PodStatus(), bench.view, timeouts=TIMEOUTS, now=0.0)
 
     assert (await bench.ask("second")).is_open
     assert now() == 0.0

@@ -9,6 +9,7 @@ import pytest
 from app.errors import BadRequestError
 from app.serving.wire import FilterRequest, decode_request, encode_error, encode_result
 from extender import Basis, ClaimKey, FilterResult, PodRef, PodStatus, Rejection
+from extender.demand.requests import PodRequest
 from longhorn import NodeName
 
 WIRE = Path(__file__).parents[3] / "data" / "wire"
@@ -65,6 +66,7 @@ def accept(request: FilterRequest, *accepted: str) -> dict[str, Any]:
 
 def result(request: FilterRequest, *accepted: str) -> FilterResult:
     return FilterResult(
+        request=PodRequest(pod=request.pod, volumes=()),
         basis=Basis.PLACEMENT,
         accepted=[NodeName(name) for name in accepted],
         rejected=dict.fromkeys(sorted({*request.candidates} - {*accepted}), Full()),

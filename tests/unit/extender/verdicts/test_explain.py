@@ -27,7 +27,7 @@ NOTHING = Ledger()
 def test_nothing_is_planned_when_nothing_is_local() -> None:
     view = view_of(node(), *bound(volume(locality=Locality.DISABLED)))
 
-    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {NODE: Plan()}
+    assert explain(ask(view), view, GENEROUS, NOTHING) == {NODE: Plan()}
 
 
 def test_replicas_are_held() -> None:
@@ -35,17 +35,7 @@ def test_replicas_are_held() -> None:
         node("node-1", disk("disk-1"), disk("disk-2")), *bound(volume()), replica(disk="disk-2")
     )
 
-    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {
-        NODE: Plan(existing={VOL: DISK_2})
-    }
-
-
-def test_new_replicas_are_placed() -> None:
-    view = view_of(node(), *bound(volume()))
-
-    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {
-        NODE: Plan(placed={VOL: DISK_1}, placed_bytes={VOL: 10 * GIB})
-    }
+    assert explain(ask(view), view, GENEROUS, NOTHING) == {NODE: Plan(existing={VOL: DISK_2})}
 
 
 def test_some_are_held_and_some_placed() -> None:
@@ -56,7 +46,7 @@ def test_some_are_held_and_some_placed() -> None:
         replica("old-r-1", of="old"),
     )
 
-    assert explain(pod("old", "new"), ask(view, "old", "new"), view, GENEROUS, NOTHING) == {
+    assert explain(ask(view, "old", "new"), view, GENEROUS, NOTHING) == {
         NODE: Plan(existing={OLD: DISK_1}, placed={NEW: DISK_2}, placed_bytes={NEW: 20 * GIB})
     }
 
@@ -64,7 +54,7 @@ def test_some_are_held_and_some_placed() -> None:
 def test_pending_replicas_are_not_the_pods() -> None:
     view = view_of(node(), *bound(volume()), volume("other"), pending())
 
-    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {
+    assert explain(ask(view), view, GENEROUS, NOTHING) == {
         NODE: Plan(placed={VOL: DISK_1}, placed_bytes={VOL: 10 * GIB})
     }
 
@@ -73,34 +63,26 @@ def test_only_accepted_nodes_have_a_plan() -> None:
     full = node("node-2", disk(scheduled_bytes=100 * GIB))
     view = view_of(node(), full, *bound(volume()))
 
-    plans = explain(
-        pod(), ask(view, candidates=["node-2", "node-1", "node-9"]), view, GENEROUS, Ledger()
-    )
+    plans = explain(ask(view, candidates=["node-2", "node-1", "node-9"]), view, GENEROUS, Ledger())
 
     assert list(plans) == ["node-1"]
-
-
-def test_rejected_everywhere_means_no_plans() -> None:
-    view = view_of(node(ready=False), *bound(volume()))
-
-    assert explain(pod(), ask(view), view, GENEROUS, NOTHING) == {}
 
 
 def test_nothing_is_planned_while_a_setting_cannot_be_read() -> None:
     unreadable = setting("storage-over-provisioning-percentage", "abc")
     view = view_of(node(), *bound(volume()), unreadable)
 
-    assert explain(pod("vol"), ask(view), view, GENEROUS, NOTHING) == {}
+    assert explain(ask(view), view, GENEROUS, NOTHING) == {}
 
 
-def test_volumes_are_planned_beside_what_is_promised() -> None:
+def test_volumes_are_planned_beside_what_is_held() -> None:
     beside = Ledger()
     beside.put(hold("other", volumes=["a", "b"], nodes=["node-1"], only_candidate=True))
     disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=20 * GIB)
     view = view_of(node("node-1", *disks), *bound(volume("vol", size_bytes=5 * GIB)))
 
     placed = {
-        name: explain(pod(), ask(view), view, GENEROUS, ledger)[NODE].placed
+        name: explain(ask(view), view, GENEROUS, ledger)[NODE].placed
         for name, ledger in {"alone": NOTHING, "beside": beside}.items()
     }
 

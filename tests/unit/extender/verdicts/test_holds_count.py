@@ -1,4 +1,4 @@
-"""What was promised to other pods takes room until Longhorn's objects show it."""
+"""What is held for other pods takes room until Longhorn's objects show it."""
 
 from collections.abc import Iterable
 from random import Random
@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import ClusterView, Extender, FilterResult, PodRef, PodStatus
+from extender import Basis, ClusterView, Extender, FilterResult, PodRef, PodStatus, Timeouts
+from extender.demand.existing import existing_of
 from extender.demand.requests import resolve
-from extender.holds.hold import Hold, Sighting, offer
-from extender.verdicts.rejections import InsufficientStorage, RoomPromised
+from extender.holds.hold import Sighting
+from extender.verdicts.rejections import InsufficientStorage, RoomHeld, UnknownNode
 from longhorn import Node, NodeName
 from packing import Bin, Item, Packed, pack
 from tests.builders import (
@@ -25,116 +26,109 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.unit.extender.singly import judged_singly
 
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 TWO = [node("node-1"), node("node-2")]
 FIRST, SECOND = volume("first", size_bytes=60 * GIB), volume("second", size_bytes=60 * GIB)
 
 
-def promise(
+def hold(
     extender: Extender, view: ClusterView, asked: PodRef, *nodes: str, only: bool = False
-) -> Hold:
-    """Promise a pod room on nodes, as the answer that accepts them does."""
-    volumes = resolve(asked, view).volumes
-    replicas = [each for one in volumes for each in view.replicas.get(one.name, ())]
-    names = [NodeName(each) for each in nodes]
-    existing = [(each.volume, each.node) for each in replicas if each.node]
-    made = offer(
-        asked,
-        volumes,
-        names,
-        replicas=replicas,
-        existing=existing,
-        only_candidate=only,
-        now=0.0,
-        asked=PodStatus(),
-        unbound=[],
+) -> None:
+    """Hold for a pod what an answer says that accepts these nodes, of more unless they are all."""
+    request = resolve(asked, view)
+    answer = FilterResult(
+        request=request,
+        existing=existing_of(request, view),
+        basis=Basis.PLACEMENT,
+        accepted=[NodeName(each) for each in nodes],
+        rejected={} if only else {NodeName("another"): UnknownNode()},
     )
-    extender.ledger.put(made)
-    return made
+    extender.hold(answer, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
 
 
 def ask_second(extender: Extender, view: ClusterView) -> FilterResult:
     return extender.filter(pod("second", name="second"), sorted(view.spaces), view)
 
 
-def test_an_offer_counts_on_every_node_that_was_accepted() -> None:
+def test_an_open_hold_counts_on_every_node_that_was_accepted() -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    promise(extender, view, pod("first", name="first"), "node-1", "node-2")
+    hold(extender, view, pod("first", name="first"), "node-1", "node-2")
 
     result = ask_second(extender, view)
 
     assert result.accepted == []
-    assert result.rejected == {"node-1": RoomPromised(), "node-2": RoomPromised()}
+    assert result.rejected == {"node-1": RoomHeld(by_open=True), "node-2": RoomHeld(by_open=True)}
     assert result.is_open
 
 
-def test_an_offer_does_not_count_elsewhere() -> None:
+def test_an_open_hold_does_not_count_elsewhere() -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    promise(extender, view, pod("first", name="first"), "node-1")
+    hold(extender, view, pod("first", name="first"), "node-1")
 
     result = ask_second(extender, view)
 
     assert (result.accepted, result.is_open) == (["node-2"], False)
 
 
-def test_once_a_node_is_chosen_the_promise_counts_there_alone() -> None:
+def test_a_chosen_hold_counts_on_the_chosen_node_alone() -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    made = promise(extender, view, pod("first", name="first"), "node-1", "node-2")
-    extender.ledger.see(made.pod.uid, Sighting(nominated=NodeName("node-1")), 1.0)
+    hold(extender, view, pod("first", name="first"), "node-1", "node-2")
+    extender.ledger.see("uid-first", Sighting(nominated=NodeName("node-1")), 1.0)
 
     result = ask_second(extender, view)
 
     assert result.accepted == ["node-2"]
-    assert result.rejected == {"node-1": RoomPromised()}
+    assert result.rejected == {"node-1": RoomHeld(by_open=False)}
 
 
-def test_what_is_placed_leaves_nothing_open() -> None:
+def test_a_chosen_hold_leaves_nothing_open() -> None:
     extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, SECOND))
-    promise(extender, view, pod("first", name="first"), "node-1", only=True)
+    hold(extender, view, pod("first", name="first"), "node-1", only=True)
 
     result = ask_second(extender, view)
 
-    assert (result.rejected, result.is_open) == ({"node-1": RoomPromised()}, False)
+    assert result.rejected == {"node-1": RoomHeld(by_open=False)}
+    assert not result.is_open
 
 
 def test_a_pod_is_not_in_its_own_way() -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
     asked = pod("second", name="second")
-    promise(extender, view, asked, "node-1", "node-2")
+    hold(extender, view, asked, "node-1", "node-2")
 
     assert ask_second(extender, view).accepted == ["node-1", "node-2"]
 
 
 def test_two_pods_of_one_claim_need_its_room_once() -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(SECOND))
-    promise(extender, view, pod("second", name="other"), "node-1", "node-2")
+    hold(extender, view, pod("second", name="other"), "node-1", "node-2")
 
     assert ask_second(extender, view).accepted == ["node-1", "node-2"]
 
 
-def test_promises_and_the_pod_are_packed_together() -> None:
+def test_holds_and_the_pod_are_packed_together() -> None:
     disks = disk("disk-1", maximum_bytes=60 * GIB), disk("disk-2", maximum_bytes=60 * GIB)
     third = volume("third", size_bytes=60 * GIB)
     extender, view = (
         Extender(GENEROUS),
         view_of(node("node-1", *disks), *bound(FIRST, SECOND, third)),
     )
-    promise(extender, view, pod("first", name="first"), "node-1")
+    hold(extender, view, pod("first", name="first"), "node-1")
 
     assert ask_second(extender, view).accepted == ["node-1"]
 
-    promise(extender, view, pod("third", name="third"), "node-1")
+    hold(extender, view, pod("third", name="third"), "node-1")
 
-    assert ask_second(extender, view).rejected == {"node-1": RoomPromised()}
+    assert ask_second(extender, view).rejected == {"node-1": RoomHeld(by_open=True)}
 
 
 def test_a_replica_that_is_placed_is_counted_once() -> None:
     small = volume("first", size_bytes=40 * GIB)
     placed = replica("first-r-1", of="first", on="node-1", size_bytes=40 * GIB)
     extender = Extender(GENEROUS)
-    promise(
-        extender, view_of(node(), *bound(small)), pod("first", name="first"), "node-1", only=True
-    )
+    hold(extender, view_of(node(), *bound(small)), pod("first", name="first"), "node-1", only=True)
 
     result = ask_second(extender, view_of(node(), *bound(small, SECOND), placed))
 
@@ -146,30 +140,30 @@ def test_a_replica_that_must_come_here_is_counted_once() -> None:
     coming = pending(of="first", size_bytes=40 * GIB)
     view = view_of(node(), *bound(small, SECOND), coming)
     extender = Extender(GENEROUS)
-    promise(extender, view, pod("first", name="first"), "node-1", only=True)
+    hold(extender, view, pod("first", name="first"), "node-1", only=True)
 
     assert ask_second(extender, view).accepted == ["node-1"]
 
 
-def test_a_promise_that_fits_nowhere_here_closes_no_node() -> None:
+def test_a_hold_that_fits_nowhere_here_closes_no_node() -> None:
     """A pod that was bound to a node we had rejected: Longhorn puts its replica elsewhere."""
     huge = volume("first", size_bytes=200 * GIB)
     extender, view = Extender(GENEROUS), view_of(node(), *bound(huge, SECOND))
-    promise(extender, view, pod("first", name="first"), "node-1", only=True)
+    hold(extender, view, pod("first", name="first"), "node-1", only=True)
 
     assert ask_second(extender, view).accepted == ["node-1"]
 
 
-def test_promises_of_the_other_data_engine_do_not_compete() -> None:
+def test_holds_of_the_other_data_engine_do_not_compete() -> None:
     disks = disk("disk-1"), disk("disk-2", type_="block")
     other = volume("first", size_bytes=60 * GIB, disk_type="block")
     extender, view = Extender(GENEROUS), view_of(node("node-1", *disks), *bound(other, SECOND))
-    promise(extender, view, pod("first", name="first"), "node-1")
+    hold(extender, view, pod("first", name="first"), "node-1")
 
     assert ask_second(extender, view).accepted == ["node-1"]
 
 
-def test_a_promise_counts_on_a_disk_that_is_full_at_the_moment() -> None:
+def test_a_hold_counts_on_a_disk_that_is_full_at_the_moment() -> None:
     """Longhorn may still count a replica that is deleted."""
     leaving = replica("old-r-1", of="old", size_bytes=60 * GIB)
     full = disk(listed={"old-r-1": 60 * GIB})
@@ -178,7 +172,7 @@ def test_a_promise_counts_on_a_disk_that_is_full_at_the_moment() -> None:
     view = view_of(
         node("node-1", full), leaving, *bound(volume("first", size_bytes=90 * GIB), small)
     )
-    promise(extender, view, pod("first", name="first"), "node-1", only=True)
+    hold(extender, view, pod("first", name="first"), "node-1", only=True)
 
     assert ask_second(extender, view).accepted == []
 
@@ -186,7 +180,7 @@ def test_a_promise_counts_on_a_disk_that_is_full_at_the_moment() -> None:
 def test_what_the_pod_lacks_by_itself_is_said_first() -> None:
     huge = volume("second", size_bytes=200 * GIB)
     extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, huge))
-    promise(extender, view, pod("first", name="first"), "node-1")
+    hold(extender, view, pod("first", name="first"), "node-1")
 
     result = ask_second(extender, view)
 
@@ -194,31 +188,32 @@ def test_what_the_pod_lacks_by_itself_is_said_first() -> None:
     assert not result.is_open
 
 
-def test_a_verdict_under_a_promise_is_not_remembered() -> None:
+def test_a_verdict_beside_a_hold_does_not_outlive_it() -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
     before = ask_second(extender, view)
-    made = promise(extender, view, pod("first", name="first"), "node-1", "node-2")
+    hold(extender, view, pod("first", name="first"), "node-1", "node-2")
     during = ask_second(extender, view)
-    extender.ledger.see(made.pod.uid, Sighting(exists=False), 1.0)
+    extender.ledger.see("uid-first", Sighting(exists=False), 1.0)
 
     assert (before.accepted, during.accepted) == (["node-1", "node-2"], [])
     assert ask_second(extender, view) == before
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["remembered", "new"])
-def test_the_text_of_a_promise_is_the_same_whoever_it_is_made_to(*, known: bool) -> None:
+def test_the_text_is_the_same_whoever_the_room_is_held_for(*, known: bool) -> None:
     extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
     if known:
         ask_second(extender, view)
-    promise(extender, view, pod("first", name="first"), "node-1")
-    promise(extender, view, pod("first", name="else"), "node-2")
+    hold(extender, view, pod("first", name="first"), "node-1")
+    hold(extender, view, pod("first", name="else"), "node-2")
 
     texts = {str(each) for each in ask_second(extender, view).rejected.values()}
 
-    assert texts == {"its room is promised to other pods that are being placed"}
+    assert texts == {"its room is held for other pods that are being scheduled"}
 
 
-SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=3)
+SIZES = st.lists(st.sampled_from([1, 10, 20, 30, 60]), min_size=1, max_size=3)
+"""Few, so that pods need what others needed before."""
 
 
 @given(
@@ -226,10 +221,13 @@ SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=3)
     pods=st.lists(SIZES, min_size=1, max_size=7),
     seed=st.integers(0, 2**16),
 )
-def test_wherever_pods_go_all_that_was_promised_fits(
+def test_wherever_pods_go_all_that_is_held_fits(
     nodes: list[list[int]], pods: list[list[int]], seed: int
 ) -> None:
-    """Pods come one after another; for some the node is chosen at once, for others at the end."""
+    """Pods come one after another; for some the node is chosen at once, for others at the end.
+
+    Each answer is that of packing each node by itself.
+    """
     random = Random(seed)
     records = [_node(f"node-{n}", sizes) for n, sizes in enumerate(nodes)]
     volumes = {
@@ -240,10 +238,12 @@ def test_wherever_pods_go_all_that_was_promised_fits(
     extender, accepted = Extender(GENEROUS), dict[str, list[NodeName]]()
     for name, wanted in volumes.items():
         asked = pod(*(each.name for each in wanted), name=name)
-        found = list(extender.filter(asked, sorted(view.spaces), view).accepted)
+        answer = extender.filter(asked, sorted(view.spaces), view)
+        assert answer.rejected == judged_singly(answer, view, extender.ledger)
+        found = list(answer.accepted)
         if found:
             accepted[name] = found
-            promise(extender, view, asked, *found)
+            hold(extender, view, asked, *found)
             if random.random() < 0.5:
                 accepted[name] = [random.choice(found)]
                 sighting = Sighting(nominated=accepted[name][0])
@@ -266,11 +266,11 @@ def _fit(record: Node, sizes: Iterable[int]) -> bool:
     return isinstance(pack(items, bins, step_limit=10**6), Packed)
 
 
-@pytest.mark.parametrize("only", [True, False], ids=["placed", "offered"])
+@pytest.mark.parametrize("only", [True, False], ids=["chosen", "open"])
 def test_a_volume_that_two_pods_share_takes_its_room_once(*, only: bool) -> None:
     small = volume("second", size_bytes=40 * GIB)
     extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, small))
-    promise(extender, view, pod("first", name="first"), "node-1", only=only)
-    promise(extender, view, pod("first", name="also-first"), "node-1")
+    hold(extender, view, pod("first", name="first"), "node-1", only=only)
+    hold(extender, view, pod("first", name="also-first"), "node-1")
 
     assert ask_second(extender, view).accepted == ["node-1"]

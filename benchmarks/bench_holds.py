@@ -1,8 +1,8 @@
-"""Measures what promises cost: a burst of pods while offers stand, and settling many promises.
+"""Measures what holds cost: a burst of pods while holds are open, and settling many holds.
 
 A burst asks for one pod after another, each of the same needs, while the last answers still count
-on every node that was accepted; "first" is the first pod beside so many offers, which packs each
-node once. Settling compares every promise with the replicas there are.
+on every node that was accepted; "first" is the first pod beside so many open holds, for which each
+node is judged once. Settling compares every hold with the replicas there are.
 """
 
 import time
@@ -24,7 +24,7 @@ from longhorn import NodeName
 
 NODES = (100, 1_000, 5_000)
 DISKS, PODS, SEED = 10, 60, 1
-OFFERS = (0, 1, 2, 5)
+OPEN = (0, 1, 2, 5)
 HOLDS = (100, 1_000, 5_000)
 SETTLINGS = 20
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -32,17 +32,17 @@ TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 
 def main() -> None:
     """Print both tables."""
-    print("milliseconds for a pod of a burst, asked and promised, while offers stand\n")
-    print(f"{'nodes':>6}{'offers':>8}{'first':>9}{'median':>9}{'max':>9}")
+    print("milliseconds for a pod of a burst, asked and held, while holds are open\n")
+    print(f"{'nodes':>6}{'open':>8}{'first':>9}{'median':>9}{'max':>9}")
     for nodes in NODES:
         view, pods = _world(nodes)
-        for offers in OFFERS:
-            first, *rest = _burst(view, pods, offers)
+        for open_ in OPEN:
+            first, *rest = _burst(view, pods, open_)
             print(
-                f"{nodes:6}{offers:8}{1e3 * first:9.2f}{1e3 * median(rest):9.2f}"
+                f"{nodes:6}{open_:8}{1e3 * first:9.2f}{1e3 * median(rest):9.2f}"
                 f"{1e3 * max(rest):9.2f}"
             )
-    print("\nmilliseconds for settling so many promises\n")
+    print("\nmilliseconds for settling so many holds\n")
     print(f"{'holds':>6}{'median':>9}{'max':>9}")
     for holds in HOLDS:
         seconds = [*_settle(holds)]
@@ -60,20 +60,20 @@ def _world(nodes: int) -> tuple[ClusterView, list[PodRef]]:
     return build_view(records), [msgspec.structs.replace(ref, uid=ref.name) for ref in refs]
 
 
-def _burst(view: ClusterView, pods: list[PodRef], offers: int) -> Iterator[float]:
-    """Yield the time for each pod, from the first one beside as many offers on."""
+def _burst(view: ClusterView, pods: list[PodRef], open_: int) -> Iterator[float]:
+    """Yield the time for each pod, from the first one beside as many open holds on."""
     extender = Extender(Settings().step_limits)
     candidates = [NodeName(node_name(number)) for number in range(len(view.spaces))]
     extender.filter(pods[0], candidates, view)
     for number, asked in enumerate(pods[1:]):
         started = time.perf_counter()
         result = extender.filter(asked, candidates, view)
-        extender.promise(asked, PodStatus(), result, view, timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
         seconds = time.perf_counter() - started
-        if number >= offers:
+        if number >= open_:
             yield seconds
         for hold in extender.ledger.offered()[
-            : max(0, extender.ledger.count(State.OFFERED) - offers)
+            : max(0, extender.ledger.count(State.OFFERED) - open_)
         ]:
             chosen = result.accepted[number % len(result.accepted)]
             extender.ledger.see(hold.pod.uid, Sighting(nominated=chosen), 0.0)
@@ -85,7 +85,7 @@ def _settle(holds: int) -> Iterator[float]:
     for number in range(holds):
         asked = msgspec.structs.replace(pods[number % PODS], uid=f"uid-{number}")
         result = extender.filter(asked, [NodeName(node_name(0))], view)
-        extender.promise(asked, PodStatus(), result, view, timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
     for _ in range(SETTLINGS):
         started = time.perf_counter()
         ended = extender.ledger.settle(view.replicas, TIMEOUTS, 1.0)

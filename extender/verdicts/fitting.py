@@ -1,6 +1,6 @@
-"""Whether the volumes a pod needs on its node fit together on one particular node."""
+"""What a pod needs on a node, ready for packing, and what is missing where it does not fit."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
@@ -11,47 +11,34 @@ from extender.verdicts.rejections import (
     InsufficientStorage,
     NoDiskOfType,
     NoUsableDisk,
-    PackingUndecided,
-    PendingReplicas,
     Rejection,
     VolumesDoNotFit,
 )
-from extender.verdicts.suitability import node_mismatch, node_rejection
 from extender.view import ClusterView
 from longhorn import Need, Settings, TopologyTerm, all_match, mismatch, tags_match
-from packing import (
-    Infeasible,
-    Item,
-    Packed,
-    PreparedItems,
-    Undecided,
-    is_stranded,
-    pack,
-    prepare,
-)
+from packing import Item, Kind, PreparedItems, is_stranded, prepare
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be placed on one node, ready for packing; serves for any number of nodes."""
+    """What is to be put on one node, ready for packing; serves for any number of nodes."""
 
     items: tuple[Item, ...]
     prepared: PreparedItems
     """The same, in the order that packing takes them."""
-    needs: tuple[Need, ...]
-    """In the order of the items."""
+    by_size: tuple[tuple[Item, Need], ...]
+    """The same, each with what it comes from, the largest volume first."""
     node_selectors: tuple[tuple[str, ...], ...]
     """Those that some node may fail to meet."""
     topologies: tuple[tuple[TopologyTerm, ...], ...]
 
 
-class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on one node: a disk's name for every item's id, or why not."""
+class Total(msgspec.Struct, frozen=True, kw_only=True):
+    """What several items take together of the one disk that takes them all."""
 
-    rejection: Rejection | None = None
-    assignment: Mapping[str, str] = {}
-    steps: int = 0
-    is_open: bool = False
-    """Rejected for what was promised to pods that may still go to another node."""
+    logical_bytes: int
+    physical_bytes: int
+    kinds: frozenset[Kind]
+    """The kinds of disks that each of them may use."""
 
 
 def demand_of(
@@ -81,56 +68,33 @@ def demand_of(
     return Demand(
         items=items,
         prepared=prepare(items),
-        needs=needs,
+        by_size=tuple(sorted(zip(items, needs, strict=True), key=lambda pair: -pair[1].size_bytes)),
         node_selectors=tuple(s for s in selectors if s or not settings.allow_empty_node_selector),
         topologies=tuple(dict.fromkeys(need.topology for need in needs if need.topology)),
     )
 
 
-def place(
-    demand: Demand,
-    space: NodeSpace,
-    settings: Settings,
-    *,
-    step_limit: int,
-    pending: tuple[Item, ...] = (),
-) -> Placement:
-    """Pack *demand*, and *pending* replicas along with it, on the usable disks of one node."""
-    rejection = node_rejection(space) or node_mismatch(
-        space.node, demand.node_selectors, demand.topologies, settings
+def total_of(items: Iterable[Item]) -> Total:
+    """Add up *items*, of which there is at least one."""
+    items = tuple(items)
+    return Total(
+        logical_bytes=sum(item.logical_bytes for item in items),
+        physical_bytes=sum(item.physical_bytes for item in items),
+        kinds=frozenset.intersection(*(item.kinds for item in items)),
     )
-    if rejection is not None:
-        return Placement(rejection=rejection)
-    items = demand.items + pending if pending else demand.prepared
-    outcome = pack(items, space.bins, step_limit=step_limit)
-    match outcome:
-        case Packed():
-            return Placement(assignment=outcome.assignment, steps=outcome.steps)
-        case Undecided():
-            return Placement(rejection=PackingUndecided(), steps=outcome.steps)
-        case Infeasible() if pending:
-            alone = place(demand, space, settings, step_limit=step_limit - outcome.steps)
-            return Placement(
-                rejection=alone.rejection or PendingReplicas(), steps=outcome.steps + alone.steps
-            )
-        case Infeasible():
-            return Placement(rejection=_shortage(demand, space, settings), steps=outcome.steps)
 
 
-def _shortage(demand: Demand, space: NodeSpace, settings: Settings) -> Rejection:
+def shortage(demand: Demand, space: NodeSpace, settings: Settings) -> Rejection:
     """Say what is missing for a demand that does not fit, naming the largest volume it hits."""
     if not space.bins:
         return NoUsableDisk()
-    by_size = sorted(
-        zip(demand.items, demand.needs, strict=True), key=lambda pair: -pair[1].size_bytes
-    )
-    for item, need in by_size:
-        if not any(bin_.kind in item.kinds for bin_ in space.bins):
+    for item, need in demand.by_size:
+        if is_stranded(item, space.roomiest):
+            if any(bin_.kind in item.kinds for bin_ in space.roomiest):
+                return InsufficientStorage(size_bytes=need.size_bytes)
             return _unsuitable_disks(need, space, settings)
-        if is_stranded(item, space.bins):
-            return InsufficientStorage(size_bytes=need.size_bytes)
     return VolumesDoNotFit(
-        volumes=len(demand.needs), size_bytes=sum(need.size_bytes for need in demand.needs)
+        volumes=len(demand.by_size), size_bytes=sum(need.size_bytes for _, need in demand.by_size)
     )
 
 

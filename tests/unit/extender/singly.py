@@ -1,0 +1,22 @@
+"""The slow way to an answer: every node is packed by itself, and nothing is remembered."""
+
+from extender import ClusterView, FilterResult, Ledger, Rejection
+from extender.verdicts.case import prepare
+from extender.verdicts.judging import judge
+from longhorn import NodeName, Settings
+
+
+def judged_singly(
+    answer: FilterResult, view: ClusterView, ledger: Ledger
+) -> dict[NodeName, Rejection]:
+    """Return why nodes are rejected that *answer* is about, all of them known to Longhorn."""
+    assert isinstance(view.settings, Settings)
+    request = answer.request
+    case = prepare(request, answer.existing, view, view.settings)
+    rejections = {}
+    for name in (*answer.accepted, *answer.rejected):
+        holds = ledger.on_node(name, but=request.pod.uid)
+        rejection = judge(case, view.spaces[name], holds, step_limit=1_000_000).rejection
+        if rejection is not None:
+            rejections[name] = rejection
+    return rejections

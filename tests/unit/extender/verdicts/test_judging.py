@@ -1,0 +1,59 @@
+"""Which verdicts follow at a glance; that they are right is a property (test_properties.py)."""
+
+import pytest
+
+from extender.demand.existing import existing_of
+from extender.demand.requests import resolve
+from extender.verdicts.case import prepare
+from extender.verdicts.judging import glance
+from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
+from longhorn import Node, NodeName, Settings
+from packing import Item
+from tests.builders import GIB, bound, disk, node, pending, pod, setting, view_of, volume
+
+NODE = NodeName("node-1")
+HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-1", "disk-2")))
+
+
+@pytest.mark.parametrize(
+    ("at", "sizes_gib", "beside_gib", "expected"),
+    [
+        pytest.param(node(), [60, 40], 0, None, id="one-disk-takes-all"),
+        pytest.param(node(), [60, 30], 10, None, id="and-what-is-held"),
+        pytest.param(node(), [60, 30], 11, "packed", id="but-not-what-is-held"),
+        pytest.param(HALVES, [30, 40], 0, "packed", id="two-disks-may-take-all"),
+        pytest.param(
+            HALVES, [10, 51], 0, InsufficientStorage(size_bytes=51 * GIB), id="largest-fits-nowhere"
+        ),
+        pytest.param(
+            node("node-1", disk(tags=["hdd"])), [5], 0, DiskTags(selector=()), id="no-disk-suits"
+        ),
+        pytest.param(node(ready=False), [5], 0, "packed", id="node-takes-nothing"),
+    ],
+)
+def test_verdict_without_packing(
+    at: Node, sizes_gib: list[int], beside_gib: int, expected: Rejection | str | None
+) -> None:
+    names = [f"vol-{n}" for n in range(len(sizes_gib))]
+    volumes = [volume(n, size_bytes=s * GIB) for n, s in zip(names, sizes_gib, strict=True)]
+    tagged = setting("allow-empty-disk-selector-volume", "false")
+    view = view_of(at, tagged, *bound(*volumes))
+    request = resolve(pod(*names), view)
+    assert isinstance(view.settings, Settings)
+    case = prepare(request, existing_of(request, view), view, view.settings)
+    kinds = frozenset(view.disk_kinds.values())
+
+    seen = glance(case, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)])
+
+    assert list(seen.accepted) == ([NODE] if expected is None else [])
+    assert list(seen.rest) == ([NODE] if expected == "packed" else [])
+    assert list(seen.rejected.values()) == ([expected] if isinstance(expected, Rejection) else [])
+
+
+def test_pending_replicas_are_packed_along() -> None:
+    view = view_of(node(), *bound(volume()), volume("other"), pending())
+    request = resolve(pod(), view)
+    assert isinstance(view.settings, Settings)
+    case = prepare(request, existing_of(request, view), view, view.settings)
+
+    assert list(glance(case, [NODE], beside=()).rest) == [NODE]
