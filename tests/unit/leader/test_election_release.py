@@ -86,16 +86,20 @@ async def test_giving_back_is_tried_again_if_it_is_not_answered(*, applied: bool
         pytest.param(lambda bench: bench.delete(), id="deleted"),
     ],
 )
-async def test_what_somebody_else_holds_or_deleted_is_not_given_back(
+async def test_what_another_holds_or_deleted_is_not_given_back_and_not_ours_any_more(
     meddle: Callable[[Bench], None],
 ) -> None:
     bench = await leading()
+    ours = bench.lease
     meddle(bench)
     left = bench.objects.get(Collection.LEASES, NAME)
 
     assert await bench.release() == [Verb.REPLACE, Verb.READ]
     assert bench.objects.get(Collection.LEASES, NAME) == left
+    bench.write(ours)
     assert await bench.release() == []
+    await bench.step()
+    assert not bench.is_leading
 
 
 async def test_an_instance_that_may_not_lead_does_not_compete() -> None:

@@ -222,7 +222,7 @@ def test_a_new_lease_is_ours_from_now() -> None:
     }
 
 
-NOTED = {
+NOTED: dict[str, Any] = {
     "uid": "u",
     "annotations": {"note": "a"},
     "labels": {"team": "storage"},

@@ -105,6 +105,8 @@ async def test_a_leader_is_published_and_withdraws_itself_once_when_it_stops_lea
         assert await bench.step() == [Verb.CREATE, Verb.CREATE]
         assert (bench.addresses(IPV4), bench.addresses(IPV6)) == ([V4], [V6])
         assert bench.publisher.knows_address
+        assert {request.deadline_seconds for request in bench.store.asked} == {2.0}
+        assert bench.store.asked[-3].labels == {"kubernetes.io/service-name": SERVICE}
         assert await bench.step() == []
 
         bench.stop_leading()
@@ -236,9 +238,11 @@ async def test_a_write_that_fails_is_done_at_the_next_step(
         bench.objects.put(SLICES, endpoint_slice(family="IPv6", name=IPV4))
     bench.store.fault(verb, applied=applied, answer=answer)
 
-    await bench.failing_step()
+    with capture_logs() as lines:
+        await bench.failing_step()
     await bench.step()
 
+    assert [line["error"] for line in lines] == ["no answer"] * isinstance(answer, Failed)
     assert bench.addresses() == [V4]
     assert await bench.step() == []
 

@@ -145,6 +145,14 @@ def test_more_room_fewer_items_and_more_kinds_never_hurt(
         assert fits(items[1:], bins)
 
 
+def test_items_are_prepared_by_size_and_equal_ones_stay_in_order() -> None:
+    sizes = {"a": (1, 9), "b": (2, 1), "c": (2, 5), "d": (1, 9)}
+
+    prepared = prepare([Item(id, *size, ONE_KIND) for id, size in sizes.items()])
+
+    assert [item.id for item in prepared.items] == ["c", "b", "a", "d"]
+
+
 @given(instances())
 def test_the_same_input_gives_the_same_outcome_prepared_or_not(instance: Instance) -> None:
     items, bins = instance
