@@ -1,12 +1,15 @@
 """One instance and its lease, with the time and the faults in the test's hands."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from leader import Collection, Election
-from tests.unit.leader.leases import NAME, Clock, lease, lease_settings
+from tests.unit.leader.leases import NAME, lease, lease_settings
 from tests.unit.leader.store import InstantStore, Object, Objects, Verb
+
+_START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class Bench:
@@ -19,15 +22,15 @@ class Bench:
         **settings: Any,
     ) -> None:
         self.objects = Objects()
-        self.clock = Clock()
+        self.now = 1000.0
         self.store = InstantStore(self.objects)
         self.may_lead = True
         self.reported: list[bool] = []
         self.election = Election(
             self.store,
             lease_settings(**settings),
-            clock=self.clock,
-            wall_clock=self.clock.wall,
+            clock=lambda: self.now,
+            wall_clock=lambda: _START + timedelta(seconds=self.now),
             random=Random(1),
             may_lead=lambda: self.may_lead,
             on_change=self.reported.append,
@@ -36,13 +39,16 @@ class Bench:
 
     @property
     def is_leading(self) -> bool:
-        return self.election.is_leading(self.clock())
+        return self.election.is_leading(self.now)
 
     @property
     def lease(self) -> Object:
         found = self.objects.get(Collection.LEASES, NAME)
         assert found is not None
         return found
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
 
     def write(self, body: Object) -> None:
         """Write the lease as somebody else."""
@@ -57,7 +63,7 @@ class Bench:
 
     async def step(self, *, after: float = 0.0) -> list[Verb]:
         """Let time pass, then take a step; return what it asked for."""
-        self.clock.advance(after)
+        self.pass_time(after)
         self.store.asked.clear()
         await self.election.step()
         return self.store.verbs

@@ -45,8 +45,8 @@ async def test_a_leader_renews_without_reading() -> None:
 
 async def test_a_leader_acts_from_the_start_of_its_write_until_the_deadline() -> None:
     bench = Bench(renew_deadline=5.0)
-    bench.store.fault(Verb.CREATE, before=lambda: bench.clock.advance(2.0))
-    start = bench.clock()
+    bench.store.fault(Verb.CREATE, before=lambda: bench.pass_time(2.0))
+    start = bench.now
 
     await bench.step()
 
@@ -67,7 +67,7 @@ async def test_an_instance_that_was_stopped_looks_before_it_writes() -> None:
 async def test_an_instance_waits_from_when_the_answer_came() -> None:
     bench = Bench()
     bench.write(lease())
-    bench.store.fault(Verb.READ, before=lambda: bench.clock.advance(60.0))
+    bench.store.fault(Verb.READ, before=lambda: bench.pass_time(60.0))
     await bench.step()
 
     assert await bench.step(after=7.9) == [Verb.READ]

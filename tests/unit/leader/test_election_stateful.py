@@ -4,7 +4,7 @@ What is guaranteed, and what is not, stands at the top of `tests.unit.leader.wor
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,8 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from leader import LeaseSettings
 from tests.unit.leader.leases import lease_settings
-from tests.unit.leader.process import Trait
-from tests.unit.leader.world import World
+from tests.unit.leader.world import Trait, World
 
 T = TypeVar("T")
 
@@ -28,7 +27,15 @@ WALL_JUMPS_SECONDS = [-3600.0, -1.0, 0.3, 86400.0]
 
 places = st.integers(0, 11)
 pauses_seconds = st.sampled_from([0.1, 0.5, 1.0, 3.0, 5.0, 8.0, 30.0])
-durations_seconds = st.sampled_from([None, 1, 8, 20])
+short_and_long = st.sampled_from([None, 1, 8, 20])
+edits: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({}),  # annotates it
+    st.just({"holderIdentity": ""}),
+    st.fixed_dictionaries({"leaseDurationSeconds": short_and_long}),
+    st.fixed_dictionaries(
+        {"holderIdentity": st.just("stranger"), "leaseDurationSeconds": short_and_long}
+    ),
+)
 
 
 def chosen(among: Sequence[T], place: int) -> T:
@@ -103,7 +110,13 @@ class ElectionMachine(RuleBasedStateMachine):
 
     @rule(place=places, moves=st.integers(1, 5), seconds=pauses_seconds)
     def an_instance_is_stopped_in_a_step(self, place: int, moves: int, seconds: float) -> None:
-        self.world.stop(chosen(self.world.instances, place), moves, seconds)
+        """Let the others work in the meantime."""
+        instance = chosen(self.world.instances, place)
+        for _ in range(moves):
+            self.world.go_on(instance)
+        others = [one for one in self.world.instances if one is not instance]
+        self.world.run(others, seconds, 0.0)
+        self.world.finish(instance)
 
     @rule(place=places)
     def an_instance_gives_the_lease_back(self, place: int) -> None:
@@ -125,19 +138,9 @@ class ElectionMachine(RuleBasedStateMachine):
         chosen(self.world.instances, place).wall_offset_seconds += seconds
 
     @precondition(lambda self: self.world.lease)
-    @rule()
-    def somebody_annotates_the_lease(self) -> None:
-        self.world.edit()
-
-    @precondition(lambda self: self.world.lease)
-    @rule(duration=durations_seconds)
-    def somebody_names_a_stranger(self, duration: int | None) -> None:
-        self.world.edit(holderIdentity="stranger", leaseDurationSeconds=duration)
-
-    @precondition(lambda self: self.world.lease)
-    @rule(duration=durations_seconds)
-    def somebody_changes_the_duration(self, duration: int | None) -> None:
-        self.world.edit(leaseDurationSeconds=duration)
+    @rule(spec=edits)
+    def somebody_edits_the_lease(self, spec: dict[str, Any]) -> None:
+        self.world.edit(**spec)
 
     @precondition(lambda self: self.world.lease)
     @rule(place=places, microsecond=st.integers(0, 999_999))
@@ -145,11 +148,6 @@ class ElectionMachine(RuleBasedStateMachine):
         identity = chosen(self.world.instances, place).trait.identity
         renewed = f"2020-01-01T00:00:00.{microsecond:06}Z"
         self.world.edit(holderIdentity=identity, renewTime=renewed)
-
-    @precondition(lambda self: self.world.lease)
-    @rule()
-    def somebody_empties_the_lease(self) -> None:
-        self.world.edit(holderIdentity="")
 
     @precondition(lambda self: self.world.lease)
     @rule()

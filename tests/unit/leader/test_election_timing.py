@@ -23,7 +23,7 @@ async def test_a_leader_acts_on_while_renewals_fail_but_not_beyond_the_deadline(
 
 async def test_a_failed_renewal_does_not_prolong_what_was_granted_before() -> None:
     bench = await leading()
-    granted = bench.clock()
+    granted = bench.now
     bench.store.lose(Verb.REPLACE, applied=True)
 
     await bench.step(after=3.0)
@@ -48,9 +48,9 @@ async def test_one_renewal_that_hangs_for_its_whole_deadline_does_not_cost_the_l
     bench.store.fault(
         Verb.REPLACE,
         applied=False,
-        after=lambda: bench.clock.advance(bench.store.asked[-1].deadline_seconds),
+        after=lambda: bench.pass_time(bench.store.asked[-1].deadline_seconds),
     )
-    bench.clock.advance(1.0)
+    bench.pass_time(1.0)
     pause = await bench.election.step()
 
     await bench.step(after=pause)
@@ -84,7 +84,7 @@ async def test_whichever_of_two_unanswered_writes_arrives_is_recognised(arrives:
 
     assert bench.reported == [True]
     assert bench.lease["spec"]["leaseTransitions"] == 0
-    assert bench.election.is_leading(bench.clock() + 4.9)
+    assert bench.election.is_leading(bench.now + 4.9)
 
 
 async def test_two_requests_fit_into_the_renew_deadline() -> None:
@@ -108,7 +108,7 @@ async def test_a_leader_renews_every_retry_period_and_followers_look_more_often(
 @pytest.mark.parametrize("left", [0.4, 0.001])
 async def test_a_follower_looks_no_later_than_when_the_holder_runs_out(left: float) -> None:
     bench = await following()
-    bench.clock.advance(8.0 - left)
+    bench.pass_time(8.0 - left)
 
     pause = await bench.election.step()
 
@@ -118,7 +118,7 @@ async def test_a_follower_looks_no_later_than_when_the_holder_runs_out(left: flo
 async def test_a_follower_that_cannot_read_goes_on_trying_at_its_pace() -> None:
     bench = await following()
     bench.store.lose(Verb.READ)
-    bench.clock.advance(20.0)
+    bench.pass_time(20.0)
 
     pause = await bench.election.step()
 

@@ -158,10 +158,6 @@ def test_a_half_written_service_has_slices_without_an_owner(of: Body) -> None:
     assert body["metadata"]["ownerReferences"] == []
 
 
-def test_a_missing_slice_is_created() -> None:
-    assert repairs(desired(), []) == [Create(body=OURS)]
-
-
 def test_what_others_note_on_a_slice_is_no_reason_to_write() -> None:
     [found] = kept(OURS)
     found["metadata"]["annotations"] = {"note": "a"}
@@ -173,10 +169,8 @@ def test_what_others_note_on_a_slice_is_no_reason_to_write() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        pytest.param(endpoint_slice(endpoint("them", "10.0.0.9")), id="another-pod"),
         pytest.param(endpoint_slice(endpoint(address="10.0.0.8")), id="another-address"),
         pytest.param(endpoint_slice(endpoint(), endpoint("them")), id="one-more"),
-        pytest.param(endpoint_slice(), id="emptied"),
         pytest.param(endpoint_slice(endpoint(), ports=[port("web")]), id="port-name"),
         pytest.param({**OURS, "ports": None}, id="null-ports"),
         pytest.param(endpoint_slice(endpoint(), labels={SERVICE_LABEL: SERVICE}), id="no-manager"),
@@ -207,12 +201,6 @@ def test_what_others_note_is_kept_when_a_slice_is_written() -> None:
         **found["metadata"],
         "labels": {**OURS["metadata"]["labels"], "team": "storage"},
     }
-
-
-def test_a_slice_of_the_wrong_family_under_our_name_is_deleted_and_made_anew() -> None:
-    [found] = kept({**OURS_V6, "metadata": OURS["metadata"]})
-
-    assert repairs(desired(), [found]) == [Delete(body=found), Create(body=OURS)]
 
 
 def test_strays_are_emptied_over_their_version_and_otherwise_left() -> None:

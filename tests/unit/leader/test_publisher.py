@@ -58,20 +58,10 @@ class Bench:
         """Change our slice as somebody else."""
         self.objects.edit(SLICES, IPV4, change)
 
-    async def step(self) -> list[Verb]:
-        """Take a step that must succeed; return what it wrote."""
+    async def step(self, *, succeeds: bool = True) -> list[Verb]:
+        """Take a step, check whether all is well after it, and return what it wrote."""
         self.store.asked.clear()
-        assert await self.publisher.step()
-        return self._written
-
-    async def failing_step(self) -> list[Verb]:
-        """Take a step after which not all is well; return what it wrote."""
-        self.store.asked.clear()
-        assert not await self.publisher.step()
-        return self._written
-
-    @property
-    def _written(self) -> list[Verb]:
+        assert await self.publisher.step() is succeeds
         return [verb for verb in self.store.verbs if verb not in (Verb.READ, Verb.SELECT)]
 
 
@@ -84,7 +74,7 @@ async def published(*, objects: Objects | None = None, name: str = "us") -> Benc
 async def problem_of(bench: Bench) -> str:
     """Return what is logged about a step that cannot publish."""
     with capture_logs() as lines:
-        assert await bench.failing_step() == []
+        assert await bench.step(succeeds=False) == []
     [line] = lines
     error = str(line.pop("error"))
     assert line == {
@@ -212,7 +202,7 @@ async def test_a_problem_is_logged_once_and_again_after_it_ended() -> None:
         for _ in range(2):
             bench.objects.remove(Collection.SERVICES, SERVICE)
             for _ in range(3):
-                await bench.failing_step()
+                await bench.step(succeeds=False)
             bench.objects.put(Collection.SERVICES, service())
             await bench.step()
 
@@ -239,7 +229,7 @@ async def test_a_write_that_fails_is_done_at_the_next_step(
     bench.store.fault(verb, applied=applied, answer=answer)
 
     with capture_logs() as lines:
-        await bench.failing_step()
+        await bench.step(succeeds=False)
     await bench.step()
 
     assert [line["error"] for line in lines] == ["no answer"] * isinstance(answer, Failed)
@@ -252,7 +242,7 @@ async def test_nothing_is_published_if_the_lead_ends_while_reading(verb: Verb) -
     bench = Bench()
     bench.store.fault(verb, after=bench.stop_leading)
 
-    assert await bench.failing_step() == []
+    assert await bench.step(succeeds=False) == []
 
 
 async def test_nothing_is_withdrawn_if_the_lead_returns_while_reading() -> None:
@@ -260,7 +250,7 @@ async def test_nothing_is_withdrawn_if_the_lead_returns_while_reading() -> None:
     bench.stop_leading()
     bench.store.fault(Verb.SELECT, after=bench.lead_again)
 
-    assert await bench.failing_step() == []
+    assert await bench.step(succeeds=False) == []
     assert bench.addresses() == [V4]
 
 
@@ -277,7 +267,7 @@ async def test_a_leader_stopped_before_its_write_does_not_take_the_service_back(
 
     old.store.fault(Verb.REPLACE, before=follow)
 
-    await old.failing_step()
+    await old.step(succeeds=False)
     await old.step()
 
     assert new.addresses() == ["10.0.0.8"]
@@ -295,7 +285,7 @@ async def test_who_led_leaves_its_successor_alone() -> None:
 async def test_a_publication_without_an_answer_is_withdrawn_too() -> None:
     bench = Bench()
     bench.store.lose(Verb.CREATE, applied=True)
-    await bench.failing_step()
+    await bench.step(succeeds=False)
     bench.stop_leading()
 
     await bench.step()
@@ -321,7 +311,7 @@ async def test_withdrawing_is_tried_until_it_is_done(
         bench.store.fault(verb, applied=False, answer=answer)
 
     for _ in range(3):
-        await bench.failing_step()
+        await bench.step(succeeds=False)
     assert bench.addresses() == [V4]
     await bench.step()
     assert bench.addresses() == []

@@ -16,18 +16,102 @@ on a write from before, and stops at its next renewal, which is refused, or at i
 Merely annotating the lease, or naming a stranger in it, excuses nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from leader import Collection, Conflict, LeaseSettings, Stored
+from leader import Collection, Conflict, Election, LeaseSettings, Stored
 from tests.unit.leader.leases import NAME
-from tests.unit.leader.process import InFlight, Process, Trait
-from tests.unit.leader.store import UNANSWERED, Answer, Object, Objects, Verb
+from tests.unit.leader.store import (
+    UNANSWERED,
+    Answer,
+    Object,
+    Objects,
+    Request,
+    SuspendedStore,
+    Verb,
+)
 
+_START = datetime(2026, 3, 1, tzinfo=UTC)
 _LONGEST_STEP_SECONDS = 0.25
 _INSTANT_SECONDS = 1e-6
+
+
+class Trait(msgspec.Struct, frozen=True, kw_only=True):
+    """What sets an instance apart."""
+
+    identity: str
+    offset_seconds: float = 0.0
+    rate: float = 1.0
+
+
+class InFlight:
+    """A request from being sent until nobody can tell any more whether it happens.
+
+    Moments are numbers of changes of the lease.
+    """
+
+    def __init__(self, process: "Process", request: Request, *, sent: int) -> None:
+        self.process = process
+        self.request = request
+        self.sent = sent
+        self.warned_of = process.warned_of
+        self.answer: Answer | None = None
+        self.applied = 0
+        """When it changed the lease, if it did."""
+        self.term: InFlight | None = None
+        """What had made the holder the holder once this was answered; None for a stranger."""
+
+
+class Process:
+    """One instance from its start to its end."""
+
+    def __init__(
+        self, number: int, trait: Trait, settings: LeaseSettings, *, now: Callable[[], float]
+    ) -> None:
+        self.number = number
+        self.trait = trait
+        self.may_lead = True
+        self.wall_offset_seconds = 0.0
+        self.warned_of = ""
+        """The uid of the lease, if another one held it when this process last saw it."""
+        self.must_stop = False
+        """Whether its last write was refused, or it has seen another one hold the lease."""
+        self.rests_on = 0
+        self.term: InFlight | None = None
+        self.reported: list[bool] = []
+        self.waits_for: InFlight | None = None
+        self.next_at = now()
+        self.coroutine: Coroutine[Any, Any, float | None] | None = None
+        self._now = now
+        self._wall_reads = 0
+        self.election = Election(
+            SuspendedStore(),
+            replace(settings, identity=trait.identity),
+            clock=self._clock,
+            wall_clock=self._wall_clock,
+            random=Random(number),
+            may_lead=lambda: self.may_lead,
+            on_change=self.reported.append,
+        )
+
+    @property
+    def is_leading(self) -> bool:
+        return self.election.is_leading(self._clock())
+
+    def _clock(self) -> float:
+        return self.trait.offset_seconds + self.trait.rate * self._now()
+
+    def _wall_clock(self) -> datetime:
+        """Return a time that no other read of any instance returns, as microseconds ensure."""
+        self._wall_reads += 1
+        seconds = round(self._now() + self.wall_offset_seconds, 2)
+        distinct = (self._wall_reads * 97 + self.number) % 10_000
+        return _START + timedelta(seconds=seconds, microseconds=distinct)
 
 
 class World:
@@ -181,13 +265,6 @@ class World:
             if instance.coroutine is not None:
                 instance.next_at = self.now + latency_seconds / 2
         self.pass_time(end - self.now)
-
-    def stop(self, instance: Process, moves: int, seconds: float) -> None:
-        """Stop an instance in the middle of a step, while the others work, and let it end that."""
-        for _ in range(moves):
-            self.go_on(instance)
-        self.run([one for one in self.instances if one is not instance], seconds, 0.0)
-        self.finish(instance)
 
     def settle(self) -> None:
         """End all faults: requests under way are answered or lost, and everybody may lead."""

@@ -100,12 +100,16 @@ def test_verdicts_agree_with_the_oracle(
 
 
 @pytest.mark.parametrize("family", sorted(ADVERSARIAL))
-def test_adversarial_packings_are_valid(family: str) -> None:
+def test_nearly_all_adversarial_instances_are_decided_within_the_limit(family: str) -> None:
+    undecided = 0
     for items, bins in draw(ADVERSARIAL[family], 25, seed=3):
         outcome = pack(items, bins, step_limit=DEFAULT_STEP_LIMIT)
 
         assert outcome.steps <= DEFAULT_STEP_LIMIT
         assert not isinstance(outcome, Packed) or is_valid(outcome.assignment, items, bins)
+        undecided += isinstance(outcome, Undecided)
+
+    assert undecided <= (3 if family == "nearly_full" else 0)
 
 
 def test_perfect_packings_are_found() -> None:
@@ -148,7 +152,7 @@ def test_more_room_fewer_items_and_more_kinds_never_hurt(
 def test_items_are_prepared_by_size_and_equal_ones_stay_in_order() -> None:
     sizes = {"a": (1, 9), "b": (2, 1), "c": (2, 5), "d": (1, 9)}
 
-    prepared = prepare([Item(id, *size, ONE_KIND) for id, size in sizes.items()])
+    prepared = prepare([Item(name, *size, ONE_KIND) for name, size in sizes.items()])
 
     assert [item.id for item in prepared.items] == ["c", "b", "a", "d"]
 
