@@ -263,7 +263,9 @@ def test_a_time_has_six_digits_and_a_zone_and_reads_back_as_it_was(moment: datet
     ("duration", "deadline", "retry"),
     [
         pytest.param(8, 8.0, 1.0, id="deadline-as-long-as-the-lease"),
+        pytest.param(8, 9.0, 1.0, id="deadline-longer-than-the-lease"),
         pytest.param(8, 5.0, 2.5, id="deadline-of-two-retries"),
+        pytest.param(8, 5.0, 4.0, id="retry-close-to-the-deadline"),
         pytest.param(8, 5.0, 0.0, id="no-retry-period"),
         pytest.param(0, -1.0, -2.0, id="all-negative"),
         pytest.param(8, float("nan"), 1.0, id="no-number"),
