@@ -1,4 +1,4 @@
-"""Which replica answers: the Lease, and the EndpointSlices that lead to its holder."""
+"""Which instance answers: the Lease, and the EndpointSlices that point at its holder."""
 
 from leader.election import Election
 from leader.lease import LeaseSettings

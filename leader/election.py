@@ -1,10 +1,12 @@
-"""One candidate's part in the election: read, decide, write over what was read, step down.
+"""What one instance does in the election: read, decide, write over what it read, step down.
 
-Two replicas never act at one time, because a leader acts only for the renew deadline after the
-*start* of its last successful write, by a clock that runs on while the process is stopped, and
-nobody else takes the lease before the longer lease duration has passed since it *saw* that write.
-What this does not give is fencing: a decision made just before the deadline may reach
-kube-scheduler just after it, which is what the difference between the two durations is for.
+Two instances never act at the same time. A leader acts only until the renew deadline, counted from
+the *start* of its last successful write, by a clock that also runs while the process is stopped.
+Another instance takes the lease only when the lease duration, which is longer, has passed since it
+*saw* that write.
+
+There is no fencing: an answer given just before the deadline may reach kube-scheduler just after
+it. The difference between the two durations leaves time for that.
 """
 
 import asyncio
@@ -31,24 +33,25 @@ log = structlog.get_logger()
 
 _NEVER = float("-inf")
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.5, 0.8
-"""How often candidates look, in retry periods. The longest and one period's latency must stay
-below one period for a killed leader to be replaced within lease duration + one period."""
+"""The shortest and the longest pause before an instance that does not lead reads the lease again,
+in retry periods. The longest pause and one request must take less than one period together: then
+a killed leader is replaced within the lease duration and one period."""
 
 
 class Election:
-    """Takes part in the election for one lease.
+    """One instance in the election for one lease.
 
     Args:
         store: The objects of the lease's namespace.
-        settings: Which lease, as whom, and the durations.
-        clock: Seconds that also pass while the process or the machine is suspended.
-        wall_clock: UTC, for the times that people read in the lease.
-        random: Spreads the candidates' looks.
-        may_lead: Whether this replica could do the leader's work now. If not, it does not
-            compete, and gives the lease back.
-        on_change: Told when leading begins (True) and ends (False).
-        annotate: Returns what each claim and renewal adds to the annotations found on the lease,
-            for others to read. It costs no write of its own.
+        settings: Which lease, under which identity, and the durations.
+        clock: Seconds. They must also pass while the process or the machine is suspended.
+        wall_clock: UTC, for the times in the lease that people read.
+        random: Chooses the pauses between reads, so that instances do not read all at once.
+        may_lead: Whether this instance could do the leader's work now. While it cannot, it does
+            not try to lead, and gives the lease back if it has it.
+        on_change: Called with True when leading begins, and with False when it ends.
+        annotate: Gets the annotations of the lease, returns those to add. Called for each write
+            that takes or renews the lease; there is no extra write for annotations.
     """
 
     def __init__(
@@ -73,44 +76,44 @@ class Election:
         self._annotate = annotate
         self._observed: Observed | None = None
         self._is_current = False
-        """Whether *_observed* is what the cluster has, as far as our own writes go."""
+        """Whether *_observed* includes the result of our last write."""
         self._written: set[str] = set()
-        """renewTimes of ours that the lease may have."""
+        """The renewTimes we wrote that the lease may have now."""
         self._acts_until = _NEVER
-        self._told_leading = False
+        self._reported_leading = False
         self._trouble = ""
 
     def is_leading(self, now: float) -> bool:
-        """Say whether this replica may act at *now*, which must be read for this very decision."""
+        """Say whether this instance may act at *now*: read the clock anew for each decision."""
         return now < self._acts_until
 
     @property
     def holder(self) -> str:
-        """The holder last seen, empty if there is none."""
+        """The identity of the holder last seen, empty if there was none."""
         return self._observed.record.holder if self._observed else ""
 
     async def run(self) -> None:
-        """Take part until cancelled; whoever cancels this calls `release` afterwards."""
+        """Take part until cancelled. Whoever cancels this must call `release` afterwards."""
         while True:
             pause = await self.step()
             await asyncio.sleep(pause)
 
     async def step(self) -> float:
-        """Do what is due once; return the seconds until the next step."""
-        self._tell()  # our time may have run out since the last step
+        """Do once what is due; return the seconds until the next step."""
+        self._report_role()  # the deadline may have passed since the last step
         if not self._may_lead():
             await self.release()
         elif not await self._attempt():
-            await self._attempt()  # somebody else wrote in between: see who, at once
-        self._tell()
+            await self._attempt()  # another one wrote in between: see at once who it was
+        self._report_role()
         leading = self.is_leading(self._clock())
-        return self._settings.retry_seconds if leading else self._look_after()
+        return self._settings.retry_seconds if leading else self._seconds_to_look()
 
     async def release(self) -> None:
         """Stop acting, and give the lease back if it is ours."""
         self._acts_until = _NEVER
-        self._tell()
-        for _ in range(2):  # a write that was under way may come between
+        self._report_role()
+        for _ in range(2):  # an earlier write, still under way, may get in between
             if not self._written:
                 return
             if not self._is_current:
@@ -131,7 +134,7 @@ class Election:
                 log.info("lease.released", identity=self._settings.identity)
 
     async def _attempt(self) -> bool:
-        """Renew, or take the lease if it is free; return False if somebody else wrote it."""
+        """Renew the lease, or take it if it is free; return False if another one wrote it first."""
         if not (self._is_current and self.is_leading(self._clock())):
             await self._look()
         if not self._is_current:
@@ -142,7 +145,7 @@ class Election:
         if action is Action.WAIT:
             self._acts_until = _NEVER
             self._written.clear()
-            self._say("", "")
+            self._log_trouble("", "")
             return True
         claim = claimed(observed, action=action, wall_time=self._wall_clock(), settings=settings)
         body = annotated(claim, self._annotate)
@@ -151,13 +154,13 @@ class Election:
         match await self._put(observed, body):
             case Stored(body=stored):
                 self._written = {renew_time}
-                self._take_in(stored)
+                self._remember(stored)
                 self._acts_until = started + settings.renew_deadline_seconds
-                self._say("", "")
+                self._log_trouble("", "")
             case Failed(why=why):
-                self._say("lease.unwritten", why)
+                self._log_trouble("lease.unwritten", why)
             case Conflict() | Absent():
-                # Until we know who wrote it, nothing may rest on the lease.
+                # Do not act until it is known who wrote the lease.
                 self._written.discard(renew_time)
                 self._acts_until = _NEVER
                 return False
@@ -170,30 +173,30 @@ class Election:
         )
         if isinstance(answer, Failed):
             self._is_current = False
-            self._say("lease.unreadable", answer.why)
+            self._log_trouble("lease.unreadable", answer.why)
         else:
-            self._take_in(answer.body if isinstance(answer, Stored) else None)
+            self._remember(answer.body if isinstance(answer, Stored) else None)
 
     async def _put(
         self, observed: Observed | None, body: Body
     ) -> Stored | Absent | Conflict | Failed:
-        self._is_current = False  # until there is an answer, if there ever is one
+        self._is_current = False  # without an answer, the write may happen or not
         seconds = self._request_seconds
         if observed is None or not observed.metadata:
             return await self._store.create(Collection.LEASES, body, deadline_seconds=seconds)
         return await self._store.replace(Collection.LEASES, body, deadline_seconds=seconds)
 
-    def _take_in(self, body: Body | None) -> None:
+    def _remember(self, body: Body | None) -> None:
         self._observed = observe(self._observed, body, now=self._clock(), settings=self._settings)
         self._is_current = True
 
     @property
     def _request_seconds(self) -> float:
-        """Two requests fit into the renew deadline."""
+        """How long one request may take, so that two fit into the renew deadline."""
         return self._settings.renew_deadline_seconds / 2
 
-    def _look_after(self) -> float:
-        """Seconds until the next look: soon, and not after the holder's time has run out."""
+    def _seconds_to_look(self) -> float:
+        """Return the seconds until the next read: soon, and not after the lease runs out."""
         retry = self._settings.retry_seconds
         seconds = self._random.uniform(_SHORTEST_LOOK * retry, _LONGEST_LOOK * retry)
         if self._observed is not None:
@@ -202,12 +205,12 @@ class Election:
                 seconds = min(seconds, left)
         return seconds
 
-    def _tell(self) -> None:
-        """Report a change of the role, if there was one."""
+    def _report_role(self) -> None:
+        """Log that leading began or ended, and call *on_change*, once for each change."""
         leading = self.is_leading(self._clock())
-        if leading == self._told_leading:
+        if leading == self._reported_leading:
             return
-        self._told_leading = leading
+        self._reported_leading = leading
         log.info(
             "lease.acquired" if leading else "lease.lost",
             identity=self._settings.identity,
@@ -215,8 +218,8 @@ class Election:
         )
         self._on_change(leading)
 
-    def _say(self, event: str, why: str) -> None:
-        """Log trouble once, until it changes or ends."""
+    def _log_trouble(self, event: str, why: str) -> None:
+        """Log trouble once: again only when it changes, or comes back. Empty text ends it."""
         if why and why != self._trouble:
             log.warning(event, lease=self._settings.name, error=why)
         self._trouble = why

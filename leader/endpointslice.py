@@ -1,12 +1,12 @@
-"""The EndpointSlices that lead kube-scheduler to the leader, and keeping them so.
+"""The EndpointSlices that point the Service at the leader, so that kube-scheduler reaches it.
 
-The Service has no selector, so Kubernetes leaves its endpoints to us: one slice of a fixed name
-for each of its address families, which leaders overwrite in turn. kube-proxy merges all slices of
-a Service, hence any other one is emptied.
+The Service has no selector, so Kubernetes does not write its endpoints: we do. For each address
+family of the Service there is one slice with a fixed name, and each new leader writes over the
+slice of the last one. kube-proxy merges all slices of a Service, so we empty any other slice.
 
-A leader that was stopped for a while cannot take the Service back: it writes only over the version
-it read, and reads before it checks that it leads. If somebody has followed it since, that version
-is gone.
+A leader that was stopped for a while cannot take the Service back. It writes only over the version
+it read, and it checks after reading that it still leads. If another leader has followed, it has
+written a newer version since, and the late write is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,29 +24,29 @@ _FAMILIES = ("IPv4", "IPv6")
 
 
 class Backend(msgspec.Struct, frozen=True, kw_only=True):
-    """The pod that is to be reached."""
+    """The pod that the Service must point at."""
 
     pod: str
     uid: str
     node: str
     addresses: Mapping[str, str]
-    """By family, IPv4 and IPv6; at most one of each."""
+    """By family, IPv4 or IPv6; at most one of each."""
 
 
 class Create(msgspec.Struct, frozen=True, kw_only=True):
-    """Write a slice that does not exist."""
+    """Create a slice that does not exist."""
 
     body: Body
 
 
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
-    """Write a slice over the version read."""
+    """Write a slice over the version that was read."""
 
     body: Body
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True):
-    """Remove a slice under one of our names that cannot be mended: its family never changes."""
+    """Delete a slice that has our name but another family: a slice cannot change its family."""
 
     body: Body
 
@@ -55,7 +55,7 @@ Repair = Create | Replace | Delete
 
 
 def backend_of(pod: Body) -> Backend:
-    """Read where a pod is reached; without addresses as long as it has none that can be read."""
+    """Read how to reach a pod. There are no addresses while it has none, or none that is valid."""
     metadata, status = pod.get("metadata") or {}, pod.get("status") or {}
     addresses: dict[str, str] = {}
     for entry in [*(status.get("podIPs") or ()), {"ip": status.get("podIP")}]:
@@ -74,9 +74,9 @@ def backend_of(pod: Body) -> Backend:
 
 
 def desired_slices(service: Body, backend: Backend, port: int) -> list[dict[str, Any]]:
-    """Return the slices *service* should have: one for each of its families.
+    """Return the slices that *service* should have: one for each of its families.
 
-    A family the pod has no address of gets an empty slice, so that no older leader stays in it.
+    If the pod has no address of a family, the slice is empty, to remove the last leader from it.
     """
     spec = service.get("spec") or {}
     families = [family for family in spec.get("ipFamilies") or () if family in _FAMILIES]
@@ -92,7 +92,7 @@ def desired_slices(service: Body, backend: Backend, port: int) -> list[dict[str,
 
 
 def repairs(desired: Sequence[dict[str, Any]], existing: Sequence[Body]) -> list[Repair]:
-    """Return what must be written for *existing*, all slices of the Service, to be *desired*."""
+    """Return the writes that turn *existing*, all slices of the Service, into *desired*."""
     of_name = {body["metadata"]["name"]: body for body in existing}
     wanted = {body["metadata"]["name"]: body for body in desired}
     steps: list[Repair] = []
@@ -109,7 +109,7 @@ def repairs(desired: Sequence[dict[str, Any]], existing: Sequence[Body]) -> list
 
 
 def withdrawals(existing: Sequence[Body], uid: str) -> list[Replace]:
-    """Return what must be written for no slice to name the pod of this uid any more."""
+    """Return the writes after which no slice names the pod with this uid."""
     return [Replace(body=_emptied(body)) for body in existing if _names(body, uid)]
 
 
@@ -152,14 +152,14 @@ def _slice(
 
 
 def _owners(service: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what makes a slice be deleted along with the Service; nothing else would see to it."""
+    """Return the owner of a slice: Kubernetes deletes the slice with it, and nothing else does."""
     uid = service.get("uid")
     owner = {"apiVersion": "v1", "kind": "Service", "name": service["name"], "uid": uid}
     return [owner] if uid else []
 
 
 def _content(body: Body) -> tuple[object, ...]:
-    """Return what of a slice must be as desired."""
+    """Return the parts of a slice that must be as desired."""
     metadata = body["metadata"]
     labels = metadata.get("labels") or {}
     return (
@@ -172,7 +172,7 @@ def _content(body: Body) -> tuple[object, ...]:
 
 
 def _over(found: Body, desired: dict[str, Any]) -> dict[str, Any]:
-    """Return *desired* as the next version of *found*, with what others noted there."""
+    """Return *desired* as the next version of *found*, with the metadata that others added."""
     metadata = {**found["metadata"], **desired["metadata"]}
     metadata["labels"] = {
         **(found["metadata"].get("labels") or {}),

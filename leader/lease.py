@@ -1,8 +1,8 @@
-"""The lease that one replica of the service holds, and what to do about it. All of it is pure.
+"""The lease that one instance of the service holds, and what to do with it: pure functions.
 
-Semantics are those of client-go's tools/leaderelection: a holder is alive as long as its record
-keeps changing, measured by the observer's own clock from when it saw the last change. The times
-in the record come from another machine and are never compared.
+The rules are those of client-go's tools/leaderelection: a holder counts as alive while its record
+keeps changing. The observer measures this by its own clock, from when it saw the last change. The
+times in the record come from another machine, and are never compared with this clock.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -15,27 +15,27 @@ import msgspec
 API_VERSION = "coordination.k8s.io/v1"
 
 _LIMIT = 2**31
-"""Numbers in a lease have 32 bit."""
+"""Numbers in a lease are signed and have 32 bits."""
 
 
 class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which lease, as whom, and the three durations of client-go."""
+    """Which lease, under which identity, and the three durations of client-go."""
 
     name: str
     namespace: str
     identity: str
-    """Unique for every start of a process: a restarted one is another candidate."""
+    """Different for every start of a process: one that restarts is a new instance."""
     duration_seconds: int = 8
-    """Others take over when the holder has not renewed for so long."""
+    """Another instance takes the lease when its holder has not renewed it for this long."""
     renew_deadline_seconds: float = 5.0
-    """The holder acts for so long after the start of its last successful renewal."""
+    """The holder acts for this long, from the start of its last successful renewal."""
     retry_seconds: float = 1.0
-    """Pause between two renewals; candidates look somewhat more often."""
+    """The pause between two renewals. Instances that do not lead read somewhat more often."""
 
     def __post_init__(self) -> None:
-        """Check the relations that safety and progress rest on."""
+        """Check what safety and progress need: an identity, and durations of the right order."""
         if not self.identity:
-            raise ValueError("a candidate for the lease needs an identity")
+            raise ValueError("an instance needs an identity to take the lease")
         if not self.duration_seconds > self.renew_deadline_seconds > 2 * self.retry_seconds > 0:
             raise ValueError(
                 f"lease duration {self.duration_seconds} s must exceed the renew deadline "
@@ -45,7 +45,7 @@ class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What the lease says: its spec, without what we do not use."""
+    """The fields of the lease's spec that we use."""
 
     holder: str
     duration_seconds: int
@@ -55,16 +55,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """A record, and since when it has stood unchanged by our own clock."""
+    """A record, and since when it has not changed, by our own clock."""
 
     record: Record
     seen_at: float
     metadata: Mapping[str, Any]
-    """As read, to be written back; with the resourceVersion. Empty if the lease was deleted."""
+    """As read, with the resourceVersion, to be written back. Empty if the lease was deleted."""
 
     @property
     def expires_at(self) -> float:
-        """When the holder is to be taken for dead, if the record does not change before."""
+        """When the holder counts as dead, unless the record changes before."""
         return self.seen_at + self.record.duration_seconds
 
 
@@ -83,11 +83,11 @@ def observe(
     now: float,
     settings: LeaseSettings,
 ) -> Observed | None:
-    """Take in what was read (None: no lease), keeping the time of the last change.
+    """Return what is known after a read (None: there is no lease), with the last change's time.
 
-    A deleted lease does not make its holder stop, who may have renewed it since it was last seen,
-    or be another one by now. So the record seen last counts from when the lease is first found
-    deleted, and for as long as a lease of ours would.
+    When a lease is deleted, its holder goes on acting for a while. It may have renewed the lease
+    since we last read it, and the holder may be another one by now. So the record we saw last
+    counts on, from when we first find the lease deleted, for the duration that ours has.
     """
     if body is None:
         if previous is None or not previous.metadata:
@@ -108,14 +108,14 @@ def observe(
 def decide(
     observed: Observed | None, *, identity: str, written: Collection[str], now: float
 ) -> Action:
-    """Say what to do about the lease.
+    """Say what to do with the lease.
 
     Args:
-        observed: What was last read.
+        observed: What the last read gave; None if there has never been a lease.
         identity: Ours.
-        written: The renewTimes we wrote or may have written. A record under our name with another
-            one is somebody else's, who acts under our name.
-        now: By the clock that `observe` was given.
+        written: The renewTimes that we wrote or may have written. A record with our identity and
+            another renewTime was written by another process that uses our identity.
+        now: Seconds of the clock that `observe` was given.
     """
     if observed is None or not observed.record.holder:
         return Action.ACQUIRE
@@ -125,17 +125,17 @@ def decide(
 
 
 def is_ours(observed: Observed, *, identity: str, written: Collection[str]) -> bool:
-    """Say whether the record is one that we wrote."""
+    """Say whether we wrote the record."""
     return observed.record.holder == identity and observed.record.renew_time in written
 
 
 def claimed(
     observed: Observed | None, *, action: Action, wall_time: datetime, settings: LeaseSettings
 ) -> dict[str, Any]:
-    """Return the lease as it is to be written to hold it.
+    """Return the lease to write in order to hold it.
 
-    `leaseTransitions` grows by one whenever the holder changes; a new lease begins at 0, as does
-    the count when it has reached what the field holds.
+    `leaseTransitions` grows by one whenever the holder changes. It begins at 0 with a new lease,
+    and again after the largest number the field can have.
     """
     record = observed.record if observed else None
     renewed = action is Action.RENEW
@@ -152,7 +152,7 @@ def claimed(
 
 
 def released(observed: Observed, *, wall_time: datetime, settings: LeaseSettings) -> dict[str, Any]:
-    """Return the lease as it is to be written for anyone to take at once."""
+    """Return the lease to write so that anyone may take it at once."""
     written_at = micro_time(wall_time)
     spec = {
         "holderIdentity": "",
@@ -167,9 +167,9 @@ def released(observed: Observed, *, wall_time: datetime, settings: LeaseSettings
 def annotated(
     lease: Mapping[str, Any], annotate: Callable[[Mapping[str, str]], Mapping[str, str]]
 ) -> dict[str, Any]:
-    """Return *lease* as it is to be written, with what *annotate* makes of its annotations.
+    """Return *lease* with what *annotate* returns added to its annotations.
 
-    What it returns is added to those found; the ones it does not name stay as they are.
+    *annotate* is called with the annotations of the lease. Those it does not name stay.
     """
     found = lease["metadata"].get("annotations") or {}
     added = annotate(found)
@@ -179,9 +179,9 @@ def annotated(
 
 
 def micro_time(moment: datetime) -> str:
-    """Write a UTC time as the API server writes it for a lease: six digits, then Z.
+    """Format a UTC time as the API server does for a lease: six decimals of a second, then Z.
 
-    Fewer digits are refused, and another spelling would come back changed.
+    The API server refuses fewer decimals, and would return another format changed.
     """
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -199,7 +199,7 @@ def _lease(
 
 
 def _record(body: Mapping[str, Any], settings: LeaseSettings) -> Record:
-    """Read a lease; what is missing or makes no sense counts as what a lease of ours would have."""
+    """Read a lease. What is missing or makes no sense becomes what a new lease of ours has."""
     spec = body.get("spec") or {}
     duration = spec.get("leaseDurationSeconds")
     transitions = spec.get("leaseTransitions")

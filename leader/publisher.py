@@ -1,4 +1,4 @@
-"""The loop that keeps the Service pointing at the leader."""
+"""The loop that makes the Service point at the leader, and repairs it when others change it."""
 
 import asyncio
 from collections.abc import Callable, Sequence, Set
@@ -38,20 +38,22 @@ _ADVICE = {
 
 
 class PublisherSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to publish where."""
+    """Which pod to publish in which Service, and how often to look."""
 
     service: str
     pod: str
     port: int
-    """The port that the pod listens on."""
+    """The TCP port that the pod listens on."""
     verify_seconds: float = 10.0
-    """How often the slices are looked at; somebody may have edited them."""
+    """The pause between two checks of the slices, which others may have edited."""
     retry_seconds: float = 1.0
+    """The pause after a step that failed, and while this instance does not lead."""
     request_seconds: float = 2.0
+    """How long one request may take."""
 
 
 class Publisher:
-    """Publishes this replica while it leads, and withdraws it afterwards."""
+    """Publishes this instance while it leads, and withdraws it afterwards."""
 
     def __init__(
         self, store: ObjectStore, settings: PublisherSettings, *, is_leading: Callable[[], bool]
@@ -62,22 +64,23 @@ class Publisher:
         self._backend: Backend | None = None
         self._is_published = False
         self._is_name_taken = False
-        """Whether a slice of ours is there that the Service's label does not find."""
+        """Whether a slice with our name exists that lacks the Service's label."""
         self._trouble = ""
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Look at once, since leadership has begun or ended."""
+        """Check at once, because leading has begun or ended."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Publish and withdraw until cancelled; whoever cancels this calls `withdraw` then."""
+        """Publish and withdraw until cancelled. Whoever cancels this must call `withdraw` then."""
         while True:
             self._woken.clear()
             was_leading = self._is_leading()
             done = await self.step()
-            # Who does not lead looks soon again, which costs nothing: a lapse that the next renewal
-            # ends is told nobody, and what was withdrawn in it is missing.
+            # An instance that does not lead checks again soon, mostly without a request. It may
+            # lead again without a call of `wake`: when it missed the deadline, was withdrawn, and
+            # renewed before the election noticed.
             verified = was_leading and done
             pause = self._settings.verify_seconds if verified else self._settings.retry_seconds
             try:
@@ -88,21 +91,21 @@ class Publisher:
 
     @property
     def knows_address(self) -> bool:
-        """Whether this pod and its addresses are known, so that it could be published."""
+        """Whether an address of this pod is known, so that it can be published."""
         return self._backend is not None
 
     async def step(self) -> bool:
-        """Do what is due once; return whether all is as it should be."""
+        """Do once what is due; return whether all is as it should be."""
         if self._is_leading():
             return await self._publish()
         return await self.withdraw() and await self._own_pod() is not None
 
     async def withdraw(self) -> bool:
-        """Take this replica out of the slices that still name it; return whether none does."""
+        """Remove this instance from all slices; return whether that is done."""
         if not self._is_published or self._backend is None:
             return True
         existing = await self._existing()
-        if existing is None or self._is_leading():  # again, while the list was under way
+        if existing is None or self._is_leading():  # it may lead again since the list was asked
             return False
         done = [await self._write(step) for step in withdrawals(existing, self._backend.uid)]
         if not all(done):
@@ -120,11 +123,11 @@ class Publisher:
         desired = desired_slices(service, backend, self._settings.port)
         problem = _problem(service, desired)
         if problem:
-            self._say(problem)
+            self._log_trouble(problem)
             return False
         existing = await self._existing({body["metadata"]["name"] for body in desired})
-        # Between this check and the writes below nobody else may have become leader, or else the
-        # versions just read are gone and the writes are refused.
+        # If another leader writes after this check, the versions just read are old, and the writes
+        # below are refused.
         if existing is None or not self._is_leading():
             return False
         steps = repairs(desired, existing)
@@ -138,19 +141,19 @@ class Publisher:
                 service=self._settings.service,
                 addresses=sorted(backend.addresses.values()),
             )
-        self._say("")
+        self._log_trouble("")
         return True
 
     async def _own_pod(self) -> Backend | None:
-        """Return where this pod is reached, asking until it has an address."""
+        """Return how to reach this pod; ask for the pod until it has an address."""
         if self._backend is None:
             pod = await self._read(Collection.PODS, self._settings.pod)
             backend = backend_of(pod) if pod is not None else None
             if backend is not None and not backend.addresses:
-                self._say(f"Pod {self._settings.pod} has no IPv4 or IPv6 address yet")
+                self._log_trouble(f"Pod {self._settings.pod} has no IPv4 or IPv6 address yet")
             elif backend is not None:
                 self._backend = backend
-                self._say("")
+                self._log_trouble("")
         return self._backend
 
     async def _read(self, collection: Collection, name: str) -> Body | None:
@@ -162,13 +165,15 @@ class Publisher:
                 return body
             case Absent():
                 advice = _ADVICE.get(collection, "")
-                self._say(f"there is no {name} among the {collection} of this namespace{advice}")
+                self._log_trouble(
+                    f"there is no {name} among the {collection} of this namespace{advice}"
+                )
             case Failed(why=why):
-                self._say(why)
+                self._log_trouble(why)
         return None
 
     async def _existing(self, names: Set[str] = frozenset()) -> Sequence[Body] | None:
-        """Return the slices of the Service, and those of *names* that somebody took from it."""
+        """Return the slices of the Service, and those of *names* that have lost its label."""
         label = {SERVICE_LABEL: self._settings.service}
         answer = await self._store.select(
             Collection.ENDPOINT_SLICES,
@@ -176,7 +181,7 @@ class Publisher:
             deadline_seconds=self._settings.request_seconds,
         )
         if isinstance(answer, Failed):
-            self._say(answer.why)
+            self._log_trouble(answer.why)
             return None
         return [
             body
@@ -197,11 +202,11 @@ class Publisher:
             case Delete(body=body):
                 answer = await self._store.delete(slices, body, deadline_seconds=seconds)
         if isinstance(answer, Failed):
-            self._say(answer.why)
+            self._log_trouble(answer.why)
         return isinstance(answer, Stored)
 
-    def _say(self, why: str) -> None:
-        """Log trouble once, until it changes or ends."""
+    def _log_trouble(self, why: str) -> None:
+        """Log trouble once: again only when it changes, or comes back. Empty text ends it."""
         if why and why != self._trouble:
             log.warning("endpointslice.unpublished", service=self._settings.service, error=why)
         self._trouble = why
@@ -211,7 +216,8 @@ def _problem(service: Body, desired: Sequence[Body]) -> str:
     name = service["metadata"]["name"]
     if (service.get("spec") or {}).get("selector"):
         return (
-            f"Service {name} has a selector, so requests reach replicas that do not lead: remove it"
+            f"Service {name} has a selector, so requests reach instances that do not lead: "
+            f"remove it"
         )
     if not any(body["ports"] for body in desired):
         return f"Service {name} has no TCP port; add one"

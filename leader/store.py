@@ -1,6 +1,6 @@
-"""What leadership asks of the cluster: single objects, written only over the version that was read.
+"""What the leader election needs from the cluster: objects, written only over the version read.
 
-An answer is a value, not an exception, since each of them leads to a step of its own.
+Answers are values and not exceptions, because what to do next differs for each of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import msgspec
 
 Body = Mapping[str, Any]
-"""An object as it stands in JSON; what we do not know of it is written back as it was read."""
+"""An object as its JSON has it. Fields that we do not know are written back as they were read."""
 
 
 class Collection(StrEnum):
-    """The kinds of objects used, by the plural that stands in their paths."""
+    """The kinds of objects we use, by the plural in their paths."""
 
     LEASES = "leases"
     ENDPOINT_SLICES = "endpointslices"
@@ -29,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """All objects that match."""
+    """All objects that were asked for."""
 
     bodies: Sequence[Body]
 
@@ -39,17 +39,17 @@ class Absent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing was written: the object exists already, or has changed since it was read."""
+    """Nothing was written: the object exists already, or changed since it was read."""
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    """No answer, or a refusal. Whether something was written is not known."""
+    """There was no answer, or an error. It is not known whether something was written."""
 
     why: str
 
 
 class ObjectStore(Protocol):
-    """The objects of one namespace. Every call ends within its deadline, and never raises."""
+    """The objects of one namespace. Every call ends within its deadline, and none raises."""
 
     async def read(
         self, collection: Collection, name: str, *, deadline_seconds: float

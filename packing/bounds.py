@@ -1,10 +1,11 @@
 """Cheap proofs: that items do not fit, and how much of them a bin can hold at most.
 
-`is_overfull` adds up a function *f* over the items confined to some kinds, and over the bins of
-those kinds. If f(a) + f(b) <= f(a + b) and f never falls, the items in one bin cannot sum to more
-than f(the bin's room), so all items cannot sum to more than all bins. f(x) = x compares bytes;
-f(x) = x // t counts the items of size t or more (one of size 2 t as two) against the number of
-them the bins can hold. Source: functions of this sort are the dual feasible functions of Fekete
+`is_overfull` takes the items that may only use some kinds, and the bins of those kinds. It compares
+the sum of f(size) with the sum of f(room), for several functions *f*. If f(a) + f(b) <= f(a + b),
+and f never falls, then the items in one bin cannot sum to more than f(the bin's room); so if all
+items sum to more than all bins, they do not fit. f(x) = x compares bytes; f(x) = x // t compares
+how many items of size t or more there are (one of size 2 t counts as two) with how many the bins
+can hold. Source: such functions are the dual feasible functions of Fekete
 and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical
 Programming 91 (2001).
 """
@@ -18,11 +19,11 @@ from packing.types import Bin, Item, Kind
 
 Mask = int  # a set of item types: bit n stands for type n
 
-_UNIONS_LIMIT = 4  # up to so many distinct sets of kinds, all their unions are looked at
+_UNIONS_LIMIT = 4  # with more distinct sets of kinds than this, their unions are left out
 _SETS_LIMIT = 15
 _DIVISIONS_LIMIT = 4096  # for one set of kinds and one dimension
 _TYPES_LIMIT = 48
-_SUMS_PER_TYPE = 16  # measured: fewer cost proofs, more cost time
+_SUMS_PER_TYPE = 16  # measured: with fewer, proofs are missed; with more, time is lost
 
 
 def is_stranded(item: Item, bins: Sequence[Bin]) -> bool:
@@ -57,7 +58,7 @@ def confined_kinds(items: Sequence[Item], bins: Sequence[Bin]) -> list[frozenset
     """List sets of kinds that some items cannot leave: their own sets, and unions of those.
 
     The union of all comes first. At most 16 sets are listed, so some may be missing. Kinds that no
-    bin has are in every set, for they let an item go nowhere.
+    bin has are in every set, because they give an item nowhere else to go.
     """
     present = frozenset(bin_.kind for bin_ in bins)
     everything: frozenset[Kind] = frozenset().union(*[item.kinds for item in items])
@@ -85,7 +86,7 @@ def _exceeds(sizes: Sequence[int], rooms: Sequence[int]) -> bool:
 
 
 class Room(NamedTuple):
-    """What a bin can hold at most: of each a tight bound, but not always all three at once."""
+    """What a bin can hold at most. Each bound is tight, but not always all three at once."""
 
     logical_bytes: int
     physical_bytes: int
@@ -94,10 +95,11 @@ class Room(NamedTuple):
 
 
 class Rooms:
-    """What given item types can fill of a bin, remembered.
+    """How much of a bin given item types can fill; results are remembered.
 
-    The sums that sets of items can reach are listed once per class of bins and rest of room. The
-    types left at some point of the search then only pick the largest sum made of them alone.
+    The sums of all sets of items that fit are listed once for each class of bins and room left.
+    Later in the search, when some types are used up, the bound is the largest listed sum that the
+    types left can make.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Rooms:
         self._type_of_size = {size: type_ for type_, size in enumerate(sizes)}
         self._counts = counts
         self._total = sum(counts)
-        # Many bins have many rooms to list, and the first step looks at all of them.
+        # The first step of the search lists sums for every bin, so with many bins lists are short.
         self._sums_limit = _SUMS_PER_TYPE * len(sizes) * 32 // max(32, bin_count)
         self._logical = _Ladder([logical for logical, _ in sizes])
         self._physical = _Ladder([physical for _, physical in sizes])
@@ -115,11 +117,11 @@ class Rooms:
         self._fills: dict[tuple[Mask, int, int], _Fills | None] = {}
 
     def fitting(self, logical_bytes: int, physical_bytes: int) -> Mask:
-        """Return the types of which one item fits. Complexity: O(log types)."""
+        """Return the types of which one item fits this room. Complexity: O(log types)."""
         return self._logical.up_to(logical_bytes) & self._physical.up_to(physical_bytes)
 
     def room(self, mask: Mask, class_mask: Mask, logical_bytes: int, physical_bytes: int) -> Room:
-        """Bound what items of the types in *mask* fill; all of them are in *class_mask*."""
+        """Bound what items of the types in *mask*, a subset of *class_mask*, can fill of a room."""
         key = mask, logical_bytes, physical_bytes
         found = self._rooms.get(key)
         if found is None:
@@ -147,7 +149,7 @@ class Rooms:
     def _list_fills(
         self, class_mask: Mask, logical_bytes: int, physical_bytes: int
     ) -> "_Fills | None":
-        """List the sums of all sets of items that fit together, or None if they are too many."""
+        """List the sums of all sets of items that fit together, or None if there are too many."""
         mask = class_mask & self.fitting(logical_bytes, physical_bytes)
         if mask.bit_count() > _TYPES_LIMIT:
             return None
@@ -172,7 +174,7 @@ class Rooms:
                     break
                 sums = sums + more
                 if len(sums) > self._sums_limit:
-                    # Long lists given up cost most where they are common: try shorter ones there.
+                    # Where lists often get too long, listing in vain costs most: give up earlier.
                     self._sums_limit -= self._sums_limit // 32
                     return None
         return _Fills(
@@ -182,7 +184,7 @@ class Rooms:
         )
 
     def _most(self, mask: Mask, dimension: int, room_bytes: int) -> int:
-        """Return how many of the smallest items fit, looking at one dimension only."""
+        """Return how many of the smallest items fit, in one dimension only."""
         total = 0
         smallest_first = sorted([(self._sizes[t][dimension], self._counts[t]) for t in bits(mask)])
         for size, count in smallest_first:
@@ -203,7 +205,7 @@ def bits(mask: Mask) -> Iterator[int]:
 
 
 class _Fills(NamedTuple):
-    """Sums that fit, each with the types it is made of; largest first, and last the sum 0."""
+    """Sums that fit, each with the types it is made of; largest first, the sum 0 last."""
 
     logical: list[tuple[int, Mask]]
     physical: list[tuple[int, Mask]]
@@ -219,7 +221,7 @@ def _largest_within(sums: list[tuple[int, Mask]], mask: Mask) -> int:
 
 
 class _Ladder:
-    """The types by size, for looking up all that are at most so large."""
+    """The types by size, to look up all that are at most a given size."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._steps = sorted(set(sizes))

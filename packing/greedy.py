@@ -1,4 +1,4 @@
-"""Best-fit decreasing: the quick way to a packing, when there is one to be found."""
+"""Best-fit decreasing: a quick way to a packing, which may miss one that exists."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,13 @@ from packing.types import Bin, BinId, Item, ItemId
 
 
 def best_fit(items: Sequence[Item], bins: Sequence[Bin]) -> dict[ItemId, BinId] | Item:
-    """Put each item, in the order given, into the allowed bin it leaves the least logical room in.
+    """Put each item, in the order given, into the bin where it leaves the least logical room.
+
+    Only bins of the item's kinds, with enough room for it, count. The first of equal bins wins.
 
     Returns:
-        The bin of every item, or the first item that found no room: that proves nothing about
-        the others, nor about other ways to place the earlier ones. The first of equal bins wins.
+        The bin of every item, or the first item that found no room. That is no proof: with the
+        earlier items in other bins, all might fit.
 
     Complexity: O(items * bins).
     """
@@ -22,7 +24,7 @@ def best_fit(items: Sequence[Item], bins: Sequence[Bin]) -> dict[ItemId, BinId] 
         size, weight, kinds = item.logical_bytes, item.physical_bytes, item.kinds
         least, best = above_all, -1
         for index, room in enumerate(logical):
-            # A negative room takes nothing, for no size is below zero.
+            # A negative room takes nothing, because no size is below zero.
             if size <= room < least and weight <= physical[index] and bins[index].kind in kinds:
                 least, best = room, index
         if best < 0:

@@ -1,4 +1,4 @@
-"""Whether items fit bins: best-fit decreasing, then cheap proofs, then search."""
+"""Whether items fit into bins: best-fit decreasing, then cheap proofs, then search."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ DEFAULT_STEP_LIMIT = 800
 
 
 class PreparedItems(msgspec.Struct, frozen=True):
-    """Items in the order best-fit decreasing takes them. Made by `prepare`."""
+    """Items in the order in which best-fit decreasing takes them. Made by `prepare`."""
 
     items: tuple[Item, ...]
 
@@ -32,19 +32,19 @@ def pack(items: Sequence[Item] | PreparedItems, bins: Sequence[Bin], *, step_lim
         bins: Candidate bins; ids are unique. Order breaks ties between packings, never decides
             whether there is one.
         step_limit: Most placements to search. With hundreds of items and bins a placement takes
-            longer and counts as several, so that the limit bounds time.
+            longer and counts as several, so that the limit bounds the time.
 
     Returns:
-        `Packed` or `Infeasible` are proofs; `Undecided` means the limit was hit. The same for the
-        same input, always.
+        `Packed` and `Infeasible` are proofs; `Undecided` means that the limit was reached. The
+        same input always gives the same outcome.
 
-    Complexity: O(items * bins) plus the search; that is exponential, and cut by *step_limit*.
+    Complexity: O(items * bins) plus the search, which is exponential and ends at *step_limit*.
     """
     prepared = items if isinstance(items, PreparedItems) else prepare(items)
     found = best_fit(prepared.items, bins)
     if isinstance(found, dict):
         return Packed(found)
-    # Best fit mostly fails on an item that fits nowhere at all, so that one is looked at first.
+    # Best fit mostly fails on an item that fits no bin at all, so check that one first.
     if is_stranded(found, bins):
         return Infeasible()
     usable = [bin_ for bin_ in bins if bin_.logical_bytes >= 0 and bin_.physical_bytes >= 0]
@@ -63,8 +63,8 @@ def _descending(item: Item) -> tuple[int, int]:
 
 
 def _scarce_first(items: Sequence[Item]) -> list[Item]:
-    """Sort by number of kinds, then by the share of all bytes asked for, largest first."""
-    # Each byte weighs as much as there are bytes of the other dimension: shares without fractions.
+    """Sort by number of kinds, fewest first, then by share of all bytes to pack, largest first."""
+    # A byte weighs as much as all items have bytes in the other dimension: shares as integers.
     logical_weight = sum(item.physical_bytes for item in items)
     physical_weight = sum(item.logical_bytes for item in items)
     return sorted(

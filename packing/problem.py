@@ -1,6 +1,6 @@
-"""One packing problem as the search sees it: its nodes, what proves them dead, and their moves.
+"""One packing problem as the search sees it: nodes, what proves that one is dead, and moves.
 
-`packing/search.py` has the theory, and the words used here.
+The docstring of `packing/search.py` explains the theory and the words used here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -16,7 +16,7 @@ _LARGE_PARTS = (3, 4)  # groups of the types larger than such a part of the larg
 
 Twins = list[int]  # indexes of interchangeable bins
 Move = tuple[int, Twins]  # one item of this type into one of these bins
-View = tuple[Mask, Room]  # all that matters of a bin from here on
+View = tuple[Mask, Room]  # all of a bin that matters for the rest of the search
 
 
 class Node(msgspec.Struct):
@@ -30,18 +30,18 @@ class Node(msgspec.Struct):
 
 class Frame(msgspec.Struct):
     node: Node
-    key: object  # equal for nodes that have a packing or not alike
+    key: object  # of nodes with equal keys, either all have a packing or none has
     moves: Iterator[Move]
     move: Move | None = None  # the one being searched
 
 
 class Problem:
-    """What stays the same during one search: types, bins, groups, and what fills a room."""
+    """What stays the same during one search: types, bins, groups, and what can fill a room."""
 
     def __init__(self, items: Sequence[Item], bins: Sequence[Bin]) -> None:
         bins = [bin_ for bin_ in bins if not all(is_stranded(item, [bin_]) for item in items)]
         items, self.bins = _reduced(items, bins)
-        # Weighs a byte of one dimension against one of the other by how scarce they are.
+        # How much a byte of each dimension weighs in an order of items: more if it is scarcer.
         self.logical_weight = sum(bin_.physical_bytes for bin_ in self.bins) or 1
         self.physical_weight = sum(bin_.logical_bytes for bin_ in self.bins) or 1
         self.types = self._types(items)
@@ -77,7 +77,7 @@ class Problem:
         return gcd(*[size for size, _ in sizes]), gcd(*[weight for _, weight in sizes])
 
     def place(self, node: Node, move: Move) -> Node:
-        """Return the node after the move. Copying costs less than what a node is looked at for."""
+        """Return the node after the move. The copy costs little compared with `frame`."""
         type_, (index, *_) = move
         size, weight = self.sizes[type_]
         left, takes, needs = node.left[:], node.takes[:], node.needs[:]
@@ -93,7 +93,7 @@ class Problem:
         return Node(left, left_mask, takes, logical_bytes, physical_bytes, needs)
 
     def frame(self, node: Node, *, dead: Set[object]) -> Frame | None:
-        """Look at a node: the moves to try, or None if it is dead."""
+        """Return the node with the moves to try, or None if it is dead."""
         views = self._views(node)
         reachable = 0
         for mask, _ in views:
@@ -152,7 +152,7 @@ class Problem:
     def _tight(
         self, node: Node, views: Mapping[View, Twins], index: int
     ) -> list[tuple[Mask, Twins]] | None:
-        """List the bins without which the group would lack room; None if it does with all."""
+        """List the bins without which the group lacks room; None if it lacks room even with all."""
         group = self.groups[index]
         logical_lack, physical_lack, count_lack = node.needs[index]
         inside = []
@@ -193,7 +193,7 @@ class Problem:
         return logical_bytes * self.logical_weight + physical_bytes * self.physical_weight
 
     def _types(self, items: Sequence[Item]) -> list[list[Item]]:
-        """Sort the items into equal ones, largest first."""
+        """Group equal items into types, largest first."""
         types: dict[tuple[int, int, frozenset[Kind]], list[Item]] = {}
         for item in items:
             types.setdefault((item.logical_bytes, item.physical_bytes, item.kinds), []).append(item)
@@ -205,7 +205,7 @@ class Problem:
         ]
 
     def _class_masks(self) -> list[Mask]:
-        """Return the types each bin's kind admits; bins that admit the same are one class."""
+        """Return for each bin the types its kind admits; bins that admit the same are one class."""
         by_kind = {
             kind: _mask(kind in some[0].kinds for some in self.types)
             for kind in {bin_.kind for bin_ in self.bins}
@@ -213,7 +213,7 @@ class Problem:
         return [by_kind[bin_.kind] for bin_ in self.bins]
 
     def _as_free(self) -> list[Mask]:
-        """Return for each type the types that are allowed wherever it is."""
+        """Return for each type the types that may go into every bin it may go into."""
         classes = set(self.class_masks)
         as_free = []
         for type_ in range(len(self.types)):
@@ -251,10 +251,10 @@ class Problem:
 
 
 def _reduced(items: Sequence[Item], bins: Sequence[Bin]) -> tuple[list[Item], list[Bin]]:
-    """Leave out what tells items apart but decides nothing.
+    """Leave out differences between items that decide nothing, so that more items are equal.
 
-    That is kinds no bin has, and a dimension in which all items together fit the smallest bin: its
-    sizes and rooms become zero.
+    These are kinds that no bin has, and a dimension in which all items together fit the smallest
+    bin: its sizes and rooms become zero.
     """
     present = {bin_.kind for bin_ in bins}
     idle: dict[str, int] = {}
@@ -272,7 +272,7 @@ def _reduced(items: Sequence[Item], bins: Sequence[Bin]) -> tuple[list[Item], li
 
 
 def _whole(room_bytes: int, unit_bytes: int) -> int:
-    """Round down to what sizes with a common divisor can fill; an odd room of even sizes."""
+    """Round down to a multiple of the sizes' common divisor: even sizes never fill an odd room."""
     return room_bytes - room_bytes % unit_bytes if unit_bytes else room_bytes
 
 

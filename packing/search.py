@@ -1,27 +1,28 @@
-"""Exact depth-first search over item types and bins, for when the quick ways said nothing.
+"""Exact depth-first search over item types and bins, for what the quick ways leave undecided.
 
 Equal items are one *type* with a count. A node of the search is the counts left and the room left
-in each bin. At each node either the type with the fewest bins is tried in each of them, or a bin
-that must still take something is given each type it can take, whichever branches less. What makes
-it small:
+in each bin. Each node is searched in one of two ways, whichever has fewer branches: try the type
+with the fewest bins in each of them, or take a bin that must still get an item and try each type
+it can take. These keep the search small:
 
-- *Useful room.* A bin counts only with what the types left can really fill of it (`Rooms`). When
-  the types of a group (all; those confined to some kinds; the large ones) need more than that, in
-  bytes or in number, the node is dead. When they would need more without some bin, that bin must
-  take one of them.
-- *Symmetry.* Bins with the same types and the same useful room are interchangeable now and
-  whatever follows, so one of them is tried. Counts do the same for equal items.
-- *Refuted moves.* If no packing puts type t into bin b, then neither does one that starts with
-  another move, so the node's later moves are searched without t in b (nor in b's twins).
-- *Dead nodes are remembered* by counts and useful rooms, at most one for each step.
+- *Useful room.* Only as much of a bin counts as the types left can really fill (`Rooms`). When the
+  types of a group (all; those confined to some kinds; the large ones) need more than all bins have,
+  in bytes or in number, the node is dead: it has no packing. When they would need more than all
+  bins but one have, that bin must take one of them.
+- *Symmetry.* Bins with the same types and the same useful room (*twins*) can be exchanged in any
+  packing of what is left, so only one of them is tried. Counts do the same for equal items.
+- *Refuted moves.* If no packing of a node puts type t into bin b, then none that begins with
+  another move does either. So the node's later moves are searched without t in b and its twins.
+- *Dead nodes are remembered* by counts and useful rooms: at most one for each step.
 - *Dominance.* Let t alone fill all that bin b can usefully hold, in both dimensions, and let every
-  type that b can take be allowed wherever t is. Then t may be put into b at once: take any packing
-  of what is left, with t in some other bin c and a set X in b. X needs no more than t does, in
-  both dimensions, and may be in c, so exchanging t and X gives a packing too (and one without
-  refuted moves, for no packing has them). A dimension that cannot bind (all items together fit the
-  smallest bin) is dropped first, so that this and all else work as in one dimension.
+  type that b can take be allowed wherever t is. Then t may be put into b at once. Proof: take any
+  packing of what is left, with t in some other bin c and a set X in b. X needs no more than t does,
+  in both dimensions, and may be in c, so exchanging t and X gives a packing too. It has no refuted
+  moves, because no packing has. A dimension that decides nothing (all items together fit the
+  smallest bin) is dropped first; what is left is then a problem of one dimension.
 
-Types are tried largest first, bins least useful room first: the first descent is a greedy packing.
+Types are tried largest first, and bins with the least useful room first, so the first descent is a
+greedy packing.
 """
 
 from collections.abc import Sequence
@@ -35,8 +36,8 @@ def search(items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int) -> Ou
 
     Every item must fit some bin on its own, and no bin may have a negative room.
 
-    Complexity: a placement takes O(bins * (types + groups)), and above some 4,000 of these counts
-    as several steps, so that *step_limit* bounds time and memory whatever the input.
+    Complexity: a placement takes O(bins * (types + groups)). When that is more than about 4,000, it
+    counts as several steps, so *step_limit* bounds time and memory for any input.
     """
     problem = Problem(items, bins)
     root = problem.frame(problem.root(), dead=frozenset())

@@ -1,9 +1,8 @@
-"""What is packed (items), into what (bins), and what can come of it.
+"""What is packed (items), into what (bins), and the three possible outcomes.
 
-A bin offers two headrooms, logical and physical bytes, and an item takes some of both. Which
-bins an item may go into is said by kind: bins that the same items may use share a kind, a small
-integer the caller chooses, and an item lists the kinds it may use. So a caller with many sets of
-bins (one set per node) builds its items once.
+A bin has two headrooms, of logical and of physical bytes, and an item takes some of both. An item
+lists the kinds of bins it may go into, and each bin has one kind: a small integer that the caller
+chooses. So a caller with many sets of bins (one set per node) builds its items only once.
 """
 
 import msgspec
@@ -14,7 +13,7 @@ Kind = int
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing to place, whole, into exactly one bin. Sizes are bytes, zero or more."""
+    """One thing to put, undivided, into exactly one bin. Sizes are in bytes, zero or more."""
 
     id: ItemId
     logical_bytes: int
@@ -23,7 +22,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """One place to put items. A bin with a negative headroom takes nothing, not even zero bytes."""
+    """One place for items. A bin with a negative headroom takes no item, not even of zero bytes."""
 
     id: BinId
     kind: Kind

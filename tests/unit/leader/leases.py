@@ -1,6 +1,5 @@
-"""Leases, their settings and clocks for tests: every default is a lease that is fine."""
+"""Leases and their settings for tests: every default is a lease that is fine."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from leader import LeaseSettings
@@ -8,8 +7,6 @@ from leader import LeaseSettings
 NAME, NAMESPACE = "extender", "longhorn-system"
 RENEWED = "2026-03-01T10:00:00.000000Z"
 ACQUIRED = "2026-03-01T09:00:00.000000Z"
-
-_START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def lease_settings(
@@ -53,19 +50,3 @@ def lease(
             "leaseTransitions": transitions,
         },
     }
-
-
-class Clock:
-    """Seconds that pass when they are told to."""
-
-    def __init__(self, now: float = 1000.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wall(self) -> datetime:
-        return _START + timedelta(seconds=self.now)
-
-    def advance(self, seconds: float) -> None:
-        self.now += seconds

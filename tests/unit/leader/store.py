@@ -38,10 +38,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     verb: Verb
     collection: Collection
+    deadline_seconds: float = 1.0
     name: str = ""
     labels: Mapping[str, str] = {}
     body: Object = {}
-    deadline_seconds: float
 
 
 class Objects:
@@ -80,40 +80,38 @@ class Objects:
         """Delete an object as somebody else."""
         del self._kept[collection, name]
 
+    def select(self, collection: Collection, labels: Mapping[str, str]) -> list[Object]:
+        """Return copies of the objects with these labels, as a list shows them."""
+        return [
+            {field: kept for field, kept in _copied(body).items() if field not in _NOT_LISTED}
+            for (of, _), body in sorted(self._kept.items())
+            if of is collection and labels.items() <= (body["metadata"].get("labels") or {}).items()
+        ]
+
     def apply(self, request: Request) -> Answer:
-        """Do what a client asks for."""
+        """Do what a client asks for. What an API server would refuse as invalid is a failure."""
+        if request.verb is Verb.SELECT:
+            return Listed(bodies=self.select(request.collection, request.labels))
         found = self.get(request.collection, request.name)
-        match request.verb:
-            case Verb.READ:
-                return Absent() if found is None else Stored(body=found)
-            case Verb.SELECT:
-                return Listed(bodies=self._matching(request))
-            case Verb.CREATE if found is not None:
-                return Conflict()
-            case Verb.CREATE:
-                return self._written(request, None)
+        if request.verb is Verb.CREATE:
+            return Conflict() if found else self._written(request, {})
         if found is None:
             return Absent()
-        given = request.body["metadata"].get("resourceVersion")
-        if given is not None and given != found["metadata"]["resourceVersion"]:
+        if request.verb is Verb.READ:
+            return Stored(body=found)
+        version = request.body["metadata"].get("resourceVersion")
+        if version is not None and version != found["metadata"]["resourceVersion"]:
             return Conflict()
         if request.verb is Verb.REPLACE:
             return self._written(request, found)
         self.remove(request.collection, request.name)
         return Stored(body=found)
 
-    def _matching(self, request: Request) -> list[Object]:
-        return [
-            {field: kept for field, kept in _copied(body).items() if field not in _NOT_LISTED}
-            for (collection, _), body in sorted(self._kept.items())
-            if collection is request.collection
-            and request.labels.items() <= (body["metadata"].get("labels") or {}).items()
-        ]
-
-    def _written(self, request: Request, found: Object | None) -> Answer:
-        refusal = _refusal(request, found)
-        if refusal:
-            return Failed(why=f"422 {refusal}")
+    def _written(self, request: Request, found: Object) -> Stored:
+        if request.collection is Collection.LEASES:
+            _check_lease(request.body["spec"])
+        else:
+            _check_slice(request.body, found)
         return Stored(body=self.put(request.collection, request.body))
 
 
@@ -122,102 +120,55 @@ def _copied(body: Body) -> Object:
     return msgspec.json.decode(msgspec.json.encode(body), type=dict[str, Any])
 
 
-def _refusal(request: Request, found: Object | None) -> str:
-    """Return why the API server would not store the body, "" if it would."""
-    body = request.body
-    if request.collection is Collection.LEASES:
-        return _lease_refusal(body["spec"])
-    if request.collection is Collection.ENDPOINT_SLICES:
-        if found is not None and found["addressType"] != body["addressType"]:
-            return "addressType is immutable"
-        for owner in body["metadata"].get("ownerReferences") or ():
-            if not owner["uid"] or not owner["name"]:
-                return "an owner needs a name and a uid"
-        for endpoint in body["endpoints"]:
-            for text in endpoint["addresses"]:
-                if f"IPv{ip_address(text).version}" != body["addressType"]:
-                    return f"{text} is not of the family {body['addressType']}"
-    return ""
+def _check_lease(spec: Mapping[str, Any]) -> None:
+    assert 1 <= spec["leaseDurationSeconds"] < 2**31
+    assert 0 <= spec["leaseTransitions"] < 2**31
+    assert _MICRO_TIME.fullmatch(spec["acquireTime"])
+    assert _MICRO_TIME.fullmatch(spec["renewTime"])
 
 
-def _lease_refusal(spec: Mapping[str, Any]) -> str:
-    if not 1 <= spec["leaseDurationSeconds"] < 2**31:
-        return "leaseDurationSeconds must be a positive int32"
-    if not 0 <= spec["leaseTransitions"] < 2**31:
-        return "leaseTransitions must be an int32 and not negative"
-    for field in ("acquireTime", "renewTime"):
-        if not _MICRO_TIME.fullmatch(spec[field]):
-            return f"{field} is no MicroTime"
-    return ""
+def _check_slice(body: Body, found: Body) -> None:
+    family = body["addressType"]
+    assert family == found.get("addressType", family), "addressType is immutable"
+    assert all(owner["uid"] and owner["name"] for owner in body["metadata"]["ownerReferences"])
+    addresses = [text for endpoint in body["endpoints"] for text in endpoint["addresses"]]
+    assert all(f"IPv{ip_address(text).version}" == family for text in addresses)
 
 
 class _Requests:
     """An `ObjectStore` whose calls all become requests."""
 
-    async def read(
-        self, collection: Collection, name: str, *, deadline_seconds: float
-    ) -> Stored | Absent | Failed:
-        answer = await self._ask(
-            Request(
-                verb=Verb.READ, collection=collection, name=name, deadline_seconds=deadline_seconds
-            )
-        )
-        assert isinstance(answer, Stored | Absent | Failed)
-        return answer
+    async def read(self, collection: Collection, name: str, *, deadline_seconds: float) -> Any:
+        return await self._ask(Verb.READ, collection, deadline_seconds, name=name)
 
     async def select(
         self, collection: Collection, labels: Mapping[str, str], *, deadline_seconds: float
-    ) -> Listed | Failed:
-        answer = await self._ask(
-            Request(
-                verb=Verb.SELECT,
-                collection=collection,
-                labels=labels,
-                deadline_seconds=deadline_seconds,
-            )
-        )
-        assert isinstance(answer, Listed | Failed)
-        return answer
+    ) -> Any:
+        return await self._ask(Verb.SELECT, collection, deadline_seconds, labels=labels)
 
-    async def create(
-        self, collection: Collection, body: Body, *, deadline_seconds: float
-    ) -> Stored | Conflict | Failed:
-        answer = await self._write(Verb.CREATE, collection, body, deadline_seconds)
-        assert not isinstance(answer, Absent)
-        return answer
+    async def create(self, collection: Collection, body: Body, *, deadline_seconds: float) -> Any:
+        return await self._write(Verb.CREATE, collection, body, deadline_seconds)
 
-    async def replace(
-        self, collection: Collection, body: Body, *, deadline_seconds: float
-    ) -> Stored | Absent | Conflict | Failed:
+    async def replace(self, collection: Collection, body: Body, *, deadline_seconds: float) -> Any:
         return await self._write(Verb.REPLACE, collection, body, deadline_seconds)
 
-    async def delete(
-        self, collection: Collection, body: Body, *, deadline_seconds: float
-    ) -> Stored | Absent | Conflict | Failed:
+    async def delete(self, collection: Collection, body: Body, *, deadline_seconds: float) -> Any:
         return await self._write(Verb.DELETE, collection, body, deadline_seconds)
 
-    async def _write(
-        self, verb: Verb, collection: Collection, body: Body, deadline_seconds: float
-    ) -> Stored | Absent | Conflict | Failed:
-        answer = await self._ask(
-            Request(
-                verb=verb,
-                collection=collection,
-                name=body["metadata"]["name"],
-                body=_copied(body),
-                deadline_seconds=deadline_seconds,
-            )
-        )
-        assert not isinstance(answer, Listed)
-        return answer
+    async def _write(self, verb: Verb, collection: Collection, body: Body, seconds: float) -> Any:
+        name = body["metadata"]["name"]
+        return await self._ask(verb, collection, seconds, name=name, body=_copied(body))
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, verb: Verb, collection: Collection, seconds: float, **what: Any) -> Answer:
+        return await self._answer(
+            Request(verb=verb, collection=collection, deadline_seconds=seconds, **what)
+        )
+
+    async def _answer(self, request: Request) -> Answer:
         raise NotImplementedError
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to one request: something before, the request itself or not, another answer."""
-
+class _Fault(msgspec.Struct, frozen=True, kw_only=True):
     verb: Verb
     before: Callable[[], None] | None = None
     applied: bool = True
@@ -226,11 +177,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstantStore(_Requests):
-    """Answers at once. Each fault waits for the next request of its verb."""
+    """Answers at once, unless there is a fault for the request."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self.faults: list[Fault] = []
+        self._faults: list[_Fault] = []
         self.asked: list[Request] = []
 
     @property
@@ -238,12 +189,24 @@ class InstantStore(_Requests):
         """What was asked, in order."""
         return [request.verb for request in self.asked]
 
-    async def _ask(self, request: Request) -> Answer:
+    def fault(self, verb: Verb, **what: Any) -> None:
+        """Misbehave at the next request of this verb that no earlier fault is for.
+
+        Do something *before* and *after* it, do not let it be *applied*, or give another *answer*.
+        """
+        self._faults.append(_Fault(verb=verb, **what))
+
+    def lose(self, verb: Verb, *, times: int = 1, applied: bool = False) -> None:
+        """Leave requests unanswered."""
+        for _ in range(times):
+            self.fault(verb, applied=applied, answer=UNANSWERED)
+
+    async def _answer(self, request: Request) -> Answer:
         self.asked.append(request)
-        fault = next((fault for fault in self.faults if fault.verb is request.verb), None)
+        fault = next((fault for fault in self._faults if fault.verb is request.verb), None)
         if fault is None:
             return self._objects.apply(request)
-        self.faults.remove(fault)
+        self._faults.remove(fault)
         if fault.before:
             fault.before()
         answer = self._objects.apply(request) if fault.applied else UNANSWERED
@@ -252,16 +215,15 @@ class InstantStore(_Requests):
         return fault.answer or answer
 
 
-class _Suspension:
-    def __init__(self, request: Request) -> None:
-        self._request = request
+class _Suspension(msgspec.Struct, frozen=True):
+    request: Request
 
     def __await__(self) -> Generator[Request, Answer, Answer]:
-        return (yield self._request)
+        return (yield self.request)
 
 
 class SuspendedStore(_Requests):
     """Yields every request to whoever drives the coroutine, and returns what is sent back."""
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _answer(self, request: Request) -> Answer:
         return await _Suspension(request)

@@ -1,8 +1,8 @@
 """The Service leads to the leader, whatever fails and whoever edits it."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,11 +19,10 @@ from tests.unit.leader.services import (
     port,
     service,
 )
-from tests.unit.leader.store import Fault, InstantStore, Object, Objects, Verb
+from tests.unit.leader.store import UNANSWERED, InstantStore, Object, Objects, Verb
 
 SLICES = Collection.ENDPOINT_SLICES
 IPV4, IPV6 = f"{SERVICE}-ipv4", f"{SERVICE}-ipv6"
-UNANSWERED = Failed(why="no answer")
 
 
 class Bench:
@@ -41,11 +40,11 @@ class Bench:
             is_leading=lambda: self.is_leading,
         )
 
-    def fault(self, verb: Verb, **what: Any) -> None:
-        self.store.faults.append(Fault(verb=verb, **what))
-
     def stop_leading(self) -> None:
         self.is_leading = False
+
+    def lead_again(self) -> None:
+        self.is_leading = True
 
     def slice(self, name: str = IPV4) -> Object:
         found = self.objects.get(SLICES, name)
@@ -55,29 +54,19 @@ class Bench:
     def addresses(self, name: str = IPV4) -> list[str]:
         return [entry["addresses"][0] for entry in self.slice(name)["endpoints"] or ()]
 
-    def edit(self, change: Callable[[Object], None], name: str = IPV4) -> None:
-        """Change a slice as somebody else."""
-        self.objects.edit(SLICES, name, change)
+    def edit(self, change: Callable[[Object], None]) -> None:
+        """Change our slice as somebody else."""
+        self.objects.edit(SLICES, IPV4, change)
 
-    async def step(self) -> list[Verb]:
-        """Take a step that must succeed; return what it wrote."""
+    async def step(self, *, succeeds: bool = True) -> list[Verb]:
+        """Take a step, check whether all is well after it, and return what it wrote."""
         self.store.asked.clear()
-        assert await self.publisher.step()
-        return self.written
-
-    async def failing_step(self) -> list[Verb]:
-        """Take a step after which not all is well; return what it wrote."""
-        self.store.asked.clear()
-        assert not await self.publisher.step()
-        return self.written
-
-    @property
-    def written(self) -> list[Verb]:
+        assert await self.publisher.step() is succeeds
         return [verb for verb in self.store.verbs if verb not in (Verb.READ, Verb.SELECT)]
 
 
-async def published(**fields: Any) -> Bench:
-    bench = Bench(**fields)
+async def published(*, objects: Objects | None = None, name: str = "us") -> Bench:
+    bench = Bench(objects=objects, name=name, address=V4 if name == "us" else "10.0.0.8")
     await bench.step()
     return bench
 
@@ -85,36 +74,43 @@ async def published(**fields: Any) -> Bench:
 async def problem_of(bench: Bench) -> str:
     """Return what is logged about a step that cannot publish."""
     with capture_logs() as lines:
-        assert await bench.failing_step() == []
+        assert await bench.step(succeeds=False) == []
     [line] = lines
-    assert line["event"] == "endpointslice.unpublished"
-    assert line["log_level"] == "warning"
-    assert line["service"] == SERVICE
-    return str(line["error"])
+    error = str(line.pop("error"))
+    assert line == {
+        "event": "endpointslice.unpublished",
+        "log_level": "warning",
+        "service": SERVICE,
+    }
+    return error
 
 
-async def test_a_leader_is_published() -> None:
-    bench = Bench()
-
-    assert await bench.step() == [Verb.CREATE]
-    assert bench.addresses() == [V4]
-
-
-async def test_a_dual_stack_service_leads_to_both_addresses() -> None:
+async def test_a_leader_is_published_and_withdraws_itself_once_when_it_stops_leading() -> None:
     bench = Bench()
     bench.objects.put(Collection.SERVICES, service("IPv4", "IPv6"))
     bench.objects.put(Collection.PODS, pod("us", V4, V6))
+    assert not bench.publisher.knows_address
 
-    assert await bench.step() == [Verb.CREATE, Verb.CREATE]
-    assert bench.addresses(IPV4) == [V4]
-    assert bench.addresses(IPV6) == [V6]
+    with capture_logs() as lines:
+        assert await bench.step() == [Verb.CREATE, Verb.CREATE]
+        assert (bench.addresses(IPV4), bench.addresses(IPV6)) == ([V4], [V6])
+        assert bench.publisher.knows_address
+        assert {request.deadline_seconds for request in bench.store.asked} == {2.0}
+        assert bench.store.asked[-3].labels == {"kubernetes.io/service-name": SERVICE}
+        assert await bench.step() == []
 
+        bench.stop_leading()
+        assert await bench.step() == [Verb.REPLACE, Verb.REPLACE]
+        assert bench.addresses(IPV4) == bench.addresses(IPV6) == []
+        await bench.step()
+        assert bench.store.asked == []
 
-async def test_nothing_is_written_as_long_as_all_is_as_it_should_be() -> None:
-    bench = await published()
-
-    assert await bench.step() == []
-    assert bench.slice()["metadata"]["resourceVersion"] == "3"
+    events = [(line["event"], line["log_level"]) for line in lines]
+    assert events == [("endpointslice.published", "info"), ("endpointslice.withdrawn", "info")]
+    assert lines[0]["addresses"] == [V4, V6]
+    bench.lead_again()
+    assert await bench.step() == [Verb.REPLACE, Verb.REPLACE]
+    assert (bench.addresses(IPV4), bench.addresses(IPV6)) == ([V4], [V6])
 
 
 async def test_who_does_not_lead_asks_for_its_own_pod_once() -> None:
@@ -132,160 +128,68 @@ async def test_who_does_not_lead_asks_for_its_own_pod_once() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda body: body.update(endpoints=None), id="emptied"),
         pytest.param(lambda body: body.update(endpoints=[endpoint("them")]), id="another-pod"),
-        pytest.param(lambda body: body.update(ports=[]), id="without-ports"),
         pytest.param(lambda body: body["metadata"].update(labels=None), id="without-labels"),
         pytest.param(
             lambda body: body["metadata"]["labels"].update({"kubernetes.io/service-name": "x"}),
             id="given-to-another-service",
         ),
-        pytest.param(lambda body: body["metadata"].update(ownerReferences=None), id="disowned"),
     ],
 )
-async def test_what_others_edit_is_mended_within_two_steps(
+async def test_what_others_edit_is_mended_within_two_steps_and_no_slice_of_theirs(
     change: Callable[[Object], None],
 ) -> None:
     bench = await published()
-    spec = {**bench.slice(), "metadata": None}
+    before = bench.slice()
+    for name, labels in (("foreign", {"kubernetes.io/service-name": "other"}), ("bare", {})):
+        bench.objects.put(SLICES, endpoint_slice(endpoint("them"), name=name, labels=labels))
     bench.edit(change)
 
     if not await bench.publisher.step():
         await bench.step()
 
-    labels = bench.slice()["metadata"]["labels"]
-    assert {**bench.slice(), "metadata": None} == spec
-    assert labels["kubernetes.io/service-name"] == SERVICE
+    after = bench.slice()
+    after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+    assert after == before
+    assert bench.addresses("foreign") == bench.addresses("bare") == [V4]
     assert await bench.step() == []
 
 
-async def test_a_deleted_slice_is_made_again() -> None:
-    bench = await published()
-    bench.objects.remove(SLICES, IPV4)
+@pytest.mark.parametrize(
+    ("name", "body", "error"),
+    [
+        (SERVICE, service(selector={"app": "x"}), "Service extender has a selector, so requests"),
+        (SERVICE, service(ports=None), "Service extender has no TCP port; add one"),
+        (SERVICE, service(ports=[port(protocol="UDP")]), "Service extender has no TCP port"),
+        (SERVICE, {"metadata": {"name": SERVICE}, "spec": None}, "has no TCP port"),
+        (SERVICE, service("IPv6"), "Service extender has no address family that this pod has"),
+        (SERVICE, None, "there is no extender among the services of this namespace; create it"),
+        ("us", pod("us"), "Pod us has no IPv4 or IPv6 address yet"),
+        ("us", None, "no us among the pods of this namespace; EXTENDER_POD_NAME must name"),
+    ],
+    ids=["selector", "no-port", "udp", "no-spec", "ipv6", "no-service", "no-address", "no-pod"],
+)
+async def test_what_keeps_the_leader_from_being_published_is_said_until_it_is_put_right(
+    name: str, body: Object | None, error: str
+) -> None:
+    bench, collection = Bench(), Collection.PODS if name == "us" else Collection.SERVICES
+    right = bench.objects.get(collection, name)
+    assert right is not None
+    if body is None:
+        bench.objects.remove(collection, name)
+    else:
+        bench.objects.put(collection, body)
 
+    assert error in await problem_of(bench)
+    bench.objects.put(collection, right)
     assert await bench.step() == [Verb.CREATE]
     assert bench.addresses() == [V4]
-
-
-async def test_a_slice_of_the_wrong_family_is_made_anew() -> None:
-    bench = Bench()
-    bench.objects.put(SLICES, endpoint_slice(family="IPv6", name=IPV4))
-
-    assert await bench.step() == [Verb.DELETE, Verb.CREATE]
-    assert bench.slice()["addressType"] == "IPv4"
-
-
-async def test_strays_are_emptied() -> None:
-    bench = Bench()
-    bench.objects.put(SLICES, endpoint_slice(endpoint("them"), name="stray"))
-
-    await bench.step()
-
-    assert bench.addresses("stray") == []
-
-
-async def test_slices_of_other_services_are_left_alone_even_if_ours_lost_its_label() -> None:
-    bench = await published()
-    foreign = endpoint_slice(
-        endpoint("them"), name="foreign", labels={"kubernetes.io/service-name": "other"}
-    )
-    bare = endpoint_slice(endpoint("them"), name="bare", labels={})
-    for body in (foreign, bare):
-        bench.objects.put(SLICES, body)
-    bench.edit(lambda body: body["metadata"].update(labels=None))
-
-    await bench.failing_step()
-    await bench.step()
-
-    assert bench.addresses() == [V4]
-    assert bench.addresses("foreign") == bench.addresses("bare") == [V4]
-
-
-async def test_a_successor_takes_the_service_over() -> None:
-    old = await published()
-    new = Bench(objects=old.objects, name="next", address="10.0.0.8")
-
-    assert await new.step() == [Verb.REPLACE]
-    assert new.addresses() == ["10.0.0.8"]
-
-
-async def test_the_port_name_follows_the_service() -> None:
-    bench = await published()
-    bench.objects.put(Collection.SERVICES, service(ports=[port("web", number=80)]))
-
-    await bench.step()
-
-    assert bench.slice()["ports"] == [port("web", number=PORT)]
-
-
-async def test_without_the_service_nothing_is_published() -> None:
-    bench = Bench()
-    bench.objects.remove(Collection.SERVICES, SERVICE)
-
-    assert f"no {SERVICE} among the services" in await problem_of(bench)
-
-
-async def test_a_service_with_a_selector_is_not_touched() -> None:
-    bench = Bench()
-    bench.objects.put(Collection.SERVICES, service(selector={"app": "extender"}))
-
-    assert "has a selector" in await problem_of(bench)
-
-
-@pytest.mark.parametrize("ports", [None, [], [port(protocol="UDP")]])
-async def test_a_service_without_a_tcp_port_is_not_published(
-    ports: list[dict[str, Any]] | None,
-) -> None:
-    bench = Bench()
-    bench.objects.put(Collection.SERVICES, service(ports=ports))
-
-    assert "has no TCP port" in await problem_of(bench)
-
-
-async def test_a_service_of_another_family_is_not_published() -> None:
-    bench = Bench()
-    bench.objects.put(Collection.SERVICES, service("IPv6"))
-
-    assert "no address family that this pod has" in await problem_of(bench)
-
-
-@pytest.mark.parametrize("spec", [None, {}, {"ports": None, "ipFamilies": None}])
-async def test_a_half_written_service_is_a_problem_and_no_crash(spec: object) -> None:
-    bench = Bench()
-    bench.objects.put(Collection.SERVICES, {"metadata": {"name": SERVICE}, "spec": spec})
-
-    assert "has no TCP port" in await problem_of(bench)
-
-
-async def test_a_pod_is_asked_for_until_it_has_an_address() -> None:
-    bench = Bench()
-    bench.objects.put(Collection.PODS, pod("us"))
-    assert "Pod us has no IPv4 or IPv6 address yet" in await problem_of(bench)
-    bench.objects.put(Collection.PODS, pod("us", V4))
-
-    await bench.step()
-
-    assert bench.addresses() == [V4]
-
-
-async def test_a_pod_with_text_for_an_address_is_a_problem_and_no_crash() -> None:
-    bench = Bench()
-    bench.objects.put(Collection.PODS, pod("us", "ten.zero"))
-
-    assert "Pod us has no IPv4 or IPv6 address" in await problem_of(bench)
-
-
-async def test_without_its_pod_nothing_is_published() -> None:
-    bench = Bench()
-    bench.objects.remove(Collection.PODS, "us")
-
-    assert "no us among the pods" in await problem_of(bench)
 
 
 @pytest.mark.parametrize("verb", [Verb.READ, Verb.SELECT])
 async def test_what_cannot_be_read_is_a_problem_until_it_can(verb: Verb) -> None:
     bench = Bench()
-    bench.fault(verb, applied=False, answer=UNANSWERED)
+    bench.store.lose(verb)
 
     assert await problem_of(bench) == "no answer"
     assert await bench.step() == [Verb.CREATE]
@@ -298,7 +202,7 @@ async def test_a_problem_is_logged_once_and_again_after_it_ended() -> None:
         for _ in range(2):
             bench.objects.remove(Collection.SERVICES, SERVICE)
             for _ in range(3):
-                await bench.failing_step()
+                await bench.step(succeeds=False)
             bench.objects.put(Collection.SERVICES, service())
             await bench.step()
 
@@ -322,48 +226,32 @@ async def test_a_write_that_fails_is_done_at_the_next_step(
         bench.objects.put(SLICES, endpoint_slice(endpoint("them")))
     if verb is Verb.DELETE:
         bench.objects.put(SLICES, endpoint_slice(family="IPv6", name=IPV4))
-    bench.fault(verb, applied=applied, answer=answer)
+    bench.store.fault(verb, applied=applied, answer=answer)
 
-    await bench.failing_step()
+    with capture_logs() as lines:
+        await bench.step(succeeds=False)
     await bench.step()
 
+    assert [line["error"] for line in lines] == ["no answer"] * isinstance(answer, Failed)
     assert bench.addresses() == [V4]
     assert await bench.step() == []
 
 
-async def test_a_slice_that_vanished_before_its_write_is_made_at_the_next_step() -> None:
-    bench = Bench()
-    bench.objects.put(SLICES, endpoint_slice())
-    bench.fault(Verb.REPLACE, applied=False, answer=Absent())
-    await bench.failing_step()
-    bench.objects.remove(SLICES, IPV4)
-
-    assert await bench.step() == [Verb.CREATE]
-
-
-async def test_somebody_who_edits_between_read_and_write_is_not_overwritten_unseen() -> None:
-    bench = Bench()
-    bench.objects.put(SLICES, endpoint_slice())
-    note = {"note": "a"}
-    bench.fault(
-        Verb.SELECT,
-        after=lambda: bench.edit(lambda body: body["metadata"].update(annotations=note)),
-    )
-
-    await bench.failing_step()
-    await bench.step()
-
-    assert bench.slice()["metadata"]["annotations"] == note
-    assert bench.addresses() == [V4]
-
-
 @pytest.mark.parametrize("verb", [Verb.READ, Verb.SELECT])
-async def test_nothing_is_written_if_the_lead_ends_while_reading(verb: Verb) -> None:
+async def test_nothing_is_published_if_the_lead_ends_while_reading(verb: Verb) -> None:
     bench = Bench()
-    bench.fault(verb, after=bench.stop_leading)
+    bench.store.fault(verb, after=bench.stop_leading)
 
-    assert await bench.failing_step() == []
-    assert bench.objects.get(SLICES, IPV4) is None
+    assert await bench.step(succeeds=False) == []
+
+
+async def test_nothing_is_withdrawn_if_the_lead_returns_while_reading() -> None:
+    bench = await published()
+    bench.stop_leading()
+    bench.store.fault(Verb.SELECT, after=bench.lead_again)
+
+    assert await bench.step(succeeds=False) == []
+    assert bench.addresses() == [V4]
 
 
 async def test_a_leader_stopped_before_its_write_does_not_take_the_service_back() -> None:
@@ -377,58 +265,27 @@ async def test_a_leader_stopped_before_its_write_does_not_take_the_service_back(
         with pytest.raises(StopIteration):
             successor.pop().send(None)
 
-    old.fault(Verb.REPLACE, before=follow)
+    old.store.fault(Verb.REPLACE, before=follow)
 
-    await old.failing_step()
+    await old.step(succeeds=False)
     await old.step()
 
     assert new.addresses() == ["10.0.0.8"]
 
 
-async def test_who_led_withdraws_itself() -> None:
-    bench = await published()
-    bench.stop_leading()
-
-    assert await bench.step() == [Verb.REPLACE]
-    assert bench.addresses() == []
-    await bench.step()
-    assert bench.store.asked == []
-
-
-async def test_who_led_withdraws_itself_from_both_families() -> None:
-    bench = Bench()
-    bench.objects.put(Collection.SERVICES, service("IPv4", "IPv6"))
-    bench.objects.put(Collection.PODS, pod("us", V4, V6))
-    await bench.step()
-    bench.stop_leading()
-
-    await bench.step()
-
-    assert bench.addresses(IPV4) == bench.addresses(IPV6) == []
-
-
 async def test_who_led_leaves_its_successor_alone() -> None:
     old = await published()
-    new = await published(objects=old.objects, name="next", address="10.0.0.8")
+    new = await published(objects=old.objects, name="next")
     old.stop_leading()
 
     assert await old.step() == []
     assert new.addresses() == ["10.0.0.8"]
 
 
-async def test_a_pod_of_the_same_name_that_follows_is_left_alone() -> None:
-    bench = await published()
-    bench.edit(lambda body: body["endpoints"][0]["targetRef"].update(uid="another-uid"))
-    bench.stop_leading()
-
-    assert await bench.step() == []
-    assert bench.addresses() == [V4]
-
-
 async def test_a_publication_without_an_answer_is_withdrawn_too() -> None:
     bench = Bench()
-    bench.fault(Verb.CREATE, answer=UNANSWERED)
-    await bench.failing_step()
+    bench.store.lose(Verb.CREATE, applied=True)
+    await bench.step(succeeds=False)
     bench.stop_leading()
 
     await bench.step()
@@ -442,96 +299,67 @@ async def test_a_publication_without_an_answer_is_withdrawn_too() -> None:
         pytest.param(Verb.SELECT, UNANSWERED, id="not-listed"),
         pytest.param(Verb.REPLACE, UNANSWERED, id="not-written"),
         pytest.param(Verb.REPLACE, Conflict(), id="refused"),
+        pytest.param(Verb.REPLACE, Absent(), id="deleted-meanwhile"),
     ],
 )
-async def test_withdrawing_is_tried_until_it_is_done(verb: Verb, answer: Conflict | Failed) -> None:
+async def test_withdrawing_is_tried_until_it_is_done(
+    verb: Verb, answer: Conflict | Failed | Absent
+) -> None:
     bench = await published()
     bench.stop_leading()
     for _ in range(3):
-        bench.fault(verb, applied=False, answer=answer)
+        bench.store.fault(verb, applied=False, answer=answer)
 
     for _ in range(3):
-        await bench.failing_step()
+        await bench.step(succeeds=False)
     assert bench.addresses() == [V4]
     await bench.step()
     assert bench.addresses() == []
 
 
-async def test_a_slice_deleted_while_withdrawing_is_withdrawn() -> None:
-    bench = await published()
-    bench.stop_leading()
-    bench.fault(Verb.REPLACE, before=lambda: bench.objects.remove(SLICES, IPV4))
-
-    await bench.failing_step()
-    assert await bench.step() == []
-
-
-async def test_who_leads_again_is_published_again() -> None:
-    bench = await published()
-    bench.stop_leading()
-    await bench.step()
-    bench.is_leading = True
-
-    assert await bench.step() == [Verb.REPLACE]
-    assert bench.addresses() == [V4]
-
-
-async def test_publishing_and_withdrawing_are_logged() -> None:
-    bench = Bench()
-
-    with capture_logs() as lines:
-        await bench.step()
-        await bench.step()
-        bench.stop_leading()
-        await bench.step()
-        await bench.step()
-
-    events = [(line["event"], line["log_level"]) for line in lines]
-    assert events == [("endpointslice.published", "info"), ("endpointslice.withdrawn", "info")]
-    assert lines[0]["addresses"] == [V4]
+@asynccontextmanager
+async def running(bench: Bench) -> AsyncIterator[None]:
+    task = asyncio.create_task(bench.publisher.run())
+    yield
+    task.cancel()
 
 
 @pytest.mark.looptime
 async def test_the_slices_are_verified_every_so_often() -> None:
     bench = Bench()
-    running = asyncio.create_task(bench.publisher.run())
-    await asyncio.sleep(1.0)
-    bench.edit(lambda body: body.update(endpoints=None))
+    async with running(bench):
+        await asyncio.sleep(1.0)
+        bench.edit(lambda body: body.update(endpoints=None))
 
-    await asyncio.sleep(8.9)
-    assert bench.addresses() == []
-    await asyncio.sleep(0.2)
-    assert bench.addresses() == [V4]
-
-    running.cancel()
+        await asyncio.sleep(8.9)
+        assert bench.addresses() == []
+        await asyncio.sleep(0.2)
+        assert bench.addresses() == [V4]
 
 
 @pytest.mark.looptime
 async def test_a_lapse_of_the_lead_that_nobody_was_told_of_is_mended_soon() -> None:
     bench = Bench()
-    running = asyncio.create_task(bench.publisher.run())
-    await asyncio.sleep(1.0)
-    bench.stop_leading()
-    await asyncio.sleep(10.0)
-    assert bench.addresses() == []
-    bench.is_leading = True
+    async with running(bench):
+        await asyncio.sleep(1.0)
+        bench.stop_leading()
+        await asyncio.sleep(10.0)
+        assert bench.addresses() == []
+        bench.lead_again()
 
-    await asyncio.sleep(1.1)
-    assert bench.addresses() == [V4]
-
-    running.cancel()
+        await asyncio.sleep(1.1)
+        assert bench.addresses() == [V4]
 
 
 @pytest.mark.looptime
 async def test_what_failed_is_tried_again_soon() -> None:
     bench = Bench()
-    bench.fault(Verb.CREATE, applied=False, answer=UNANSWERED)
-    running = asyncio.create_task(bench.publisher.run())
-
-    await asyncio.sleep(1.1)
-    assert bench.addresses() == [V4]
-
-    running.cancel()
+    bench.store.lose(Verb.CREATE)
+    async with running(bench):
+        await asyncio.sleep(0.9)
+        assert bench.objects.get(SLICES, IPV4) is None
+        await asyncio.sleep(0.2)
+        assert bench.addresses() == [V4]
 
 
 @pytest.mark.looptime
@@ -544,13 +372,11 @@ async def test_a_change_of_the_role_is_acted_on_at_once(*, during_a_step: bool) 
         bench.publisher.wake()
 
     if during_a_step:
-        bench.fault(Verb.CREATE, after=change)
-    running = asyncio.create_task(bench.publisher.run())
-    await asyncio.sleep(1.0)
-    if not during_a_step:
-        change()
-        await asyncio.sleep(0.1)
+        bench.store.fault(Verb.CREATE, after=change)
+    async with running(bench):
+        await asyncio.sleep(1.0)
+        if not during_a_step:
+            change()
+            await asyncio.sleep(0.1)
 
-    assert bench.addresses() == []
-
-    running.cancel()
+        assert bench.addresses() == []

@@ -1,6 +1,5 @@
 """Other ways to the same verdict: trying everything, and CP-SAT; and a check of assignments."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
 from random import Random
@@ -8,7 +7,7 @@ from random import Random
 from msgspec.structs import replace
 from ortools.sat.python import cp_model
 
-from packing import Bin, BinId, Item, ItemId, Outcome, Packed, Undecided
+from packing import Bin, BinId, Item, ItemId
 
 ORACLE_SECONDS = 60.0
 ENOUGH_STEPS = 1_000_000
@@ -31,32 +30,6 @@ def is_valid(assignment: dict[ItemId, BinId], items: Sequence[Item], bins: Seque
         and sum(item.physical_bytes for item in some) <= by_id[bin_id].physical_bytes
         for bin_id, some in inside.items()
     )
-
-
-def compare(
-    solve: Callable[[Sequence[Item], Sequence[Bin]], Outcome],
-    family: Family,
-    is_feasible: Callable[[Sequence[Item], Sequence[Bin]], bool],
-    *,
-    count: int,
-    seed: int = 1,
-) -> Counter[bool]:
-    """Assert that verdicts agree on *count* instances and that packings are valid.
-
-    Returns:
-        How many of the instances were feasible, and how many not.
-    """
-    random = Random(seed)
-    seen: Counter[bool] = Counter()
-    for _ in range(count):
-        items, bins = family(random)
-        expected = is_feasible(items, bins)
-        outcome = solve(items, bins)
-        assert not isinstance(outcome, Undecided), (items, bins)
-        assert isinstance(outcome, Packed) is expected, (items, bins)
-        assert not isinstance(outcome, Packed) or is_valid(outcome.assignment, items, bins)
-        seen[expected] += 1
-    return seen
 
 
 def is_feasible_by_trying_all(items: Sequence[Item], bins: Sequence[Bin]) -> bool:

@@ -117,6 +117,7 @@ def test_rooms_for_too_many_types_are_taken_as_full() -> None:
     sizes = [(size, 1) for size in range(1, 100)]
     everything = (1 << len(sizes)) - 1
 
-    room = Rooms(sizes, [1] * len(sizes), bin_count=1).room(everything, everything, 50, 50)
+    rooms = Rooms(sizes, [1] * len(sizes), bin_count=1)
 
-    assert room == (50, 50, 99, -1)
+    assert rooms.room(everything, everything, 50, 50) == (50, 50, 99, -1)
+    assert rooms.room(0b111, everything, 50, 2) == (50, 2, 2, -1)

@@ -1,7 +1,9 @@
 """The verdict: against other ways to find it, and what must hold for any input."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -17,19 +19,21 @@ from packing import (
     Outcome,
     Packed,
     Undecided,
+    is_stranded,
     pack,
     prepare,
 )
+from packing.search import search
 from tests.unit.packing.oracles import (
     ENOUGH_STEPS,
     Family,
     Instance,
-    compare,
     is_feasible_by_cp_sat,
     is_feasible_by_trying_all,
     is_valid,
     medium_instance,
     planted_instance,
+    repeated_instance,
     small_instance,
 )
 
@@ -38,9 +42,9 @@ HUGE = 10**40
 
 
 @st.composite
-def instances(draw_: st.DrawFn, *, least_size: int = 0) -> Instance:
+def instances(draw_: st.DrawFn) -> Instance:
     """Up to 9 items and 6 bins; rooms are about what is asked for, or negative."""
-    sizes = st.integers(least_size, 12)
+    sizes = st.integers(0, 12)
     kinds = st.frozensets(st.integers(0, 2), min_size=1)
     items = draw_(st.lists(st.tuples(sizes, sizes, kinds), max_size=9))
     rooms = st.integers(-2, 30)
@@ -51,39 +55,61 @@ def instances(draw_: st.DrawFn, *, least_size: int = 0) -> Instance:
     )
 
 
-def verdict(outcome: Outcome) -> type[Outcome]:
-    return type(outcome)
-
-
-def solve(items: Sequence[Item], bins: Sequence[Bin]) -> Outcome:
+def solve(
+    items: Sequence[Item], bins: Sequence[Bin], *, by: Callable[..., Outcome] = pack
+) -> Outcome:
     """Pack with enough steps for a proof, which is checked if it is a packing."""
-    outcome = pack(items, bins, step_limit=ENOUGH_STEPS)
+    outcome = by(items, bins, step_limit=ENOUGH_STEPS)
     assert not isinstance(outcome, Undecided)
     if isinstance(outcome, Packed):
         assert is_valid(outcome.assignment, items, bins)
     return outcome
 
 
-def test_agrees_with_trying_all_on_small_instances() -> None:
-    seen = compare(solve, small_instance, is_feasible_by_trying_all, count=24_000)
-
-    assert min(seen[True], seen[False]) > 8_000
+def fits(items: Sequence[Item], bins: Sequence[Bin]) -> bool:
+    return isinstance(solve(items, bins), Packed)
 
 
-@pytest.mark.parametrize("family", [medium_instance, planted_instance])
-def test_agrees_with_cp_sat_on_larger_instances(family: Family) -> None:
-    seen = compare(solve, family, is_feasible_by_cp_sat, count=1_000)
+@pytest.mark.parametrize(
+    ("family", "is_feasible", "count"),
+    [
+        pytest.param(small_instance, is_feasible_by_trying_all, 48_000, id="trying-all-small"),
+        pytest.param(medium_instance, is_feasible_by_cp_sat, 1_000, id="cp-sat-medium"),
+        pytest.param(planted_instance, is_feasible_by_cp_sat, 1_000, id="cp-sat-planted"),
+        pytest.param(repeated_instance, is_feasible_by_cp_sat, 700, id="cp-sat-repeated"),
+    ],
+)
+def test_verdicts_agree_with_the_oracle(
+    family: Family, is_feasible: Callable[[Sequence[Item], Sequence[Bin]], bool], count: int
+) -> None:
+    """Both with and without the quick ways, which leave little to the search."""
+    random, packed, searched = Random(1), Counter[bool](), Counter[bool]()
+    for _ in range(count):
+        items, bins = family(random)
+        expected = is_feasible(items, bins)
+        assert isinstance(solve(items, bins), Packed) is expected, (items, bins)
+        packed[expected] += 1
 
-    assert min(seen[True], seen[False]) > 250
+        usable = [bin_ for bin_ in bins if min(bin_.logical_bytes, bin_.physical_bytes) >= 0]
+        if items and not any(is_stranded(item, usable) for item in items):
+            assert isinstance(solve(items, usable, by=search), Packed) is expected, (items, bins)
+            searched[expected] += 1
+
+    assert min(packed.values()) > count // 5
+    assert min(searched.values()) > count // 15
 
 
 @pytest.mark.parametrize("family", sorted(ADVERSARIAL))
-def test_adversarial_packings_are_valid(family: str) -> None:
+def test_nearly_all_adversarial_instances_are_decided_within_the_limit(family: str) -> None:
+    undecided = 0
     for items, bins in draw(ADVERSARIAL[family], 25, seed=3):
         outcome = pack(items, bins, step_limit=DEFAULT_STEP_LIMIT)
 
         assert outcome.steps <= DEFAULT_STEP_LIMIT
         assert not isinstance(outcome, Packed) or is_valid(outcome.assignment, items, bins)
+        undecided += isinstance(outcome, Undecided)
+
+    assert undecided <= (3 if family == "nearly_full" else 0)
 
 
 def test_perfect_packings_are_found() -> None:
@@ -98,11 +124,13 @@ def test_order_of_items_and_bins_does_not_change_the_verdict(
     items, bins = instance
     shuffled = random.sample(items, len(items)), random.sample(bins, len(bins))
 
-    assert verdict(solve(*shuffled)) is verdict(solve(items, bins))
+    assert fits(*shuffled) is fits(items, bins)
 
 
 @given(instances(), st.data())
-def test_more_room_never_hurts(instance: Instance, data: st.DataObject) -> None:
+def test_more_room_fewer_items_and_more_kinds_never_hurt(
+    instance: Instance, data: st.DataObject
+) -> None:
     items, bins = instance
     extra = st.integers(0, 10)
     larger = [
@@ -113,38 +141,30 @@ def test_more_room_never_hurts(instance: Instance, data: st.DataObject) -> None:
         )
         for bin_ in bins
     ]
-
-    assert isinstance(solve(items, larger), Packed) or isinstance(solve(items, bins), Infeasible)
-
-
-@given(instances(), st.integers(0, 12), st.integers(0, 12))
-def test_another_item_never_helps(instance: Instance, logical: int, physical: int) -> None:
-    items, bins = instance
-    more = [*items, Item("another", logical, physical, ONE_KIND)]
-
-    assert isinstance(solve(items, bins), Packed) or isinstance(solve(more, bins), Infeasible)
-
-
-@given(instances())
-def test_more_kinds_never_hurt(instance: Instance) -> None:
-    items, bins = instance
     freer = [replace(item, kinds=item.kinds | {0}) for item in items]
 
-    assert isinstance(solve(freer, bins), Packed) or isinstance(solve(items, bins), Infeasible)
+    if fits(items, bins):
+        assert fits(items, larger)
+        assert fits(freer, bins)
+        assert fits(items[1:], bins)
+
+
+def test_items_are_prepared_by_size_and_equal_ones_stay_in_order() -> None:
+    sizes = {"a": (1, 9), "b": (2, 1), "c": (2, 5), "d": (1, 9)}
+
+    prepared = prepare([Item(name, *size, ONE_KIND) for name, size in sizes.items()])
+
+    assert [item.id for item in prepared.items] == ["c", "b", "a", "d"]
 
 
 @given(instances())
-def test_the_same_input_gives_the_same_outcome(instance: Instance) -> None:
+def test_the_same_input_gives_the_same_outcome_prepared_or_not(instance: Instance) -> None:
     items, bins = instance
 
-    assert solve(items, bins) == solve(items, bins)
+    outcome = solve(items, bins)
 
-
-@given(instances())
-def test_prepared_items_give_the_same_outcome(instance: Instance) -> None:
-    items, bins = instance
-
-    assert pack(prepare(items), bins, step_limit=ENOUGH_STEPS) == solve(items, bins)
+    assert solve(items, bins) == outcome
+    assert pack(prepare(items), bins, step_limit=ENOUGH_STEPS) == outcome
 
 
 @given(instances(), st.integers(0, 4))
@@ -158,38 +178,41 @@ def test_the_step_limit_bounds_the_steps_and_never_changes_a_proof(
     assert isinstance(outcome, Undecided) or outcome == solve(items, bins)
 
 
+T = TypeVar("T", Item, Bin)
+
+
+def scaled(some: Sequence[T], factor: int) -> list[T]:
+    return [
+        replace(
+            each,
+            logical_bytes=each.logical_bytes * factor,
+            physical_bytes=each.physical_bytes * factor,
+        )
+        for each in some
+    ]
+
+
 @given(instances(), st.integers(1, HUGE))
 def test_scaling_by_a_huge_factor_does_not_change_the_verdict(
     instance: Instance, factor: int
 ) -> None:
     items, bins = instance
-    scaled_items = [
-        replace(
-            item,
-            logical_bytes=item.logical_bytes * factor,
-            physical_bytes=item.physical_bytes * factor,
-        )
-        for item in items
-    ]
-    scaled_bins = [
-        replace(
-            bin_,
-            logical_bytes=bin_.logical_bytes * factor,
-            physical_bytes=bin_.physical_bytes * factor,
-        )
-        for bin_ in bins
+
+    assert fits(scaled(items, factor), scaled(bins, factor)) is fits(items, bins)
+
+
+def turned(some: Sequence[T]) -> list[T]:
+    return [
+        replace(each, logical_bytes=each.physical_bytes, physical_bytes=each.logical_bytes)
+        for each in some
     ]
 
-    assert verdict(solve(scaled_items, scaled_bins)) is verdict(solve(items, bins))
 
-
-@given(instances(least_size=1))
+@given(instances())
 def test_dimensions_are_alike(instance: Instance) -> None:
     items, bins = instance
-    turned_items = [Item(i.id, i.physical_bytes, i.logical_bytes, i.kinds) for i in items]
-    turned_bins = [Bin(b.id, b.kind, b.physical_bytes, b.logical_bytes) for b in bins]
 
-    assert verdict(solve(turned_items, turned_bins)) is verdict(solve(items, bins))
+    assert fits(turned(items), turned(bins)) is fits(items, bins)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +224,6 @@ def test_dimensions_are_alike(instance: Instance) -> None:
         pytest.param([(0, 0)], [(0, 0)], Packed, id="zero-bytes-into-an-empty-room"),
         pytest.param([(0, 0)], [(-1, 5)], Infeasible, id="zero-bytes-into-negative-logical"),
         pytest.param([(0, 0)], [(5, -1)], Infeasible, id="zero-bytes-into-negative-physical"),
-        pytest.param([(5, 5)], [(5, 5)], Packed, id="exactly-full"),
-        pytest.param([(5, 5)], [(5, 4)], Infeasible, id="a-physical-byte-too-many"),
-        pytest.param([(5, 5)], [(4, 5)], Infeasible, id="a-logical-byte-too-many"),
-        pytest.param([(60, 0), (100, 0)], [(100, 9), (60, 9)], Packed, id="either-order"),
         pytest.param(
             [(HUGE, 1), (HUGE + 1, 1)], [(HUGE, 1), (HUGE + 1, 1)], Packed, id="huge-and-exact"
         ),
@@ -214,9 +233,6 @@ def test_dimensions_are_alike(instance: Instance) -> None:
             Infeasible,
             id="huge-and-one-byte-off",
         ),
-        pytest.param([(4, 0)] * 5, [(9, 0)] * 2, Infeasible, id="one-item-too-many"),
-        pytest.param([(3, 1), (1, 3)] * 3, [(4, 4)] * 3, Packed, id="pairs-of-opposites"),
-        pytest.param([(3, 3)] * 3, [(5, 9), (9, 5)], Infeasible, id="both-dimensions-bind"),
     ],
 )
 def test_verdicts(

@@ -1,4 +1,7 @@
-"""The search alone: most instances are decided before it, so here nothing is."""
+"""The search alone, for what no verdict shows: its steps, and what it must not confuse.
+
+Its verdicts are compared with those of the oracles in `test_pack`.
+"""
 
 from collections.abc import Sequence
 from random import Random
@@ -7,50 +10,13 @@ import pytest
 
 from packing import Bin, Infeasible, Item, Outcome, Packed, Undecided
 from packing.search import search
-from tests.unit.packing.oracles import (
-    ENOUGH_STEPS,
-    Family,
-    Instance,
-    compare,
-    is_feasible_by_cp_sat,
-    is_feasible_by_trying_all,
-    medium_instance,
-    planted_instance,
-    repeated_instance,
-    small_instance,
-)
+from tests.unit.packing.oracles import ENOUGH_STEPS, Instance
 
 ONE_KIND = frozenset({0})
 
 
 def solve(items: Sequence[Item], bins: Sequence[Bin]) -> Outcome:
     return search(items, bins, step_limit=ENOUGH_STEPS)
-
-
-def searchable(family: Family) -> Family:
-    """Draw until there are items, every one fits some bin, and no room is negative."""
-
-    def draw_one(random: Random) -> Instance:
-        while True:
-            items, bins = family(random)
-            bins = [bin_ for bin_ in bins if min(bin_.logical_bytes, bin_.physical_bytes) >= 0]
-            if items and all(is_feasible_by_trying_all([item], bins) for item in items):
-                return items, bins
-
-    return draw_one
-
-
-def test_agrees_with_trying_all() -> None:
-    seen = compare(solve, searchable(small_instance), is_feasible_by_trying_all, count=20_000)
-
-    assert min(seen[True], seen[False]) > 4_000
-
-
-@pytest.mark.parametrize("family", [medium_instance, planted_instance, repeated_instance])
-def test_agrees_with_cp_sat(family: Family) -> None:
-    seen = compare(solve, searchable(family), is_feasible_by_cp_sat, count=700)
-
-    assert min(seen[True], seen[False]) > 150
 
 
 def three_to_a_bin(*, spare_bytes: int) -> Instance:
