@@ -182,6 +182,31 @@ def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2: Server) -> None:
     assert len(answer) < len(body) + 1_000
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            b'{"@":1,"Pod":{"metadata":{"name":"pod"}},"NodeNames":["node-1"]}', id="names"
+        ),
+        pytest.param(
+            b'{"Pod":{"metadata":{"name":"pod"}},'
+            b'"Nodes":{"items":[{"metadata":{"name":"node-1"},"x":"@"}]}}',
+            id="nodes",
+        ),
+    ],
+)
+def test_what_is_not_utf_8_is_400_even_where_nothing_is_read(goal2: Server, body: bytes) -> None:
+    asked = body.replace(b"@", "größe".encode()), body.replace(b"@", b"\xff")
+
+    (status, _), (refused, answer) = (goal2.call("POST", "/filter", each) for each in asked)
+
+    assert (status, refused) == (200, 400)
+    assert json.loads(answer) == {
+        "error": f"the request is not UTF-8: invalid start byte (byte {body.index(b'@')})"
+    }
+    assert b"\n" not in answer
+
+
 SENDERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "by-length": ("Content-Length: 314572800", lambda chunk: chunk),
     "chunked": (
