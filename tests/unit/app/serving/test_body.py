@@ -40,11 +40,6 @@ def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
     return Request({"type": "http", "headers": []}, receive=messages.__anext__)
 
 
-async def test_a_body_is_what_was_sent() -> None:
-    async with bodies_beside().of(request(LARGEST)) as body:
-        assert body == LARGEST
-
-
 async def test_large_bodies_are_held_up_to_the_largest_size_together() -> None:
     bodies = bodies_beside()
 
@@ -89,4 +84,14 @@ async def test_what_is_done_with_makes_room() -> None:
         assert await refused(bodies, LARGEST + b"x") == 413
 
     async with bodies.of(request(LARGEST)) as body:
-        assert len(body) == LIMIT_BYTES
+        assert body == LARGEST
+
+
+@pytest.mark.looptime
+async def test_the_rest_of_a_body_is_not_waited_for_without_end() -> None:
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(UnreadableBodyError, match="did not arrive within 300 s") as caught:
+        await bodies_beside().of(request(SMALL, asyncio.Barrier(2))).__aenter__()
+
+    assert caught.value.status == 408
+    assert asyncio.get_running_loop().time() == started + 300
