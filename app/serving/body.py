@@ -1,6 +1,7 @@
-"""Reading request bodies, each within a size and a time and all within a bound on memory."""
+"""Reading request bodies: UTF-8, each within a size and a time, all within a bound on memory."""
 
 import asyncio
+from codecs import utf_8_decode
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -14,7 +15,10 @@ A pod and the names of 5,000 nodes are about 150 kB. The limit on connections bo
 
 
 class UnreadableBodyError(Exception):
-    """The body does not arrive within the bounds; its connection is of no more use."""
+    """The body is not UTF-8, or does not arrive within the bounds.
+
+    In the latter case the status is not 400, and the connection is of no more use.
+    """
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -43,7 +47,8 @@ class Bodies:
         """Read the body of *request* and hold it.
 
         Raises:
-            UnreadableBodyError: It is too large, too slow, or too much beside the others.
+            UnreadableBodyError: It is too large, too slow, too much beside the others, or not
+                UTF-8.
             ClientDisconnect: The client is gone.
         """
         body = bytearray()
@@ -54,7 +59,7 @@ class Bodies:
             self._held_bytes -= len(body)
 
     async def _fill(self, body: bytearray, request: Request) -> None:
-        settings = self._settings
+        settings, check = self._settings, _Utf8Check()
         if int(request.headers.get("content-length", 0)) > settings.body_limit_bytes:
             raise self._too_large()
         try:
@@ -66,9 +71,12 @@ class Bodies:
                         raise UnreadableBodyError(503, "too many large requests at once; try again")
                     self._held_bytes += len(chunk)
                     body += chunk
+                    check.add(chunk)
         except TimeoutError:
             text = f"the body did not arrive within {settings.body_timeout_seconds:g} s"
             raise UnreadableBodyError(408, text) from None
+        if wrong := check.wrong():
+            raise UnreadableBodyError(400, f"the request is not UTF-8: {wrong}")
 
     def _is_too_much(self, body_bytes: int, chunk_bytes: int) -> bool:
         """Whether a chunk that makes its body so long is too much beside the others."""
@@ -82,3 +90,40 @@ class Bodies:
         return UnreadableBodyError(
             413, f"the body is larger than the {limit} B of EXTENDER_BODY_LIMIT_BYTES"
         )
+
+
+class _Utf8Check:
+    """Finds the first byte that is not UTF-8.
+
+    It takes each part of a body as it arrives and is in the CPU's cache. To go through all of a
+    large body once more would cost ten times as much.
+    """
+
+    def __init__(self) -> None:
+        self._checked_bytes = 0
+        self._begun = b""
+        """The beginning of a character, the rest of which is in the next part."""
+        self._wrong = ""
+
+    def add(self, part: bytes) -> None:
+        """Check the next part."""
+        if self._begun or not part.isascii():
+            self._check(self._begun + part, is_last=False)
+        else:
+            self._checked_bytes += len(part)
+
+    def wrong(self) -> str:
+        """Return what is wrong with all that was added, and where; "" if nothing is."""
+        self._check(self._begun, is_last=True)
+        return self._wrong
+
+    def _check(self, part: bytes, *, is_last: bool) -> None:
+        if self._wrong:
+            return
+        try:
+            _, length = utf_8_decode(part, "strict", is_last)
+        except UnicodeDecodeError as error:
+            self._wrong = f"{error.reason} (byte {self._checked_bytes + error.start})"
+            return
+        self._checked_bytes += length
+        self._begun = part[length:]
