@@ -1,4 +1,4 @@
-"""Reading request bodies: UTF-8, each within a size and a time, all within a bound on memory."""
+"""Reads the bodies of requests: UTF-8, within a size and a time, and all within a memory limit."""
 
 import asyncio
 from codecs import utf_8_decode
@@ -10,14 +10,14 @@ from fastapi import Request
 from app.config import Settings
 
 SMALL_BYTES = 256 * 2**10
-"""A body up to this size is taken whatever else is held, so that large ones do not keep it out.
+"""A body up to this size is read whatever else is in memory, so that large ones do not keep it out.
 A pod and the names of 5,000 nodes are about 150 kB. The limit on connections bounds their sum."""
 
 
 class UnreadableBodyError(Exception):
-    """The body is not UTF-8, or does not arrive within the bounds.
+    """The body is not UTF-8 (status 400), or it exceeds a limit (any other status).
 
-    In the latter case the status is not 400, and the connection is of no more use.
+    A limit may be exceeded before all of the body has arrived: the connection cannot be used again.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -26,15 +26,15 @@ class UnreadableBodyError(Exception):
 
 
 class Bodies:
-    """The bodies held now: together no more than one of the largest size, but for small ones.
+    """The bodies in memory. Except for small ones, their sum is at most the largest allowed size.
 
     Args:
         settings: The limits.
-        unsent_bytes: Tells how much is kept of answers that clients do not take. They are made of
-            bodies, and count as such.
+        unsent_bytes: Returns the size of the answers that clients do not read. They consist of
+            parts of bodies, and count as bodies.
 
-    FastAPI's own limit on bodies would not do: with a Content-Length above it, it replaces any
-    answer of ours by plain text and leaves the connection open.
+    FastAPI's own limit on bodies is of no use here: if Content-Length exceeds it, FastAPI sends
+    plain text in place of our answer and leaves the connection open.
     """
 
     def __init__(self, settings: Settings, unsent_bytes: Callable[[], int]) -> None:
@@ -44,12 +44,12 @@ class Bodies:
 
     @asynccontextmanager
     async def of(self, request: Request) -> AsyncIterator[bytearray]:
-        """Read the body of *request* and hold it.
+        """Read the body of *request*; count it until the context ends.
 
         Raises:
             UnreadableBodyError: It is too large, too slow, too much beside the others, or not
                 UTF-8.
-            ClientDisconnect: The client is gone.
+            ClientDisconnect: The client has closed the connection.
         """
         body = bytearray()
         try:
@@ -79,7 +79,7 @@ class Bodies:
             raise UnreadableBodyError(400, f"the request is not UTF-8: {wrong}")
 
     def _is_too_much(self, body_bytes: int, chunk_bytes: int) -> bool:
-        """Whether a chunk that makes its body so long is too much beside the others."""
+        """Whether the next chunk exceeds the memory limit; with it the body has *body_bytes*."""
         if body_bytes <= SMALL_BYTES:
             return False
         held_bytes = self._held_bytes + self._unsent_bytes() + chunk_bytes
@@ -95,8 +95,8 @@ class Bodies:
 class _Utf8Check:
     """Finds the first byte that is not UTF-8.
 
-    It takes each part of a body as it arrives and is in the CPU's cache. To go through all of a
-    large body once more would cost ten times as much.
+    It checks each part of a body when it arrives, while the part is in the CPU's cache. A check of
+    the whole body afterwards takes ten times as long.
     """
 
     def __init__(self) -> None:
