@@ -14,11 +14,11 @@ REPORT ?= e2e-report
 SEED ?=
 SEEDS ?= 500
 
-.PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-report control-plane check audit sbom \
+.PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
 	format bench docs manifests image lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
 
 install: $(VENV)/.installed ## Make the virtual environment and install the service into it
 
@@ -29,13 +29,16 @@ serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HO
 	$(BIN)/python -m app serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
 
 test: install-dev ## Run the tests that need nothing but Python
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --durations=10
 
 simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
+
+e2e-gate: control-plane ## Run those end-to-end tests that every push must pass
+	$(BIN)/python -m pytest -m "e2e and gate and not slow" --durations=10 tests/contract tests/e2e
 
 e2e-report: control-plane ## Run the end-to-end tests and write their report (REPORT=folder)
 	E2E_REPORT=$(REPORT) $(BIN)/python -m pytest -m e2e tests/e2e

@@ -1,7 +1,7 @@
-"""The connections of clients: bounded in number, and in the time that each may keep us waiting.
+"""The connections of clients: limited in number, and in how long each may keep us waiting.
 
-uvicorn bounds neither: headers may arrive byte by byte for ever, and an answer that nobody takes
-is kept for ever. What bounds the bodies is in `app/serving/body.py`.
+uvicorn limits neither. A client may send headers byte by byte for ever, and an answer that it does
+not read is kept for ever. The limits on bodies are in `app/serving/body.py`.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from app.metrics import Metrics
 
 
 class Connections:
-    """All connections that are open, on whatever port.
+    """All open connections, on any port.
 
-    One with a request that has arrived whole is owed its answer. The others are there on
-    sufferance: beyond the limit, the one that has kept us waiting longest gives way, so that
-    whoever opens many connections displaces his own and not the next request of kube-scheduler.
+    A connection is *answering* once a whole request has arrived on it, and *waiting* before. Above
+    the limit, the connection that has waited longest is closed. So a client that opens many
+    connections loses its own ones, and the next request of kube-scheduler still gets in.
     """
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
@@ -27,128 +27,129 @@ class Connections:
         self._metrics = metrics
         self._open: set[Connection] = set()
         self._waiting: dict[Connection, None] = {}
-        """Those without a whole request, in the order in which they began to wait."""
-        self._untaken: set[Connection] = set()
-        """Those whose client does not take its answer as fast as it is sent."""
+        """In the order in which they began to wait."""
+        self._blocked: set[Connection] = set()
+        """Those whose client reads its answer more slowly than it is sent."""
         metrics.connections.set_function(lambda: len(self._open))
 
     def unsent_bytes(self) -> int:
-        """Return how much of answers is kept for clients that do not take them."""
-        return sum(each.transport.get_write_buffer_size() for each in self._untaken)
+        """Return the size of all answers kept for clients that do not read them, in bytes."""
+        return sum(each.transport.get_write_buffer_size() for each in self._blocked)
 
-    def opened(self, connection: "Connection") -> None:
-        """Take in a connection; another one gives way if there are too many."""
+    def add(self, connection: "Connection") -> None:
+        """Add a new connection, which waits; close another one if there are too many."""
         self._open.add(connection)
         self._waiting[connection] = None
         if len(self._open) > self.settings.connection_limit:
             next(iter(self._waiting)).end("displaced")
 
-    def waits(self, connection: "Connection") -> None:
-        """Take in that a connection has had its answer."""
+    def set_waiting(self, connection: "Connection") -> None:
+        """Note that a connection has got its answer and waits for the next request."""
         if connection in self._open:
             self._waiting[connection] = None
 
-    def is_owed(self, connection: "Connection") -> None:
-        """Take in that a request has arrived whole."""
+    def set_answering(self, connection: "Connection") -> None:
+        """Note that a whole request has arrived."""
         self._waiting.pop(connection, None)
 
-    def is_untaken(self, connection: "Connection") -> None:
-        """Take in that a client does not take its answer as fast as it is sent."""
-        self._untaken.add(connection)
+    def block(self, connection: "Connection") -> None:
+        """Note that a client reads its answer more slowly than it is sent."""
+        self._blocked.add(connection)
 
-    def is_taken(self, connection: "Connection") -> None:
-        """Take in that it has."""
-        self._untaken.discard(connection)
+    def unblock(self, connection: "Connection") -> None:
+        """Note that the client has read enough for the rest to be sent."""
+        self._blocked.discard(connection)
 
-    def closed(self, connection: "Connection") -> None:
+    def remove(self, connection: "Connection") -> None:
         """Forget a connection."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
-        self._untaken.discard(connection)
+        self._blocked.discard(connection)
 
     def count_end(self, cause: str) -> None:
-        """Count a connection that this side ends."""
+        """Count a connection that the service closes, by *cause*, one of `CONNECTION_ENDS`."""
         self._metrics.connections_ended_total.labels(cause).inc()
 
 
 class Connection(H11Protocol):
-    """HTTP to one client, with deadlines for its headers and for taking the answer.
+    """HTTP with one client, who must send headers and read answers within a time.
 
-    On h11, which bounds the size of headers; httptools would read them at any length.
+    It uses h11, which limits the size of headers. httptools would read them at any length.
     """
 
     def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
         self._connections = connections
-        self._rest_due: asyncio.TimerHandle | None = None
-        self._taking_due: asyncio.TimerHandle | None = None
+        self._rest_clock: asyncio.TimerHandle | None = None
+        self._answer_clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request, as long as between two requests.
+        """Wait for the first request for as long as between two requests.
 
-        kube-scheduler's client opens connections that it needs only later.
+        The client of kube-scheduler opens connections before it needs them.
         """
         super().connection_made(transport)
         self._keep_alive()
-        self._connections.opened(self)
+        self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Clean up."""
+        """Stop all clocks and forget the connection."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
-        self._rest_came()
-        self._was_taken()
-        self._connections.closed(self)
+        self._stop_rest_clock()
+        self._stop_answer_clock()
+        self._connections.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Read what has arrived, and start or stop the clock for what is missing."""
         super().data_received(data)
-        self._look_what_is_due()
+        self._set_rest_clock()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, which may be there already."""
         super().on_response_complete()
-        self._connections.waits(self)
-        self._look_what_is_due()
+        self._connections.set_waiting(self)
+        self._set_rest_clock()
 
     def pause_writing(self) -> None:
-        """Give the client time to take its answer."""
+        """Start the clock for reading the answer."""
         super().pause_writing()
-        self._connections.is_untaken(self)
+        self._connections.block(self)
         seconds = self._connections.settings.answer_timeout_seconds
-        self._taking_due = self.loop.call_later(seconds, self.end, "answer_not_taken")
+        self._answer_clock = self.loop.call_later(seconds, self.end, "answer_not_taken")
 
     def resume_writing(self) -> None:
-        """Stop the clock."""
+        """Stop the clock for reading the answer."""
         super().resume_writing()
-        self._was_taken()
+        self._stop_answer_clock()
 
     def end(self, cause: str) -> None:
-        """Close at once, whatever was not sent."""
+        """Close at once and drop what is not sent yet."""
         self._connections.count_end(cause)
-        self._connections.closed(self)
+        self._connections.remove(self)
         self.transport.abort()
 
-    def _look_what_is_due(self) -> None:
-        """Start or stop the clocks on what the client has to send, from its first byte on."""
+    def _set_rest_clock(self) -> None:
+        """Start or stop the clock for the rest of what the client has begun to send."""
         if self.transport.is_closing():
             return
         is_answered = self.cycle is None or self.cycle.response_complete
         if not is_answered and not self.cycle.more_body:
-            self._connections.is_owed(self)
-        if self._is_part_of_something(is_answered=is_answered):
-            if self._rest_due is None:
+            self._connections.set_answering(self)
+        if self._is_rest_missing(is_answered=is_answered):
+            if self._rest_clock is None:
                 seconds = self._connections.settings.body_timeout_seconds
-                self._rest_due = self.loop.call_later(seconds, self.end, "headers_late")
+                self._rest_clock = self.loop.call_later(seconds, self.end, "headers_late")
             return
-        self._rest_came()
+        self._stop_rest_clock()
         if is_answered and self.timeout_keep_alive_task is None:
             self._keep_alive()
 
-    def _is_part_of_something(self, *, is_answered: bool) -> bool:
-        """Whether the client owes the rest of its headers, or of a body that nobody reads.
+    def _is_rest_missing(self, *, is_answered: bool) -> bool:
+        """Whether the rest of the headers is missing, or of a body that is answered already.
 
-        The latter is thrown away as it comes, so that the client gets to read its answer.
+        The rest of such a body is read and dropped, since many clients read the answer only after
+        they have sent all of the request.
         """
         if self.conn.their_state is h11.SEND_BODY:
             return is_answered
@@ -159,13 +160,13 @@ class Connection(H11Protocol):
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
 
-    def _rest_came(self) -> None:
-        if self._rest_due is not None:
-            self._rest_due.cancel()
-            self._rest_due = None
+    def _stop_rest_clock(self) -> None:
+        if self._rest_clock is not None:
+            self._rest_clock.cancel()
+            self._rest_clock = None
 
-    def _was_taken(self) -> None:
-        self._connections.is_taken(self)
-        if self._taking_due is not None:
-            self._taking_due.cancel()
-            self._taking_due = None
+    def _stop_answer_clock(self) -> None:
+        self._connections.unblock(self)
+        if self._answer_clock is not None:
+            self._answer_clock.cancel()
+            self._answer_clock = None

@@ -29,11 +29,11 @@ _JSON = "application/json"
 
 
 class Apps(NamedTuple):
-    """What is served."""
+    """The applications, one for each port."""
 
     main: FastAPI
-    apart: FastAPI | None
-    """Metrics and state, and health once more, if they have a port of their own."""
+    on_metrics_port: FastAPI | None
+    """Metrics, state and health, if metrics have a port of their own. Health is on both."""
 
 
 def create_apps(
@@ -50,24 +50,23 @@ def create_apps(
 
     Args:
         decisions: Answers /filter.
-        unready: Returns why this replica could not take over now, "" if it could.
-        state: Returns everything behind the answers, for /debug/state; None: there is no such
-            path.
-        metrics: Counts what happens.
+        unready: Returns why this instance cannot take over now, "" if it can.
+        state: Returns what /debug/state shows; None if there is to be no such path.
+        metrics: Counts requests and answers.
         settings: Limits on requests, and whether metrics have a port of their own.
-        unsent_bytes: Tells how much of answers is kept for clients that do not take them.
-        version: Of the service, for the schema.
+        unsent_bytes: Returns the size of the answers that clients do not read, in bytes.
+        version: Version of the service, for the schema.
     """
     main = _app(version)
     _add_filter(main, decisions, metrics, Bodies(settings, unsent_bytes))
-    apart = None if settings.metrics_port is None else _app(version)
-    for app in filter(None, (main, apart)):
+    other = None if settings.metrics_port is None else _app(version)
+    for app in filter(None, (main, other)):
         _add_health(app, unready)
-    _add_metrics(apart or main, metrics)
+    _add_metrics(other or main, metrics)
     if state is not None:
-        _add_state(apart or main, state)
+        _add_state(other or main, state)
     add_schemas(main)
-    return Apps(main, apart)
+    return Apps(main, other)
 
 
 def _app(version: str) -> FastAPI:
@@ -81,7 +80,7 @@ def _app(version: str) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def refuse(request: Request, error: HTTPException) -> Response:
-        # A wrong urlPrefix or filterVerb of kube-scheduler's would leave no other trace.
+        # A wrong urlPrefix or filterVerb in kube-scheduler's configuration leaves no other trace.
         log.warning("http.refused", path=request.url.path[:_LOGGED_TEXT_LENGTH], error=str(error))
         body = msgspec.json.encode({"error": error.detail})
         return Response(body, error.status_code, error.headers, media_type=_JSON)
@@ -105,26 +104,26 @@ def _add_filter(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bo
             except ClientDisconnect:
                 response = _refusal(400, "the client went away", metrics)
         if decisions.unavailable():
-            # The client's connection would outlive a change of the endpoints.
+            # On an open connection the client would not notice that the endpoints have changed.
             response.headers["Connection"] = "close"
         return response
 
 
 def _add_health(app: FastAPI, unready: Callable[[], str]) -> None:
-    @app.get("/healthz", responses=_plain("The process and its loops live."))
+    @app.get("/healthz", responses=_plain("The process and its loops are alive."))
     async def healthz(request: Request) -> Response:
-        """Say that the process lives."""
+        """Say that the process is alive."""
         return _state(request, 200, "ok")
 
     @app.get(
         "/readyz",
         responses={
-            **_plain("The cluster is known, so that pods could be judged; also on a standby."),
+            **_plain("The cluster is known, so that pods can be judged; also on a standby."),
             **_plain("The reason why not.", status=503),
         },
     )
     async def readyz(request: Request) -> Response:
-        """Say whether pods could be judged."""
+        """Say whether pods can be judged."""
         reason = unready()
         return _state(request, 503 if reason else 200, reason or "ok")
 

@@ -10,7 +10,7 @@ from app.serving.wire import ExtenderFilterResult, NodeHead
 
 
 class Nodes(msgspec.Struct):
-    """Whole nodes; all their fields come back."""
+    """Whole nodes. The answer contains all their fields."""
 
     items: list[NodeHead] | None = None
 
@@ -52,6 +52,6 @@ FILTER_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def add_schemas(app: FastAPI) -> None:
-    """Let the application's schema contain what FILTER_REQUEST and FILTER_RESPONSES refer to."""
-    made = app.openapi()  # FastAPI keeps it and serves this object from now on
+    """Add to the application's schema what FILTER_REQUEST and FILTER_RESPONSES refer to."""
+    made = app.openapi()  # FastAPI keeps this object and serves it from now on
     made.setdefault("components", {}).setdefault("schemas", {}).update(_components)

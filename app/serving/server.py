@@ -1,4 +1,4 @@
-"""The HTTP servers of the process: uvicorn within our bounds, on one port or on two."""
+"""The HTTP servers of the process: uvicorn with our limits, on one port or on two."""
 
 import asyncio
 import socket
@@ -19,11 +19,11 @@ from app.serving.tls import Tls
 log = structlog.get_logger()
 
 _GRACE_SECONDS = 1
-"""How long requests under way may take after SIGTERM; a client that does not read gets no more."""
+"""How long requests may still take after SIGTERM. A client that does not read gets no longer."""
 
 
 class Listeners:
-    """The sockets that requests arrive at, to be closed by leaving the context.
+    """The sockets that requests arrive at. Leaving the context closes them.
 
     Raises:
         InputError: An address cannot be listened on.
@@ -31,11 +31,11 @@ class Listeners:
 
     def __init__(self, settings: Settings) -> None:
         self.main = _listen(settings.host, settings.port)
-        self.apart: socket.socket | None = None
+        self.metrics: socket.socket | None = None
         """For metrics, if they have a port of their own."""
         if settings.metrics_port is not None:
             try:
-                self.apart = _listen(settings.host, settings.metrics_port)
+                self.metrics = _listen(settings.host, settings.metrics_port)
             except InputError:
                 self.main.close()
                 raise
@@ -51,12 +51,12 @@ class Listeners:
 
     def __exit__(self, *_: object) -> None:
         """Close them."""
-        for listener in filter(None, (self.main, self.apart)):
+        for listener in filter(None, (self.main, self.metrics)):
             listener.close()
 
 
 class Servers:
-    """A server for each listening socket; all share the bounds on connections.
+    """A server for each listening socket. All share the limits on connections.
 
     Raises:
         InputError: The certificate cannot be used.
@@ -72,14 +72,16 @@ class Servers:
     ) -> None:
         self._tls = Tls(settings, metrics) if settings.tls_cert_file else None
         self._servers = {_Server(apps.main, connections, settings, self._tls): listeners.main}
-        if apps.apart is not None and listeners.apart is not None:
-            self._servers[_Server(apps.apart, connections, settings, None)] = listeners.apart
-        host, port = listeners.main.getsockname()[:2]
-        apart = {} if listeners.apart is None else {"metrics_port": _port(listeners.apart)}
-        log.info("serve.started", host=host, port=port, tls=self._tls is not None, **apart)
+        ports = {"port": listeners.port}
+        if apps.on_metrics_port is not None and listeners.metrics is not None:
+            server = _Server(apps.on_metrics_port, connections, settings, None)
+            self._servers[server] = listeners.metrics
+            ports["metrics_port"] = _port(listeners.metrics)
+        host = listeners.main.getsockname()[0]
+        log.info("serve.started", host=host, **ports, tls=self._tls is not None)
 
     async def run(self) -> None:
-        """Serve until told to stop, and then until the requests under way are answered."""
+        """Serve until `stop` is called, then until the requests that have arrived are answered."""
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._tls.follow()) if self._tls is not None else None
             await asyncio.wait(
@@ -98,9 +100,9 @@ class Servers:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to us, and whose connections are bounded.
+    """A server that does not handle signals, and whose connections are limited.
 
-    uvicorn shuts down on signals at once and raises them again afterwards, which would kill the
+    On a signal uvicorn shuts down at once and then raises the signal again. That would kill the
     process before it has handed over.
     """
 
@@ -118,7 +120,7 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=_GRACE_SECONDS,
                 http="h11",  # what `Connection` is made of; no other is loaded
                 lifespan="off",
-                ws="none",  # it would take connections out of their bounds
+                ws="none",  # after an upgrade, our limits on connections would not hold
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -133,7 +135,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections; uvicorn's own would bound neither them nor handshakes."""
+        """Begin to accept connections, with limits on them and on TLS handshakes."""
         settings, is_https = self._settings, self._tls is not None
         [listener] = sockets or []
         server = await asyncio.get_running_loop().create_server(

@@ -14,8 +14,8 @@ from app.metrics import Metrics
 log = structlog.get_logger()
 
 LOOK_SECONDS = 5.0
-"""How often the files are looked at. Their contents are compared: the kubelet replaces the files of
-a Secret by moving a link above them, which leaves no event on the files themselves."""
+"""How often the files are read and compared. Events on files would not do: the kubelet replaces the
+files of a Secret by moving a link above them, which leaves no event on the files."""
 
 
 class Tls:
@@ -30,52 +30,53 @@ class Tls:
         self._metrics = metrics
         self._contents = self._read()
         self._newest = self._build()
-        self._trouble = ""
-        self._is_told = False
+        self._problem = ""
+        """What the last look found wrong."""
+        self._is_logged = False
         self.context = self._build()
-        """For the listening socket; each handshake goes on with the newest files."""
+        """For the listening socket. Each handshake uses the newest files."""
         self.context.sni_callback = self._use_newest
-        self.context.sslobject_class = _telling(metrics)
+        self.context.sslobject_class = _reporting(metrics)
 
     async def follow(self) -> NoReturn:
-        """Look at the files until cancelled."""
+        """Call `look` every `LOOK_SECONDS`, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.look()
 
     def look(self) -> None:
-        """Serve new connections by what the files hold now, or as before if that is of no use."""
+        """Use the files of now for new connections, or those before if these are unusable."""
         try:
             contents = self._read()
             if contents == self._contents:
-                self._trouble, self._is_told = "", False
+                self._problem, self._is_logged = "", False
                 return
             newest = self._build()
             if self._read() != contents:
-                return  # they are being written: the next look sees all of it
+                return  # they are being written; the next look finds all of it
         except InputError as error:
-            self._complain(str(error))
+            self._report(str(error))
             return
         self._contents, self._newest = contents, newest
-        self._trouble, self._is_told = "", False
+        self._problem, self._is_logged = "", False
         self._metrics.tls_reloads_total.labels("loaded").inc()
         log.info("tls.loaded", certificate=self._settings.tls_cert_file)
 
-    def _complain(self, trouble: str) -> None:
-        """Tell of trouble that is there at two looks, since files may be replaced one by one.
+    def _report(self, problem: str) -> None:
+        """Report a problem that two looks in a row find, since files may be replaced one by one.
 
-        It is logged once and counted at every look, so that an alert lasts as long as it does.
+        It is logged once, and counted at each look, so that an alert lasts as long as the problem.
         """
-        if trouble != self._trouble:
-            self._trouble, self._is_told = trouble, False
+        if problem != self._problem:
+            self._problem, self._is_logged = problem, False
             return
         self._metrics.tls_reloads_total.labels("unusable").inc()
-        if not self._is_told:
-            self._is_told = True
-            log.warning("tls.unusable", error=trouble)
+        if not self._is_logged:
+            self._is_logged = True
+            log.warning("tls.unusable", error=problem)
 
     def _read(self) -> list[bytes]:
-        """Return what the files hold."""
+        """Return the contents of the files."""
         settings = self._settings
         paths = (settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file)
         contents = []
@@ -89,11 +90,11 @@ class Tls:
     def _build(self) -> ssl.SSLContext:
         settings = self._settings
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        # A resumed session would pass by a client CA that was taken away since.
+        # A client could resume a session although its CA has been replaced since.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         try:
-            # Without a password of ours OpenSSL would ask for one on the terminal.
+            # Without a password here, OpenSSL would ask for one on the terminal.
             context.load_cert_chain(
                 settings.tls_cert_file, settings.tls_private_key_file, password=""
             )
@@ -115,17 +116,17 @@ class Tls:
     def _use_newest(
         self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
     ) -> None:
-        """Go on with the newest files; called at each handshake, also without a name."""
+        """Use the newest files; called in each handshake, also if the client names no host."""
         connection.context = self._newest
 
 
-def _telling(metrics: Metrics) -> type[ssl.SSLObject]:
-    """Return connections that tell of handshakes that fail: nothing else would.
+def _reporting(metrics: Metrics) -> type[ssl.SSLObject]:
+    """Return a class that counts and logs handshakes that fail.
 
-    A client without the right certificate sees no more than the end of its connection.
+    Nothing else does: for a client without the right certificate the connection just ends.
     """
 
-    class Telling(ssl.SSLObject):
+    class Reporting(ssl.SSLObject):
         def do_handshake(self) -> None:
             try:
                 super().do_handshake()
@@ -136,7 +137,7 @@ def _telling(metrics: Metrics) -> type[ssl.SSLObject]:
                 log.warning("tls.refused", error=_why(error))
                 raise
 
-    return Telling
+    return Reporting
 
 
 def _why(error: Exception) -> str:

@@ -33,7 +33,7 @@ class AcceptedNodes(msgspec.Struct):
 
 
 class ExtenderArgs(msgspec.Struct, rename="pascal"):
-    """The request. kube-scheduler always sends all three keys, null where it has nothing."""
+    """The request. kube-scheduler sends all three keys, with null for the form it does not use."""
 
     pod: Pod | UnsetType | None = UNSET
     nodes: NodeList | UnsetType | None = UNSET
@@ -41,7 +41,7 @@ class ExtenderArgs(msgspec.Struct, rename="pascal"):
 
 
 class ExtenderFilterResult(msgspec.Struct, rename="pascal", kw_only=True):
-    """The answer. If both lists are null, or missing, kube-scheduler takes it for "no node"."""
+    """The answer. kube-scheduler reads it as "no node" if both lists are null or missing."""
 
     nodes: AcceptedNodes | None
     node_names: Sequence[NodeName] | None
@@ -57,11 +57,11 @@ class FilterRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: PodStatus
     candidates: list[NodeName]
     nodes: Mapping[NodeName, Raw] | None
-    """The whole nodes, if they came; the answer then has that form too."""
+    """The whole nodes by name, if the request has that form; the answer then has it, too."""
 
 
 class NodeHead(msgspec.Struct):
-    """What is read of a node: its name."""
+    """The only part of a node that is read: its name."""
 
     metadata: Metadata
 
@@ -70,11 +70,13 @@ _args_decoder = msgspec.json.Decoder(ExtenderArgs)
 _keys_decoder = msgspec.json.Decoder(dict[str, Raw])
 _node_decoder = msgspec.json.Decoder(NodeHead)
 _encoder = msgspec.json.Encoder()
-_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_UNDECODABLE = (msgspec.MsgspecError, RecursionError)
 
 
 def decode_request(body: bytes | bytearray) -> FilterRequest:
-    """Decode the body of a filter call.
+    """Decode the body of a filter call, which is UTF-8.
+
+    msgspec checks that only in what it reads. `app/serving/body.py` has checked all of it.
 
     Raises:
         BadRequestError: It is not JSON of the right shape, or there is no pod in it.
@@ -99,7 +101,7 @@ def decode_request(body: bytes | bytearray) -> FilterRequest:
 
 
 def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:
-    """Decode top-level keys in any letter case; of two that differ in case the last one counts."""
+    """Decode top-level keys in any letter case. If two differ in case only, the last one counts."""
     values = {key.lower(): (key, value) for key, value in _keys_decoder.decode(body).items()}
     absent = "", Raw(b"null")
     return ExtenderArgs(
@@ -125,17 +127,17 @@ def _node_name(index: int, item: Raw) -> NodeName:
 
 
 def encode_result(result: FilterResult, request: FilterRequest) -> bytes:
-    """Encode the answer in the form of the request, accepted nodes in the order offered.
+    """Encode the answer in the form of the request, accepted nodes in the order of the candidates.
 
-    All rejections are unresolvable: evicting pods frees no Longhorn space, so that anything else
-    would have kube-scheduler look for victims in vain.
+    All rejections are unresolvable: to evict pods frees no space in Longhorn. For any other kind of
+    rejection, kube-scheduler would look for pods to evict.
     """
     failed = {name: str(rejection) for name, rejection in result.rejected.items()}
     return _encode(result.accepted, request, failed, "")
 
 
 def encode_error(text: str, request: FilterRequest) -> bytes:
-    """Encode why there is no answer. Goes with status 200: the body of others is not read."""
+    """Encode why there is no verdict; for status 200, as kube-scheduler reads no other body."""
     return _encode([], request, {}, text)
 
 

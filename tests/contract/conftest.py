@@ -27,10 +27,6 @@ class Cluster(msgspec.Struct, frozen=True):
     compact: Callable[[], Awaitable[None]]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: needs more than ten seconds where time is real")
-
-
 @pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Run a control plane for these tests alone; it is gone before others start theirs."""
@@ -41,7 +37,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 @pytest.fixture(
     params=[
         pytest.param("fake", marks=pytest.mark.looptime),
-        pytest.param("real", marks=pytest.mark.e2e),
+        pytest.param("real", marks=[pytest.mark.e2e, pytest.mark.gate]),
     ]
 )
 def real(request: pytest.FixtureRequest) -> ControlPlane | None:

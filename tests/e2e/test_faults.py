@@ -8,6 +8,8 @@ import asyncio
 import time
 from itertools import pairwise
 
+import pytest
+
 from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.e2e.cases import NODES, PODS, TAKE_OVER_SECONDS, UNEVEN
@@ -92,6 +94,7 @@ async def test_the_leader_is_frozen_beyond_its_lease(make_world: MakeWorld, repo
     _expect_placed(report, "leader frozen beyond its lease", outcome)
 
 
+@pytest.mark.gate
 async def test_the_api_server_is_killed_and_returns(make_world: MakeWorld, report: Report) -> None:
     """It is away for longer than a leader answers without it, with claims half provisioned."""
     async with make_world() as world:

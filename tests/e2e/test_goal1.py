@@ -19,6 +19,7 @@ WITHIN_SECONDS = 240.0
 """Mode `node` takes the pods one after another, each for 3 s and more."""
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("case", [EVEN, UNEVEN], ids=str)
 async def test_they_go_where_they_have_room(
     make_world: MakeWorld, report: Report, case: Case

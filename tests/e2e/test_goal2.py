@@ -31,7 +31,7 @@ async def _place(world: World, *, extender: bool) -> Outcome:
     return outcome
 
 
-@pytest.mark.parametrize("node_cache_capable", [True, False])
+@pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
 async def test_with_the_extender_it_goes_to_the_node_with_four_disks(
     make_world: MakeWorld, report: Report, *, node_cache_capable: bool
 ) -> None:

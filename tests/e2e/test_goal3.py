@@ -19,7 +19,7 @@ DRAIN = "goal 3A: drain"
 RESTART = "goal 3B: delete and create again"
 
 
-@pytest.mark.parametrize("node_cache_capable", [True, False])
+@pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
 async def test_3a_drained_pods_go_where_their_volumes_fit(
     make_world: MakeWorld, report: Report, *, node_cache_capable: bool
 ) -> None:
@@ -70,7 +70,7 @@ async def test_3a_replicas_that_moved_first_are_followed(make_world: MakeWorld) 
         assert {pod: {node} for pod, node in world.seen.node_of().items()} == nodes
 
 
-@pytest.mark.parametrize("node_cache_capable", [True, False])
+@pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
 async def test_3b_pods_return_to_their_replicas(
     make_world: MakeWorld, report: Report, *, node_cache_capable: bool
 ) -> None:

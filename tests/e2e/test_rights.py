@@ -29,7 +29,10 @@ SLICE = f"{NAME}-ipv4"
 WOKEN = "longhorn_scheduler_extender_wake_ups_total"
 
 
-@pytest.mark.parametrize("streaming_lists", [True, False], ids=["streamed", "lists"])
+@pytest.mark.parametrize(
+    "streaming_lists",
+    [pytest.param(True, marks=pytest.mark.gate, id="streamed"), pytest.param(False, id="lists")],
+)
 async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_needed(
     control_plane: ControlPlane, make_world: MakeWorld, *, streaming_lists: bool
 ) -> None:

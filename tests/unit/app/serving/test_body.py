@@ -1,4 +1,4 @@
-"""Bodies are held within a bound, and given back when they are done with."""
+"""Bodies are UTF-8, held within a bound, and given back when they are done with."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,12 +25,13 @@ async def refused(bodies: Bodies, body: bytes) -> int:
     return caught.value.status
 
 
-def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
-    """Send *body*; its end only after two waits at *arrived*, the first once it was taken."""
+def request(*parts: bytes, arrived: asyncio.Barrier | None = None) -> Request:
+    """Send a body; its end only after two waits at *arrived*, the first once it was taken."""
     messages: AsyncIterator[dict[str, object]]
 
     async def send() -> AsyncIterator[dict[str, object]]:
-        yield {"type": "http.request", "body": body, "more_body": True}
+        for part in parts:
+            yield {"type": "http.request", "body": part, "more_body": True}
         if arrived:
             await arrived.wait()
             await arrived.wait()
@@ -38,11 +39,6 @@ def request(body: bytes, arrived: asyncio.Barrier | None = None) -> Request:
 
     messages = send()
     return Request({"type": "http", "headers": []}, receive=messages.__anext__)
-
-
-async def test_a_body_is_what_was_sent() -> None:
-    async with bodies_beside().of(request(LARGEST)) as body:
-        assert body == LARGEST
 
 
 async def test_large_bodies_are_held_up_to_the_largest_size_together() -> None:
@@ -63,7 +59,7 @@ async def test_bodies_still_arriving_count_too() -> None:
     bodies, arrived = bodies_beside(), asyncio.Barrier(3)
 
     async def hold() -> None:
-        async with bodies.of(request(HALF, arrived)):
+        async with bodies.of(request(HALF, arrived=arrived)):
             pass
 
     async with asyncio.TaskGroup() as tasks:
@@ -89,4 +85,56 @@ async def test_what_is_done_with_makes_room() -> None:
         assert await refused(bodies, LARGEST + b"x") == 413
 
     async with bodies.of(request(LARGEST)) as body:
-        assert len(body) == LIMIT_BYTES
+        assert body == LARGEST
+
+
+@pytest.mark.looptime
+async def test_the_rest_of_a_body_is_not_waited_for_without_end() -> None:
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(UnreadableBodyError, match="did not arrive within 300 s") as caught:
+        await bodies_beside().of(request(SMALL, arrived=asyncio.Barrier(2))).__aenter__()
+
+    assert caught.value.status == 408
+    assert asyncio.get_running_loop().time() == started + 300
+
+
+BROKEN = {
+    "no-start": b"\xff",
+    "no-beginning": b"\x80",
+    "latin-1": "größe".encode("latin-1"),
+    "overlong": b"\xc0\xaf",
+    "surrogate": b"\xed\xa0\x80",
+    "beyond-unicode": b"\xf4\x90\x80\x80",
+    "cut-short": "漢".encode()[:2],
+    "cut-short-twice": "漢".encode()[:2] + b"\xff",
+}
+
+
+def in_parts(body: bytes, size_bytes: int) -> Request:
+    return request(*(body[at : at + size_bytes] for at in range(0, len(body), size_bytes)))
+
+
+@pytest.mark.parametrize("size_bytes", [1, 2, 3, 4, 1_000])
+@pytest.mark.parametrize("after", [b"", b"{}", "é".encode()])
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+async def test_what_is_not_utf_8_is_refused_with_its_place_however_it_arrives(
+    broken: bytes, after: bytes, size_bytes: int
+) -> None:
+    body = "漢字 😀".encode() + broken + after
+    with pytest.raises(UnicodeDecodeError) as of_python:
+        body.decode()
+
+    with pytest.raises(UnreadableBodyError) as caught:
+        await bodies_beside().of(in_parts(body, size_bytes)).__aenter__()
+
+    reason, at = of_python.value.reason, of_python.value.start
+    assert caught.value.status == 400
+    assert str(caught.value) == f"the request is not UTF-8: {reason} (byte {at})"
+
+
+@pytest.mark.parametrize("size_bytes", [1, 2, 3, 4, 1_000])
+async def test_characters_may_arrive_in_parts(size_bytes: int) -> None:
+    sent = '{"größe": "漢字 😀"}'.encode()
+
+    async with bodies_beside().of(in_parts(sent, size_bytes)) as body:
+        assert body == sent
