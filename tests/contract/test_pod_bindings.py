@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from kubernetes_asyncio.client import ApiClient
 
 from tests.contract.exchange import Reply, ask, named
@@ -97,44 +96,6 @@ async def test_a_pod_that_is_gone_is_not_bound(api_client: ApiClient, namespace:
     refused = await bind(api_client, namespace, binding())
 
     assert refused.refusal == (404, "NotFound")
-
-
-async def test_a_binding_names_its_pod(api_client: ApiClient, namespace: str) -> None:
-    await create_pod(api_client, namespace)
-
-    refused = await bind(api_client, namespace, binding("b"))
-
-    assert refused.refusal == (400, "BadRequest")
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        pytest.param({"kind": "Node", "name": ""}, "target.name: Required value", id="no-name"),
-        pytest.param(
-            {"kind": "Pod", "name": "b"},
-            'target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"',
-            id="no-node",
-        ),
-    ],
-)
-async def test_a_binding_names_a_node(
-    api_client: ApiClient, namespace: str, target: Any, message: str
-) -> None:
-    await create_pod(api_client, namespace)
-
-    refused = await bind(api_client, namespace, binding(target=target))
-
-    assert refused.refusal == (500, "")
-    assert refused.json["message"] == message
-
-
-async def test_a_binding_cannot_be_read(api_client: ApiClient, namespace: str) -> None:
-    await create_pod(api_client, namespace)
-
-    refused = await ask(api_client, "GET", f"{pods(namespace)}/a/binding")
-
-    assert refused.refusal == (405, "MethodNotAllowed")
 
 
 async def test_an_annotation_of_a_pod_is_merged_in(api_client: ApiClient, namespace: str) -> None:

@@ -64,35 +64,6 @@ async def test_a_patch_of_a_pods_status_can_ask_for_a_version(
     assert stale.refusal == (409, "Conflict")
 
 
-async def test_a_patch_of_a_pods_status_does_not_change_its_uid(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = pods(namespace)
-    await create_pod(api_client, path)
-
-    body = {"metadata": {"uid": OTHER_UID}}
-    refused = await ask(api_client, "PATCH", f"{path}/a/status", body=body)
-
-    assert refused.refusal == (422, "Invalid")
-    assert refused.wrong_fields == {"metadata.uid"}
-
-
-async def test_there_is_no_status_without_its_pod(api_client: ApiClient, namespace: str) -> None:
-    missing = await ask(api_client, "PATCH", f"{pods(namespace)}/a/status", body={"status": {}})
-
-    assert missing.refusal == (404, "NotFound")
-
-
-async def test_a_status_is_not_deleted(api_client: ApiClient, namespace: str) -> None:
-    path = pods(namespace)
-    await create_pod(api_client, path)
-
-    refused = await ask(api_client, "DELETE", f"{path}/a/status")
-
-    assert refused.refusal == (405, "MethodNotAllowed")
-    assert (await ask(api_client, "GET", f"{path}/a")).status == 200
-
-
 async def test_a_pod_without_grace_is_gone_if_it_is_the_one_meant(
     api_client: ApiClient, namespace: str
 ) -> None:
