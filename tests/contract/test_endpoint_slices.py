@@ -20,18 +20,6 @@ def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any
     )
 
 
-async def test_a_slice_reads_back_as_written(api_client: ApiClient, namespace: str) -> None:
-    body = endpoint_slice("10.0.0.7")
-
-    created = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
-
-    assert created.status == 201
-    written = ("addressType", "endpoints", "ports")
-    assert {field: created.json[field] for field in written} == {
-        field: body[field] for field in written
-    }
-
-
 @pytest.mark.parametrize("address", ["10.0.0.7", None], ids=["an-address", "none"])
 async def test_what_the_publisher_writes_needs_no_repair(
     api_client: ApiClient, namespace: str, address: str | None
@@ -84,18 +72,6 @@ async def test_what_is_left_out_reads_back_with_its_default(
     assert created.json["ports"] == [{"name": "", "protocol": "TCP", "port": 9504}]
 
 
-@pytest.mark.parametrize("fields", [{}, {"endpoints": []}], ids=["none", "empty"])
-async def test_no_endpoints_read_back_as_null(
-    api_client: ApiClient, namespace: str, fields: dict[str, Any]
-) -> None:
-    body = named("a", addressType="IPv4", **fields)
-    await ask(api_client, "POST", endpoint_slices(namespace), body=body)
-
-    read = await ask(api_client, "GET", f"{endpoint_slices(namespace)}/a")
-
-    assert read.json["endpoints"] is None
-
-
 async def test_the_address_type_is_required_and_stays(
     api_client: ApiClient, namespace: str
 ) -> None:
@@ -134,18 +110,6 @@ async def test_an_address_can_be_reached_from_elsewhere(
     assert {field.removesuffix("[0]") for field in refused.wrong_fields} == {
         "endpoints[0].addresses"
     }
-
-
-@pytest.mark.parametrize("count", [0, 101])
-async def test_an_endpoint_has_1_to_100_addresses(
-    api_client: ApiClient, namespace: str, count: int
-) -> None:
-    body = endpoint_slice(*(f"10.0.0.{host}" for host in range(1, count + 1)))
-
-    refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
-
-    assert refused.refusal == (422, "Invalid")
-    assert refused.wrong_fields == {"endpoints[0].addresses"}
 
 
 async def test_a_slice_is_overwritten_without_a_version_and_never_created_by_put(

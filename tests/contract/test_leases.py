@@ -64,27 +64,6 @@ async def test_a_lease_is_renewed_with_the_metadata_it_was_read_with(
     assert renewed.version != read.version
 
 
-async def test_a_released_lease_names_nobody(api_client: ApiClient, namespace: str) -> None:
-    path = leases(namespace)
-    created = await ask(api_client, "POST", path, body=lease())
-
-    body = lease(version=created.version, holderIdentity="", leaseDurationSeconds=1)
-    released = await ask(api_client, "PUT", f"{path}/a", body=body)
-
-    assert released.status == 200
-    assert released.json["spec"]["holderIdentity"] == ""
-
-
-async def test_a_time_in_another_zone_reads_back_in_utc(
-    api_client: ApiClient, namespace: str
-) -> None:
-    body = lease(renewTime="2026-03-01T12:00:00.123456+02:00")
-
-    created = await ask(api_client, "POST", leases(namespace), body=body)
-
-    assert created.json["spec"]["renewTime"] == NOW
-
-
 @pytest.mark.parametrize(
     "time",
     [

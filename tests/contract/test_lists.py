@@ -92,22 +92,6 @@ async def test_all_pages_show_one_version(api_client: ApiClient, namespace: str)
     assert "data" not in third.json["items"][0]
 
 
-async def test_pages_of_a_selection_hold_what_is_selected(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = settings(namespace)
-    await create(api_client, path, "a", "c", "e", metadata={"labels": {"app": "x"}}, **CUSTOM)
-    await create(api_client, path, "b", "d", **CUSTOM)
-
-    selection = {"labelSelector": "app=x", "limit": "2"}
-    first = await ask(api_client, "GET", path, query=selection)
-    rest = {**selection, "continue": first.json["metadata"]["continue"]}
-    second = await ask(api_client, "GET", path, query=rest)
-
-    assert [names_of(page) for page in (first, second)] == [["a", "c"], ["e"]]
-    assert "remainingItemCount" not in first.json["metadata"]
-
-
 async def test_the_last_page_of_built_in_kinds_has_no_token_but_of_custom_resources_an_empty_one(
     api_client: ApiClient, namespace: str
 ) -> None:

@@ -1,7 +1,5 @@
 """Reading and writing single objects: versions, conflicts and the forms of refusals."""
 
-import asyncio
-
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
@@ -23,21 +21,6 @@ async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace
     assert read.json["metadata"]["creationTimestamp"].endswith("Z")
     assert len(read.json["metadata"]["uid"]) == 36
     assert read.version.isdecimal()
-
-
-async def test_an_update_keeps_the_identity_and_changes_the_version(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    created = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
-
-    body = named("a", version=created.version, data={"k": "2"})
-    updated = await ask(api_client, "PUT", f"{path}/a", body=body)
-
-    assert updated.status == 200
-    assert updated.json["data"] == {"k": "2"}
-    assert updated.json["metadata"]["uid"] == created.json["metadata"]["uid"]
-    assert updated.version != created.version
 
 
 async def test_an_update_that_changes_nothing_keeps_the_version(
@@ -72,31 +55,6 @@ async def test_a_stale_update_is_refused_and_changes_nothing(
     assert (await ask(api_client, "GET", f"{path}/a")).json == second.json
 
 
-async def test_of_two_updates_of_one_version_one_wins(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    created = await ask(api_client, "POST", path, body=named("a"))
-
-    bodies = [named("a", version=created.version, data={"by": who}) for who in "xyz"]
-    replies = await asyncio.gather(
-        *(ask(api_client, "PUT", f"{path}/a", body=body) for body in bodies)
-    )
-
-    assert sorted(reply.status for reply in replies) == [200, 409, 409]
-
-
-async def test_a_built_in_kind_is_overwritten_without_a_version(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
-
-    updated = await ask(api_client, "PUT", f"{path}/a", body=named("a", data={"k": "2"}))
-
-    assert (updated.status, updated.json["data"]) == (200, {"k": "2"})
-
-
 async def test_a_custom_resource_is_not_overwritten_without_a_version(
     api_client: ApiClient, namespace: str
 ) -> None:
@@ -111,19 +69,6 @@ async def test_a_custom_resource_is_not_overwritten_without_a_version(
     assert refused.refusal == (422, "Invalid")
     assert refused.wrong_fields == {"metadata.resourceVersion"}
     assert (updated.status, updated.json["value"]) == (200, "2")
-
-
-async def test_an_update_for_another_uid_is_refused(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
-    await ask(api_client, "POST", path, body=named("a"))
-
-    other = named("a", metadata={"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"})
-    refused = await ask(api_client, "PUT", f"{path}/a", body=other)
-    missing = named("b", metadata={"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"})
-    not_found = await ask(api_client, "PUT", f"{path}/b", body=missing)
-
-    assert refused.refusal == (409, "Conflict")
-    assert not_found.refusal == (404, "NotFound")
 
 
 async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace: str) -> None:
@@ -145,16 +90,6 @@ async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace
         "code": 404,
     }
     assert updated.refusal == (404, "NotFound")
-
-
-async def test_a_name_is_given_once(api_client: ApiClient, namespace: str) -> None:
-    path = leases(namespace)
-    await ask(api_client, "POST", path, body=named("a", spec={}))
-
-    again = await ask(api_client, "POST", path, body=named("a", spec={}))
-
-    assert again.refusal == (409, "AlreadyExists")
-    assert again.json["message"] == 'leases.coordination.k8s.io "a" already exists'
 
 
 async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) -> None:

@@ -92,12 +92,6 @@ async def test_another_pod_of_the_same_name_is_not_bound(
     assert "nodeName" not in (await read_pod(api_client, namespace))["spec"]
 
 
-async def test_a_pod_that_is_gone_is_not_bound(api_client: ApiClient, namespace: str) -> None:
-    refused = await bind(api_client, namespace, binding())
-
-    assert refused.refusal == (404, "NotFound")
-
-
 async def test_an_annotation_of_a_pod_is_merged_in(api_client: ApiClient, namespace: str) -> None:
     created = await create_pod(api_client, namespace)
     path = f"{pods(namespace)}/a"

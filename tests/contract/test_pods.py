@@ -40,16 +40,6 @@ async def test_a_patch_of_a_pods_status_leaves_its_spec(
     assert (await ask(api_client, "GET", f"{path}/a")).json == patched.json
 
 
-async def test_a_patch_of_a_pods_status_merges(api_client: ApiClient, namespace: str) -> None:
-    path = pods(namespace)
-    await create_pod(api_client, path)
-    for status in ({"phase": "Running", "reason": "a"}, {"reason": None, "message": "b"}):
-        patched = await ask(api_client, "PATCH", f"{path}/a/status", body={"status": status})
-
-    found = patched.json["status"]
-    assert (found["phase"], found["message"], "reason" in found) == ("Running", "b", False)
-
-
 async def test_a_patch_of_a_pods_status_can_ask_for_a_version(
     api_client: ApiClient, namespace: str
 ) -> None:

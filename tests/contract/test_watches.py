@@ -52,23 +52,6 @@ async def test_a_watch_shows_what_happened_since_its_version(
     assert last["metadata"]["resourceVersion"] not in (added, modified)
 
 
-async def test_a_watch_goes_on_from_the_version_of_any_event(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    start = await version_of(api_client, path)
-    for value in "123":
-        await write(api_client, path, "a", data={"k": value})
-    async with watching(api_client, path, resourceVersion=start) as events:
-        [(_, first)] = await events.take(1)
-
-    version = first["metadata"]["resourceVersion"]
-    async with watching(api_client, path, resourceVersion=version) as events:
-        rest = await events.take(2)
-
-    assert [obj["data"]["k"] for _, obj in rest] == ["2", "3"]
-
-
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["unset", "any"])
 async def test_a_watch_from_no_version_begins_with_what_is_there(
     api_client: ApiClient, namespace: str, query: dict[str, str]
@@ -166,19 +149,6 @@ async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_ve
     assert deleted["metadata"]["labels"] == {"app": "x"}
     assert deleted["metadata"]["resourceVersion"] == version
     assert seen[3][1]["metadata"]["name"] == "end"
-
-
-async def test_a_watch_can_be_of_one_object(api_client: ApiClient, namespace: str) -> None:
-    path = settings(namespace)
-    start = await version_of(api_client, path)
-    for name in ("a", "b"):
-        await ask(api_client, "POST", path, body=named(name, **CUSTOM))
-
-    query = {"resourceVersion": start, "fieldSelector": "metadata.name=b"}
-    async with watching(api_client, path, **query) as events:
-        [(_, obj)] = await events.take(1)
-
-    assert obj["metadata"]["name"] == "b"
 
 
 async def test_a_watch_of_the_cluster_sees_every_namespace(
