@@ -7,8 +7,8 @@ import pytest
 from kubernetes_asyncio.client import ApiClient
 
 from leader.endpointslice import SERVICE_LABEL, Backend, Replace, desired_slices, repairs
+from tests.actors.api import ENDPOINT_SLICES, SERVICES
 from tests.contract.exchange import ask, named
-from tests.contract.paths import endpoint_slices, services
 
 
 def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any]:
@@ -24,10 +24,10 @@ def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any
 async def test_what_the_publisher_writes_needs_no_repair(
     api_client: ApiClient, namespace: str, address: str | None
 ) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     ports = [{"name": "http", "port": 80}, {"name": "metrics", "port": 81}]
     body = named("a", spec={"ipFamilies": ["IPv4"], "ports": ports})
-    service = await ask(api_client, "POST", services(namespace), body=body)
+    service = await ask(api_client, "POST", SERVICES.path(namespace), body=body)
     addresses = {"IPv4": address} if address else {}
     backend = Backend(pod="a-0", uid=str(uuid.UUID(int=1)), node="node-1", addresses=addresses)
     desired = desired_slices(service.json, backend, 9504)
@@ -42,7 +42,7 @@ async def test_what_the_publisher_writes_needs_no_repair(
 
 
 async def test_a_repair_takes_a_slice_over_once(api_client: ApiClient, namespace: str) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     desired = endpoint_slice("10.0.0.7")
     desired["metadata"] |= {"namespace": namespace, "labels": {SERVICE_LABEL: "a"}}
     old = endpoint_slice("10.0.0.8")
@@ -66,7 +66,7 @@ async def test_what_is_left_out_reads_back_with_its_default(
     endpoints = [{"addresses": ["10.0.0.7"]}]
     body = named("a", addressType="IPv4", endpoints=endpoints, ports=[{"port": 9504}])
 
-    created = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+    created = await ask(api_client, "POST", ENDPOINT_SLICES.path(namespace), body=body)
 
     assert created.json["endpoints"] == [{"addresses": ["10.0.0.7"], "conditions": {}}]
     assert created.json["ports"] == [{"name": "", "protocol": "TCP", "port": 9504}]
@@ -75,7 +75,7 @@ async def test_what_is_left_out_reads_back_with_its_default(
 async def test_the_address_type_is_required_and_stays(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     without = await ask(api_client, "POST", path, body=named("a", endpoints=[]))
     await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
 
@@ -104,7 +104,7 @@ async def test_an_address_can_be_reached_from_elsewhere(
 ) -> None:
     body = endpoint_slice(address, address_type=address_type)
 
-    refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+    refused = await ask(api_client, "POST", ENDPOINT_SLICES.path(namespace), body=body)
 
     assert refused.refusal == (422, "Invalid")
     assert {field.removesuffix("[0]") for field in refused.wrong_fields} == {
@@ -115,7 +115,7 @@ async def test_an_address_can_be_reached_from_elsewhere(
 async def test_a_slice_is_overwritten_without_a_version_and_never_created_by_put(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     missing = await ask(api_client, "PUT", f"{path}/a", body=endpoint_slice("10.0.0.7"))
     await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
+from tests.actors.api import CONFIG_MAPS, LEASES, SETTINGS
 from tests.contract.conftest import Cluster
-from tests.contract.exchange import Reply, ask, named
-from tests.contract.paths import CUSTOM, config_maps, leases, settings
+from tests.contract.exchange import CUSTOM, Reply, ask, named
 
 FORGETTING_SECONDS = 30.0
 """Since 1.34 lists of old versions come from the watch cache, which looks every 15 seconds what is
@@ -40,11 +40,11 @@ async def ask_until_refused(api_client: ApiClient, path: str, query: dict[str, s
 async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(
     api_client: ApiClient, namespace: str
 ) -> None:
-    await create(api_client, config_maps(namespace), "a")
-    await create(api_client, settings(namespace), "a", **CUSTOM)
+    await create(api_client, CONFIG_MAPS.path(namespace), "a")
+    await create(api_client, SETTINGS.path(namespace), "a", **CUSTOM)
 
-    built_in = (await ask(api_client, "GET", config_maps(namespace))).json
-    custom = (await ask(api_client, "GET", settings(namespace))).json
+    built_in = (await ask(api_client, "GET", CONFIG_MAPS.path(namespace))).json
+    custom = (await ask(api_client, "GET", SETTINGS.path(namespace))).json
 
     assert (built_in["kind"], built_in["apiVersion"]) == ("ConfigMapList", "v1")
     assert {"kind", "apiVersion"}.isdisjoint(built_in["items"][0])
@@ -56,10 +56,10 @@ async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(
 async def test_a_list_spans_namespaces_or_keeps_to_one(
     api_client: ApiClient, namespace: str
 ) -> None:
-    await create(api_client, settings(namespace), "b", "a", **CUSTOM)
+    await create(api_client, SETTINGS.path(namespace), "b", "a", **CUSTOM)
 
-    here = await ask(api_client, "GET", settings(namespace))
-    there = await ask(api_client, "GET", settings("default"))
+    here = await ask(api_client, "GET", SETTINGS.path(namespace))
+    there = await ask(api_client, "GET", SETTINGS.path("default"))
     everywhere = await ask(api_client, "GET", "/apis/longhorn.io/v1beta2/settings")
 
     assert names_of(here) == ["a", "b"]
@@ -72,7 +72,7 @@ async def test_a_list_spans_namespaces_or_keeps_to_one(
 
 
 async def test_all_pages_show_one_version(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await create(api_client, path, "a", "b", "c", "d", "e")
 
     first = await ask(api_client, "GET", path, query={"limit": "2"})
@@ -95,8 +95,8 @@ async def test_all_pages_show_one_version(api_client: ApiClient, namespace: str)
 async def test_the_last_page_of_built_in_kinds_has_no_token_but_of_custom_resources_an_empty_one(
     api_client: ApiClient, namespace: str
 ) -> None:
-    built_in = await ask(api_client, "GET", leases(namespace), query={"limit": "5"})
-    custom = await ask(api_client, "GET", settings(namespace), query={"limit": "5"})
+    built_in = await ask(api_client, "GET", LEASES.path(namespace), query={"limit": "5"})
+    custom = await ask(api_client, "GET", SETTINGS.path(namespace), query={"limit": "5"})
 
     assert "continue" not in built_in.json["metadata"]
     assert custom.json["metadata"]["continue"] == ""
@@ -104,7 +104,7 @@ async def test_the_last_page_of_built_in_kinds_has_no_token_but_of_custom_resour
 
 @pytest.mark.slow
 async def test_a_token_expires_with_its_version(cluster: Cluster, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await create(cluster.api_client, path, "a", "b", "c")
     first = await ask(cluster.api_client, "GET", path, query={"limit": "1"})
     await ask(cluster.api_client, "DELETE", f"{path}/b")
@@ -128,7 +128,7 @@ async def test_a_token_expires_with_its_version(cluster: Cluster, namespace: str
 async def test_selectors(
     api_client: ApiClient, namespace: str, query: dict[str, str], expected: list[str]
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     await create(api_client, path, "a", metadata={"labels": {"app": "x"}}, **CUSTOM)
     labels = {"app": "x", "tier": "db"}
     await create(api_client, path, "b", metadata={"labels": labels}, **CUSTOM)
@@ -139,7 +139,7 @@ async def test_selectors(
     assert names_of(listed) == expected
 
 
-@pytest.mark.parametrize("path", [config_maps("default"), settings("default")])
+@pytest.mark.parametrize("path", [CONFIG_MAPS.path("default"), SETTINGS.path("default")])
 async def test_other_fields_cannot_be_selected_by(api_client: ApiClient, path: str) -> None:
     refused = await ask(api_client, "GET", path, query={"fieldSelector": "spec.nodeName=x"})
 

@@ -3,16 +3,16 @@
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
-from tests.contract.exchange import ask, named
-from tests.contract.paths import CUSTOM, config_maps, leases, settings
+from tests.actors.api import CONFIG_MAPS, LEASES, SETTINGS
+from tests.contract.exchange import CUSTOM, ask, named
 
 
 async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace: str) -> None:
     created = await ask(
-        api_client, "POST", config_maps(namespace), body=named("a", data={"k": "v"})
+        api_client, "POST", CONFIG_MAPS.path(namespace), body=named("a", data={"k": "v"})
     )
 
-    read = await ask(api_client, "GET", f"{config_maps(namespace)}/a")
+    read = await ask(api_client, "GET", f"{CONFIG_MAPS.path(namespace)}/a")
 
     assert (created.status, read.status) == (201, 200)
     assert read.json == created.json
@@ -26,7 +26,7 @@ async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace
 async def test_an_update_that_changes_nothing_keeps_the_version(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
 
     updated = await ask(api_client, "PUT", f"{path}/a", body=created.json)
@@ -37,7 +37,7 @@ async def test_an_update_that_changes_nothing_keeps_the_version(
 async def test_a_stale_update_is_refused_and_changes_nothing(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
     body = named("a", version=first.version, data={"k": "2"})
     second = await ask(api_client, "PUT", f"{path}/a", body=body)
@@ -58,7 +58,7 @@ async def test_a_stale_update_is_refused_and_changes_nothing(
 async def test_a_custom_resource_is_not_overwritten_without_a_version(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", value="1", **CUSTOM))
 
     refused = await ask(api_client, "PUT", f"{path}/a", body=named("a", value="2", **CUSTOM))
@@ -72,11 +72,11 @@ async def test_a_custom_resource_is_not_overwritten_without_a_version(
 
 
 async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace: str) -> None:
-    path = f"{leases(namespace)}/a"
+    path = f"{LEASES.path(namespace)}/a"
     missing = await ask(api_client, "GET", path)
     deleted = await ask(api_client, "DELETE", path)
     patched = await ask(api_client, "PATCH", path, body={"spec": {"holderIdentity": "us"}})
-    updated = await ask(api_client, "PUT", f"{config_maps(namespace)}/a", body=named("a"))
+    updated = await ask(api_client, "PUT", f"{CONFIG_MAPS.path(namespace)}/a", body=named("a"))
 
     assert missing.refusal == deleted.refusal == patched.refusal == (404, "NotFound")
     assert missing.json == {
@@ -93,7 +93,7 @@ async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace
 
 
 async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) -> None:
-    refused = await ask(api_client, "POST", config_maps("no-such-namespace"), body=named("a"))
+    refused = await ask(api_client, "POST", CONFIG_MAPS.path("no-such-namespace"), body=named("a"))
 
     assert refused.refusal == (404, "NotFound")
     assert refused.json["message"] == 'namespaces "no-such-namespace" not found'
@@ -110,7 +110,7 @@ async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) 
 async def test_a_body_must_agree_with_the_path(
     api_client: ApiClient, namespace: str, body: object
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await ask(api_client, "POST", path, body=named("a"))
 
     refused = await ask(api_client, "PUT", f"{path}/a", body=body)
@@ -119,7 +119,7 @@ async def test_a_body_must_agree_with_the_path(
 
 
 async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", data={"k": "1", "l": "1"}))
 
     patched = await ask(
@@ -133,7 +133,7 @@ async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
 
 
 async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await ask(api_client, "POST", path, body=named("a"))
 
     body = {"metadata": {"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"}}
@@ -146,7 +146,7 @@ async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace:
 async def test_a_deleted_object_is_gone_and_its_name_free(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a", **CUSTOM))
 
     deleted = await ask(api_client, "DELETE", f"{path}/a")
@@ -168,7 +168,7 @@ async def test_a_deleted_object_is_gone_and_its_name_free(
 async def test_a_deletion_can_ask_for_a_version_or_a_uid(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a"))
     second = await ask(api_client, "PUT", f"{path}/a", body=named("a", data={"k": "v"}))
 

@@ -19,7 +19,7 @@ async def connected() -> AsyncIterator[tuple[Relay, End, End]]:
     server = await asyncio.start_server(
         lambda reader, writer: accepted.put_nowait((reader, writer)), "127.0.0.1"
     )
-    async with Relay(server.sockets[0].getsockname()[1]) as relay:
+    async with Relay(server.sockets[0].getsockname()[1]).running() as relay:
         async with asyncio.timeout(PATIENCE_SECONDS):
             client = await asyncio.open_connection("127.0.0.1", relay.port)
             ends = [client, await accepted.get()]

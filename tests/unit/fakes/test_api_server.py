@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
+from tests.actors.api import CONFIG_MAPS, LEASES
 from tests.contract.exchange import ask, named, watching
-from tests.contract.paths import config_maps, leases
 from tests.fakes import (
     Answer,
     CutAnswer,
@@ -27,7 +27,7 @@ from tests.fakes import (
 
 pytestmark = pytest.mark.looptime
 
-MAPS = config_maps("default")
+MAPS = CONFIG_MAPS.path("default")
 
 
 @pytest.fixture
@@ -63,15 +63,15 @@ async def test_what_is_put_or_got_is_a_copy(server: FakeApiServer) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "query", "expected"),
     [
-        ("GET", f"{leases('x')}/a", {}, ("get", "x", "a")),
-        ("GET", leases("x"), {}, ("list", "x", "")),
-        ("GET", leases("x"), {"watch": "true", "timeoutSeconds": "1"}, ("watch", "x", "")),
-        ("GET", leases("x"), {"fieldSelector": "metadata.name=a"}, ("list", "x", "a")),
+        ("GET", f"{LEASES.path('x')}/a", {}, ("get", "x", "a")),
+        ("GET", LEASES.path("x"), {}, ("list", "x", "")),
+        ("GET", LEASES.path("x"), {"watch": "true", "timeoutSeconds": "1"}, ("watch", "x", "")),
+        ("GET", LEASES.path("x"), {"fieldSelector": "metadata.name=a"}, ("list", "x", "a")),
         ("GET", "/apis/coordination.k8s.io/v1/leases", {}, ("list", "", "")),
-        ("POST", leases("x"), {}, ("create", "x", "")),
-        ("PUT", f"{leases('x')}/a", {}, ("update", "x", "a")),
-        ("PATCH", f"{leases('x')}/a", {}, ("patch", "x", "a")),
-        ("DELETE", f"{leases('x')}/a", {}, ("delete", "x", "a")),
+        ("POST", LEASES.path("x"), {}, ("create", "x", "")),
+        ("PUT", f"{LEASES.path('x')}/a", {}, ("update", "x", "a")),
+        ("PATCH", f"{LEASES.path('x')}/a", {}, ("patch", "x", "a")),
+        ("DELETE", f"{LEASES.path('x')}/a", {}, ("delete", "x", "a")),
     ],
 )
 async def test_calls_are_judged_in_the_words_of_rbac(
