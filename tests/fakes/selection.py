@@ -1,6 +1,7 @@
 """Which objects a list or watch asks for: namespace, field selector, label selector."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -50,20 +51,16 @@ def _fields(selector: str) -> list[tuple[str, str]]:
 
 
 def _field(resource: Resource, field: str, value: str) -> Predicate:
-    defaults = {"metadata.name": "", "metadata.namespace": "", **dict(resource.fields)}
-    if field not in defaults:
+    if field not in ("metadata.name", "metadata.namespace", *resource.fields):
         raise bad_request(f"field label not supported: {field}")
-    default = defaults[field]
-    return lambda obj: _look_up(obj, field, default) == value
+    return lambda obj: _look_up(obj, field) == value
 
 
-def _look_up(obj: Object, field: str, default: str) -> str:
-    found: object = obj
+def _look_up(obj: Object, field: str) -> str:
+    found: Any = obj
     for part in field.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    if isinstance(found, bool):
-        return str(found).lower()
-    return default if found is None else str(found)
+        found = found.get(part) or {}
+    return found or ""
 
 
 def _label(term: str) -> Predicate:

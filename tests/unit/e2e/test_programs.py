@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.controlplane import programs
-from tests.e2e.controlplane.programs import MODULE, PROGRAMS, MissingError
+from tests.e2e.controlplane.programs import MODULE, PROGRAMS
 
 NAMES = [program.name for program in PROGRAMS]
 PATIENCE_SECONDS = 30.0
@@ -72,12 +72,6 @@ def test_a_file_comes_before_a_folder_and_a_folder_before_the_cache(tmp_path: Pa
         "kube-controller-manager": None,
         "kube-scheduler": cache / "kube-scheduler",
     }
-
-
-@pytest.mark.parametrize("variable", ["KUBEBUILDER_ASSETS", *(each.variable for each in PROGRAMS)])
-def test_what_is_named_must_be_there(tmp_path: Path, variable: str) -> None:
-    with pytest.raises(MissingError, match=rf"^{variable} names /no/such, which"):
-        programs.find({variable: "/no/such"}, put(tmp_path, *NAMES))
 
 
 def test_only_what_is_missing_is_built(tmp_path: Path) -> None:

@@ -161,21 +161,6 @@ def test_disks_count_the_replicas_and_images_that_are_on_them(example: str) -> N
 
 
 @every_cluster
-def test_a_ready_disk_is_schedulable_when_longhorn_says_it_has_room(example: str) -> None:
-    settings = objects(example, "Setting")
-    over_provisioning = float(settings["storage-over-provisioning-percentage"]["value"])
-    minimal_available = float(settings["storage-minimal-available-percentage"]["value"])
-
-    for disk in filter(lambda each: each.is_ready, disks(example)):
-        maximum_bytes = disk.status["storageMaximum"]
-        usable_bytes = maximum_bytes - disk.spec["storageReserved"]
-        has_room = disk.status["storageAvailable"] > int(
-            maximum_bytes * minimal_available / 100
-        ) and disk.status["storageScheduled"] <= int(usable_bytes * over_provisioning / 100)
-        assert is_true(disk.status["conditions"], "Schedulable") == has_room
-
-
-@every_cluster
 def test_replicas_agree_with_their_volume_and_disk(example: str) -> None:
     volumes = objects(example, "Volume")
     on_disk = {disk.place: disk for disk in disks(example)}
