@@ -10,6 +10,8 @@ from kubernetes_asyncio.client import ApiClient
 
 PATIENCE_SECONDS = 10.0
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
+CUSTOM = {"kind": "Setting", "apiVersion": "longhorn.io/v1beta2"}
+"""What a custom resource must say of itself: one of Longhorn's settings."""
 
 
 class Reply(msgspec.Struct, frozen=True):

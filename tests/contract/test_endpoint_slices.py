@@ -7,8 +7,8 @@ import pytest
 from kubernetes_asyncio.client import ApiClient
 
 from leader.endpointslice import SERVICE_LABEL, Backend, Replace, desired_slices, repairs
+from tests.actors.api import ENDPOINT_SLICES, SERVICES
 from tests.contract.exchange import ask, named
-from tests.contract.paths import endpoint_slices, services
 
 
 def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any]:
@@ -20,26 +20,14 @@ def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any
     )
 
 
-async def test_a_slice_reads_back_as_written(api_client: ApiClient, namespace: str) -> None:
-    body = endpoint_slice("10.0.0.7")
-
-    created = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
-
-    assert created.status == 201
-    written = ("addressType", "endpoints", "ports")
-    assert {field: created.json[field] for field in written} == {
-        field: body[field] for field in written
-    }
-
-
 @pytest.mark.parametrize("address", ["10.0.0.7", None], ids=["an-address", "none"])
 async def test_what_the_publisher_writes_needs_no_repair(
     api_client: ApiClient, namespace: str, address: str | None
 ) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     ports = [{"name": "http", "port": 80}, {"name": "metrics", "port": 81}]
     body = named("a", spec={"ipFamilies": ["IPv4"], "ports": ports})
-    service = await ask(api_client, "POST", services(namespace), body=body)
+    service = await ask(api_client, "POST", SERVICES.path(namespace), body=body)
     addresses = {"IPv4": address} if address else {}
     backend = Backend(pod="a-0", uid=str(uuid.UUID(int=1)), node="node-1", addresses=addresses)
     desired = desired_slices(service.json, backend, 9504)
@@ -54,7 +42,7 @@ async def test_what_the_publisher_writes_needs_no_repair(
 
 
 async def test_a_repair_takes_a_slice_over_once(api_client: ApiClient, namespace: str) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     desired = endpoint_slice("10.0.0.7")
     desired["metadata"] |= {"namespace": namespace, "labels": {SERVICE_LABEL: "a"}}
     old = endpoint_slice("10.0.0.8")
@@ -78,28 +66,16 @@ async def test_what_is_left_out_reads_back_with_its_default(
     endpoints = [{"addresses": ["10.0.0.7"]}]
     body = named("a", addressType="IPv4", endpoints=endpoints, ports=[{"port": 9504}])
 
-    created = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+    created = await ask(api_client, "POST", ENDPOINT_SLICES.path(namespace), body=body)
 
     assert created.json["endpoints"] == [{"addresses": ["10.0.0.7"], "conditions": {}}]
     assert created.json["ports"] == [{"name": "", "protocol": "TCP", "port": 9504}]
 
 
-@pytest.mark.parametrize("fields", [{}, {"endpoints": []}], ids=["none", "empty"])
-async def test_no_endpoints_read_back_as_null(
-    api_client: ApiClient, namespace: str, fields: dict[str, Any]
-) -> None:
-    body = named("a", addressType="IPv4", **fields)
-    await ask(api_client, "POST", endpoint_slices(namespace), body=body)
-
-    read = await ask(api_client, "GET", f"{endpoint_slices(namespace)}/a")
-
-    assert read.json["endpoints"] is None
-
-
 async def test_the_address_type_is_required_and_stays(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     without = await ask(api_client, "POST", path, body=named("a", endpoints=[]))
     await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
 
@@ -128,7 +104,7 @@ async def test_an_address_can_be_reached_from_elsewhere(
 ) -> None:
     body = endpoint_slice(address, address_type=address_type)
 
-    refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
+    refused = await ask(api_client, "POST", ENDPOINT_SLICES.path(namespace), body=body)
 
     assert refused.refusal == (422, "Invalid")
     assert {field.removesuffix("[0]") for field in refused.wrong_fields} == {
@@ -136,22 +112,10 @@ async def test_an_address_can_be_reached_from_elsewhere(
     }
 
 
-@pytest.mark.parametrize("count", [0, 101])
-async def test_an_endpoint_has_1_to_100_addresses(
-    api_client: ApiClient, namespace: str, count: int
-) -> None:
-    body = endpoint_slice(*(f"10.0.0.{host}" for host in range(1, count + 1)))
-
-    refused = await ask(api_client, "POST", endpoint_slices(namespace), body=body)
-
-    assert refused.refusal == (422, "Invalid")
-    assert refused.wrong_fields == {"endpoints[0].addresses"}
-
-
 async def test_a_slice_is_overwritten_without_a_version_and_never_created_by_put(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = endpoint_slices(namespace)
+    path = ENDPOINT_SLICES.path(namespace)
     missing = await ask(api_client, "PUT", f"{path}/a", body=endpoint_slice("10.0.0.7"))
     await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
 

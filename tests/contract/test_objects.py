@@ -1,20 +1,18 @@
 """Reading and writing single objects: versions, conflicts and the forms of refusals."""
 
-import asyncio
-
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
-from tests.contract.exchange import ask, named
-from tests.contract.paths import CUSTOM, config_maps, leases, settings
+from tests.actors.api import CONFIG_MAPS, LEASES, SETTINGS
+from tests.contract.exchange import CUSTOM, ask, named
 
 
 async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace: str) -> None:
     created = await ask(
-        api_client, "POST", config_maps(namespace), body=named("a", data={"k": "v"})
+        api_client, "POST", CONFIG_MAPS.path(namespace), body=named("a", data={"k": "v"})
     )
 
-    read = await ask(api_client, "GET", f"{config_maps(namespace)}/a")
+    read = await ask(api_client, "GET", f"{CONFIG_MAPS.path(namespace)}/a")
 
     assert (created.status, read.status) == (201, 200)
     assert read.json == created.json
@@ -25,25 +23,10 @@ async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace
     assert read.version.isdecimal()
 
 
-async def test_an_update_keeps_the_identity_and_changes_the_version(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    created = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
-
-    body = named("a", version=created.version, data={"k": "2"})
-    updated = await ask(api_client, "PUT", f"{path}/a", body=body)
-
-    assert updated.status == 200
-    assert updated.json["data"] == {"k": "2"}
-    assert updated.json["metadata"]["uid"] == created.json["metadata"]["uid"]
-    assert updated.version != created.version
-
-
 async def test_an_update_that_changes_nothing_keeps_the_version(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
 
     updated = await ask(api_client, "PUT", f"{path}/a", body=created.json)
@@ -54,7 +37,7 @@ async def test_an_update_that_changes_nothing_keeps_the_version(
 async def test_a_stale_update_is_refused_and_changes_nothing(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
     body = named("a", version=first.version, data={"k": "2"})
     second = await ask(api_client, "PUT", f"{path}/a", body=body)
@@ -72,35 +55,10 @@ async def test_a_stale_update_is_refused_and_changes_nothing(
     assert (await ask(api_client, "GET", f"{path}/a")).json == second.json
 
 
-async def test_of_two_updates_of_one_version_one_wins(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    created = await ask(api_client, "POST", path, body=named("a"))
-
-    bodies = [named("a", version=created.version, data={"by": who}) for who in "xyz"]
-    replies = await asyncio.gather(
-        *(ask(api_client, "PUT", f"{path}/a", body=body) for body in bodies)
-    )
-
-    assert sorted(reply.status for reply in replies) == [200, 409, 409]
-
-
-async def test_a_built_in_kind_is_overwritten_without_a_version(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
-
-    updated = await ask(api_client, "PUT", f"{path}/a", body=named("a", data={"k": "2"}))
-
-    assert (updated.status, updated.json["data"]) == (200, {"k": "2"})
-
-
 async def test_a_custom_resource_is_not_overwritten_without_a_version(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", value="1", **CUSTOM))
 
     refused = await ask(api_client, "PUT", f"{path}/a", body=named("a", value="2", **CUSTOM))
@@ -113,25 +71,12 @@ async def test_a_custom_resource_is_not_overwritten_without_a_version(
     assert (updated.status, updated.json["value"]) == (200, "2")
 
 
-async def test_an_update_for_another_uid_is_refused(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
-    await ask(api_client, "POST", path, body=named("a"))
-
-    other = named("a", metadata={"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"})
-    refused = await ask(api_client, "PUT", f"{path}/a", body=other)
-    missing = named("b", metadata={"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"})
-    not_found = await ask(api_client, "PUT", f"{path}/b", body=missing)
-
-    assert refused.refusal == (409, "Conflict")
-    assert not_found.refusal == (404, "NotFound")
-
-
 async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace: str) -> None:
-    path = f"{leases(namespace)}/a"
+    path = f"{LEASES.path(namespace)}/a"
     missing = await ask(api_client, "GET", path)
     deleted = await ask(api_client, "DELETE", path)
     patched = await ask(api_client, "PATCH", path, body={"spec": {"holderIdentity": "us"}})
-    updated = await ask(api_client, "PUT", f"{config_maps(namespace)}/a", body=named("a"))
+    updated = await ask(api_client, "PUT", f"{CONFIG_MAPS.path(namespace)}/a", body=named("a"))
 
     assert missing.refusal == deleted.refusal == patched.refusal == (404, "NotFound")
     assert missing.json == {
@@ -147,18 +92,8 @@ async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace
     assert updated.refusal == (404, "NotFound")
 
 
-async def test_a_name_is_given_once(api_client: ApiClient, namespace: str) -> None:
-    path = leases(namespace)
-    await ask(api_client, "POST", path, body=named("a", spec={}))
-
-    again = await ask(api_client, "POST", path, body=named("a", spec={}))
-
-    assert again.refusal == (409, "AlreadyExists")
-    assert again.json["message"] == 'leases.coordination.k8s.io "a" already exists'
-
-
 async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) -> None:
-    refused = await ask(api_client, "POST", config_maps("no-such-namespace"), body=named("a"))
+    refused = await ask(api_client, "POST", CONFIG_MAPS.path("no-such-namespace"), body=named("a"))
 
     assert refused.refusal == (404, "NotFound")
     assert refused.json["message"] == 'namespaces "no-such-namespace" not found'
@@ -175,7 +110,7 @@ async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) 
 async def test_a_body_must_agree_with_the_path(
     api_client: ApiClient, namespace: str, body: object
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await ask(api_client, "POST", path, body=named("a"))
 
     refused = await ask(api_client, "PUT", f"{path}/a", body=body)
@@ -184,7 +119,7 @@ async def test_a_body_must_agree_with_the_path(
 
 
 async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", data={"k": "1", "l": "1"}))
 
     patched = await ask(
@@ -198,7 +133,7 @@ async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
 
 
 async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await ask(api_client, "POST", path, body=named("a"))
 
     body = {"metadata": {"uid": "35bf992d-c9e9-4616-a12e-7696a6cecc1b"}}
@@ -211,7 +146,7 @@ async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace:
 async def test_a_deleted_object_is_gone_and_its_name_free(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a", **CUSTOM))
 
     deleted = await ask(api_client, "DELETE", f"{path}/a")
@@ -233,7 +168,7 @@ async def test_a_deleted_object_is_gone_and_its_name_free(
 async def test_a_deletion_can_ask_for_a_version_or_a_uid(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a"))
     second = await ask(api_client, "PUT", f"{path}/a", body=named("a", data={"k": "v"}))
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
-from tests.contract.exchange import ask, named, watching
-from tests.contract.paths import CUSTOM, config_maps, settings
+from tests.actors.api import CONFIG_MAPS, SETTINGS
+from tests.contract.exchange import CUSTOM, ask, named, watching
 
 BOOKMARKS = {"allowWatchBookmarks": "true"}
 STREAMING_LIST = {
@@ -34,7 +34,7 @@ async def version_of(api_client: ApiClient, path: str) -> str:
 async def test_a_watch_shows_what_happened_since_its_version(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     await write(api_client, path, "before")
     start = await version_of(api_client, path)
     added = await write(api_client, path, "a", data={"k": "1"})
@@ -52,28 +52,11 @@ async def test_a_watch_shows_what_happened_since_its_version(
     assert last["metadata"]["resourceVersion"] not in (added, modified)
 
 
-async def test_a_watch_goes_on_from_the_version_of_any_event(
-    api_client: ApiClient, namespace: str
-) -> None:
-    path = config_maps(namespace)
-    start = await version_of(api_client, path)
-    for value in "123":
-        await write(api_client, path, "a", data={"k": value})
-    async with watching(api_client, path, resourceVersion=start) as events:
-        [(_, first)] = await events.take(1)
-
-    version = first["metadata"]["resourceVersion"]
-    async with watching(api_client, path, resourceVersion=version) as events:
-        rest = await events.take(2)
-
-    assert [obj["data"]["k"] for _, obj in rest] == ["2", "3"]
-
-
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["unset", "any"])
 async def test_a_watch_from_no_version_begins_with_what_is_there(
     api_client: ApiClient, namespace: str, query: dict[str, str]
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     for name in ("a", "b"):
         await ask(api_client, "POST", path, body=named(name, **CUSTOM))
     await version_of(api_client, path)
@@ -94,7 +77,7 @@ async def test_a_watch_from_no_version_begins_with_what_is_there(
 async def test_an_expired_version_is_refused_inside_the_stream(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     await ask(api_client, "POST", path, body=named("a", **CUSTOM))
 
     async with watching(api_client, path, resourceVersion="1") as events:
@@ -109,9 +92,9 @@ async def test_an_expired_version_is_refused_inside_the_stream(
 async def test_a_watch_begins_before_there_is_anything_to_tell(
     api_client: ApiClient, namespace: str
 ) -> None:
-    start = await version_of(api_client, settings(namespace))
+    start = await version_of(api_client, SETTINGS.path(namespace))
 
-    async with watching(api_client, settings(namespace), resourceVersion=start) as events:
+    async with watching(api_client, SETTINGS.path(namespace), resourceVersion=start) as events:
         with pytest.raises(TimeoutError):
             await events.next(seconds=1)
 
@@ -122,7 +105,7 @@ async def test_a_version_that_is_still_to_come_is_waited_for(
     api_client: ApiClient, namespace: str
 ) -> None:
     """In silence: so after a restore of etcd nobody learns that its version is none any more."""
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     future = str(int(await version_of(api_client, path)) + 1_000_000)
 
     async with watching(api_client, path, resourceVersion=future) as events:
@@ -132,7 +115,7 @@ async def test_a_version_that_is_still_to_come_is_waited_for(
 
 
 async def test_a_watch_ends_normally_after_its_time(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
     loop = asyncio.get_running_loop()
 
@@ -147,7 +130,7 @@ async def test_a_watch_ends_normally_after_its_time(api_client: ApiClient, names
 async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_version(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
     yes, no = {"labels": {"app": "x"}}, {"labels": {"app": "y"}}
     await write(api_client, path, "a", metadata=no)
@@ -168,25 +151,12 @@ async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_ve
     assert seen[3][1]["metadata"]["name"] == "end"
 
 
-async def test_a_watch_can_be_of_one_object(api_client: ApiClient, namespace: str) -> None:
-    path = settings(namespace)
-    start = await version_of(api_client, path)
-    for name in ("a", "b"):
-        await ask(api_client, "POST", path, body=named(name, **CUSTOM))
-
-    query = {"resourceVersion": start, "fieldSelector": "metadata.name=b"}
-    async with watching(api_client, path, **query) as events:
-        [(_, obj)] = await events.take(1)
-
-    assert obj["metadata"]["name"] == "b"
-
-
 async def test_a_watch_of_the_cluster_sees_every_namespace(
     api_client: ApiClient, namespace: str
 ) -> None:
     everywhere = "/apis/longhorn.io/v1beta2/settings"
     start = await version_of(api_client, everywhere)
-    await ask(api_client, "POST", settings(namespace), body=named("a", **CUSTOM))
+    await ask(api_client, "POST", SETTINGS.path(namespace), body=named("a", **CUSTOM))
 
     async with watching(api_client, everywhere, resourceVersion=start) as events:
         [(_, obj)] = await events.take(1)
@@ -197,7 +167,7 @@ async def test_a_watch_of_the_cluster_sees_every_namespace(
 async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     for name in ("a", "b", "c"):
         await write(api_client, path, name)
 
@@ -217,7 +187,7 @@ async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(
 async def test_a_streaming_list_can_be_of_one_object(
     api_client: ApiClient, namespace: str, name: str, found: set[str]
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     for each in ("a", "b"):
         await write(api_client, path, each)
 
@@ -236,7 +206,7 @@ async def test_a_streaming_list_can_be_of_one_object(
 async def test_the_version_of_the_end_bookmark_is_where_the_next_watch_starts(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = settings(namespace)
+    path = SETTINGS.path(namespace)
     await ask(api_client, "POST", path, body=named("a", **CUSTOM))
     async with watching(api_client, path, **STREAMING_LIST) as events:
         _, bookmark = await events.until_bookmark(seconds=10)
@@ -259,7 +229,9 @@ async def test_the_version_of_the_end_bookmark_is_where_the_next_watch_starts(
 async def test_watch_options_that_do_not_go_together_are_refused(
     api_client: ApiClient, query: dict[str, str]
 ) -> None:
-    refused = await ask(api_client, "GET", config_maps("default"), query={"watch": "1", **query})
+    refused = await ask(
+        api_client, "GET", CONFIG_MAPS.path("default"), query={"watch": "1", **query}
+    )
 
     assert refused.refusal == (422, "Invalid")
 
@@ -267,7 +239,7 @@ async def test_watch_options_that_do_not_go_together_are_refused(
 async def test_a_bookmark_comes_shortly_before_the_end(
     api_client: ApiClient, namespace: str
 ) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
 
     query = {"fieldSelector": "metadata.name=a", "resourceVersion": start, **BOOKMARKS}
@@ -281,7 +253,7 @@ async def test_a_bookmark_comes_shortly_before_the_end(
 
 @pytest.mark.slow
 async def test_a_bookmark_comes_about_once_a_minute(api_client: ApiClient, namespace: str) -> None:
-    path = config_maps(namespace)
+    path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
     loop = asyncio.get_running_loop()
 

@@ -1,9 +1,7 @@
 """The tables that list everything of a kind list everything, as it is in force."""
 
-import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -100,71 +98,6 @@ def texts_of(kind: type[Rejection]) -> Iterator[str]:
         for sample, placeholder in PLACEHOLDERS.items():
             text = text.replace(sample, placeholder)
         yield text
-
-
-def test_every_problem_with_a_claim_has_a_row() -> None:
-    rows = {code_in(row[0])[0] for row in table("troubleshooting.md", "a-claim-leads-to-no-volume")}
-    problems = {
-        text
-        for path in (ROOT / "extender").rglob("*.py")
-        for call in calls(path, "UnresolvableClaimError", "UnseenObjectError")
-        for text in texts_in(call.args[2])
-    }
-
-    assert rows == problems
-
-
-def test_every_reason_not_to_answer_is_told() -> None:
-    rows = {
-        code_in(row[0])[0] for row in table("troubleshooting.md", "the-extender-does-not-answer")
-    }
-    told = {
-        text
-        for function in functions(ROOT / "app" / "instance" / "instance.py", "unavailable")
-        for node in ast.walk(function)
-        if isinstance(node, ast.Return) and node.value is not None
-        for text in texts_in(node.value)
-    }
-    in_the_log = {
-        text
-        for call in calls(ROOT / "app" / "serving" / "decisions.py", "UnavailableError")
-        for text in texts_in(call.args[0])
-    }
-    page = " ".join((DOCS / "troubleshooting.md").read_text(encoding="utf-8").split())
-
-    assert rows == told - {""}
-    assert [text for text in in_the_log if text not in page] == []
-
-
-def calls(path: Path, *names: str) -> Iterator[ast.Call]:
-    """Go through the calls of some names in a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-            yield node
-
-
-def functions(path: Path, name: str) -> Iterator[ast.FunctionDef]:
-    """Go through the functions of a name in a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            yield node
-
-
-def texts_in(node: ast.expr) -> Iterator[str]:
-    """Return the texts that an expression may be, with names for what varies."""
-    match node:
-        case ast.Constant(value=str() as text):
-            yield text
-        case ast.JoinedStr(values=parts):
-            yield "".join(
-                part.value.id.upper()
-                if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name)
-                else next(texts_in(part))
-                for part in parts
-            )
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from texts_in(body)
-            yield from texts_in(orelse)
 
 
 def test_every_right_has_a_row() -> None:

@@ -9,7 +9,7 @@ from app.cli.files import load_cluster
 from app.kube.view import build_view
 from extender import why_unusable
 from longhorn import DiskSpace, NodeName
-from tests.docs.pages import DOCS, ROOT, blocks, code_in, tables
+from tests.docs.pages import DOCS, ROOT, blocks, tables
 
 PAGE = DOCS / "how-it-decides.md"
 CLUSTER = ROOT / "examples" / "rich"
@@ -77,10 +77,3 @@ def test_the_pod_and_its_class_are_those_of_the_cluster() -> None:
     for volume in pod["spec"]["volumes"]:
         claim = by_name["PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"]]
         assert claim["spec"]["resources"]["requests"]["storage"] == "300Gi"
-
-
-def test_the_reasons_speak_of_the_nodes_that_are_shown() -> None:
-    [rows] = tables(PAGE, "the-answer")
-
-    assert [row[0] for row in rows] == ["node-a1", "node-b1", "node-b2", "node-c1"]
-    assert code_in(rows[1][1])[0] == "block-1"

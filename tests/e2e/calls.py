@@ -1,15 +1,15 @@
 """Calls of filter: made out in the bytes that pass on a connection, and kept as lines of a file.
 
-Read is what kube-scheduler and the service send: HTTP/1.1, bodies with a Content-Length, one
-request at a time. Anything else passes all the same; there is only less to tell of it.
+Read is what kube-scheduler and the service send: HTTP/1.1, one request at a time. Anything else
+passes all the same; there is only less to tell of it.
 """
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import h11
 import msgspec
 
 GAVE_UP = "client gave up"
@@ -17,10 +17,6 @@ PROXY_ENDED = "proxy ended"
 REFUSED = "refused"
 RESET = "reset"
 
-_REQUEST = re.compile(r"[A-Z]+ \S+ HTTP/1\.[01]")
-_ANSWER = re.compile(r"HTTP/1\.[01] [0-9]{3}( .*)?")
-_LENGTH = re.compile(r"[0-9]{1,15}")
-_HEAD_LIMIT_BYTES = 65536
 _TEXT_LENGTH = 300
 
 
@@ -51,61 +47,64 @@ def read_calls(path: Path) -> list[Call]:
     return [msgspec.json.decode(line, type=Call) for line in lines]
 
 
-class Message(msgspec.Struct):
+class Message:
     """A request or an answer."""
 
-    start: str
-    """Its first line."""
-    length: int
-    body: bytearray = msgspec.field(default_factory=bytearray)
-    is_whole: bool = False
-    arrived: float = 0.0
-    """When it was whole, by the clock of the event loop."""
+    def __init__(self, head: h11.Request | h11.Response) -> None:
+        self.head = head
+        self.body = bytearray()
+        self.is_whole = False
+        self.arrived = 0.0
+        """When it was whole, by the clock of the event loop."""
 
     @property
     def is_filter(self) -> bool:
-        method, target, _ = self.start.split(" ")
-        return method == "POST" and target.partition("?")[0].endswith("/filter")
+        if not isinstance(self.head, h11.Request) or self.head.method != b"POST":
+            return False
+        return self.head.target.partition(b"?")[0].endswith(b"/filter")
 
 
 class Messages:
     """Cuts what passes in one direction into messages. After what is no HTTP it finds no more.
 
     Args:
-        start: What the first line of each looks like.
+        role: Of who reads them: `h11.SERVER` for requests, `h11.CLIENT` for answers.
     """
 
-    def __init__(self, start: re.Pattern[str]) -> None:
-        self._start = start
-        self._head = b""
+    def __init__(self, role: type[h11.SERVER] | type[h11.CLIENT]) -> None:
+        self._role = role
+        self._connection = h11.Connection(role)
         self._message: Message | None = None
         self._is_lost = False
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """Yield each message twice: as soon as its head is there, and when it is whole."""
-        data = self._head + data
-        self._head = b""
-        while data and not self._is_lost:
-            if self._message is None:
-                head, end, rest = data.partition(b"\r\n\r\n")
-                if not end:
-                    self._head = data
-                    self._is_lost = len(data) > _HEAD_LIMIT_BYTES
-                    return
-                self._message = _message(head, self._start)
-                if self._message is None:
-                    self._is_lost = True
-                    return
-                data = rest
-                yield self._message
-            message = self._message
-            taken = data[: message.length - len(message.body)]
-            message.body += taken
-            data = data[len(taken) :]
-            if len(message.body) == message.length:
-                message.is_whole = True
-                self._message = None
-                yield message
+        try:
+            while data and not self._is_lost:
+                self._connection.receive_data(data)
+                data = b""
+                while message := self._next():
+                    yield message
+                    if message.is_whole:
+                        data, _ = self._connection.trailing_data
+                        self._connection = h11.Connection(self._role)
+                        break
+        except h11.RemoteProtocolError:
+            self._is_lost = True
+
+    def _next(self) -> Message | None:
+        """Read on to the next head or the next end; None if more must come in before."""
+        while True:
+            event = self._connection.next_event()
+            if isinstance(event, h11.Request | h11.Response):
+                self._message = Message(event)
+                return self._message
+            if self._message is None or not isinstance(event, h11.Data | h11.EndOfMessage):
+                return None
+            if isinstance(event, h11.EndOfMessage):
+                self._message.is_whole = True
+                return self._message
+            self._message.body += event.data
 
 
 class Watcher:
@@ -119,8 +118,8 @@ class Watcher:
     def __init__(self, backend: str, record: Callable[[Call], None]) -> None:
         self._backend = backend
         self._record = record
-        self._requests = Messages(_REQUEST)
-        self._answers = Messages(_ANSWER)
+        self._requests = Messages(h11.SERVER)
+        self._answers = Messages(h11.CLIENT)
         self._asked: deque[Message] = deque()
 
     @property
@@ -139,9 +138,9 @@ class Watcher:
     def answer(self, data: bytes, now: float) -> None:
         """Take note of what the backend sent; it may answer before the request is whole."""
         for message in self._answers.feed(data):
-            status = int(message.start.split(" ")[1])
-            if message.is_whole and status >= 200 and self._asked:
-                self._tell(self._asked.popleft(), _outcome(status, message.body), now)
+            if message.is_whole and self._asked and isinstance(message.head, h11.Response):
+                outcome = _outcome(message.head.status_code, message.body)
+                self._tell(self._asked.popleft(), outcome, now)
 
     def end(self, error: str, now: float) -> None:
         """Give up waiting for answers, for the reason given."""
@@ -213,16 +212,6 @@ class _Result(msgspec.Struct, rename="pascal"):
     failed_nodes: dict[str, str] | None = None
     failed_and_unresolvable_nodes: dict[str, str] | None = None
     error: str = ""
-
-
-def _message(head: bytes, first_line: re.Pattern[str]) -> Message | None:
-    """Read a head; None if it is not one. Without a Content-Length there is no body."""
-    start, *lines = head.decode("latin-1").split("\r\n")
-    fields = (line.partition(":") for line in lines)
-    length = {name.lower(): value.strip() for name, _, value in fields}.get("content-length", "0")
-    if not first_line.fullmatch(start) or not _LENGTH.fullmatch(length):
-        return None
-    return Message(start, int(length))
 
 
 def _decoded(body: bytearray) -> _Args:

@@ -17,7 +17,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.config import NAME, PREFIX
-from tests.actors.api import PODS, Api, Key, Kind, Object
+from tests.actors.api import LEASES, PODS, Api, Key, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 PROBE = "default/probe"
 """The pod, which nobody makes, that tests ask about to see whether there is an answer."""
-LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
 Settings = Mapping[str, object]
 """By the fields of `app.config.Settings`."""
 _PROBE_SECONDS = 0.02

@@ -5,7 +5,8 @@ It passes bytes on and understands nothing of them, so TLS goes through it untou
 
 import asyncio
 import contextlib
-from types import TracebackType
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Self
 
 _CHUNK_BYTES = 65536
@@ -30,27 +31,19 @@ class Relay:
         self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        self.cut()
-        if self._open:
-            await asyncio.wait([*self._open])
-
-    @property
-    def connections(self) -> int:
-        """How many are open."""
-        return len(self._open)
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Listen for as long as the block goes on; then all connections end."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._server = server
+        try:
+            yield self
+        finally:
+            server.close()
+            self.cut()
+            if self._open:
+                await asyncio.wait([*self._open])
 
     def cut(self) -> int:
         """Break all connections off, as a network does; return how many there were."""

@@ -19,11 +19,11 @@ from app.config import NAME, PREFIX, Settings
 from app.instance.calls import read_most
 from app.kube.connecting import connect
 from tests.actors import api as kinds
-from tests.actors.api import Api, Key, Kind, Object, key_of
+from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE, setting, storage_class
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.extender import LEASES, ROOT, Replica
+from tests.e2e.extender import ROOT, Replica
 from tests.e2e.installation import install
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
 from tests.e2e.users import ADMIN, EXTENDER, SCHEDULER

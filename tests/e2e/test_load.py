@@ -10,9 +10,9 @@ from app.config import NAME
 from benchmarks.bench_load import peak_bytes
 from benchmarks.crowds import CROWDS
 from tests.actors import api as kinds
+from tests.actors.api import LEASES
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.extender import LEASES
 from tests.e2e.report import Report
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World

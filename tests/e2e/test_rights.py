@@ -14,11 +14,10 @@ import pytest
 
 from app.config import NAME
 from tests.actors import api as kinds
-from tests.actors.api import Object
+from tests.actors.api import LEASES, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.extender import LEASES
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, claims, pod
 from tests.e2e.world import World

@@ -114,7 +114,8 @@ class World:
                 (storage_class(STORAGE_CLASS), kinds.STORAGE_CLASSES),
             ):
                 await self.api.ensure(obj, kind)
-            self.relay = await stack.enter_async_context(Relay(self.control_plane.ports.api_server))
+            relay = Relay(self.control_plane.ports.api_server)
+            self.relay = await stack.enter_async_context(relay.running())
             server = f"https://127.0.0.1:{self.relay.port}"
             self.extender = Extender(
                 self.control_plane, self.api, self._folder, server=server, settings=self._settings

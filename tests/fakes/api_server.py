@@ -12,9 +12,10 @@ and it is reached over real sockets, which do not wait for a clock that jumps.
 Not here: subresources other than the binding and the status of pods, of which the latter can only
 be patched, and can be written with the whole pod as well; finalizers, grace periods and owner
 references, admission other than "the namespace exists", defaults and validation of other kinds than
-Lease and EndpointSlice, generateName, deletecollection, patches other than merge patches,
-server-side apply, dry run, set-based label selectors, Table and metadata-only answers, discovery,
-OpenAPI, gzip, and the library's `_request_timeout` (the code under test uses `asyncio.timeout`).
+Lease and EndpointSlice, generateName, deletecollection, lists of old versions, patches other than
+merge patches, server-side apply, dry run, selectors other than equalities, Table and metadata-only
+answers, discovery, OpenAPI, gzip, and the library's `_request_timeout` (the code under test uses
+`asyncio.timeout`).
 """
 
 import asyncio
@@ -41,7 +42,7 @@ from tests.fakes.faults import (
     connection_refused,
 )
 from tests.fakes.outages import Outage, Outages
-from tests.fakes.reading import present, requested_version
+from tests.fakes.reading import present
 from tests.fakes.resources import RESOURCES, Object, Resource
 from tests.fakes.serving import Api, Target, describe, parse_path, refusal
 from tests.fakes.status import StatusError
@@ -51,8 +52,6 @@ from tests.fakes.watching import Conditions
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACES = ("default", "kube-system", "longhorn-system")
-TOO_LARGE_SECONDS = 3.0
-"""How long a list waits for a version that is still to come (`blockTimeout` of the watch cache)."""
 
 
 class FakeApiServer:
@@ -65,7 +64,6 @@ class FakeApiServer:
         authorize: Whether a call is allowed; None allows all.
         latency: Seconds on the way to the server and back.
         watch_delay: Seconds that news takes to a watch.
-        cache_lag: By how many versions reads at resourceVersion "0" are behind.
         streaming_lists: Whether the WatchList feature gate is on.
         observers: Told of each change as it is made.
     """
@@ -118,14 +116,6 @@ class FakeApiServer:
     @streaming_lists.setter
     def streaming_lists(self, enabled: bool) -> None:
         self._api.streaming_lists = enabled
-
-    @property
-    def cache_lag(self) -> int:
-        return self._api.cache_lag
-
-    @cache_lag.setter
-    def cache_lag(self, versions: int) -> None:
-        self._api.cache_lag = versions
 
     def client(self, name: str) -> ApiClient:
         """Build a client with its own connection; *name* is its user and its token."""
@@ -241,7 +231,6 @@ class FakeApiServer:
                 raise refusal(call, target, resource)
             if resource is None:
                 return self._responses.no_such_page()
-            await self._wait_for_version(call)
             if call.verb == "watch":
                 stream = self._api.watch(call, resource, self._conditions(call, resource, fault))
                 return Response(200, JSON, stream)
@@ -250,15 +239,6 @@ class FakeApiServer:
             return self._responses.refusal(error)
         cut = isinstance(fault, CutAnswer)
         return self._responses.json(answered.status, answered.body, cut=cut)
-
-    async def _wait_for_version(self, call: Call) -> None:
-        """Wait a little for a version that is still to come; the caller refuses it after that."""
-        streaming = call.verb == "watch" and call.query.get("sendInitialEvents") == "true"
-        wanted = requested_version(call.query) if streaming or call.verb == "list" else None
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + TOO_LARGE_SECONDS
-        while wanted is not None and wanted > self.version and loop.time() < deadline:
-            await self._api.storage.changed.wait(deadline - loop.time())
 
     def _conditions(self, call: Call, resource: Resource, fault: FaultKind | None) -> Conditions:
         client = call.client

@@ -8,27 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.fakes.resources import Object, Resource
-from tests.fakes.status import Cause, StatusError, bad_request, required, wrong_uid
-
-NODE = "Node"
+from tests.fakes.status import StatusError, wrong_uid
 
 
 def bound(resource: Resource, pod: Object, binding: Mapping[str, Any], now: str) -> Object:
     """Return *pod* on the node that *binding* names.
 
     Raises:
-        StatusError: 400 if the binding is for a pod of another name, 500 (as it is) if it names no
-            node, 409 if it is for another pod of that name, or the pod has a node or is being
-            deleted.
+        StatusError: 409 if the binding is for another pod of that name, or the pod has a node or is
+            being deleted.
     """
     name = pod["metadata"]["name"]
-    if binding["metadata"].get("name") != name:
-        raise bad_request("name in URL does not match name in Binding object")
-    target = binding.get("target") or {}
-    causes = [*_causes(target)]
-    if causes:
-        text = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-        raise StatusError(500, "", text if len(causes) == 1 else f"[{text}]")
     uid, found_uid = binding["metadata"].get("uid"), pod["metadata"]["uid"]
     if uid and uid != found_uid:
         raise wrong_uid(resource, name, uid, found_uid)
@@ -37,18 +27,8 @@ def bound(resource: Resource, pod: Object, binding: Mapping[str, Any], now: str)
         message = f'Operation cannot be fulfilled on pods/binding "{name}": {obstacle}'
         details = {"name": name, "kind": "pods/binding"}
         raise StatusError(409, "Conflict", message, details=details)
-    spec = {**pod.get("spec", {}), "nodeName": target["name"]}
+    spec = {**pod.get("spec", {}), "nodeName": binding["target"]["name"]}
     return {**pod, "spec": spec, "status": _scheduled(pod.get("status") or {}, now)}
-
-
-def _causes(target: Mapping[str, Any]) -> list[Cause]:
-    causes = []
-    if target.get("kind") not in (None, "", NODE):
-        text = f'Unsupported value: "{target["kind"]}": supported values: "{NODE}", "<empty>"'
-        causes.append(Cause("target.kind", "FieldValueNotSupported", text))
-    if not target.get("name"):
-        causes.append(required("target.name"))
-    return causes
 
 
 def _obstacle(pod: Object) -> str:

@@ -1,8 +1,7 @@
-"""Lists: which version they show, pages, continue tokens.
+"""Lists: the newest version of it all, in pages.
 
-Follows https://kubernetes.io/docs/reference/using-api/api-concepts/ (resource versions, retrieving
-large results in chunks) and k8s.io/apiserver `pkg/storage/etcd3/store.go` (`GetList`),
-`pkg/storage/continue.go`, apimachinery `pkg/apis/meta/internalversion/validation`.
+Follows https://kubernetes.io/docs/reference/using-api/api-concepts/ (retrieving large results in
+chunks) and k8s.io/apiserver `pkg/storage/etcd3/store.go` (`GetList`), `pkg/storage/continue.go`.
 """
 
 import base64
@@ -13,19 +12,10 @@ import msgspec
 
 from tests.fakes.resources import Object, Resource
 from tests.fakes.selection import Selection
-from tests.fakes.status import (
-    LOST_PAGE,
-    Cause,
-    bad_request,
-    expired,
-    forbidden_field,
-    invalid,
-    too_large,
-)
+from tests.fakes.status import bad_request, expired
 from tests.fakes.storage import Storage
 
-INCONSISTENT = -1
-"""The version in the token that an expired list offers: go on with whatever is there now."""
+_KNOWN = {"limit", "continue", "labelSelector", "fieldSelector"}
 
 
 class _Token(msgspec.Struct):
@@ -44,22 +34,19 @@ def list_objects(
     resource: Resource,
     selection: Selection,
     query: Mapping[str, str],
-    *,
-    cached_version: int,
 ) -> dict[str, Any]:
-    """Build the list a request asks for; *cached_version* is what "0" is answered with.
+    """Build the list a request asks for.
 
     Raises:
-        StatusError: 400 or 422 for parameters that do not go together, 410 for a version that is
-            compacted, 504 for one that is still to come.
+        StatusError: 400 for a parameter that this server lacks, 410 for a page of a version that is
+            compacted.
     """
-    check_list_options(query)
-    limit = 0 if query.get("resourceVersion") == "0" else int(query.get("limit") or 0)
-    start = ""
+    if unknown := query.keys() - _KNOWN:
+        raise bad_request(f"the fake API server does not know {sorted(unknown)} of lists")
+    limit = int(query.get("limit") or 0)
+    version, start = storage.version, ""
     if token := query.get("continue"):
         version, start = _read_token(storage, token)
-    else:
-        version = _list_version(storage, query, cached_version)
     found = [
         (key.path, obj)
         for key, obj in storage.at(resource, version).items()
@@ -95,46 +82,6 @@ def requested_version(query: Mapping[str, str]) -> int | None:
     return int(text)
 
 
-def check_list_options(query: Mapping[str, str]) -> None:
-    """Refuse list parameters that do not go together (`validateListOptions`)."""
-    match = query.get("resourceVersionMatch")
-    version = query.get("resourceVersion")
-    field = "resourceVersionMatch"
-    causes: list[Cause] = []
-    if match and query.get("continue"):
-        causes.append(forbidden_field(field, f"{field} is forbidden when continue is provided"))
-    if match and not version:
-        why = f"{field} is forbidden unless resourceVersion is provided"
-        causes.append(forbidden_field(field, why))
-    if match == "Exact" and version == "0":
-        why = f'{field} "Exact" is forbidden for resourceVersion "0"'
-        causes.append(forbidden_field(field, why))
-    if match and match not in ("Exact", "NotOlderThan"):
-        text = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"'
-        causes.append(Cause(field, "FieldValueNotSupported", text))
-    if query.get("sendInitialEvents"):
-        field = "sendInitialEvents"
-        causes.append(forbidden_field(field, f"{field} is forbidden for list"))
-    if causes:
-        raise invalid("ListOptions.meta.k8s.io", "", causes)
-
-
-def _list_version(storage: Storage, query: Mapping[str, str], cached_version: int) -> int:
-    wanted = requested_version(query)
-    if wanted is None:
-        return storage.version
-    if wanted == 0:
-        return cached_version
-    if wanted > storage.version:
-        raise too_large(wanted, storage.version)
-    legacy_exact = "limit" in query and "resourceVersionMatch" not in query
-    if query.get("resourceVersionMatch") != "Exact" and not legacy_exact:
-        return storage.version
-    if wanted < storage.compacted:
-        raise expired("The resourceVersion for the provided list is too old.")
-    return wanted
-
-
 def _token(version: int, last: str) -> str:
     token = _Token("meta.k8s.io/v1", version, last)
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
@@ -146,8 +93,6 @@ def _read_token(storage: Storage, text: str) -> tuple[int, str]:
         token = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
     except (ValueError, msgspec.DecodeError) as error:
         raise bad_request(f"continue key is not valid: {error}") from error
-    if token.rv == INCONSISTENT:
-        return storage.version, token.start
     if token.rv < storage.compacted:
-        raise expired(LOST_PAGE, metadata={"continue": _token(INCONSISTENT, token.start)})
+        raise expired("The provided continue parameter is too old to display a consistent list.")
     return token.rv, token.start

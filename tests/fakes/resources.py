@@ -13,9 +13,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     *create_on_update* and *unconditional_update* are what `pkg/registry/*/*/strategy.go` of
     kubernetes answers in `AllowCreateOnUpdate` and `AllowUnconditionalUpdate`. *fields* are the
-    field selectors besides name and namespace, each with what an unset field counts as;
-    *has_status* says whether the status subresource can be patched, *has_binding* whether objects
-    can be bound to nodes.
+    field selectors besides name and namespace that are known here; *has_status* says whether the
+    status subresource can be patched, *has_binding* whether objects can be bound to nodes.
     """
 
     group: str
@@ -26,7 +25,7 @@ class Resource(msgspec.Struct, frozen=True):
     custom: bool = False
     create_on_update: bool = False
     unconditional_update: bool = True
-    fields: tuple[tuple[str, str], ...] = ()
+    fields: tuple[str, ...] = ()
     has_status: bool = False
     has_binding: bool = False
 
@@ -48,18 +47,6 @@ class Resource(msgspec.Struct, frozen=True):
         return {"status": self.has_status, "binding": self.has_binding}[subresource]
 
 
-POD_FIELDS = (
-    ("spec.nodeName", ""),
-    ("spec.schedulerName", "default-scheduler"),
-    ("spec.restartPolicy", "Always"),
-    ("spec.serviceAccountName", ""),
-    ("spec.hostNetwork", "false"),
-    ("status.phase", ""),
-    ("status.podIP", ""),
-    ("status.nominatedNodeName", ""),
-)
-
-
 def custom_resource(group: str, version: str, plural: str, kind: str) -> Resource:
     """Describe a namespaced kind that a CustomResourceDefinition declares."""
     return Resource(group, version, plural, kind, custom=True, unconditional_update=False)
@@ -71,12 +58,10 @@ def _longhorn(plural: str, kind: str) -> Resource:
 
 RESOURCES = (
     Resource("", "v1", "namespaces", "Namespace", namespaced=False),
-    Resource(
-        "", "v1", "nodes", "Node", namespaced=False, fields=(("spec.unschedulable", "false"),)
-    ),
+    Resource("", "v1", "nodes", "Node", namespaced=False),
     Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False),
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
-    Resource("", "v1", "pods", "Pod", fields=POD_FIELDS, has_status=True, has_binding=True),
+    Resource("", "v1", "pods", "Pod", fields=("status.phase",), has_status=True, has_binding=True),
     Resource("", "v1", "services", "Service"),
     Resource("", "v1", "configmaps", "ConfigMap"),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False),

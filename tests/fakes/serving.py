@@ -10,7 +10,7 @@ import msgspec
 from tests.fakes.faults import Call
 from tests.fakes.reading import list_objects, present
 from tests.fakes.resources import Object, Resource
-from tests.fakes.selection import Selection, select, selected_name
+from tests.fakes.selection import select, selected_name
 from tests.fakes.status import StatusError, forbidden, method_not_allowed, not_found
 from tests.fakes.storage import Key, Storage
 from tests.fakes.transport import Request
@@ -63,7 +63,6 @@ class Api:
             self.storage, rng, namespaces=self.resources[NAMESPACES], timestamp=timestamp
         )
         self.streaming_lists = True
-        self.cache_lag = 0
         self._rng = rng
 
     def find(self, target: Target) -> Resource | None:
@@ -87,7 +86,7 @@ class Api:
         match call.verb:
             case "list":
                 selection = select(resource, call.namespace, call.query)
-                return Answered(200, self._list(call, resource, selection))
+                return Answered(200, list_objects(self.storage, resource, selection, call.query))
             case "get":
                 return Answered(200, self._get(call, resource))
             case _:
@@ -105,20 +104,10 @@ class Api:
             resource,
             selection,
             call.query,
-            cached_version=self.cached_version,
             streaming_lists=self.streaming_lists,
             rng=self._rng,
         )
         return WatchStream(self.storage, resource, selection, call.query, plan, conditions)
-
-    @property
-    def cached_version(self) -> int:
-        """The version that reads at "0" see."""
-        return max(self.storage.compacted, self.storage.version - self.cache_lag)
-
-    def _list(self, call: Call, resource: Resource, selection: Selection) -> Object:
-        cached = self.cached_version
-        return list_objects(self.storage, resource, selection, call.query, cached_version=cached)
 
     def _get(self, call: Call, resource: Resource) -> Object:
         if call.resource == f"{resource.plural}/binding":

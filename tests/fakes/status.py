@@ -14,13 +14,6 @@ from tests.fakes.resources import Resource
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
-LOST_PAGE = (
-    "The provided continue parameter is too old to display a consistent list result. You can start "
-    "a new list without the continue parameter, or use the continue token in this response to "
-    "retrieve the remainder of the results. Continuing with the provided token results in an "
-    "inconsistent list - objects that were created, modified, or deleted between the time the "
-    "first chunk was returned and now may not show up in the list."
-)
 
 
 class StatusError(Exception):
@@ -33,13 +26,11 @@ class StatusError(Exception):
         message: str,
         *,
         details: Mapping[str, Any] | None = None,
-        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.details = dict(details or {})
-        self.metadata = dict(metadata or {})
 
     def body(self) -> dict[str, Any]:
         """Build the Status; Go leaves out empty details and an unknown reason."""
@@ -47,7 +38,7 @@ class StatusError(Exception):
         return {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": self.metadata,
+            "metadata": {},
             "status": "Failure",
             "message": str(self),
             **{key: value for key, value in optional.items() if value},
@@ -121,19 +112,8 @@ def method_not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", message)
 
 
-def expired(message: str, *, metadata: Mapping[str, Any] | None = None) -> StatusError:
-    return StatusError(410, "Expired", message, metadata=metadata)
-
-
-def too_large(wanted: int, current: int) -> StatusError:
-    """Refuse a version that is still to come."""
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    return StatusError(
-        504,
-        "Timeout",
-        f"Too large resource version: {wanted}, current: {current}",
-        details={"causes": [cause], "retryAfterSeconds": 1},
-    )
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
 
 
 def forbidden(resource: Resource, name: str, verb: str, user: str, scope: str) -> StatusError:

@@ -146,11 +146,7 @@ class ResponseMaker:
         return self.plain(status, JSON, msgspec.json.encode(body), cut=cut)
 
     def refusal(self, error: StatusError) -> Response:
-        """Answer with a Status; its advice when to try again is a header, too."""
-        response = self.json(error.code, error.body())
-        if "retryAfterSeconds" in error.details:
-            response.headers["Retry-After"] = str(error.details["retryAfterSeconds"])
-        return response
+        return self.json(error.code, error.body())
 
     def no_such_page(self) -> Response:
         """Answer for a path that is not served, as Go's `http.NotFound` does."""

@@ -22,7 +22,6 @@ from tests.fakes.status import (
     required,
 )
 
-MOST_ADDRESSES = 100
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 VERSIONS = {"IPv4": 4, "IPv6": 6}
@@ -119,9 +118,6 @@ def _slice_causes(obj: Object, old: Object | None) -> Iterator[Cause]:
 def _address_causes(field: str, addresses: list[str], address_type: str) -> Iterator[Cause]:
     if not addresses:
         yield required(field, "must contain at least 1 endpoint")
-    if len(addresses) > MOST_ADDRESSES:
-        text = f"Too many: {len(addresses)}: must have at most {MOST_ADDRESSES} items"
-        yield Cause(field, "FieldValueTooMany", text)
     for index, address in enumerate(addresses):
         why = _wrong_address(address, VERSIONS.get(address_type))
         if why:

@@ -24,7 +24,7 @@ from tests.fakes.faults import (
 from tests.fakes.reading import present, requested_version
 from tests.fakes.resources import Object, Resource
 from tests.fakes.selection import Selection
-from tests.fakes.status import StatusError, expired, forbidden_field, invalid, too_large
+from tests.fakes.status import StatusError, expired, forbidden_field, invalid
 from tests.fakes.storage import Change, Storage
 
 SHORTEST_SECONDS = 1800.0
@@ -75,23 +75,20 @@ def plan_watch(
     selection: Selection,
     query: Mapping[str, str],
     *,
-    cached_version: int,
     streaming_lists: bool,
     rng: random.Random,
 ) -> Plan:
     """Decide what a watch begins with.
 
     Raises:
-        StatusError: 422 for options that do not go together, 504 for a streaming list at a version
-            that is still to come. A version that is compacted is refused inside the stream.
+        StatusError: 422 for options that do not go together. A version that is compacted is refused
+            inside the stream.
     """
     _check_watch_options(query, streaming_lists=streaming_lists)
     wanted = requested_version(query)
     send = query.get("sendInitialEvents")
     if send == "true" or (send is None and not wanted):
-        if wanted and wanted > storage.version:
-            raise too_large(wanted, storage.version)
-        version = cached_version if wanted == 0 else storage.version
+        version = storage.version
         lines = _synthetic(storage, resource, selection, version, rng)
         if send == "true" and is_true(query.get("allowWatchBookmarks")):
             lines.append(bookmark(resource, version, initial_end=True))

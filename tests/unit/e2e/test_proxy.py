@@ -1,31 +1,156 @@
-"""The proxy passes everything on as it came, holds connections, and records calls of filter."""
+"""The played kube-proxy changes nothing on the way, and does not heal what kube-proxy would not."""
 
+import asyncio
+import contextlib
+import random
+import re
+import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.actors.api import Object
-from tests.e2e.calls import Call
-from tests.e2e.proxy import ready_endpoints
-from tests.unit.e2e.bench import Bench, reset, soon
-from tests.unit.e2e.exchange import (
-    ACCEPTING,
-    ANSWERED,
-    ASKED,
-    ONE,
-    TWO,
-    args,
-    failed,
-    http_answer,
-    http_request,
-    untimed,
-)
-
-PORT: Object = {"name": "http", "port": 41001, "protocol": "TCP"}
-SERVICE: Object = {"metadata": {"name": "ours"}, "spec": {"ports": [{"name": "http", "port": 80}]}}
+from tests.e2e.calls import Call, read_calls
+from tests.e2e.proxy import LOOPBACK, Backend, Proxy, ready_endpoints
 
 WIRE = Path(__file__).parents[2] / "data" / "wire"
+PATIENCE_SECONDS = 10.0
+ONE, TWO = "10.42.0.1", "10.42.0.2"
+ACCEPTING = {
+    "Nodes": None,
+    "NodeNames": ["node-1", "node-3"],
+    "FailedNodes": {"node-2": "no room"},
+    "FailedAndUnresolvableNodes": {"node-4": "no disk"},
+    "Error": "",
+}
+
+
+def http_message(start: str, body: bytes) -> bytes:
+    return f"{start}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def request(body: bytes) -> bytes:
+    return http_message("POST /filter?timeout=5s HTTP/1.1\r\nHost: 10.96.0.10:80", body)
+
+
+ASKED = request(
+    msgspec.json.encode(
+        {
+            "Pod": {
+                "metadata": {"name": "db-0", "namespace": "shop", "uid": "some-uid"},
+                "status": {"nominatedNodeName": "node-2"},
+            },
+            "NodeNames": ["node-1", "node-2", "node-3", "node-4"],
+        }
+    )
+)
+
+
+class Client:
+    """A connection to the proxy."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def ask(self, request: bytes) -> bytes:
+        self.writer.write(request)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            [length] = re.findall(rb"Content-Length: (\d+)", head)
+            return head + await self.reader.readexactly(int(length))
+
+
+class Service:
+    """A backend that answers every request with the same bytes, or with none while it hangs.
+
+    Attributes:
+        received: All that came in, over all connections.
+        heard: Set when a body has come in.
+    """
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.received = bytearray()
+        self.heard = asyncio.Event()
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                [length] = re.findall(rb"Content-Length: (\d+)", head)
+                self.received += head + await reader.readexactly(int(length))
+                self.heard.set()
+                writer.write(self.answer)
+        writer.close()
+
+    def end(self) -> None:
+        for writer in self.writers:
+            writer.close()
+
+
+class Bench:
+    """A running proxy.
+
+    Attributes:
+        ready: The backends that are ready now; a test changes them as a slice would.
+        calls: Those that were recorded.
+    """
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self.ready: list[Backend] = []
+        self.calls: asyncio.Queue[Call] = asyncio.Queue()
+        self._stack = stack
+        self._listener = stack.enter_context(socket.create_server((LOOPBACK, 0)))
+
+    async def run(self) -> None:
+        proxy = Proxy(lambda: self.ready, self.calls.put_nowait, random.Random(0))
+        await proxy.run(self._listener)
+
+    async def service(self, address: str, *, hangs: bool = False, body: object = None) -> Service:
+        """Start a backend and have it be the ready one."""
+        content = msgspec.json.encode(body or ACCEPTING)
+        service = Service(b"" if hangs else http_message("HTTP/1.1 200 OK", content))
+        server = await asyncio.start_server(service.serve, LOOPBACK)
+        self._stack.callback(server.close)
+        self._stack.callback(service.end)
+        self.ready = [Backend(address, LOOPBACK, server.sockets[0].getsockname()[1])]
+        return service
+
+    async def connect(self) -> Client:
+        port = self._listener.getsockname()[1]
+        client = Client(*await asyncio.open_connection(LOOPBACK, port, limit=2**24))
+        self._stack.callback(client.writer.close)
+        return client
+
+    async def call(self) -> dict[str, Any]:
+        """Return the next call that was recorded, without its times and what is empty."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            found = msgspec.to_builtins(await self.calls.get())
+        return {name: value for name, value in found.items() if name not in ("at", "seconds")}
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    with contextlib.ExitStack() as stack:
+        bench = Bench(stack)
+        running = asyncio.create_task(bench.run())
+        yield bench
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def recorded(**found: object) -> dict[str, Any]:
+    """Return a call with ASKED as it must be recorded."""
+    asked = Call(
+        at=0, seconds=0, pod="shop/db-0", uid="some-uid", candidates=4, nominated=True, backend=ONE
+    )
+    fields = {**msgspec.to_builtins(asked), **found}
+    return {name: value for name, value in fields.items() if name not in ("at", "seconds")}
 
 
 async def test_a_call_is_passed_on_and_recorded(bench: Bench) -> None:
@@ -35,27 +160,29 @@ async def test_a_call_is_passed_on_and_recorded(bench: Bench) -> None:
     answer = await client.ask(ASKED)
 
     assert (answer, bytes(service.received)) == (service.answer, ASKED)
-    assert untimed(await bench.call()) == ANSWERED
+    assert await bench.call() == recorded(
+        status=200,
+        accepted=["node-1", "node-3"],
+        rejected={"node-2": "no room", "node-4": "no disk"},
+    )
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in WIRE.iterdir()))
 async def test_what_kube_scheduler_sent_passes_byte_for_byte(bench: Bench, name: str) -> None:
     body = (WIRE / name).read_bytes()
     nodes = [{"metadata": {"name": "node-1"}}]
-    service = await bench.service(ONE, http_answer({"Nodes": {"items": nodes}, "NodeNames": None}))
+    service = await bench.service(ONE, body={"Nodes": {"items": nodes}, "NodeNames": None})
     client = await bench.connect()
 
-    answer = await client.ask(request := http_request(body, "/filter?timeout=5s"))
+    answer = await client.ask(request(body))
 
-    assert (answer, bytes(service.received)) == (service.answer, request)
+    assert (answer, bytes(service.received)) == (service.answer, request(body))
     sent = msgspec.json.decode(body)
-    items = [each["metadata"]["name"] for each in (sent["Nodes"] or {}).get("items", ())]
     call = await bench.call()
-    assert call.pod == f"{sent['Pod']['metadata']['namespace']}/{sent['Pod']['metadata']['name']}"
-    assert call.uid == sent["Pod"]["metadata"]["uid"]
-    assert call.candidates == len(sent["NodeNames"] or items) > 0
-    assert call.nominated == ("nominated" in name)
-    assert (call.accepted, call.rejected) == (["node-1"], {})
+    assert call["uid"] == sent["Pod"]["metadata"]["uid"]
+    assert call["candidates"] == len(sent["NodeNames"] or sent["Nodes"]["items"]) > 0
+    assert call["nominated"] == ("nominated" in name)
+    assert (call["accepted"], call["rejected"]) == (["node-1"], {})
 
 
 async def test_an_established_connection_stays_and_a_new_one_goes_elsewhere(bench: Bench) -> None:
@@ -65,244 +192,84 @@ async def test_an_established_connection_stays_and_a_new_one_goes_elsewhere(benc
 
     second = await bench.service(TWO)
     await old.ask(ASKED)
-    new = await bench.connect()
-    await new.ask(ASKED)
-    bench.addresses = []
+    await (await bench.connect()).ask(ASKED)
+    bench.ready = []
     await old.ask(ASKED)
 
     assert (bytes(first.received), bytes(second.received)) == (ASKED * 3, ASKED)
-    assert [(await bench.call()).backend for _ in range(4)] == [ONE, ONE, TWO, ONE]
+    assert [(await bench.call())["backend"] for _ in range(4)] == [ONE, ONE, TWO, ONE]
 
 
-async def test_new_connections_go_to_all_that_are_ready(bench: Bench) -> None:
-    first = await bench.service(ONE)
-    second = await bench.service(TWO)
-    bench.addresses = [ONE, TWO]
-
-    for _ in range(20):
-        await (await bench.connect()).ask(ASKED)
-
-    assert first.received
-    assert second.received
-
-
-@pytest.mark.parametrize("address", ["", ONE])
-async def test_who_is_taken_by_nobody_is_reset(bench: Bench, address: str) -> None:
-    if address:
-        bench.publish_nobody(address)
+@pytest.mark.parametrize("ready", [[], [Backend(ONE, LOOPBACK, 0)]])
+async def test_who_is_taken_by_nobody_is_reset(bench: Bench, ready: list[Backend]) -> None:
+    bench.ready = ready
     client = await bench.connect()
 
     with pytest.raises(ConnectionResetError):
         await client.ask(ASKED)
 
-    assert untimed(await bench.call()) == failed("refused", backend=address)
+    assert await bench.call() == recorded(error="refused", backend=ONE if ready else "")
 
 
-@pytest.mark.parametrize("sent", [b"", b"garbage", ASKED[:-1]])
-async def test_who_is_taken_by_nobody_is_reset_whatever_it_sends(bench: Bench, sent: bytes) -> None:
-    client = await bench.connect()
-    client.writer.write(sent)
-
-    with pytest.raises(ConnectionResetError):
-        await client.rest()
-
-    assert bench.is_silent == (sent != ASKED[:-1])
-
-
-async def test_a_backend_that_hangs_costs_the_client_its_patience(bench: Bench) -> None:
+async def test_a_client_that_gives_up_is_noticed(bench: Bench) -> None:
     service = await bench.service(ONE, hangs=True)
     client = await bench.connect()
     client.writer.write(ASKED)
-    await soon(service.heard)
-    assert bench.is_silent
+    await asyncio.wait_for(service.heard.wait(), PATIENCE_SECONDS)
 
     client.writer.close()
 
-    assert untimed(await bench.call()) == failed("client gave up")
-    await soon(service.left)
-    assert bench.is_silent
-
-
-async def test_a_client_that_resets_has_given_up(bench: Bench) -> None:
-    service = await bench.service(ONE, hangs=True)
-    client = await bench.connect()
-    client.writer.write(ASKED)
-    await soon(service.heard)
-
-    reset(client.writer)
-
-    assert untimed(await bench.call()) == failed("client gave up")
-    await soon(service.left)
-
-
-async def test_a_client_may_give_up_within_its_request(bench: Bench) -> None:
-    service = await bench.service(ONE)
-    client = await bench.connect()
-    client.writer.write(ASKED[:-1])
-
-    client.writer.close()
-
-    call = untimed(await bench.call())
-    assert call == Call(at=0.0, seconds=0.0, backend=ONE, error="client gave up")
-    await soon(service.left)
+    assert await bench.call() == recorded(error="client gave up")
 
 
 async def test_a_backend_that_breaks_off_resets_the_client(bench: Bench) -> None:
     service = await bench.service(ONE, hangs=True)
     client = await bench.connect()
     client.writer.write(ASKED)
-    await soon(service.heard)
+    await asyncio.wait_for(service.heard.wait(), PATIENCE_SECONDS)
 
-    service.reset_all()
-
-    with pytest.raises(ConnectionResetError):
-        await client.answer()
-    assert untimed(await bench.call()) == failed("reset")
-
-
-async def test_a_backend_that_ends_in_order_ends_the_clients_connection_so(bench: Bench) -> None:
-    service = await bench.service(ONE, hangs=True)
-    client = await bench.connect()
-    client.writer.write(ASKED)
-    await soon(service.heard)
-
-    service.finish_all()
-
-    assert await client.rest() == b""
-    assert untimed(await bench.call()) == failed("reset")
-
-
-async def test_a_client_may_go_on_listening_after_its_last_word(bench: Bench) -> None:
-    service = await bench.service(ONE, http_answer(ACCEPTING, "200 OK", "Connection: close"))
-    client = await bench.connect()
-    client.writer.write(ASKED)
-
-    client.writer.write_eof()
-
-    assert await client.rest() == service.answer
-
-
-async def test_bodies_come_in_pieces(bench: Bench) -> None:
-    service = await bench.service(ONE, hangs=True)
-    client = await bench.connect()
-
-    for index in range(len(ASKED)):
-        client.writer.write(ASKED[index : index + 1])
-        await client.writer.drain()
-    await soon(service.heard)
-
-    assert service.received == ASKED
-    client.writer.close()
-    assert untimed(await bench.call()) == failed("client gave up")
-
-
-async def test_large_bodies_pass(bench: Bench) -> None:
-    padding = {"metadata": {"name": "node-1", "annotations": {"padding": "x" * 5_000_000}}}
-    body = msgspec.json.encode({"Pod": {"metadata": {}}, "Nodes": {"items": [padding]}})
-    service = await bench.service(ONE, http_answer({"Nodes": {"items": [padding]}}))
-    client = await bench.connect()
-
-    answer = await client.ask(http_request(body))
-
-    assert answer == service.answer
-    assert service.received == http_request(body)
-    call = await bench.call()
-    assert (call.candidates, call.accepted) == (1, ["node-1"])
-
-
-async def test_a_frozen_backend_does_not_hide_that_the_client_left(bench: Bench) -> None:
-    bench.publish_frozen(ONE)
-    client = await bench.connect()
-    body = msgspec.json.encode({"NodeNames": ["x" * 30_000_000]})
-
-    client.writer.write(http_request(body))
-    client.writer.close()
-
-    expected = Call(at=0.0, seconds=0.0, candidates=1, backend=ONE, error="client gave up")
-    assert untimed(await bench.call()) == expected
-
-
-async def test_a_connection_is_used_again(bench: Bench) -> None:
-    await bench.service(ONE)
-    client = await bench.connect()
-
-    await client.ask(ASKED)
-    await client.ask(http_request(b"", "/readyz", "GET"))
-    await client.ask(http_request(args("node-1"), "/prioritize"))
-    await client.ask(http_request(args("node-9", pod="db-1"), "/extender/filter"))
-
-    assert untimed(await bench.call()) == ANSWERED
-    call = await bench.call()
-    assert (call.pod, call.candidates, call.nominated) == ("shop/db-1", 1, False)
-    assert bench.is_silent
-
-
-async def test_the_backend_may_close_the_connection_after_its_answer(bench: Bench) -> None:
-    answer = http_answer({"Error": "not leading"}, "200 OK", "Connection: close")
-    await bench.service(ONE, answer)
-    client = await bench.connect()
-    client.writer.write(ASKED)
-
-    assert await client.rest() == answer
-    assert untimed(await bench.call()) == failed("not leading", status=200)
-    assert bench.is_silent
-
-
-async def test_the_end_of_the_proxy_resets_all(bench: Bench) -> None:
-    service = await bench.service(ONE, hangs=True)
-    client = await bench.connect()
-    client.writer.write(ASKED)
-    await soon(service.heard)
-
-    await bench.stop()
+    [writer] = service.writers
+    linger = b"\1\0\0\0\0\0\0\0"
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
 
     with pytest.raises(ConnectionResetError):
-        await client.answer()
-    assert untimed(await bench.call()) == failed("proxy ended")
-    await soon(service.left)
+        await client.reader.read()
+    assert await bench.call() == recorded(error="reset")
 
 
-def test_the_first_address_of_each_ready_endpoint_counts() -> None:
-    slices = [
-        _slice("ours", "IPv4", _ready(TWO, ONE), _ready("10.42.0.3", is_ready=False)),
-        _slice("ours", "IPv4", {"addresses": ["10.42.0.4"]}, _ready(TWO, is_ready=True)),
-        _slice("ours", "IPv6", _ready("fd00::1")),
-        _slice("ours", "FQDN", _ready("example.com")),
-        _slice("ours", "IPv4"),
-        _slice("theirs", "IPv4", _ready(ONE)),
-        {"metadata": {}, "addressType": "IPv4", "endpoints": [_ready(ONE)], "ports": [PORT]},
-    ]
+def test_a_call_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+    calls = [Call(at=1.5, seconds=0.25, pod="shop/db-0"), Call(at=2.5, seconds=0.5)]
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(b"\n".join(map(msgspec.json.encode, calls)))
 
-    assert ready_endpoints(slices, SERVICE) == [
-        (TWO, 41001),
-        ("10.42.0.4", 41001),
-        ("fd00::1", 41001),
-    ]
+    assert read_calls(path) == calls[:1]
 
 
-@pytest.mark.parametrize(
-    "ports",
-    [
-        pytest.param(None, id="none"),
-        pytest.param([{**PORT, "name": "metrics"}], id="another-name"),
-        pytest.param([{"port": 41001, "protocol": "TCP"}], id="no-name"),
-        pytest.param([{**PORT, "protocol": "UDP"}], id="another-protocol"),
-    ],
-)
-def test_slices_without_the_port_of_the_service_lead_nowhere(ports: list[Object] | None) -> None:
-    endpoint_slice = {**_slice("ours", "IPv4", _ready(ONE)), "ports": ports}
-
-    assert ready_endpoints([endpoint_slice], SERVICE) == []
-
-
-def _slice(service: str, family: str, *endpoints: object) -> Object:
-    return {
-        "metadata": {"labels": {"kubernetes.io/service-name": service}},
-        "addressType": family,
-        "endpoints": list(endpoints) or None,
-        "ports": [{"name": "metrics", "port": 1}, PORT],
+def test_connections_go_to_ready_endpoints_of_the_service_at_its_port() -> None:
+    port: Any = {"name": "http", "port": 41001, "protocol": "TCP"}
+    service: Object = {
+        "metadata": {"name": "ours"},
+        "spec": {"ports": [{"name": "http", "port": 80}]},
     }
 
+    def published(address: str, *ports: Any, of: str = "ours", ready: bool | None = True) -> Any:
+        return {
+            "metadata": {"labels": {"kubernetes.io/service-name": of}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [address, "10.42.0.9"], "conditions": {"ready": ready}}],
+            "ports": [{"name": "metrics", "port": 1}, *ports],
+        }
 
-def _ready(*addresses: str, is_ready: bool | None = None) -> Object:
-    return {"addresses": addresses, "conditions": {"ready": is_ready}}
+    slices = [
+        published(ONE, port),
+        published(TWO, port, ready=None),
+        published("10.42.0.3", port, ready=False),
+        published("10.42.0.4", port, of="theirs"),
+        published("10.42.0.5", {**port, "name": "other"}),
+        published("10.42.0.6", {**port, "protocol": "UDP"}),
+        {**published("10.42.0.7"), "ports": None},
+        {**published("10.42.0.8", port), "endpoints": None},
+    ]
+
+    assert ready_endpoints(slices, service) == [(ONE, 41001), (TWO, 41001)]

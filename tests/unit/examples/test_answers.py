@@ -81,7 +81,3 @@ def test_every_pod_has_an_expected_answer(example: str) -> None:
     _, pods, _ = load(example)
 
     assert {f"default/{pod}" for name, pod, _ in ANSWERS if name == example} == set(pods)
-
-
-def test_rich_offers_all_its_kubernetes_nodes() -> None:
-    assert list(load("rich")[2]) == ALL_OF_RICH

@@ -1,1 +1,1 @@
-"""Tests of the stand-ins themselves; what they share with the real thing is in tests/contract."""
+"""Faults of the stand-ins that would go unnoticed; the rest is in tests/contract."""
