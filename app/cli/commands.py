@@ -23,7 +23,7 @@ from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
 from extender import Extender, PodRef, UnresolvableClaimError, charges, explain, promised
-from longhorn import NodeName
+from longhorn import Node, NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
 _RIGHT, _WRONG = 0, 1
@@ -131,7 +131,9 @@ def filter_pod(
     view, limits = build_view(cluster), settings.step_limits
     extender = Extender(limits, settings.reservation_mode)
     ledger = extender.ledger
-    for hold in promised([(p.ref, p.status) for p in cluster.pods.values()], view, ledger.mode, 0):
+    for hold in promised(
+        [(p.ref, p.status) for p in cluster.of(Pod).values()], view, ledger.mode, 0
+    ):
         ledger.put(hold)
     try:
         result = extender.filter(asked, candidates, view)
@@ -216,7 +218,7 @@ def _cluster(path: Path) -> ClusterObjects:
 def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> ClusterObjects:
     for problem in problems:
         typer.echo(f"warning: {problem}", err=True)
-    if not cluster.nodes:
+    if not cluster.of(Node):
         typer.echo(f"warning: {origin} holds no Longhorn Node (nodes.longhorn.io)", err=True)
     return cluster
 
@@ -229,8 +231,8 @@ def _node_names(names: str) -> list[NodeName]:
 
 
 def _pod(name: str, cluster: ClusterObjects) -> PodRef:
-    if name in cluster.pods:
-        return cluster.pods[name].ref
+    if known := cluster.of(Pod).get(name):
+        return known.ref
     path = Path(name)
     try:
         is_file = path.is_file()

@@ -14,7 +14,7 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     name: str
-    """As other objects refer to it: a claim's with its namespace."""
+    """As other objects refer to it: the key that its record would have."""
     why: str
     nodes: tuple[NodeName, ...] = ()
     """Nodes whose space it would have had a part in."""
@@ -50,7 +50,7 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
         why = f"apiVersion {api_version} is not supported, only {resource.api_version}"
         return _unreadable(document, resource, why)
     try:
-        return resource.record_of(msgspec.convert(document, resource.type))
+        return resource.record_of(msgspec.convert(document, resource.structure))
     except (msgspec.ValidationError, ValueError) as error:
         return _unreadable(document, resource, str(error))
 
@@ -63,7 +63,7 @@ def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
         msgspec.DecodeError: It is no JSON.
     """
     try:
-        decoded = msgspec.json.decode(raw, type=resource.type)
+        decoded = msgspec.json.decode(raw, type=resource.structure)
         record: AnyRecord | Unreadable = resource.record_of(decoded)
     except (msgspec.ValidationError, ValueError) as error:
         document = msgspec.json.decode(raw)
@@ -90,7 +90,7 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         kind = "Kubernetes Node"  # Longhorn's have the same kind and names
     if not isinstance(name, str) or not name:
         raise BrokenObjectError(f"is a {kind} without a name")
-    if kind == "PersistentVolumeClaim" and isinstance(metadata, dict):
+    if resource.has_namespaces and isinstance(metadata, dict):
         name = f"{metadata.get('namespace') or 'default'}/{name}"
     nodes: list[object] = []
     volume = None

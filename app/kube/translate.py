@@ -68,6 +68,11 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     ref: PodRef
     status: PodStatus
 
+    @property
+    def key(self) -> str:
+        """Namespace and name, joined by a slash."""
+        return f"{self.ref.namespace}/{self.ref.name}"
+
 
 def pod_record(pod: objects.Pod) -> Pod:
     """Translate a Pod."""

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
-from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
+from app.kube.translate import Setting
 from extender import (
     Claim,
-    ClaimKey,
     ClusterView,
     DiskKind,
     NodeSpace,
@@ -53,15 +52,11 @@ class ViewBuilder:
     """Keeps a `ClusterView` that equals one made anew from the same records."""
 
     def __init__(self) -> None:
-        self._nodes: dict[NodeName, Node] = {}
+        self._objects = ClusterObjects()
+        self._nodes = self._objects.of(Node)
+        self._unreadable = self._objects.of(Unreadable)
         self._of_node: defaultdict[NodeName, dict[ReplicaName, Replica]] = defaultdict(dict)
         """The replicas placed on a node, or bound to it and not placed yet."""
-        self._unreadable: dict[tuple[str, str], Unreadable] = {}
-        self._claims: dict[ClaimKey, Claim] = {}
-        self._persistent_volumes: dict[str, PersistentVolume] = {}
-        self._storage_classes: dict[str, StorageClass] = {}
-        self._volumes: dict[VolumeName, Volume] = {}
-        self._backing_images: dict[str, BackingImage] = {}
         self._replicas: dict[VolumeName, list[Replica]] = {}
         """Of each volume, by name."""
         self._settings: dict[str, str] = {}
@@ -80,9 +75,11 @@ class ViewBuilder:
     def apply(self, change: Change) -> None:
         """Take in a change of one object."""
         if change.old is not None:
-            self._remove(change.old)
+            self._objects.remove(change.old)
+            self._unindex(change.old)
         if change.new is not None:
-            self._add(change.new)
+            self._objects.put(change.new)
+            self._index(change.new)
 
     def settle(self) -> None:
         """Bring the view up to date with all changes taken in."""
@@ -117,11 +114,11 @@ class ViewBuilder:
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]
         return ClusterView(
-            claims=self._claims,
-            persistent_volumes=self._persistent_volumes,
-            storage_classes=self._storage_classes,
-            volumes=self._volumes,
-            backing_images=self._backing_images,
+            claims=self._objects.of(Claim),
+            persistent_volumes=self._objects.of(PersistentVolume),
+            storage_classes=self._objects.of(StorageClass),
+            volumes=self._objects.of(Volume),
+            backing_images=self._objects.of(BackingImage),
             replicas=self._replicas,
             spaces=self._spaces,
             disk_kinds=self._kinds,
@@ -150,7 +147,8 @@ class ViewBuilder:
                 return UnreadableSetting(name=name)
         return read_settings(self._settings)
 
-    def _add(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
+    def _index(self, record: Known) -> None:
+        """Take in a record of a kind that a view shows otherwise than by its key."""
         match record:
             case Replica():
                 insort(self._replicas.setdefault(record.volume, []), record, key=_name_of)
@@ -158,32 +156,18 @@ class ViewBuilder:
                 self._of_node[node][record.name] = record
                 self._dirty.add(node)
             case Node():
-                self._nodes[record.name] = record
                 self._node_tags.update(record.tags)
                 for disk in record.disks:
                     self._disk_tags.update(disk.tags)
                 self._dirty.add(record.name)
                 self._is_outdated |= ("Node", record.name) in self._unreadable
-            case Claim():
-                self._claims[record.key] = record
-            case PersistentVolume():
-                self._persistent_volumes[record.name] = record
-            case Volume():
-                self._volumes[record.name] = record
-            case StorageClass():
-                self._storage_classes[record.name] = record
-            case BackingImage():
-                self._backing_images[record.name] = record
             case Setting():
                 self._settings[record.name] = record.value
                 self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
-                self._unreadable[record.kind, record.name] = record
                 self._is_outdated = True
-            case Pod() | KubernetesNode() | ConfigMap():
-                pass  # no part of the view
 
-    def _remove(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
+    def _unindex(self, record: Known) -> None:
         match record:
             case Replica():
                 of_volume = self._replicas[record.volume]
@@ -194,30 +178,16 @@ class ViewBuilder:
                 del self._of_node[node][record.name]
                 self._dirty.add(node)
             case Node():
-                del self._nodes[record.name]
                 _subtract(self._node_tags, record.tags)
                 for disk in record.disks:
                     _subtract(self._disk_tags, disk.tags)
                 self._dirty.add(record.name)
                 self._is_outdated |= ("Node", record.name) in self._unreadable
-            case Claim():
-                del self._claims[record.key]
-            case PersistentVolume():
-                del self._persistent_volumes[record.name]
-            case Volume():
-                del self._volumes[record.name]
-            case StorageClass():
-                del self._storage_classes[record.name]
-            case BackingImage():
-                del self._backing_images[record.name]
             case Setting():
                 del self._settings[record.name]
                 self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
-                del self._unreadable[record.kind, record.name]
                 self._is_outdated = True
-            case Pod() | KubernetesNode() | ConfigMap():
-                pass
 
 
 def _name_of(replica: Replica) -> ReplicaName:

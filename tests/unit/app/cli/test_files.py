@@ -13,8 +13,9 @@ import pytest
 
 from app.cli.files import load_cluster, load_documents
 from app.errors import InputError
-from extender import ClaimKey, StorageClass
-from longhorn import NodeName, ReplicaName, VolumeName
+from app.kube.translate import KubernetesNode, Pod, Setting
+from extender import Claim, ClaimKey, StorageClass
+from longhorn import Node, NodeName, Replica, ReplicaName, VolumeName
 
 ROOT = Path(__file__).parents[4]
 REAL = ROOT / "tests" / "data" / "real"
@@ -43,7 +44,7 @@ def nodes_of(path: Path) -> list[str]:
     """Return the Kubernetes nodes in a file that has nothing to complain of."""
     cluster, problems = load_cluster(path)
     assert problems == []
-    return list(cluster.kubernetes_nodes)
+    return list(cluster.of(KubernetesNode))
 
 
 def bundle(
@@ -130,7 +131,7 @@ def test_items_of_a_typed_list_of_longhorns_are_longhorns(write: Write) -> None:
 
     cluster, problems = load_cluster(path)
 
-    assert (list(cluster.nodes), list(cluster.kubernetes_nodes), problems) == (["a"], [], [])
+    assert (list(cluster.of(Node)), list(cluster.of(KubernetesNode)), problems) == (["a"], [], [])
 
 
 def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -> None:
@@ -189,7 +190,7 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
 
     cluster, problems = load_cluster(path)
 
-    assert (cluster.claims[ClaimKey("default/x")].persistent_volume, len(cluster.claims)) == (
+    assert (cluster.of(Claim)[ClaimKey("default/x")].persistent_volume, len(cluster.of(Claim))) == (
         "first",
         2,
     )
@@ -244,7 +245,7 @@ def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
 
     cluster, problems = load_cluster(path)
 
-    assert (list(cluster.kubernetes_nodes), problems) == (
+    assert (list(cluster.of(KubernetesNode)), problems) == (
         ["a", "b"],
         [f"{path}[1].items[1]{problem}"],
     )
@@ -255,7 +256,7 @@ def test_a_published_replica_without_a_name_is_refused_by_file_and_index() -> No
 
     cluster, problems = load_cluster(path)
 
-    assert (list(cluster.nodes), problems) == (
+    assert (list(cluster.of(Node)), problems) == (
         ["worker2"],
         [f"{path}[1] is a Replica without a name"],
     )
@@ -323,7 +324,7 @@ def test_aliases_and_merge_keys_are_followed(write: Write) -> None:
 
     cluster, _ = load_cluster(path)
 
-    assert list(cluster.kubernetes_nodes) == ["b", "c"]
+    assert list(cluster.of(KubernetesNode)) == ["b", "c"]
 
 
 def test_an_object_that_contains_itself_is_no_trouble(write: Write) -> None:
@@ -510,37 +511,33 @@ def test_a_support_bundle_is_read_without_a_complaint(support_bundle: Path) -> N
     cluster, problems = load_cluster(support_bundle)
 
     assert problems == []
-    assert {
-        name: list(records)
-        for name in cluster.__struct_fields__
-        if (records := getattr(cluster, name))
-    } == {
-        "claims": ["default/data"],
-        "storage_classes": ["longhorn"],
-        "nodes": ["node-1"],
-        "replicas": ["vol-r-1"],
-        "settings": ["priority-class"],
-        "kubernetes_nodes": ["node-1"],
+    assert {type(record): list(cluster.of(type(record))) for record in cluster.records()} == {
+        Claim: ["default/data"],
+        StorageClass: ["longhorn"],
+        Node: ["node-1"],
+        Replica: ["vol-r-1"],
+        Setting: ["priority-class"],
+        KubernetesNode: ["node-1"],
     }
 
 
 def test_a_bundle_needs_no_suffix(support_bundle: Path) -> None:
     path = support_bundle.rename(support_bundle.with_suffix(""))
 
-    assert list(load_cluster(path)[0].nodes) == ["node-1"]
+    assert list(load_cluster(path)[0].of(Node)) == ["node-1"]
 
 
 def test_numbers_in_a_bundle_are_exact(support_bundle: Path) -> None:
     cluster, _ = load_cluster(support_bundle)
 
-    [disk] = cluster.nodes[NodeName("node-1")].disks
+    [disk] = cluster.of(Node)[NodeName("node-1")].disks
     assert (
         disk.reserved_bytes,
         disk.available_bytes,
         disk.maximum_bytes,
         disk.scheduled_bytes,
         disk.listed,
-        cluster.claims[ClaimKey("default/data")].requested_bytes,
+        cluster.of(Claim)[ClaimKey("default/data")].requested_bytes,
     ) == (
         5_000_000_000,
         6_397_024_534_528,
@@ -554,13 +551,13 @@ def test_numbers_in_a_bundle_are_exact(support_bundle: Path) -> None:
 def test_the_text_null_in_a_bundle_is_nothing(support_bundle: Path) -> None:
     cluster, _ = load_cluster(support_bundle)
 
-    replica = cluster.replicas[ReplicaName("vol-r-1")]
-    node = cluster.nodes[NodeName("node-1")]
+    replica = cluster.of(Replica)[ReplicaName("vol-r-1")]
+    node = cluster.of(Node)[NodeName("node-1")]
     assert (
         (replica.node, replica.disk, replica.hard_node_affinity, replica.failed, replica.deleting),
         (node.zone, node.region),
-        cluster.claims[ClaimKey("default/data")].persistent_volume,
-        [setting.value for setting in cluster.settings.values()],
+        cluster.of(Claim)[ClaimKey("default/data")].persistent_volume,
+        [setting.value for setting in cluster.of(Setting).values()],
     ) == (("", "", "", False, False), ("", ""), "", [""])
 
 
@@ -569,7 +566,7 @@ def test_the_stock_class_with_its_empty_parameter_is_read_from_a_bundle(
 ) -> None:
     cluster, _ = load_cluster(support_bundle)
 
-    assert cluster.storage_classes == {
+    assert cluster.of(StorageClass) == {
         "longhorn": StorageClass(
             name="longhorn",
             provisioner="driver.longhorn.io",
@@ -590,7 +587,7 @@ def test_the_text_null_is_a_name_outside_of_bundles(write: Write) -> None:
 
     cluster, _ = load_cluster(path)
 
-    assert cluster.replicas[ReplicaName("r")].volume == VolumeName("null")
+    assert cluster.of(Replica)[ReplicaName("r")].volume == VolumeName("null")
 
 
 def test_an_unpacked_bundle_is_read_like_the_packed_one(
@@ -601,7 +598,9 @@ def test_an_unpacked_bundle_is_read_like_the_packed_one(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    assert load_cluster(tmp_path / "unpacked")[0] == load_cluster(support_bundle)[0]
+    unpacked, _ = load_cluster(tmp_path / "unpacked")
+    packed, _ = load_cluster(support_bundle)
+    assert sorted(map(repr, unpacked.records())) == sorted(map(repr, packed.records()))
 
 
 def test_the_error_in_a_bundle_names_the_file_in_it(write: Write) -> None:
@@ -694,7 +693,7 @@ def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:
 def test_the_embedded_clusters_are_read_without_a_complaint(name: str) -> None:
     cluster, problems = load_cluster(ROOT / "examples" / name)
 
-    assert (len(cluster.nodes) >= 4, len(cluster.pods) >= 1, problems) == (True, True, [])
+    assert (len(cluster.of(Node)) >= 4, len(cluster.of(Pod)) >= 1, problems) == (True, True, [])
 
 
 def test_a_key_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:

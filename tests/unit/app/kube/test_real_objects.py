@@ -11,11 +11,11 @@ from app.cli.files import load_cluster, load_documents
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
 from app.kube.view import build_view
-from extender import Basis, ClusterView, DiskSpace, Extender, PodRef
+from extender import Basis, Claim, ClusterView, DiskSpace, Extender, PersistentVolume, PodRef
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
 from extender.demand.requests import need_of
 from extender.verdicts.rejections import NoUsableDisk
-from longhorn import Locality, Node, NodeName, Settings, read_settings
+from longhorn import Locality, Node, NodeName, Replica, Settings, Volume, read_settings
 from tests.builders import GENEROUS, bound, disk, fits, node, rejection, setting, view_of, volume
 
 REAL = Path(__file__).parents[3] / "data" / "real"
@@ -34,7 +34,7 @@ def only_disk(view: ClusterView, node: str) -> DiskSpace:
 
 def answer(cluster: ClusterObjects, claims: tuple[str, ...]) -> Basis:
     view = build_view(cluster)
-    keys = tuple(key for key in cluster.claims if key in claims)
+    keys = tuple(key for key in cluster.of(Claim) if key in claims)
     pod = PodRef(namespace="default", name="pod", uid="", claims=keys)
     return Extender(GENEROUS).filter(pod, [NodeName("any")], view).basis
 
@@ -54,7 +54,7 @@ def test_philprime_node_1_is_usable() -> None:
 
 
 def test_philprime_node_1_takes_exactly_its_headroom() -> None:
-    (published,) = load("philprime-node-1")[0].nodes.values()
+    (published,) = load("philprime-node-1")[0].of(Node).values()
     node = msgspec.structs.replace(published, name=NodeName("node-1"))
 
     assert fits(view_of(node, *bound(volume(size_bytes=491106525184))))
@@ -64,7 +64,7 @@ def test_philprime_node_1_takes_exactly_its_headroom() -> None:
 def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk() -> None:
     cluster, problems = load("philprime-node-1-reserved")
 
-    (node,) = cluster.nodes.values()
+    (node,) = cluster.of(Node).values()
 
     assert problems == []
     assert node.disks == ()
@@ -101,7 +101,7 @@ def test_harvester_harv21_as_published() -> None:
 def test_harvester_harv21_has_a_volume_in_its_second_list() -> None:
     cluster, _ = load("harvester-harv21")
 
-    (found,) = cluster.volumes.values()
+    (found,) = cluster.of(Volume).values()
 
     assert (found.size_bytes, found.actual_bytes) == (2147483648, 114352128)
     assert found.locality is Locality.DISABLED
@@ -109,8 +109,8 @@ def test_harvester_harv21_has_a_volume_in_its_second_list() -> None:
 
 def test_harvester_harv2_volume_asks_for_no_local_room() -> None:
     cluster, problems = load("harvester-harv2-volume")
-    (claim,) = cluster.claims.values()
-    (found,) = cluster.volumes.values()
+    (claim,) = cluster.of(Claim).values()
+    (found,) = cluster.of(Volume).values()
 
     assert problems == []
     assert claim.read_write_many
@@ -123,16 +123,16 @@ def test_rochecompaan_volumes_list_asks_for_no_local_room() -> None:
     cluster, problems = load("rochecompaan-homelab-k8s-volumes-list")
 
     assert problems == []
-    assert len(cluster.volumes) == 15
-    assert not any(found.needs_local_replica for found in cluster.volumes.values())
-    assert any(found.size_bytes % 2**30 for found in cluster.volumes.values())
+    assert len(cluster.of(Volume)) == 15
+    assert not any(found.needs_local_replica for found in cluster.of(Volume).values())
+    assert any(found.size_bytes % 2**30 for found in cluster.of(Volume).values())
 
 
 def test_rochecompaan_volumes_list_has_volumes_that_hold_more_than_their_size() -> None:
     cluster, _ = load("rochecompaan-homelab-k8s-volumes-list")
 
     shares = [
-        round(100 * found.actual_bytes / found.size_bytes) for found in cluster.volumes.values()
+        round(100 * found.actual_bytes / found.size_bytes) for found in cluster.of(Volume).values()
     ]
 
     assert max(shares) == 193
@@ -143,20 +143,20 @@ def test_rochecompaan_run_asks_for_no_local_room(name: str) -> None:
     cluster, problems = load(name)
 
     assert problems == []
-    assert len(cluster.claims) == len(cluster.persistent_volumes) == len(cluster.volumes) == 1
-    assert len(cluster.replicas) == 3
-    assert answer(cluster, tuple(cluster.claims)) is Basis.NOTHING_LOCAL
+    assert [len(cluster.of(each)) for each in (Claim, PersistentVolume, Volume)] == [1, 1, 1]
+    assert len(cluster.of(Replica)) == 3
+    assert answer(cluster, tuple(cluster.of(Claim))) is Basis.NOTHING_LOCAL
 
 
 def test_rochecompaan_rwx_run_is_shared() -> None:
     cluster, _ = load(RWX_RUN)
 
-    assert [found.shared for found in cluster.volumes.values()] == [True]
+    assert [found.shared for found in cluster.of(Volume).values()] == [True]
 
 
 def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
     cluster, _ = load(NVME_RUN)
-    replicas = list(cluster.replicas.values())
+    replicas = list(cluster.of(Replica).values())
     nodes = [node(r.node, disk(uuid=r.disk)) for r in replicas]
 
     existing = existing_by_node(replicas, need_of(volume(), None), view_of(*nodes))
@@ -168,7 +168,7 @@ def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
 
 def test_duongdx_worker2_has_no_usable_disk() -> None:
     cluster, _ = load("duongdx-worker2")
-    (worker,) = cluster.nodes.values()
+    (worker,) = cluster.of(Node).values()
 
     view = view_of(msgspec.structs.replace(worker, ready=True, schedulable=True), *bound(volume()))
 
@@ -179,7 +179,7 @@ def test_duongdx_worker2_has_no_usable_disk() -> None:
 def test_duongdx_worker2_replica_is_refused_by_file_and_index() -> None:
     cluster, problems = load("duongdx-worker2")
 
-    assert cluster.replicas == {}
+    assert cluster.of(Replica) == {}
     assert problems == [f"{REAL / 'duongdx-worker2.yaml'}[1] is a Replica without a name"]
 
 

@@ -54,17 +54,11 @@ def test_second_record_of_a_kind_and_name_is_left_out(record: AnyRecord | Unread
     assert cluster.add(record) is False
 
 
-def test_clusters_do_not_share_their_records() -> None:
-    objects_of(node())
-
-    assert ClusterObjects() == ClusterObjects(nodes={})
-
-
 def test_first_of_two_settings_of_a_name_stays() -> None:
     cluster = objects_of(setting("a", "1"))
     cluster.add(Setting(name="a", value="2"))
 
-    assert list(cluster.settings.values()) == [setting("a", "1")]
+    assert list(cluster.of(Setting).values()) == [setting("a", "1")]
 
 
 def test_candidates_are_the_kubernetes_nodes() -> None:
