@@ -18,8 +18,8 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     nodes: tuple[NodeName, ...] = ()
     """Nodes whose space it would have had a part in."""
-    volume: VolumeName = VolumeName("")
-    """The volume that a Replica belongs to."""
+    volume: VolumeName | None = None
+    """The volume that it is a Replica of, if it is one."""
 
 
 class Item(NamedTuple):
@@ -109,7 +109,7 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         name=name,
         why=why,
         nodes=tuple(NodeName(node) for node in nodes if isinstance(node, str) and node),
-        volume=VolumeName(volume if isinstance(volume, str) else ""),
+        volume=VolumeName(volume) if isinstance(volume, str) and volume else None,
     )
 
 

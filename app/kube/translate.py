@@ -112,9 +112,9 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
     annotations = claim.metadata.annotations
     return Claim(
         key=ClaimKey(f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"),
-        uid=claim.metadata.uid or "",
-        persistent_volume=spec.volume_name or "",
-        storage_class=spec.storage_class_name or "",
+        uid=claim.metadata.uid or None,
+        persistent_volume=spec.volume_name or None,
+        storage_class=spec.storage_class_name or None,
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
         read_write_many="ReadWriteMany" in (spec.access_modes or ()),
         selected_node=NodeName((annotations.selected_node if annotations else None) or ""),
@@ -127,8 +127,8 @@ def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolu
     csi = volume.spec.csi if volume.spec else None
     return PersistentVolume(
         name=volume.metadata.name,
-        driver=(csi.driver if csi else None) or "",
-        volume_handle=(csi.volume_handle if csi else None) or "",
+        driver=(csi.driver if csi else None) or None,
+        volume_handle=(csi.volume_handle if csi else None) or None,
     )
 
 

@@ -131,7 +131,7 @@ class ViewBuilder:
             unreadable_replicas={
                 each.volume: f"its Replica {each.name} cannot be read: {each.why}"
                 for each in broken
-                if each.volume
+                if each.volume is not None
             },
             unreadable_nodes={
                 node

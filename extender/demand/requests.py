@@ -115,9 +115,9 @@ def need_of(volume: Volume, image: BackingImage | None) -> Need:
 def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
     """Return the claim's volume and its backing image, or None if it is not Longhorn's."""
     claim = _find("PersistentVolumeClaim", key, view.claims, view)
-    if claim.persistent_volume:
-        return _bound_volume(claim, view)
-    if not claim.storage_class:
+    if claim.persistent_volume is not None:
+        return _bound_volume(claim.persistent_volume, view)
+    if claim.storage_class is None:
         return None
     storage_class = _find("StorageClass", claim.storage_class, view.storage_classes, view)
     if storage_class.provisioner not in LONGHORN_PROVISIONERS:
@@ -128,13 +128,11 @@ def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage |
     return _estimated_volume(claim, storage_class, view)
 
 
-def _bound_volume(claim: Claim, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
-    persistent_volume = _find(
-        "PersistentVolume", claim.persistent_volume, view.persistent_volumes, view
-    )
+def _bound_volume(name: str, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
+    persistent_volume = _find("PersistentVolume", name, view.persistent_volumes, view)
     if persistent_volume.driver not in LONGHORN_DRIVERS:
         return None
-    return _existing_volume(VolumeName(persistent_volume.volume_handle), view)
+    return _existing_volume(VolumeName(persistent_volume.volume_handle or ""), view)
 
 
 def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, BackingImage | None]:

@@ -24,18 +24,18 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 class LeaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     """The Lease, and whether somebody renews it."""
 
-    holder: str = ""
-    """The identity that holds it; empty if nobody does."""
-    created: str = ""
+    holder: str | None = None
+    """The identity that holds it, if anybody does."""
+    created: str | None = None
     annotations: Mapping[str, str] = {}
     is_renewed: bool = True
     """Whether it was written again while it was watched."""
     watched_seconds: float = 0.0
 
     @property
-    def pod(self) -> str:
+    def pod(self) -> str | None:
         """The pod of the holder."""
-        return self.holder.rpartition("_")[0] or self.holder
+        return self.holder and (self.holder.rpartition("_")[0] or self.holder)
 
 
 class ReplicaSeen(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,18 +93,18 @@ class Lease(KubeStruct, frozen=True):
     spec: LeaseSpec = LeaseSpec()
 
     @property
-    def holder(self) -> str:
-        return self.spec.holder_identity or ""
+    def holder(self) -> str | None:
+        return self.spec.holder_identity or None
 
     @property
-    def renewal(self) -> tuple[str, str | None]:
+    def renewal(self) -> tuple[str | None, str | None]:
         """What every renewal changes."""
         return self.holder, self.spec.renew_time
 
     def seen(self, *, is_renewed: bool, watched_seconds: float) -> LeaseSeen:
         return LeaseSeen(
             holder=self.holder,
-            created=self.metadata.creation_timestamp or "",
+            created=self.metadata.creation_timestamp,
             annotations=self.metadata.annotations or {},
             is_renewed=is_renewed,
             watched_seconds=watched_seconds,

@@ -263,7 +263,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (Problem.LEASE_ABSENT, {"lease": None, "holder": None}, f"there is no Lease {NAME} in"),
     (
         Problem.LEASE_FREE,
-        {"lease": lease(holder=""), "holder": None},
+        {"lease": lease(holder=None), "holder": None},
         f"nobody holds Lease {NAME} in longhorn-system",
     ),
     (

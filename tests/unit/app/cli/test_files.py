@@ -558,7 +558,7 @@ def test_the_text_null_in_a_bundle_is_nothing(support_bundle: Path) -> None:
         (node.zone, node.region),
         cluster.of(Claim)[ClaimKey("default/data")].persistent_volume,
         [setting.value for setting in cluster.of(Setting).values()],
-    ) == (("", "", "", False, False), ("", ""), "", [""])
+    ) == (("", "", "", False, False), ("", ""), None, [""])
 
 
 def test_the_stock_class_with_its_empty_parameter_is_read_from_a_bundle(

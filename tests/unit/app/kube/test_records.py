@@ -195,7 +195,7 @@ def test_persistent_volume() -> None:
 def test_persistent_volume_that_is_not_csi() -> None:
     written = core_document("PersistentVolume", "pv", spec={"nfs": {"server": "s"}})
 
-    assert read(written) == PersistentVolume(name="pv", driver="", volume_handle="")
+    assert read(written) == PersistentVolume(name="pv", driver=None, volume_handle=None)
 
 
 def test_storage_class() -> None:
@@ -576,8 +576,10 @@ def test_broken_replica_names_its_nodes(spec: dict[str, Any], nodes: tuple[str, 
     assert read_as_unreadable(document("Replica", "r", spec=spec)).nodes == nodes
 
 
-@pytest.mark.parametrize(("written", "volume"), [("vol", "vol"), ("", ""), (None, ""), (["v"], "")])
-def test_broken_replica_names_its_volume(written: object, volume: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "volume"), [("vol", "vol"), ("", None), (None, None), (["v"], None)]
+)
+def test_broken_replica_names_its_volume(written: object, volume: str | None) -> None:
     spec = {"volumeName": written, "volumeSize": "x"}
 
     assert read_as_unreadable(document("Replica", "r", spec=spec)).volume == volume

@@ -76,13 +76,13 @@ def test_provisioner_names_of_longhorn(provisioner: str) -> None:
             id="another-driver",
         ),
         pytest.param(
-            [persistent_volume(driver="", handle=""), claim("vol", persistent_volume="pv")],
+            [persistent_volume(driver=None, handle=None), claim("vol", persistent_volume="pv")],
             id="no-csi-volume",
         ),
         pytest.param(
             [claim("vol"), storage_class(provisioner="ebs.csi.aws.com")], id="another-provisioner"
         ),
-        pytest.param([claim("vol", storage_class="")], id="no-class"),
+        pytest.param([claim("vol", storage_class=None)], id="no-class"),
         pytest.param(
             # The names of a provisioner and a driver are not to be mixed up.
             [claim("vol"), storage_class(provisioner="io.rancher.longhorn")],
