@@ -1,4 +1,4 @@
-"""Reading any object: its record, or what is still known of a broken one."""
+"""Reads any object: its record, or what is still known of one that cannot be read."""
 
 from typing import Any, NamedTuple
 
@@ -17,13 +17,13 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     """As other objects refer to it: the key that its record would have."""
     why: str
     nodes: tuple[NodeName, ...] = ()
-    """Nodes whose space it would have had a part in."""
+    """Nodes whose space it would have counted for."""
     volume: VolumeName | None = None
     """The volume that it is a Replica of, if it is one."""
 
 
 class Item(NamedTuple):
-    """One object as the API server lists it or tells of it."""
+    """One object as the API server lists it, or sends it in an event."""
 
     key: str
     """Namespace and name, joined by a slash; the name alone if it is in none."""
@@ -35,7 +35,7 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
     """Return the record of one object, None if it is of a kind we do not use.
 
     Raises:
-        BrokenObjectError: It is not an object, or has no name to report it by.
+        BrokenObjectError: It is not an object, or has no name to report.
     """
     if not isinstance(document, dict):
         raise BrokenObjectError(f"is {type(document).__name__}, not an object")
@@ -59,7 +59,7 @@ def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
     """Read the JSON of one object of a known kind.
 
     Raises:
-        BrokenObjectError: It has no name to report it by.
+        BrokenObjectError: It has no name to report.
         msgspec.DecodeError: It is no JSON.
     """
     try:

@@ -42,7 +42,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def api_version(self) -> str:
-        """As it stands in objects."""
+        """As it is in objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

@@ -80,7 +80,7 @@ def pod_record(pod: objects.Pod) -> Pod:
 
 
 def pod_status(pod: objects.Pod) -> PodStatus:
-    """Say how far *pod* has come."""
+    """Return how far *pod* has come."""
     status = pod.status or objects.PodStatus()
     node = (pod.spec.node_name if pod.spec else None) or ""
     version = pod.metadata.resource_version or ""

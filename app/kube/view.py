@@ -1,7 +1,7 @@
 """From records to the view that decisions work on, kept up to date record by record.
 
-What changes is taken in at once and settled later: a node's space is worked out anew only when
-something it rests on has changed, however many nodes there are.
+Changes are applied at once and settled later: a node's space is worked out again only when
+something that it depends on has changed, however many nodes there are.
 """
 
 from bisect import insort
@@ -49,7 +49,7 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
 
 
 class ViewBuilder:
-    """Keeps a `ClusterView` that equals one made anew from the same records."""
+    """Keeps a `ClusterView` that equals one built from the same records."""
 
     def __init__(self) -> None:
         self._objects = ClusterObjects()
@@ -66,14 +66,14 @@ class ViewBuilder:
         self._disk_tags: Counter[str] = Counter()
         self._changes: list[NodeName] = []
         self._dirty: set[NodeName] = set()
-        """Nodes whose space is to be worked out anew."""
+        """Nodes whose space must be worked out again."""
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(read_settings({}))
         """As of the last time it was settled. Its mappings are changed in place meanwhile."""
 
     def apply(self, change: Change) -> None:
-        """Take in a change of one object."""
+        """Apply the change of one object."""
         if change.old is not None:
             self._objects.remove(change.old)
             self._unindex(change.old)
@@ -82,7 +82,7 @@ class ViewBuilder:
             self._index(change.new)
 
     def settle(self) -> None:
-        """Bring the view up to date with all changes taken in."""
+        """Bring the view up to date with all changes applied."""
         if self._is_outdated or len(self._changes) > _MOST_CHANGES:
             self._begin_view()
         for name in sorted(self._dirty):
@@ -148,7 +148,7 @@ class ViewBuilder:
         return read_settings(self._settings)
 
     def _index(self, record: Known) -> None:
-        """Take in a record of a kind that a view shows otherwise than by its key."""
+        """Add a record to the indexes, if the view has more than its mapping by key."""
         match record:
             case Replica():
                 insort(self._replicas.setdefault(record.volume, []), record, key=_name_of)

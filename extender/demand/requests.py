@@ -50,24 +50,24 @@ class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
-    """Lead the pod's claims to Longhorn volumes and keep those that must be local.
+    """Find the Longhorn volumes of the pod's claims, and keep those that must be local.
 
     A claim named twice counts once, as do two claims of one volume. Claims of other storage
-    are passed over.
+    are ignored.
 
     Raises:
-        UnresolvableClaimError: A claim, or what it leads to, is missing, being deleted,
-            unreadable or such that no volume can come of it.
+        UnresolvableClaimError: A claim, its class or its volume is missing, being deleted or
+            unreadable, or Longhorn would refuse to create the volume.
     """
     for key in pod.claims:
         if _find("PersistentVolumeClaim", key, view.claims, view).deleting:
-            advice = "wait for it to go and create it anew"
+            advice = "wait until it is gone and create it again"
             raise UnresolvableClaimError("PersistentVolumeClaim", key, "is being deleted", advice)
     return resolve_for_scheduled(pod, view)
 
 
 def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
-    """Do the same for a pod whose node is chosen: its claims serve it also while they are deleted.
+    """Do the same for a pod whose node is chosen: claims that are being deleted still serve it.
 
     Raises:
         UnresolvableClaimError: As `resolve` does.
@@ -88,7 +88,7 @@ def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:
-    """Refuse a volume of which it is unknown what it needs, or where it is already."""
+    """Refuse a volume of which it is not known what it needs, or where its replicas are."""
     if volume.size_bytes == 0:
         raise UnresolvableClaimError(
             "Volume", volume.name, "has no size", "wait until Longhorn has set it"
@@ -100,7 +100,7 @@ def _check_replicas(volume: Volume, view: ClusterView) -> None:
 
 
 def need_of(volume: Volume, image: BackingImage | None) -> Need:
-    """Say what a new replica of *volume*, made from *image* if any, asks for."""
+    """Return what a new replica of *volume*, made from *image* if any, asks for."""
     images = (image,) if image else ()
     return Need(
         size_bytes=volume.size_bytes,

@@ -109,7 +109,7 @@ SERVICE_SPEC = {
     "ipFamilies": ["IPv4"],
     "ports": [{"name": "http", "port": 9504, "protocol": "TCP", "targetPort": 9504}],
 }
-FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "replicas", "lease")}
+FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "instances", "lease")}
 FINE |= {f"ok {check}" for check in ("service", "endpoints", "requests", "candidates")}
 FINE |= {"ok storage-classes", "unknown api-server"}
 """The server in memory does not tell its version."""

@@ -133,11 +133,11 @@ def test_what_is_promised_to_other_pods_counts_and_is_shown(
     report = answer(capsys)
     assert status == 1
     assert report["rejected"] == {ROOMY: "its room is promised to other pods that are being placed"}
-    assert report["nodes"][ROOMY]["promised"] == [
+    assert report["nodes"][ROOMY]["holds"] == [
         {"pod": "default/first", "state": "placed", "bytes": {"first": 80 * 2**30}}
     ]
     assert filter_(cluster, "default/second") == 1
-    assert "80.0 GiB more are promised to pod default/first (placed)" in capsys.readouterr().out
+    assert "80.0 GiB more are held for pod default/first (placed)" in capsys.readouterr().out
 
 
 def test_json_has_the_verdicts_and_the_numbers_behind_them(
@@ -156,8 +156,8 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
         name: (sorted(node), [disk["name"] for disk in node["disks"]], node["assignment"])
         for name, node in report["nodes"].items()
     } == {
-        ROOMY: (["assignment", "disks", "promised"], ["disk-1"], {"small": "disk-1"}),
-        FULL: (["assignment", "disks", "promised"], ["disk-1"], {}),
+        ROOMY: (["assignment", "disks", "holds"], ["disk-1"], {"small": "disk-1"}),
+        FULL: (["assignment", "disks", "holds"], ["disk-1"], {}),
     }
 
 
@@ -165,11 +165,12 @@ def test_json_says_what_a_disk_has_left(cluster: str, capsys: pytest.CaptureFixt
     filter_(cluster, "default/free", "-o", "json")
 
     [disk] = answer(capsys)["nodes"][FULL]["disks"]
-    assert {key: disk[key] for key in ("name", "usable", "limit_bytes", "left_bytes")} == {
+    shown = ("name", "usable", "limit_bytes", "logical_headroom_bytes")
+    assert {key: disk[key] for key in shown} == {
         "name": "disk-1",
         "usable": True,
         "limit_bytes": 2**30,
-        "left_bytes": 2**30,
+        "logical_headroom_bytes": 2**30,
     }
 
 

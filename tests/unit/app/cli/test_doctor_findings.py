@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cli.doctor.facts import ClassSeen, Facts, LeaseSeen, ReplicaSeen, Unread
+from app.cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
 from app.cli.doctor.findings import findings
 from app.cli.doctor.leading import sample_of
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
@@ -63,7 +63,7 @@ SLICE: dict[str, Any] = {
     "ports": [{"name": "http", "protocol": "TCP", "port": 9504}],
 }
 EMPTY = {**SLICE, "endpoints": []}
-REPLICAS = [ReplicaSeen(name=POD), ReplicaSeen(name=f"{NAME}-1")]
+INSTANCES = [InstanceSeen(name=POD), InstanceSeen(name=f"{NAME}-1")]
 LEASE = LeaseSeen(
     holder=f"{POD}_some-uuid",
     created="2026-02-01T12:00:00Z",
@@ -88,7 +88,7 @@ def facts(**changes: Any) -> Facts:
         "longhorn_settings": [],
         "rights": granted(),
         "config_map": {},
-        "replicas": REPLICAS,
+        "instances": INSTANCES,
         "lease": LEASE,
         "holder": HOLDER,
         "service": SERVICE,
@@ -116,12 +116,12 @@ def noted(last: str = "2026-03-01T11:59:30Z", most: str = "3") -> LeaseSeen:
     return lease(annotations={LAST_REQUEST_AT: last, MOST_CANDIDATES: most})
 
 
-def replica(**changes: Any) -> ReplicaSeen:
-    return ReplicaSeen(**{"name": "new-one", **changes})
+def instance(**changes: Any) -> InstanceSeen:
+    return InstanceSeen(**{"name": "new-one", **changes})
 
 
 FAST = seen_class(storage_class("fast"))
-ASLEEP = replica(variables={"EXTENDER_WAKE_UP": "false"})
+ASLEEP = instance(variables={"EXTENDER_WAKE_UP": "false"})
 
 
 def stray(**changes: Any) -> dict[str, Any]:
@@ -202,7 +202,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.VARIABLE_UNUSABLE,
-        {"replicas": [*REPLICAS, replica(variables={"EXTENDER_PROT": "1"})]},
+        {"instances": [*INSTANCES, instance(variables={"EXTENDER_PROT": "1"})]},
         "pod new-one: there is no setting 'EXTENDER_PROT'",
     ),
     (
@@ -218,12 +218,12 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.DISABLED,
         {"config_map": {"scheduler-extender-enabled": "false"}},
-        "scheduler-extender-enabled is false: no replica leads",
+        "scheduler-extender-enabled is false: no instance leads",
     ),
     (
         Problem.DISABLED,
         {"longhorn_settings": [setting("scheduler-extender-enabled", "false")]},
-        "scheduler-extender-enabled is false: no replica leads",
+        "scheduler-extender-enabled is false: no instance leads",
     ),
     (
         Problem.LONGHORN_SETTING_UNUSABLE,
@@ -232,32 +232,32 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.ANSWERS_LATE,
-        {"settings": Settings(reservation_mode=Mode.NODE), "replicas": []},
+        {"settings": Settings(reservation_mode=Mode.NODE), "instances": []},
         "EXTENDER_RESERVATION_MODE is node",
     ),
     (
         Problem.ANSWERS_LATE,
-        {"replicas": [replica(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *REPLICAS]},
+        {"instances": [instance(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *INSTANCES]},
         "EXTENDER_FILTER_WAIT_SECONDS is 5, and httpTimeout is 5 s unless it is set",
     ),
     (
-        Problem.NO_REPLICA,
-        {"replicas": []},
+        Problem.NO_INSTANCE,
+        {"instances": []},
         f"there is no pod with the label app={NAME} in longhorn-system",
     ),
     (
-        Problem.NO_REPLICA_READY,
-        {"replicas": [replica(is_ready=False)]},
+        Problem.NO_INSTANCE_READY,
+        {"instances": [instance(is_ready=False)]},
         "none of 1 pods in longhorn-system is ready",
     ),
     (
         Problem.NO_STANDBY,
-        {"replicas": [REPLICAS[0]]},
+        {"instances": [INSTANCES[0]]},
         f"only pod {POD} is ready: nobody stands by",
     ),
     (
-        Problem.REPLICA_NOT_READY,
-        {"replicas": [*REPLICAS, replica(is_ready=False, trouble="CrashLoopBackOff")]},
+        Problem.INSTANCE_NOT_READY,
+        {"instances": [*INSTANCES, instance(is_ready=False, trouble="CrashLoopBackOff")]},
         "pod new-one is not ready: CrashLoopBackOff",
     ),
     (Problem.LEASE_ABSENT, {"lease": None, "holder": None}, f"there is no Lease {NAME} in"),
@@ -370,17 +370,18 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "kube-scheduler has not called since 2026-02-01T12:00:00Z",
     ),
     (
-        Problem.NODES_NOT_OFFERED,
+        Problem.NODES_NOT_SENT,
         {"kubernetes_nodes": 300, "lease": noted(most="144")},
-        "of 300 nodes kube-scheduler offers 144 by default, and it has never offered more than 144",
+        "of 300 nodes kube-scheduler sends 144 as candidates by default, and it has never sent "
+        "more than 144",
     ),
     (
-        Problem.NODES_NOT_OFFERED,
+        Problem.NODES_NOT_SENT,
         {
             "kubernetes_nodes": FORBIDDEN,
             "longhorn_nodes": [node(f"node-{number}") for number in range(101)],
         },
-        "of 101 nodes of Longhorn kube-scheduler offers 100 by default",
+        "of 101 nodes of Longhorn kube-scheduler sends 100 as candidates by default",
     ),
     (
         Problem.NO_CLASS,
@@ -454,7 +455,7 @@ def test_every_problem_has_a_case() -> None:
             {"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}, id="disabled"
         ),
         pytest.param(
-            {"rights": granted(WAKE_UP), "replicas": [ASLEEP, ASLEEP]},
+            {"rights": granted(WAKE_UP), "instances": [ASLEEP, ASLEEP]},
             set(),
             id="patch-is-not-needed-without-wake-up",
         ),
@@ -490,7 +491,7 @@ READ: Mapping[str, Sequence[Check]] = {
     "longhorn_settings": [Check.SETTINGS, Check.STORAGE_CLASSES],
     "rights": [Check.RIGHTS],
     "config_map": [Check.SETTINGS],
-    "replicas": [Check.REPLICAS],
+    "instances": [Check.INSTANCES],
     "lease": [Check.LEASE, Check.REQUESTS],
     "holder": [Check.ENDPOINTS],
     "service": [Check.SERVICE, Check.ENDPOINTS],

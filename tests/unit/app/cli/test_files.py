@@ -700,5 +700,5 @@ def test_a_key_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
     path = tmp_path / "joined.yaml"
     path.write_text("kind: List\nitems: []\nkind: List\nitems: []\n")
 
-    with pytest.raises(InputError, match=r"'kind' stands twice; is a line --- missing .* line 3"):
+    with pytest.raises(InputError, match=r"'kind' is there twice; is a line --- missing .* line 3"):
         load_cluster(path)

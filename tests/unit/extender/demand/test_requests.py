@@ -236,7 +236,7 @@ def test_missing_object_is_named(records: list[AnyRecord], expected: str) -> Non
         pytest.param(
             [claim("vol", deleting=True), storage_class()],
             "PersistentVolumeClaim default/vol is being deleted; "
-            "wait for it to go and create it anew",
+            "wait until it is gone and create it again",
             id="claim",
         ),
         pytest.param(
