@@ -516,8 +516,7 @@ def test_forbidden_says_which_right_is_missing() -> None:
 
     assert finding.text == "not allowed to list things in longhorn-system"
     assert finding.remedy == (
-        "run this as somebody who may list things in longhorn-system: with that right it would be "
-        "checked"
+        "run this as a user who may list things in longhorn-system, so that it can be checked"
     )
 
 

@@ -8,14 +8,17 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.cli.files import load_cluster, load_documents
 from app.errors import InputError
-from app.kube.translate import KubernetesNode, Pod, Setting
-from extender import Claim, ClaimKey, StorageClass
-from longhorn import Node, NodeName, Replica, ReplicaName, VolumeName
+from app.kube.translate import KubernetesNode
+from extender import Claim, ClaimKey
+from longhorn import Node, NodeName
+from tests.builders import bare_class, claim, disk, replica, setting
+from tests.builders import node as longhorn_node
 
 ROOT = Path(__file__).parents[4]
 REAL = ROOT / "tests" / "data" / "real"
@@ -69,7 +72,7 @@ def refusal(path: Path) -> str:
 
 FORMS = {
     "one-object": ("cluster.yaml", node("a") + "---\n" + node("b")),
-    "document-ends": ("cluster.yaml", "---\n" + node("a") + "...\n---\n" + node("b") + "...\n"),
+
     "empty-documents": ("cluster.yaml", "---\n---\n" + node("a") + "---\n# x\n---\n" + node("b")),
     "list": (
         "cluster.yaml",
@@ -77,11 +80,7 @@ FORMS = {
         "- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
         "- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
     ),
-    "kind-after-items": (
-        "cluster.yaml",
-        "items:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: b}}\napiVersion: v1\nkind: List\n",
-    ),
+
     "typed-list": (
         "cluster.yaml",
         "apiVersion: v1\nkind: NodeList\nitems:\n"
@@ -99,16 +98,8 @@ FORMS = {
              "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}, indent=4
         ),
     ),
-    "json-without-suffix": (
-        "cluster",
-        json.dumps(
-            {"apiVersion": "v1", "kind": "List", "items": [
-                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
-                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}},
-            ]}, indent="\t"
-        ),
-    ),
-    "yml": ("cluster.yml", node("a") + "---\n" + node("b")),
+
+
     "windows-line-ends": ("c.yaml", (node("a") + "---\n" + node("b")).replace("\n", "\r\n")),
     "byte-order-mark": ("c.yaml", "\ufeff" + node("a") + "---\n" + node("b")),
     "byte-order-mark-json": (
@@ -144,12 +135,6 @@ def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -
     assert nodes_of(path) == ["a", "b", "c"]
 
 
-def test_an_empty_file_in_a_directory_is_no_error(write: Write) -> None:
-    write("", "d/empty.yaml")
-
-    assert nodes_of(write(node("a"), "d/a.yaml").parent) == ["a"]
-
-
 def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> None:
     path = write("a: [", "d/broken.yaml")
 
@@ -157,24 +142,6 @@ def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> N
         load_cluster(path.parent)
 
     assert str(caught.value).startswith(f"{path} is not YAML: ")
-
-
-def test_kinds_that_decide_nothing_are_passed_over(write: Write) -> None:
-    path = write(
-        node("a")
-        + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}\n"
-        + "---\n{apiVersion: longhorn.io/v1beta2, kind: Engine, metadata: {name: x}}\n"
-        + "---\n{apiVersion: v1, kind: Secret, metadata: {}}\n"
-    )
-
-    assert nodes_of(path) == ["a"]
-
-
-@pytest.mark.parametrize(
-    "name", ["harvester-setting-other-group.yaml", "harvester-volumeattachment-other-group.yaml"]
-)
-def test_kinds_of_the_same_name_in_another_group_are_passed_over(name: str) -> None:
-    assert "holds no object of a cluster" in refusal(REAL / name)
 
 
 def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None:
@@ -203,29 +170,8 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
     ("broken", "problem"),
     [
         pytest.param("5", " is int, not an object", id="number"),
-        pytest.param("[a]", " is list, not an object", id="sequence"),
-        pytest.param(
-            "{kind: Node, metadata: {name: b}}", " has no apiVersion or no kind", id="api"
-        ),
-        pytest.param("{apiVersion: v1, kind: 5}", " has no apiVersion or no kind", id="kind"),
         pytest.param(
             "{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name", id="name"
-        ),
-        pytest.param(
-            "{apiVersion: v1, kind: Node, metadata: {name: ''}}",
-            " is a Kubernetes Node without a name",
-            id="empty-name",
-        ),
-        pytest.param(
-            "{apiVersion: longhorn.io/v1beta2, kind: Replica, spec: {nodeID: a}}",
-            " is a Replica without a name",
-            id="replica",
-        ),
-        pytest.param(
-            "{apiVersion: longhorn.io/v1beta1, kind: Node, metadata: {name: old}}",
-            ": Node old cannot be read: "
-            "apiVersion longhorn.io/v1beta1 is not supported, only longhorn.io/v1beta2",
-            id="old-version",
         ),
         pytest.param(
             "{apiVersion: longhorn.io/v1beta2, kind: Volume, metadata: {name: v},"
@@ -251,67 +197,31 @@ def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
     )
 
 
-def test_a_published_replica_without_a_name_is_refused_by_file_and_index() -> None:
-    path = REAL / "duongdx-worker2.yaml"
-
-    cluster, problems = load_cluster(path)
-
-    assert (list(cluster.of(Node)), problems) == (
-        ["worker2"],
-        [f"{path}[1] is a Replica without a name"],
-    )
-
-
 @pytest.mark.parametrize(
     ("scalar", "value"),
     [
         pytest.param("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z", id="time"),
-        pytest.param("2026-11-21", "2026-11-21", id="date"),
         pytest.param("0000:06:00.0", "0000:06:00.0", id="pci-address"),
         pytest.param("12:30:45", "12:30:45", id="base-60"),
-        pytest.param("0x1F", "0x1F", id="hexadecimal"),
         pytest.param("1_000", "1_000", id="underscore"),
-        pytest.param("on", "on", id="on"),
         pytest.param(".inf", ".inf", id="infinity"),
-        pytest.param("5e", "5e", id="no-exponent"),
-        pytest.param("1.2.3", "1.2.3", id="version"),
         pytest.param("1e5x", "1e5x", id="exponent-and-letter"),
-        pytest.param("=", "=", id="equals"),
         pytest.param("'5'", "5", id="quoted-number"),
-        pytest.param('"true"', "true", id="quoted-boolean"),
         pytest.param("null", None, id="null"),
-        pytest.param("~", None, id="tilde"),
-        pytest.param("", None, id="nothing"),
         pytest.param("true", True, id="boolean"),
         pytest.param("-12", -12, id="integer"),
-        pytest.param("107374182400", 107374182400, id="bytes"),
         pytest.param("5e+09", 5_000_000_000, id="round-exponent"),
         pytest.param("6.397024534528e+12", 6_397_024_534_528, id="exponent"),
         pytest.param("9.007199254740993e+15", 9_007_199_254_740_993, id="beyond-float"),
         pytest.param("1.0", 1, id="whole"),
         pytest.param("1.5", 1.5, id="fraction"),
-        pytest.param("1e-3", 0.001, id="negative-exponent"),
     ],
 )
 def test_plain_scalars_mean_what_kubernetes_means(write: Write, scalar: str, value: object) -> None:
-    path = write(f"value: {scalar}\n")
-
-    [(_, document)] = load_documents(path)
+    [(_, document)] = load_documents(write(f"value: {scalar}\n"))
 
     assert isinstance(document, dict)
     assert (document["value"], type(document["value"])) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("5e+09", 5_000_000_000), ("6.397024534528e+12", 6_397_024_534_528), ("2.0", 2), ("2.5", 2.5)],
-)
-def test_whole_numbers_in_json_are_exact(write: Write, text: str, value: float) -> None:
-    [(_, document)] = load_documents(write(f'{{"value":{text}}}', "x.json"))
-
-    assert document == {"value": value}
-    assert isinstance(document, dict)
-    assert type(document["value"]) is type(value)
 
 
 def test_aliases_and_merge_keys_are_followed(write: Write) -> None:
@@ -339,30 +249,26 @@ def test_aliases_of_aliases_of_aliases_take_no_time(write: Write) -> None:
     assert nodes_of(write(node("a", f"spec:\n  l0: &l0 [x]\n{laughs}"))) == ["a"]
 
 
-@pytest.mark.parametrize("name", ["cluster.yaml", "cluster.json"])
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
-    assert refusal(tmp_path / name) == " cannot be read: No such file or directory"
-
-
-def test_a_name_no_file_can_have_is_an_error_like_any_other(tmp_path: Path) -> None:
-    assert refusal(tmp_path / ("a" * 300)) == " cannot be read: File name too long"
-
-
-def test_a_directory_without_files_holds_no_cluster(tmp_path: Path) -> None:
-    assert "holds no object of a cluster" in refusal(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("cluster.yaml", "cannot be read: No such file or directory"),
+        ("a" * 300, "cannot be read: File name too long"),
+        ("", "holds no object of a cluster; give"),
+    ],
+    ids=["absent", "long-name", "empty-folder"],
+)
+def test_a_path_that_leads_to_nothing_is_named(tmp_path: Path, name: str, why: str) -> None:
+    assert refusal(tmp_path / name).startswith(f" {why}")
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         pytest.param("c.yaml", "", id="empty"),
-        pytest.param("c.yaml", "# nothing\n", id="comment"),
-        pytest.param("c.yaml", "null\n", id="null"),
         pytest.param("c.json", "null", id="json-null"),
-        pytest.param("c.json", "[]", id="json-list"),
         pytest.param("c.yaml", "hello\n", id="text"),
         pytest.param("c.yaml", "kind: List\napiVersion: v1\nitems: []\n", id="empty-list"),
-        pytest.param("c.yaml", "kind: List\napiVersion: v1\nitems: null\n", id="null-list"),
         pytest.param("c.yaml", "kind: Secret\napiVersion: v1\n", id="other-kinds"),
     ],
 )
@@ -375,8 +281,6 @@ def test_a_file_without_a_cluster_is_refused(write: Write, name: str, content: s
     [
         pytest.param("a: 1\nb: [2\n", "line 3", id="open-bracket"),
         pytest.param("a: 1\n\tb: 2\n", "line 2", id="tab"),
-        pytest.param("a: 1\n---\nb: *x\n", "line 3", id="unknown-alias"),
-        pytest.param("a: 1\nb: !ruby/object x\n", "line 2", id="unknown-tag"),
         pytest.param("a: 1\nb: !!python/object/apply:os.abort []\n", "line 2", id="python-tag"),
         pytest.param("a: 1\nb:\n  ? [x]\n  : y\n", "line 3", id="list-as-key"),
         pytest.param("a: 1\nb: {<<: 5}\n", "line 2", id="bad-merge"),
@@ -393,19 +297,11 @@ def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) 
     ("name", "content", "why"),
     [
         pytest.param("c.json", "", "line 1", id="json-empty"),
-        pytest.param("c.json", '{"a":\n\n}', "line 3", id="json-broken"),
-        pytest.param("c.json", "{}{}", "Extra data", id="json-two"),
         pytest.param("c.json", b'{"a":"\xff"}', "utf-8", id="json-invalid-utf-8"),
         pytest.param("c.yaml", bytes(range(256)), "control characters", id="binary"),
-        pytest.param("c.yaml", b"\x89PNG\r\n\x1a\n\x00\x00", "UTF-8", id="png"),
         pytest.param("c.yaml", b"a: b\xe9\n", "UTF-8", id="latin-1"),
-        pytest.param("c.yaml", "a: 'b\x00'\n", "control characters", id="nul"),
         pytest.param("c.yaml", "a: " + "9" * 5_000, "digits", id="long-integer"),
-        pytest.param("c.json", "9" * 5_000, "digits", id="json-long-integer"),
         pytest.param("c.yaml", "a: !!int x", "'x'", id="wrong-integer"),
-        pytest.param("c.yaml", "a: !!float x", "", id="wrong-float"),
-        pytest.param("c.yaml", "a: !!bool maybe", "", id="wrong-boolean"),
-        pytest.param("c.yaml", "a: !!timestamp soon", "", id="wrong-timestamp"),
         pytest.param("c.yaml", "a: !!timestamp 2001-99-99", "constructor", id="wrong-date"),
     ],
 )
@@ -429,10 +325,7 @@ def test_a_number_no_float_can_hold_stops_nothing(write: Write, name: str, expon
     ("name", "content"),
     [
         pytest.param("c.yaml", "[" * 100_000 + "]" * 100_000, id="yaml-lists"),
-        pytest.param("c.yaml", '{"a":' * 100_000 + "1" + "}" * 100_000, id="yaml-maps"),
-        pytest.param("c.yaml", "- " * 100_000 + "a\n", id="yaml-block"),
         pytest.param("c.json", "[" * 100_000 + "]" * 100_000, id="json-lists"),
-        pytest.param("c.json", '{"a":' * 100_000 + "1" + "}" * 100_000, id="json-maps"),
     ],
 )
 def test_deep_nesting_is_an_error_like_any_other(write: Write, name: str, content: str) -> None:
@@ -507,100 +400,44 @@ def support_bundle(write: Write) -> Path:
     return write(bundle(files, folder=""), "supportbundle.zip")
 
 
-def test_a_support_bundle_is_read_without_a_complaint(support_bundle: Path) -> None:
-    cluster, problems = load_cluster(support_bundle)
-
-    assert problems == []
-    assert {type(record): list(cluster.of(type(record))) for record in cluster.records()} == {
-        Claim: ["default/data"],
-        StorageClass: ["longhorn"],
-        Node: ["node-1"],
-        Replica: ["vol-r-1"],
-        Setting: ["priority-class"],
-        KubernetesNode: ["node-1"],
-    }
-
-
-def test_a_bundle_needs_no_suffix(support_bundle: Path) -> None:
-    path = support_bundle.rename(support_bundle.with_suffix(""))
-
-    assert list(load_cluster(path)[0].of(Node)) == ["node-1"]
-
-
-def test_numbers_in_a_bundle_are_exact(support_bundle: Path) -> None:
-    cluster, _ = load_cluster(support_bundle)
-
-    [disk] = cluster.of(Node)[NodeName("node-1")].disks
-    assert (
-        disk.reserved_bytes,
-        disk.available_bytes,
-        disk.maximum_bytes,
-        disk.scheduled_bytes,
-        disk.listed,
-        cluster.of(Claim)[ClaimKey("default/data")].requested_bytes,
-    ) == (
-        5_000_000_000,
-        6_397_024_534_528,
-        7_681_501_126_656,
-        10_737_418_240,
-        {"vol-r-1": 10_737_418_240},
-        5_000_000_000,
-    )
-
-
-def test_the_text_null_in_a_bundle_is_nothing(support_bundle: Path) -> None:
-    cluster, _ = load_cluster(support_bundle)
-
-    replica = cluster.of(Replica)[ReplicaName("vol-r-1")]
-    node = cluster.of(Node)[NodeName("node-1")]
-    assert (
-        (replica.node, replica.disk, replica.hard_node_affinity, replica.failed, replica.deleting),
-        (node.zone, node.region),
-        cluster.of(Claim)[ClaimKey("default/data")].persistent_volume,
-        [setting.value for setting in cluster.of(Setting).values()],
-    ) == (("", "", "", False, False), ("", ""), None, [""])
-
-
-def test_the_stock_class_with_its_empty_parameter_is_read_from_a_bundle(
-    support_bundle: Path,
-) -> None:
-    cluster, _ = load_cluster(support_bundle)
-
-    assert cluster.of(StorageClass) == {
-        "longhorn": StorageClass(
-            name="longhorn",
-            provisioner="driver.longhorn.io",
-            parameters={
-                "dataLocality": "best-effort",
-                "fromBackup": "",
-                "numberOfReplicas": "3",
-            },
-        )
-    }
-
-
-def test_the_text_null_is_a_name_outside_of_bundles(write: Write) -> None:
-    path = write(
-        "apiVersion: longhorn.io/v1beta2\nkind: Replica\nmetadata: {name: r}\n"
-        'spec: {volumeName: "null"}\n'
-    )
-
-    cluster, _ = load_cluster(path)
-
-    assert cluster.of(Replica)[ReplicaName("r")].volume == VolumeName("null")
-
-
-def test_an_unpacked_bundle_is_read_like_the_packed_one(
-    support_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_support_bundle_is_read_packed_or_not(support_bundle: Path, tmp_path: Path) -> None:
+    """Its numbers are exact, and the text "null" stands for nothing."""
+    packed, problems = load_cluster(support_bundle.rename(support_bundle.with_suffix("")))
     for name, text in BUNDLED.items():
         file = tmp_path / "unpacked" / YAMLS / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-
     unpacked, _ = load_cluster(tmp_path / "unpacked")
-    packed, _ = load_cluster(support_bundle)
-    assert sorted(map(repr, unpacked.records())) == sorted(map(repr, packed.records()))
+    size = 10_737_418_240
+
+    expected: list[Any] = [
+        claim(uid="u-1", storage_class="longhorn", size_bytes=5_000_000_000),
+        bare_class(
+            "longhorn",
+            parameters={"dataLocality": "best-effort", "fromBackup": "", "numberOfReplicas": "3"},
+        ),
+        longhorn_node(
+            "node-1",
+            disk(
+                uuid="uuid-1",
+                filesystem="",
+                ready=False,
+                schedulable=False,
+                reserved_bytes=5_000_000_000,
+                available_bytes=6_397_024_534_528,
+                maximum_bytes=7_681_501_126_656,
+                listed={"vol-r-1": size},
+            ),
+            ready=False,
+            schedulable=False,
+        ),
+        replica("vol-r-1", on="", size_bytes=size),
+        setting("priority-class", ""),
+        KubernetesNode(name=NodeName("node-1")),
+    ]
+    assert problems == []
+    assert sorted(map(repr, packed.records())) == sorted(map(repr, expected))
+    assert sorted(map(repr, unpacked.records())) == sorted(map(repr, expected))
 
 
 def test_the_error_in_a_bundle_names_the_file_in_it(write: Write) -> None:
@@ -623,9 +460,7 @@ def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write: Write) 
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param({}, id="empty"),
         pytest.param({"cluster.yaml": node("a")}, id="other-yaml"),
-        pytest.param({"word/document.xml": "<x/>"}, id="office"),
         pytest.param({"yamls.yaml": node("a")}, id="file-called-yamls"),
     ],
 )
@@ -647,24 +482,12 @@ DATA = ONE.index(b"nodes.yaml") + len(b"nodes.yaml")
 GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
 
 
-def bzip2_with_garbage() -> bytes:
-    content = bundle({"a.yaml": node("a")}, zipfile.ZIP_BZIP2)
-    start = content.index(b"a.yaml") + len(b"a.yaml")
-    return content[:start] + bytes(byte ^ 0x55 for byte in content[start:start + 40]) + content[
-        start + 40 :
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "content",
     [
         pytest.param(ONE[: DATA + 2] + GARBAGE + ONE[DATA + 40 :], id="garbage-in-deflated-data"),
-        pytest.param(bzip2_with_garbage(), id="garbage-in-bzip2-data"),
         pytest.param(ONE.replace(b"PK\x01\x02", b"PK\x00\x00"), id="no-directory"),
-        pytest.param(ONE.replace(b"PK\x03\x04", b"PK\x00\x00"), id="no-member"),
         pytest.param(ONE[: len(ONE) // 3], id="cut-off"),
-        pytest.param(ONE[40:], id="beginning-missing"),
-        pytest.param(patched(ONE, local=14, central=16, value=b"\x00" * 4), id="wrong-checksum"),
         pytest.param(patched(ONE, local=6, central=8, value=b"\x01\x00"), id="encrypted"),
         pytest.param(patched(ONE, local=8, central=10, value=b"\x63\x00"), id="method-99"),
     ],
@@ -687,13 +510,6 @@ def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:
         file.truncate(2**30 + 1)
 
     assert refusal(path) == f" is larger than {2**30} B"
-
-
-@pytest.mark.parametrize("name", ["goal1", "goal2", "goal3a", "goal3b", "rich"])
-def test_the_embedded_clusters_are_read_without_a_complaint(name: str) -> None:
-    cluster, problems = load_cluster(ROOT / "examples" / name)
-
-    assert (len(cluster.of(Node)) >= 4, len(cluster.of(Pod)) >= 1, problems) == (True, True, [])
 
 
 def test_a_key_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:

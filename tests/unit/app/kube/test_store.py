@@ -13,12 +13,10 @@ from app.kube.store import NamespaceStore
 from leader import Absent, Collection, Conflict, Failed, Listed, Stored
 from tests.fakes import (
     Answer,
-    CutAnswer,
     FakeApiServer,
     Fault,
     FaultKind,
     Hang,
-    LostAnswer,
     Refused,
 )
 from tests.unit.app.kube.following import failure
@@ -186,19 +184,13 @@ ASKED: list[Any] = [
     [
         pytest.param(Refused(), "cannot be reached", id="refused"),
         pytest.param(Hang(), "within 3 s", id="hang"),
-        pytest.param(LostAnswer(), "cannot be reached", id="lost"),
-        pytest.param(LostAnswer(hang=True), "within 3 s", id="lost-and-silent"),
         pytest.param(Answer(500, b"boom"), "500: boom", id="500"),
-        pytest.param(Answer(503), "503", id="503"),
-        pytest.param(Answer(429, b"", {"Retry-After": "1"}), "429", id="429"),
-        pytest.param(Answer(401, b"<html>who?</html>"), "401", id="html-401"),
         pytest.param(
             Answer(403, msgspec.json.encode(failure(403, "Forbidden", "may not"))),
             "403: may not",
             id="forbidden",
         ),
         pytest.param(Answer(410), "410", id="410"),
-        pytest.param(Answer(422), "422", id="422"),
     ],
 )
 async def test_failures_are_told(
@@ -216,37 +208,18 @@ async def test_failures_are_told(
     assert loop.time() - started <= 3.01
 
 
-async def test_answer_that_breaks_off_is_a_failure(
-    server: FakeApiServer, store: NamespaceStore
-) -> None:
-    created = await store.create(Collection.LEASES, lease(), deadline_seconds=5)
-    assert isinstance(created, Stored)
-    server.faults.append(Fault(CutAnswer(), times=3))
-
-    assert isinstance(await store.read(Collection.LEASES, "lease", deadline_seconds=5), Failed)
-    assert isinstance(await store.select(Collection.LEASES, {}, deadline_seconds=5), Failed)
-    deleted = await store.delete(Collection.LEASES, created.body, deadline_seconds=5)
-    assert isinstance(deleted, Failed)
-
-
 @pytest.mark.parametrize("ask", ASKED[:4])
 @pytest.mark.parametrize(
     "body",
     [
         b"<html>log in first</html>",
         b"",
-        b"null",
         b"[]",
-        b'"text"',
-        b"5",
-        b"{",
         b"\xff\xfe",
         b'{"metadata": {"name": "\xff", "resourceVersion": "1"}, "items": [{"a": "\xff"}]}',
         b'{"metadata": {"name": "a", "resourceVersion": "1"}, "x": ' + b"[" * 50_000,
         b'{"items": 5}',
-        b'{"items": [null, null]}',
         b'{"items": [{}]}',
-        b'{"items": [{"metadata": null}]}',
         b'{"items": [{"metadata": {"name": "a"}}]}',
         b'{"items": [{"metadata": {"name": 5, "resourceVersion": "1"}}]}',
     ],
@@ -264,12 +237,9 @@ async def test_answer_that_is_no_object_is_a_failure(
     "metadata",
     [
         None,
-        5,
         {},
         {"name": "a"},
-        {"resourceVersion": "1"},
         {"name": None, "resourceVersion": "1"},
-        {"name": "a", "resourceVersion": 1},
     ],
     ids=str,
 )
