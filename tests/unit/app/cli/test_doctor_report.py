@@ -74,8 +74,3 @@ def test_a_program_reads_the_findings_and_their_counts() -> None:
         "remedy": "",
     }
     assert report["findings"][1]["problem"] == "lease-free"
-
-
-def test_names_of_problems_differ() -> None:
-    assert len({problem.title for problem in Problem}) == len([*Problem])
-    assert len({problem.remedy for problem in Problem}) == len(Problem.__members__)

@@ -10,11 +10,12 @@ from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
+from app.kube.resources import CLAIMS, KUBERNETES_NODES, PODS, VOLUMES, Resource
 from app.kube.snapshot import read_snapshot
 from app.kube.view import build_view
 from longhorn import Volume
 from tests.builders import core_document, document, node_document, objects_of, read
-from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind, Hang, Refused
+from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind
 
 pytestmark = pytest.mark.looptime
 
@@ -52,7 +53,8 @@ async def snapshot(
 
 
 async def test_everything_is_read() -> None:
-    server = server_of(*DOCUMENTS)
+    other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
+    server = server_of(*DOCUMENTS, other)
 
     found, problems = await snapshot(server)
 
@@ -75,18 +77,6 @@ def server_side(server: FakeApiServer, written: dict[str, Any]) -> dict[str, Any
     )
     assert found is not None
     return found
-
-
-async def test_longhorns_objects_are_read_in_its_namespace_only() -> None:
-    other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
-
-    found, _ = await snapshot(server_of(*DOCUMENTS, other))
-    elsewhere, _ = await snapshot(
-        server_of(*DOCUMENTS, other), Settings(longhorn_namespace="another-longhorn")
-    )
-
-    assert list(found.of(Volume)) == ["vol"]
-    assert list(elsewhere.of(Volume)) == ["other"]
 
 
 async def test_large_clusters_are_read_in_pages() -> None:
@@ -121,43 +111,25 @@ async def test_object_without_a_name_is_told() -> None:
     assert found.of(Volume) == {}
 
 
-RESOURCES = [
-    ("", "persistentvolumeclaims"),
-    ("", "persistentvolumes"),
-    ("storage.k8s.io", "storageclasses"),
-    ("longhorn.io", "nodes"),
-    ("longhorn.io", "volumes"),
-    ("longhorn.io", "replicas"),
-    ("longhorn.io", "backingimages"),
-    ("longhorn.io", "settings"),
-    ("", "pods"),
-    ("", "nodes"),
-]
-
-
-@pytest.mark.parametrize(("group", "plural"), RESOURCES)
+@pytest.mark.parametrize("resource", [VOLUMES, CLAIMS, PODS, KUBERNETES_NODES])
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        pytest.param(Refused(), "cannot be reached", id="refused"),
-        pytest.param(Hang(), "did not answer within", id="hang"),
         pytest.param(Answer(403, b"no"), "403: no", id="forbidden"),
         pytest.param(Answer(404), "404", id="not-installed"),
         pytest.param(Answer(200, b"<html>"), "not what an API server sends", id="html"),
-        pytest.param(Answer(410), "410", id="expired"),
     ],
 )
 async def test_kind_that_cannot_be_listed_is_named(
-    group: str, plural: str, kind: FaultKind, text: str
+    resource: Resource, kind: FaultKind, text: str
 ) -> None:
-    server = server_of(*DOCUMENTS)
+    server, name = server_of(*DOCUMENTS), resource.name
 
     def concerns(call: Call) -> bool:
-        return (call.group, call.resource) == (group, plural)
+        return (call.group, call.resource) == (resource.group, resource.plural)
 
     server.faults.append(Fault(kind, concerns))
-    name = f"{plural}.{group}" if group else plural
-    if name in ("pods", "nodes") and kind == Answer(403, b"no"):
+    if resource in (PODS, KUBERNETES_NODES) and kind == Answer(403, b"no"):
         _, problems = await snapshot(server)
         assert problems[-1].startswith(f"{name} cannot be listed; ")
         return
