@@ -180,12 +180,7 @@ def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
         "create it, or wait until the extender has seen it"
     )
     captured = capsys.readouterr()
-    assert json.loads(captured.out) == {
-        "accepted": [],
-        "rejected": {},
-        "error": text,
-        "nodes": {},
-    }
+    assert json.loads(captured.out) == {"accepted": [], "rejected": {}, "error": text, "nodes": {}}
     assert captured.err == f"error: {text}\n"
 
 
@@ -214,9 +209,7 @@ def test_the_table_of_the_examples_fits_80_columns(capsys: pytest.CaptureFixture
     assert max(map(len, disks)) <= 80
 
 
-def test_the_table_tells_why_nodes_are_accepted_unseen(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_table_tells_why_nodes_are_accepted_unseen(capsys: pytest.CaptureFixture[str]) -> None:
     filter_(str(ROOT / "examples" / "rich"), "default/files")
 
     assert "no volume of it must be on its node" in capsys.readouterr().out

@@ -14,13 +14,7 @@ from app.errors import InputError
 from app.kube.connecting import connect, follow_token
 from app.kube.connection import Connection, refusal_of
 from app.kube.connection import Status as StatusObject
-from app.kube.errors import (
-    ApiError,
-    ExpiredError,
-    MalformedError,
-    StatusError,
-    UnreachableError,
-)
+from app.kube.errors import ApiError, ExpiredError, MalformedError, StatusError, UnreachableError
 from tests.fakes import (
     Answer,
     CutAnswer,
@@ -131,13 +125,7 @@ async def test_what_went_wrong_is_told(
 
 @pytest.mark.looptime
 @pytest.mark.parametrize("kind", [Hang(), LostAnswer(hang=True)], ids=["hang", "lost"])
-@pytest.mark.parametrize(
-    "method",
-    [
-        "GET",
-        "POST",
-    ],
-)
+@pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_requests_end_at_their_deadline(
     server: FakeApiServer, connection: Connection, kind: FaultKind, method: str
 ) -> None:

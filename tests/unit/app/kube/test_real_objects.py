@@ -15,8 +15,8 @@ from extender import Basis, Claim, ClusterView, DiskSpace, Extender, PersistentV
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
 from extender.demand.requests import need_of
 from extender.verdicts.rejections import NoUsableDisk
-from longhorn import Locality, Node, NodeName, Replica, Settings, Volume, read_settings
-from tests.builders import GENEROUS, bound, disk, fits, node, rejection, setting, view_of, volume
+from longhorn import Node, NodeName, Replica, Volume
+from tests.builders import GENEROUS, bound, disk, node, rejection, setting, view_of, volume
 
 REAL = Path(__file__).parents[3] / "data" / "real"
 NVME_RUN = "rochecompaan-homelab-k8s-nvme-run"
@@ -51,14 +51,6 @@ def test_philprime_node_1_is_usable() -> None:
     assert space.minimal_available_bytes == 122776631296
     assert space.disk.available_bytes == 491048140800
     assert space.unusable == ""
-
-
-def test_philprime_node_1_takes_exactly_its_headroom() -> None:
-    (published,) = load("philprime-node-1")[0].of(Node).values()
-    node = msgspec.structs.replace(published, name=NodeName("node-1"))
-
-    assert fits(view_of(node, *bound(volume(size_bytes=491106525184))))
-    assert not fits(view_of(node, *bound(volume(size_bytes=491106525185))))
 
 
 def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk() -> None:
@@ -98,15 +90,6 @@ def test_harvester_harv21_as_published() -> None:
     assert not view.spaces[NodeName("harv21")].node.ready
 
 
-def test_harvester_harv21_has_a_volume_in_its_second_list() -> None:
-    cluster, _ = load("harvester-harv21")
-
-    (found,) = cluster.of(Volume).values()
-
-    assert (found.size_bytes, found.actual_bytes) == (2147483648, 114352128)
-    assert found.locality is Locality.DISABLED
-
-
 def test_harvester_harv2_volume_asks_for_no_local_room() -> None:
     cluster, problems = load("harvester-harv2-volume")
     (claim,) = cluster.of(Claim).values()
@@ -125,17 +108,7 @@ def test_rochecompaan_volumes_list_asks_for_no_local_room() -> None:
     assert problems == []
     assert len(cluster.of(Volume)) == 15
     assert not any(found.needs_local_replica for found in cluster.of(Volume).values())
-    assert any(found.size_bytes % 2**30 for found in cluster.of(Volume).values())
-
-
-def test_rochecompaan_volumes_list_has_volumes_that_hold_more_than_their_size() -> None:
-    cluster, _ = load("rochecompaan-homelab-k8s-volumes-list")
-
-    shares = [
-        round(100 * found.actual_bytes / found.size_bytes) for found in cluster.of(Volume).values()
-    ]
-
-    assert max(shares) == 193
+    assert max(v.actual_bytes / v.size_bytes for v in cluster.of(Volume).values()) > 1.9
 
 
 @pytest.mark.parametrize("name", [RWX_RUN, NVME_RUN])
@@ -146,12 +119,6 @@ def test_rochecompaan_run_asks_for_no_local_room(name: str) -> None:
     assert [len(cluster.of(each)) for each in (Claim, PersistentVolume, Volume)] == [1, 1, 1]
     assert len(cluster.of(Replica)) == 3
     assert answer(cluster, tuple(cluster.of(Claim))) is Basis.NOTHING_LOCAL
-
-
-def test_rochecompaan_rwx_run_is_shared() -> None:
-    cluster, _ = load(RWX_RUN)
-
-    assert [found.shared for found in cluster.of(Volume).values()] == [True]
 
 
 def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
@@ -167,45 +134,23 @@ def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
 
 
 def test_duongdx_worker2_has_no_usable_disk() -> None:
-    cluster, _ = load("duongdx-worker2")
+    cluster, problems = load("duongdx-worker2")
     (worker,) = cluster.of(Node).values()
 
     view = view_of(msgspec.structs.replace(worker, ready=True, schedulable=True), *bound(volume()))
 
+    assert problems == [f"{REAL / 'duongdx-worker2.yaml'}[1] is a Replica without a name"]
     assert worker.disks == ()
     assert rejection(view, candidate="worker2") == NoUsableDisk()
 
 
-def test_duongdx_worker2_replica_is_refused_by_file_and_index() -> None:
-    cluster, problems = load("duongdx-worker2")
-
-    assert cluster.of(Replica) == {}
-    assert problems == [f"{REAL / 'duongdx-worker2.yaml'}[1] is a Replica without a name"]
-
-
 @pytest.mark.parametrize(
-    "name",
-    ["harvester-setting-other-group", "harvester-volumeattachment-other-group"],
+    "name", ["harvester-setting-other-group", "harvester-volumeattachment-other-group"]
 )
 def test_objects_of_other_groups_are_ignored(name: str) -> None:
     documents = load_documents(REAL / f"{name}.yaml")
 
     assert [read_object(document) for _, document in documents] == [None, None]
-
-
-def test_settings_of_another_group_leave_longhorns_defaults() -> None:
-    cluster = ClusterObjects()
-    for _, document in load_documents(REAL / "harvester-setting-other-group.yaml"):
-        assert read_object(document) is None
-
-    assert build_view(cluster).settings == read_settings({})
-    assert isinstance(build_view(cluster).settings, Settings)
-
-
-def test_every_published_file_has_a_test_here() -> None:
-    source = Path(__file__).read_text(encoding="utf-8")
-
-    assert [path.stem for path in REAL.glob("*.yaml") if path.stem not in source] == []
 
 
 @pytest.mark.parametrize("path", sorted(REAL.glob("*.yaml")), ids=lambda path: path.stem)

@@ -290,11 +290,7 @@ def test_sizes_are_numbers_or_strings(size: object) -> None:
         },
     )
 
-    assert found == disk(
-        maximum_bytes=100 * GIB,
-        reserved_bytes=100 * GIB,
-        listed={"a": 100 * GIB},
-    )
+    assert found == disk(maximum_bytes=100 * GIB, reserved_bytes=100 * GIB, listed={"a": 100 * GIB})
     assert read_volume({"size": size}, {"actualSize": size}) == volume(
         size_bytes=100 * GIB, actual_bytes=100 * GIB, locality=Locality.DISABLED
     )

@@ -11,14 +11,7 @@ import pytest
 
 from app.kube.mirror import Change
 from tests.builders import document
-from tests.fakes import (
-    Answer,
-    Call,
-    FakeApiServer,
-    Fault,
-    FaultKind,
-    WatchGarbage,
-)
+from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind, WatchGarbage
 from tests.unit.app.kube.following import (
     LONGEST_PAUSE_SECONDS,
     PLURAL,

@@ -11,14 +11,7 @@ import pytest
 from app.kube.connection import Connection
 from app.kube.store import NamespaceStore
 from leader import Absent, Collection, Conflict, Failed, Listed, Stored
-from tests.fakes import (
-    Answer,
-    FakeApiServer,
-    Fault,
-    FaultKind,
-    Hang,
-    Refused,
-)
+from tests.fakes import Answer, FakeApiServer, Fault, FaultKind, Hang, Refused
 from tests.unit.app.kube.following import failure
 
 pytestmark = pytest.mark.looptime
@@ -234,14 +227,7 @@ async def test_answer_that_is_no_object_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    "metadata",
-    [
-        None,
-        {},
-        {"name": "a"},
-        {"name": None, "resourceVersion": "1"},
-    ],
-    ids=str,
+    "metadata", [None, {}, {"name": "a"}, {"name": None, "resourceVersion": "1"}], ids=str
 )
 async def test_object_that_cannot_be_written_back_is_a_failure(
     server: FakeApiServer, store: NamespaceStore, metadata: object

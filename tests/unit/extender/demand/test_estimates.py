@@ -274,9 +274,7 @@ def test_backing_image_made_along_with_the_volume(
 
 def test_selectors_of_a_future_backing_image_bind_the_volume() -> None:
     from_image = storage_class(
-        backingImage="image",
-        backingImageDataSourceType="download",
-        backingImageDiskSelector="ssd",
+        backingImage="image", backingImageDataSourceType="download", backingImageDiskSelector="ssd"
     )
     view = view_of(node("node-1", disk(tags=["ssd"])), node("node-2"), claim("vol"), from_image)
 
@@ -315,8 +313,7 @@ def test_default_object_that_cannot_be_read_is_named_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("default-data-locality", "local"), ("default-replica-count", "three")],
+    ("name", "value"), [("default-data-locality", "local"), ("default-replica-count", "three")]
 )
 def test_default_that_is_not_needed_may_be_anything(name: str, value: str) -> None:
     assert fits(view_of(node(), claim("vol"), storage_class(), setting(name, value)))
