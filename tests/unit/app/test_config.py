@@ -77,31 +77,23 @@ def test_a_refusal_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("environ", "text"),
     [
-        pytest.param(
-            {"EXTENDER_TLS_CERT_FILE": "a"}, "EXTENDER_TLS_PRIVATE_KEY_FILE go together", id="cert"
-        ),
-        pytest.param(
-            {"EXTENDER_TLS_PRIVATE_KEY_FILE": "a"}, "EXTENDER_TLS_CERT_FILE and", id="key"
-        ),
-        pytest.param(
+        ({"EXTENDER_TLS_CERT_FILE": "a"}, "EXTENDER_TLS_PRIVATE_KEY_FILE go together"),
+        ({"EXTENDER_TLS_PRIVATE_KEY_FILE": "a"}, "EXTENDER_TLS_CERT_FILE and"),
+        (
             {"EXTENDER_CLIENT_CA_FILE": "a", "EXTENDER_METRICS_PORT": "1"},
             "needs EXTENDER_TLS_CERT_FILE",
-            id="client-ca-without-certificate",
         ),
-        pytest.param(
+        (
             {
                 "EXTENDER_TLS_CERT_FILE": "a",
                 "EXTENDER_TLS_PRIVATE_KEY_FILE": "b",
                 "EXTENDER_CLIENT_CA_FILE": "c",
             },
             "needs EXTENDER_METRICS_PORT",
-            id="client-ca-without-a-port-for-probes",
         ),
-        pytest.param({"EXTENDER_VIEW_AGE_LIMIT_SECONDS": "90"}, "must exceed the 90 s", id="age"),
-        pytest.param({"EXTENDER_RETRY_PERIOD_SECONDS": "2.5"}, "and that twice", id="retry"),
-        pytest.param(
-            {"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset", id="one-port"
-        ),
+        ({"EXTENDER_VIEW_AGE_LIMIT_SECONDS": "90"}, "must exceed the 90 s"),
+        ({"EXTENDER_RETRY_PERIOD_SECONDS": "2.5"}, "and that twice"),
+        ({"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset"),
     ],
 )
 def test_settings_that_do_not_go_together(environ: dict[str, str], text: str) -> None:

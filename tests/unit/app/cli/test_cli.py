@@ -234,9 +234,9 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("nodes", "accepted", "rejected"),
     [
-        pytest.param(FULL, [], {FULL: DOES_NOT_FIT}, id="one"),
-        pytest.param(f"node-9,{ROOMY}", [ROOMY], {"node-9": UNKNOWN}, id="unknown"),
-        pytest.param(f"{ROOMY},,", [ROOMY], {}, id="empty-names"),
+        (FULL, [], {FULL: DOES_NOT_FIT}),
+        (f"node-9,{ROOMY}", [ROOMY], {"node-9": UNKNOWN}),
+        (f"{ROOMY},,", [ROOMY], {}),
     ],
 )
 def test_only_the_nodes_asked_for_are_judged(
@@ -289,11 +289,11 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(["--pod", "default/nobody"], "default/nobody", id="unknown-pod"),
-        pytest.param(["--pod", "fits"], "fits", id="no-namespace"),
-        pytest.param(["--pod", "x" * 300], "xxx", id="long-pod"),
-        pytest.param([], "--pod", id="no-pod"),
-        pytest.param(["--pod", "default/fits", "-o", "xml"], "xml", id="unknown-output"),
+        (["--pod", "default/nobody"], "default/nobody"),
+        (["--pod", "fits"], "fits"),
+        (["--pod", "x" * 300], "xxx"),
+        ([], "--pod"),
+        (["--pod", "default/fits", "-o", "xml"], "xml"),
     ],
 )
 def test_a_wrong_option_is_an_error_of_one_line(
@@ -307,25 +307,14 @@ def test_a_wrong_option_is_an_error_of_one_line(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(["serve", "--kubeconfig", "/no/such"], "/no/such", id="serve-no-kubeconfig"),
-        pytest.param(
-            ["serve", "--cluster-file", "examples/goal1", "--context", "a"],
-            "--context",
-            id="two-clusters",
-        ),
-        pytest.param(["bogus"], "bogus", id="unknown-command"),
-        pytest.param(
-            ["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such", id="no-file"
-        ),
-        pytest.param(
-            ["serve", "--cluster-file", "examples/goal2", "--port", "65536"],
-            "port",
-            id="port-range",
-        ),
-        pytest.param(
+        (["serve", "--kubeconfig", "/no/such"], "/no/such"),
+        (["serve", "--cluster-file", "examples/goal1", "--context", "a"], "--context"),
+        (["bogus"], "bogus"),
+        (["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such"),
+        (["serve", "--cluster-file", "examples/goal2", "--port", "65536"], "port"),
+        (
             ["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
             "no-host.invalid",
-            id="host",
         ),
     ],
 )
@@ -345,19 +334,11 @@ def test_wrong_usage_is_an_error_of_one_line(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        pytest.param("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods", id="other"),
-        pytest.param(
-            "---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2),
-            "2 pods",
-            id="two",
-        ),
-        pytest.param("a: [\n", "line 2", id="not-yaml"),
-        pytest.param("apiVersion: v1\nkind: Pod\n", "without a name", id="no-name"),
-        pytest.param(
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n",
-            "spec.volumes",
-            id="unreadable",
-        ),
+        ("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods"),
+        ("---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2), "2 pods"),
+        ("a: [\n", "line 2"),
+        ("apiVersion: v1\nkind: Pod\n", "without a name"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n", "spec.volumes"),
     ],
 )
 def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
@@ -375,12 +356,11 @@ def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
 @pytest.mark.parametrize(
     ("arguments", "texts"),
     [
-        pytest.param(["--help"], ["serve", "filter"], id="program"),
-        pytest.param(["serve", "--help"], ["--cluster-file", "--host", "--port"], id="serve"),
-        pytest.param(
+        (["--help"], ["serve", "filter"]),
+        (["serve", "--help"], ["--cluster-file", "--host", "--port"]),
+        (
             ["filter", "--help"],
             ["--cluster-file", "--pod", "--nodes", "--output", "0 it fits", "1 on none"],
-            id="filter",
         ),
     ],
 )

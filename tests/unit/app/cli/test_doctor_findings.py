@@ -376,36 +376,21 @@ def test_every_problem_has_a_case() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({"slices": [SLICE, stray()]}, {"endpoints-foreign"}, id="stray-slice"),
-        pytest.param(
-            {"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}, id="disabled"
-        ),
-        pytest.param(
-            {"rights": granted(WAKE_UP), "instances": [ASLEEP, ASLEEP]},
-            set(),
-            id="patch-is-not-needed-without-wake-up",
-        ),
-        pytest.param(
-            {"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]},
-            set(),
-            id="class-of-static-volumes",
-        ),
-        pytest.param(
+        ({"slices": [SLICE, stray()]}, {"endpoints-foreign"}),
+        ({"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}),
+        ({"rights": granted(WAKE_UP), "instances": [ASLEEP, ASLEEP]}, set()),
+        ({"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]}, set()),
+        (
             {
                 "classes": [seen_class(bare_class("plain"))],
                 "longhorn_settings": [setting("default-data-locality", "best-effort")],
             },
             set(),
-            id="locality-by-default",
         ),
-        pytest.param({"kubernetes_nodes": 100}, set(), id="100-nodes"),
-        pytest.param(
-            {"kubernetes_nodes": 300, "lease": noted(most="145")}, set(), id="more-than-the-sample"
-        ),
-        pytest.param({"config_map": None}, set(), id="no-config-map"),
-        pytest.param(
-            {"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set(), id="ipv6"
-        ),
+        ({"kubernetes_nodes": 100}, set()),
+        ({"kubernetes_nodes": 300, "lease": noted(most="145")}, set()),
+        ({"config_map": None}, set()),
+        ({"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set()),
     ],
 )
 def test_nothing_else_is_found(changes: Mapping[str, Any], expected: set[str]) -> None:

@@ -28,10 +28,10 @@ def test_a_pod_that_is_ready_has_no_trouble() -> None:
 @pytest.mark.parametrize(
     ("status", "trouble"),
     [
-        pytest.param(None, "", id="no-status"),
-        pytest.param({"conditions": None, "containerStatuses": None}, "", id="null"),
-        pytest.param(unready(), "ContainersNotReady", id="condition"),
-        pytest.param(
+        (None, ""),
+        ({"conditions": None, "containerStatuses": None}, ""),
+        (unready(), "ContainersNotReady"),
+        (
             unready(
                 containerStatuses=[
                     {"state": {"running": {}}},
@@ -39,17 +39,14 @@ def test_a_pod_that_is_ready_has_no_trouble() -> None:
                 ]
             ),
             "CrashLoopBackOff: back-off",
-            id="container-waits",
         ),
-        pytest.param(
+        (
             unready(containerStatuses=[{"state": {"waiting": {"reason": "ErrImagePull"}}}, {}]),
             "ErrImagePull",
-            id="without-message",
         ),
-        pytest.param(
+        (
             {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}]},
             "0/3 nodes",
-            id="not-scheduled",
         ),
     ],
 )

@@ -169,15 +169,12 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
 @pytest.mark.parametrize(
     ("broken", "problem"),
     [
-        pytest.param("5", " is int, not an object", id="number"),
-        pytest.param(
-            "{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name", id="name"
-        ),
-        pytest.param(
+        ("5", " is int, not an object"),
+        ("{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name"),
+        (
             "{apiVersion: longhorn.io/v1beta2, kind: Volume, metadata: {name: v},"
             " spec: {size: many}}",
             ": Volume v cannot be read: 'many' is not a size in bytes",
-            id="size",
         ),
     ],
 )
@@ -200,21 +197,21 @@ def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
 @pytest.mark.parametrize(
     ("scalar", "value"),
     [
-        pytest.param("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z", id="time"),
-        pytest.param("0000:06:00.0", "0000:06:00.0", id="pci-address"),
-        pytest.param("12:30:45", "12:30:45", id="base-60"),
-        pytest.param("1_000", "1_000", id="underscore"),
-        pytest.param(".inf", ".inf", id="infinity"),
-        pytest.param("1e5x", "1e5x", id="exponent-and-letter"),
-        pytest.param("'5'", "5", id="quoted-number"),
-        pytest.param("null", None, id="null"),
-        pytest.param("true", True, id="boolean"),
-        pytest.param("-12", -12, id="integer"),
-        pytest.param("5e+09", 5_000_000_000, id="round-exponent"),
-        pytest.param("6.397024534528e+12", 6_397_024_534_528, id="exponent"),
-        pytest.param("9.007199254740993e+15", 9_007_199_254_740_993, id="beyond-float"),
-        pytest.param("1.0", 1, id="whole"),
-        pytest.param("1.5", 1.5, id="fraction"),
+        ("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z"),
+        ("0000:06:00.0", "0000:06:00.0"),
+        ("12:30:45", "12:30:45"),
+        ("1_000", "1_000"),
+        (".inf", ".inf"),
+        ("1e5x", "1e5x"),
+        ("'5'", "5"),
+        ("null", None),
+        ("true", True),
+        ("-12", -12),
+        ("5e+09", 5_000_000_000),
+        ("6.397024534528e+12", 6_397_024_534_528),
+        ("9.007199254740993e+15", 9_007_199_254_740_993),
+        ("1.0", 1),
+        ("1.5", 1.5),
     ],
 )
 def test_plain_scalars_mean_what_kubernetes_means(write: Write, scalar: str, value: object) -> None:
@@ -265,11 +262,11 @@ def test_a_path_that_leads_to_nothing_is_named(tmp_path: Path, name: str, why: s
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        pytest.param("c.yaml", "", id="empty"),
-        pytest.param("c.json", "null", id="json-null"),
-        pytest.param("c.yaml", "hello\n", id="text"),
-        pytest.param("c.yaml", "kind: List\napiVersion: v1\nitems: []\n", id="empty-list"),
-        pytest.param("c.yaml", "kind: Secret\napiVersion: v1\n", id="other-kinds"),
+        ("c.yaml", ""),
+        ("c.json", "null"),
+        ("c.yaml", "hello\n"),
+        ("c.yaml", "kind: List\napiVersion: v1\nitems: []\n"),
+        ("c.yaml", "kind: Secret\napiVersion: v1\n"),
     ],
 )
 def test_a_file_without_a_cluster_is_refused(write: Write, name: str, content: str) -> None:
@@ -279,11 +276,11 @@ def test_a_file_without_a_cluster_is_refused(write: Write, name: str, content: s
 @pytest.mark.parametrize(
     ("content", "place"),
     [
-        pytest.param("a: 1\nb: [2\n", "line 3", id="open-bracket"),
-        pytest.param("a: 1\n\tb: 2\n", "line 2", id="tab"),
-        pytest.param("a: 1\nb: !!python/object/apply:os.abort []\n", "line 2", id="python-tag"),
-        pytest.param("a: 1\nb:\n  ? [x]\n  : y\n", "line 3", id="list-as-key"),
-        pytest.param("a: 1\nb: {<<: 5}\n", "line 2", id="bad-merge"),
+        ("a: 1\nb: [2\n", "line 3"),
+        ("a: 1\n\tb: 2\n", "line 2"),
+        ("a: 1\nb: !!python/object/apply:os.abort []\n", "line 2"),
+        ("a: 1\nb:\n  ? [x]\n  : y\n", "line 3"),
+        ("a: 1\nb: {<<: 5}\n", "line 2"),
     ],
 )
 def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) -> None:
@@ -296,13 +293,13 @@ def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) 
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        pytest.param("c.json", "", "line 1", id="json-empty"),
-        pytest.param("c.json", b'{"a":"\xff"}', "utf-8", id="json-invalid-utf-8"),
-        pytest.param("c.yaml", bytes(range(256)), "control characters", id="binary"),
-        pytest.param("c.yaml", b"a: b\xe9\n", "UTF-8", id="latin-1"),
-        pytest.param("c.yaml", "a: " + "9" * 5_000, "digits", id="long-integer"),
-        pytest.param("c.yaml", "a: !!int x", "'x'", id="wrong-integer"),
-        pytest.param("c.yaml", "a: !!timestamp 2001-99-99", "constructor", id="wrong-date"),
+        ("c.json", "", "line 1"),
+        ("c.json", b'{"a":"\xff"}', "utf-8"),
+        ("c.yaml", bytes(range(256)), "control characters"),
+        ("c.yaml", b"a: b\xe9\n", "UTF-8"),
+        ("c.yaml", "a: " + "9" * 5_000, "digits"),
+        ("c.yaml", "a: !!int x", "'x'"),
+        ("c.yaml", "a: !!timestamp 2001-99-99", "constructor"),
     ],
 )
 def test_a_file_that_cannot_be_parsed_is_refused_in_one_line(
@@ -457,13 +454,7 @@ def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write: Write) 
     assert problems == [f"{path}:{YAMLS}/a.yaml[0].items[0] has no apiVersion or no kind"]
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        pytest.param({"cluster.yaml": node("a")}, id="other-yaml"),
-        pytest.param({"yamls.yaml": node("a")}, id="file-called-yamls"),
-    ],
-)
+@pytest.mark.parametrize("files", [{"cluster.yaml": node("a")}, {"yamls.yaml": node("a")}])
 def test_a_zip_that_is_no_bundle_is_refused(write: Write, files: dict[str, str]) -> None:
     assert "no support bundle" in refusal(write(bundle(files, folder=""), "b.zip"))
 

@@ -78,32 +78,19 @@ async def test_credentials_are_sent_and_plain_json_is_asked_for(
 @pytest.mark.parametrize(
     ("kind", "expected", "text"),
     [
-        pytest.param(Refused(), UnreachableError, "cannot be reached", id="refused"),
-        pytest.param(CutAnswer(), UnreachableError, "cannot be reached", id="cut"),
-        pytest.param(
-            Answer(410, status(410, "Expired", "token expired")),
-            ExpiredError,
-            "410: token expired",
-            id="expired",
-        ),
-        pytest.param(
+        (Refused(), UnreachableError, "cannot be reached"),
+        (CutAnswer(), UnreachableError, "cannot be reached"),
+        (Answer(410, status(410, "Expired", "token expired")), ExpiredError, "410: token expired"),
+        (
             Answer(403, status(403, "Forbidden", "pods is forbidden")),
             StatusError,
             "403: pods is forbidden",
-            id="status-object",
         ),
-        pytest.param(
-            Answer(502, b"<html>bad gateway</html>"),
-            StatusError,
-            "502: <html>bad gateway</html>",
-            id="html",
-        ),
-        pytest.param(Answer(500), StatusError, "500: no reason given", id="empty"),
-        pytest.param(Answer(500, b"\xff\xfe"), StatusError, "500: \ufffd\ufffd", id="binary"),
-        pytest.param(
-            Answer(500, b'{"message": 5}'), StatusError, '500: {"message": 5}', id="odd-message"
-        ),
-        pytest.param(Answer(500, b"[" * 50_000), StatusError, "500: [[[", id="deep"),
+        (Answer(502, b"<html>bad gateway</html>"), StatusError, "502: <html>bad gateway</html>"),
+        (Answer(500), StatusError, "500: no reason given"),
+        (Answer(500, b"\xff\xfe"), StatusError, "500: \ufffd\ufffd"),
+        (Answer(500, b'{"message": 5}'), StatusError, '500: {"message": 5}'),
+        (Answer(500, b"[" * 50_000), StatusError, "500: [[["),
     ],
 )
 async def test_what_went_wrong_is_told(
@@ -195,16 +182,11 @@ async def test_silence_in_a_stream_is_told_in_time(
 @pytest.mark.parametrize(
     ("kind", "expected", "text"),
     [
-        pytest.param(Hang(), UnreachableError, "within 4 s", id="hang"),
-        pytest.param(WatchCut(), UnreachableError, "cannot be reached", id="cut"),
-        pytest.param(Answer(410), ExpiredError, "410", id="expired"),
-        pytest.param(Answer(403, b"no"), StatusError, "403: no", id="status"),
-        pytest.param(
-            Answer(200, b"<html>", {"Content-Type": "text/html"}),
-            MalformedError,
-            "not JSON",
-            id="html",
-        ),
+        (Hang(), UnreachableError, "within 4 s"),
+        (WatchCut(), UnreachableError, "cannot be reached"),
+        (Answer(410), ExpiredError, "410"),
+        (Answer(403, b"no"), StatusError, "403: no"),
+        (Answer(200, b"<html>", {"Content-Type": "text/html"}), MalformedError, "not JSON"),
     ],
 )
 async def test_stream_that_cannot_begin_or_breaks_is_told(
@@ -260,10 +242,10 @@ def test_status_in_a_watch_becomes_an_error(
 @pytest.mark.parametrize(
     "error",
     [
-        pytest.param(FileNotFoundError(2, "No such file"), id="deleted"),
-        pytest.param(PermissionError(13, "denied"), id="forbidden"),
-        pytest.param(ConfigException("Token file exists but empty."), id="empty"),
-        pytest.param(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), id="binary"),
+        FileNotFoundError(2, "No such file"),
+        PermissionError(13, "denied"),
+        ConfigException("Token file exists but empty."),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
     ],
 )
 async def test_token_file_may_be_unreadable_for_a_while(
@@ -309,25 +291,23 @@ async def test_kubeconfig_leads_to_a_cluster(kubeconfig: Path, context: str | No
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        pytest.param(KUBECONFIG, "", id="empty"),
-        pytest.param(KUBECONFIG, "a: [", id="no-yaml"),
-        pytest.param(KUBECONFIG, "---\na: b\n---\na: b\n", id="two-documents"),
-        pytest.param("current-context: here", "", id="no-context"),
-        pytest.param("current-context: here", "current-context: nowhere", id="context-unknown"),
-        pytest.param("{cluster: k, user: u}", "5", id="context-is-a-number"),
-        pytest.param("{cluster: k, user: u}", "{cluster: nope}", id="cluster-unknown"),
-        pytest.param('{server: "http://127.0.0.1:1"}', "{}", id="no-server"),
-        pytest.param("{token: t}", "text", id="user-is-text"),
-        pytest.param("{token: t}", "{tokenFile: /no/such/file}", id="no-token-file"),
-        pytest.param(
+        (KUBECONFIG, ""),
+        (KUBECONFIG, "a: ["),
+        (KUBECONFIG, "---\na: b\n---\na: b\n"),
+        ("current-context: here", ""),
+        ("current-context: here", "current-context: nowhere"),
+        ("{cluster: k, user: u}", "5"),
+        ("{cluster: k, user: u}", "{cluster: nope}"),
+        ('{server: "http://127.0.0.1:1"}', "{}"),
+        ("{token: t}", "text"),
+        ("{token: t}", "{tokenFile: /no/such/file}"),
+        (
             "{token: t}",
             "{exec: {command: /no/such/command, apiVersion: client.authentication.k8s.io/v1}}",
-            id="command-missing",
         ),
-        pytest.param(
+        (
             'server: "http://127.0.0.1:1"',
             'server: "https://127.0.0.1:1", certificate-authority-data: YWJj',
-            id="certificate-is-none",
         ),
     ],
 )

@@ -175,15 +175,11 @@ ASKED: list[Any] = [
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        pytest.param(Refused(), "cannot be reached", id="refused"),
-        pytest.param(Hang(), "within 3 s", id="hang"),
-        pytest.param(Answer(500, b"boom"), "500: boom", id="500"),
-        pytest.param(
-            Answer(403, msgspec.json.encode(failure(403, "Forbidden", "may not"))),
-            "403: may not",
-            id="forbidden",
-        ),
-        pytest.param(Answer(410), "410", id="410"),
+        (Refused(), "cannot be reached"),
+        (Hang(), "within 3 s"),
+        (Answer(500, b"boom"), "500: boom"),
+        (Answer(403, msgspec.json.encode(failure(403, "Forbidden", "may not"))), "403: may not"),
+        (Answer(410), "410"),
     ],
 )
 async def test_failures_are_told(
