@@ -51,7 +51,7 @@ def error_report(text: str) -> Report:
 
 
 def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
-    """Write the verdict on each node, and its disks before and after the pod, in 80 columns."""
+    """Write the verdict on each node, and its disks before and after the pod."""
     yield f"pod {pod.namespace}/{pod.name}{_BASES[basis]}"
     for name, node in report.nodes.items():
         rejection = report.rejected.get(name)

@@ -264,28 +264,6 @@ async def test_calls_cost_no_write() -> None:
         assert quiet <= 31
 
 
-@VIRTUAL_TIME
-@pytest.mark.parametrize(
-    "request_",
-    [
-        {"Pod": {"metadata": {"name": "probe"}}, "NodeNames": ["any"]},
-        {"Pod": {"metadata": {"name": "probe", "uid": "u"}}, "NodeNames": []},
-        {"Pod": None, "NodeNames": ["any"]},
-    ],
-    ids=["no-uid", "no-candidate", "no-pod"],
-)
-async def test_who_only_tries_the_service_is_not_taken_for_kube_scheduler(
-    request_: Object,
-) -> None:
-    async with Cluster() as cluster:
-        replica = cluster.start(0)
-        await cluster.until(lambda: replica.is_leading, within=10)
-        await asyncio.sleep(2)
-
-        await replica.filter(body=json.dumps(request_).encode())
-        await asyncio.sleep(3)
-
-        assert cluster.annotations() == {}
 
 
 def strike(cluster: Cluster, kind: FaultKind, concerns: Callable[[Call], bool]) -> None:

@@ -70,44 +70,19 @@ def refusal(path: Path) -> str:
     return text.removeprefix(str(path))
 
 
+TWO = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in "ab"]
+BARE = [{"metadata": {"name": name}} for name in "ab"]
 FORMS = {
-    "one-object": ("cluster.yaml", node("a") + "---\n" + node("b")),
-
-    "empty-documents": ("cluster.yaml", "---\n---\n" + node("a") + "---\n# x\n---\n" + node("b")),
-    "list": (
-        "cluster.yaml",
-        "apiVersion: v1\nkind: List\nitems:\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
-    ),
-
-    "typed-list": (
-        "cluster.yaml",
-        "apiVersion: v1\nkind: NodeList\nitems:\n"
-        "- {metadata: {name: a}}\n- {metadata: {name: b}}\n",
-    ),
-    "list-without-kind": (
-        "cluster.yaml",
-        "items:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
-    ),
-    "json": (
-        "cluster.json",
-        json.dumps(
-            {"apiVersion": "v1", "kind": "NodeList", "metadata": {"resourceVersion": ""},
-             "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}, indent=4
-        ),
-    ),
-
-
+    "documents": ("c.yaml", "---\n---\n" + node("a") + "...\n---\n# x\n---\n" + node("b")),
+    "list": ("c.yaml", f"items: {TWO}\napiVersion: v1\nkind: List\n"),
+    "typed-list": ("c.yaml", f"apiVersion: v1\nkind: NodeList\nitems: {BARE}\n"),
+    "list-without-kind": ("c.yaml", f"items: {TWO}\n"),
+    "json": ("c.json", json.dumps({"apiVersion": "v1", "kind": "NodeList", "items": BARE})),
+    "json-without-suffix": ("c", json.dumps({"items": TWO}, indent="\t")),
     "windows-line-ends": ("c.yaml", (node("a") + "---\n" + node("b")).replace("\n", "\r\n")),
     "byte-order-mark": ("c.yaml", "\ufeff" + node("a") + "---\n" + node("b")),
-    "byte-order-mark-json": (
-        "c.json",
-        '\ufeff{"apiVersion":"v1","kind":"NodeList",'
-        '"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}',
-    ),
-}  # fmt: skip
+    "byte-order-mark-json": ("c.json", "\ufeff" + json.dumps({"items": TWO})),
+}
 
 
 @pytest.mark.parametrize(("name", "text"), FORMS.values(), ids=FORMS.keys())
@@ -341,47 +316,40 @@ def test_deep_nesting_is_an_error_like_any_other(write: Write, name: str, conten
     assert ended.stderr.startswith(f"error: {path} ")
 
 
+DISK_SPEC = (
+    "{allowScheduling: true, diskType: filesystem, path: 0000:06:00.0, storageReserved: 5e+09}"
+)
+DISK_STATUS = """{conditions: [], diskUUID: uuid-1, scheduledReplica: {vol-r-1: 1.073741824e+10},
+  storageAvailable: 6.397024534528e+12, storageMaximum: 7.681501126656e+12,
+  storageScheduled: 1.073741824e+10}"""
 BUNDLED = {
-    "cluster/v1/nodes.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: node-1\n    namespace: \"null\"\n"
-    "kind: List\n",
-    "cluster/v1/persistentvolumes.yaml": "null\n",
-    "cluster/storage.k8s.io/v1/storageclasses.yaml": "apiVersion: v1\nitems:\n"
-    "- allowVolumeExpansion: true\n  apiVersion: storage.k8s.io/v1\n  kind: StorageClass\n"
-    "  metadata:\n    name: longhorn\n"
-    "  parameters:\n    dataLocality: best-effort\n    fromBackup: \"null\"\n"
-    "    numberOfReplicas: \"3\"\n"
-    "  provisioner: driver.longhorn.io\nkind: List\n",
-    "namespaced/default/v1/persistentvolumeclaims.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: v1\n  kind: PersistentVolumeClaim\n"
-    "  metadata:\n    name: data\n    namespace: default\n    uid: u-1\n"
-    "  spec:\n    resources:\n      requests:\n        storage: 5e+09\n"
-    "    storageClassName: longhorn\n    volumeName: \"null\"\nkind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: longhorn.io/v1beta2\n  kind: Node\n  metadata:\n    name: node-1\n"
-    "  spec:\n    allowScheduling: true\n    disks:\n"
-    "      disk-1:\n        allowScheduling: true\n        diskType: filesystem\n"
-    "        path: 0000:06:00.0\n        storageReserved: 5e+09\n        tags: []\n"
-    "  status:\n    conditions: []\n    diskStatus:\n      disk-1:\n"
-    "        conditions: []\n        diskUUID: uuid-1\n"
-    "        scheduledReplica:\n          vol-r-1: 1.073741824e+10\n"
-    "        storageAvailable: 6.397024534528e+12\n"
-    "        storageMaximum: 7.681501126656e+12\n"
-    "        storageScheduled: 1.073741824e+10\n    region: \"null\"\n    zone: \"null\"\n"
-    "kind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/replicas.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: longhorn.io/v1beta2\n  kind: Replica\n"
-    "  metadata:\n    creationTimestamp: 2026-11-21T03:00:00Z\n"
-    "    deletionTimestamp: \"null\"\n    name: vol-r-1\n"
-    "  spec:\n    active: true\n    diskID: \"null\"\n    failedAt: \"null\"\n"
-    "    hardNodeAffinity: \"null\"\n    healthyAt: \"2026-11-21T03:00:00Z\"\n"
-    "    nodeID: \"null\"\n    volumeName: vol\n    volumeSize: \"10737418240\"\n"
-    "  status:\n    started: false\nkind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/settings.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: longhorn.io/v1beta2\n  kind: Setting\n"
-    "  metadata:\n    name: priority-class\n  value: \"null\"\nkind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/backupvolumes.yaml": "null\n",
-}  # fmt: skip
+    "cluster/v1/nodes.yaml": """
+- {apiVersion: v1, kind: Node, metadata: {name: node-1, namespace: "null"}}""",
+    "cluster/storage.k8s.io/v1/storageclasses.yaml": """
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: longhorn},
+  parameters: {dataLocality: best-effort, fromBackup: "null", numberOfReplicas: "3"},
+  provisioner: driver.longhorn.io}""",
+    "namespaced/default/v1/persistentvolumeclaims.yaml": """
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, uid: u-1},
+  spec: {resources: {requests: {storage: 5e+09}}, storageClassName: longhorn, volumeName: "null"}}
+""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml": f"""
+- {{apiVersion: longhorn.io/v1beta2, kind: Node, metadata: {{name: node-1}},
+  spec: {{allowScheduling: true, disks: {{disk-1: {DISK_SPEC}}}}},
+  status: {{conditions: [], diskStatus: {{disk-1: {DISK_STATUS}}}, region: "null", zone: "null"}}}}
+""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/replicas.yaml": """
+- {apiVersion: longhorn.io/v1beta2, kind: Replica,
+  metadata: {creationTimestamp: 2026-11-21T03:00:00Z, deletionTimestamp: "null", name: vol-r-1},
+  spec: {active: true, diskID: "null", failedAt: "null", hardNodeAffinity: "null", nodeID: "null",
+    healthyAt: "2026-11-21T03:00:00Z", volumeName: vol, volumeSize: "10737418240"},
+  status: {started: false}}""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/settings.yaml": """
+- {apiVersion: longhorn.io/v1beta2, kind: Setting, metadata: {name: priority-class}, value: "null"}
+""",
+}
+BUNDLED = {name: f"apiVersion: v1\nkind: List\nitems:{text}\n" for name, text in BUNDLED.items()}
+BUNDLED["cluster/v1/persistentvolumes.yaml"] = "null\n"
 
 
 @pytest.fixture

@@ -211,20 +211,6 @@ async def test_a_pod_that_cannot_be_read_is_not_told_of_until_it_can(server: Fak
         assert found.told == [(pod.ref.uid, nominated.status)]
 
 
-async def test_a_forgotten_pod_is_not_told_of(server: FakeApiServer) -> None:
-    async with following(server) as found:
-        pod = put(server)
-        found.follow(pod)
-        await asyncio.sleep(1)
-
-        found.pods.forget(pod.ref.uid)
-        nominate(server, "node-1")
-        await asyncio.sleep(1)
-
-        assert found.told == []
-        assert len(found.pods) == 0
-
-
 @pytest.mark.parametrize("after_seconds", [0.0, 0.05, 0.5])
 async def test_a_pod_may_be_forgotten_before_its_watch_has_begun(
     server: FakeApiServer, after_seconds: float

@@ -6,7 +6,6 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from app.kube.translate import KubernetesNode, Pod
-from app.kube.view import build_view
 from extender import PodStatus
 from longhorn import NodeName, UnreadableSetting
 from tests.builders import (
@@ -136,12 +135,6 @@ def test_broken_volume_costs_no_node() -> None:
 
     assert list(view.spaces) == ["node-1"]
     assert view.unreadable == {("Volume", "vol"): "'x' is not a size in bytes"}
-
-
-def test_every_view_begins_a_new_list_of_changes() -> None:
-    cluster = objects_of(node())
-
-    assert build_view(cluster).changes is not build_view(cluster).changes
 
 
 def test_broken_nodes_of_kubernetes_and_longhorn_do_not_hide_each_other() -> None:
