@@ -144,11 +144,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.NODE_UNUSABLE,
-        {"longhorn_nodes": [node("node-1"), node("node-2", ready=False)]},
-        "no new replica can be placed on node-2: Longhorn node is not ready",
-    ),
-    (
-        Problem.NODE_UNUSABLE,
         {"longhorn_nodes": [node(f"n{n}", disk(allow_scheduling=False)) for n in range(7)]},
         "no new replica can be placed on n0, n1, n2, n3, n4 and 2 more: ",
     ),
@@ -156,11 +151,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         Problem.RIGHT_MISSING,
         {"rights": granted(Right("watch", "", "persistentvolumes"))},
         f"system:serviceaccount:{NAMESPACE}:{NAME} may not watch persistentvolumes in all",
-    ),
-    (
-        Problem.RIGHT_MISSING,
-        {"rights": granted(WAKE_UP)},
-        f"system:serviceaccount:{NAMESPACE}:{NAME} may not patch pods in all namespaces",
     ),
     (
         Problem.VARIABLE_UNUSABLE,
@@ -249,7 +239,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         {"slices": []},
         "no EndpointSlice leads kube-scheduler from Service",
     ),
-    (Problem.ENDPOINTS_ABSENT, {"slices": [EMPTY]}, "no EndpointSlice leads kube-scheduler"),
     (
         Problem.ENDPOINTS_FOREIGN,
         {"slices": [SLICE, stray()]},
@@ -330,6 +319,11 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         {"classes": [seen_class(storage_class("far", dataLocality="disabled"))]},
         "volumes of far need nothing on their pod's node, so that no node is ever rejected: "
         "dataLocality is disabled",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(storage_class("s", dataLayout__type="sharded"))]},
+        "they are sharded",
     ),
     (
         Problem.CLASS_NOT_LOCAL,

@@ -25,29 +25,24 @@ def test_a_pod_that_is_ready_has_no_trouble() -> None:
     assert instance_seen(pod(status=READY)) == InstanceSeen(name="extender-0")
 
 
+def waiting(**state: str) -> dict[str, Any]:
+    return unready(
+        containerStatuses=[{"state": {"running": {}}}, {"state": {"waiting": state}}, {}]
+    )
+
+
+UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}
+
+
 @pytest.mark.parametrize(
     ("status", "trouble"),
     [
         (None, ""),
         ({"conditions": None, "containerStatuses": None}, ""),
         (unready(), "ContainersNotReady"),
-        (
-            unready(
-                containerStatuses=[
-                    {"state": {"running": {}}},
-                    {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}},
-                ]
-            ),
-            "CrashLoopBackOff: back-off",
-        ),
-        (
-            unready(containerStatuses=[{"state": {"waiting": {"reason": "ErrImagePull"}}}, {}]),
-            "ErrImagePull",
-        ),
-        (
-            {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}]},
-            "0/3 nodes",
-        ),
+        (waiting(reason="CrashLoopBackOff", message="back-off"), "CrashLoopBackOff: back-off"),
+        (waiting(reason="ErrImagePull"), "ErrImagePull"),
+        ({"conditions": [UNSCHEDULED]}, "0/3 nodes"),
     ],
 )
 def test_a_pod_that_is_not_ready_says_why(status: dict[str, Any] | None, trouble: str) -> None:

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import msgspec
-
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.report import make_report, table_lines
 
@@ -58,19 +56,3 @@ def test_text_of_the_cluster_cannot_break_the_table() -> None:
     [line, *_] = plain([*table_lines(make_report(found))])
 
     assert line == "warning  instances        pod a is not ready: line one ok lease [2J"
-
-
-def test_a_program_reads_the_findings_and_their_counts() -> None:
-    found = [FINE, Problem.LEASE_FREE.found("nobody holds it")]
-
-    report = msgspec.json.decode(msgspec.json.encode(make_report(found)))
-
-    assert report["counts"] == {"ok": 1, "warning": 0, "error": 1, "unknown": 0}
-    assert report["findings"][0] == {
-        "check": "lease",
-        "severity": "ok",
-        "problem": "",
-        "text": "pod a holds it",
-        "remedy": "",
-    }
-    assert report["findings"][1]["problem"] == "lease-free"

@@ -273,6 +273,7 @@ def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) 
         ("c.yaml", bytes(range(256)), "control characters"),
         ("c.yaml", b"a: b\xe9\n", "UTF-8"),
         ("c.yaml", "a: " + "9" * 5_000, "digits"),
+        ("c.yaml", "a: !!bool maybe", "neither true nor false"),
         ("c.yaml", "a: !!int x", "'x'"),
         ("c.yaml", "a: !!timestamp 2001-99-99", "constructor"),
     ],

@@ -56,22 +56,35 @@ def status(code: int, reason: str = "", message: str = "") -> bytes:
 
 
 @pytest.mark.looptime
-async def test_body_is_given_back(connection: Connection) -> None:
-    content = await connection.request("GET", PATH, deadline_seconds=5)
-
-    assert [each["metadata"]["name"] for each in msgspec.json.decode(content)["items"]] == ["a"]
-
-
-@pytest.mark.looptime
-async def test_credentials_are_sent_and_plain_json_is_asked_for(
+async def test_a_request_has_credentials_and_asks_for_plain_json(
     server: FakeApiServer, connection: Connection
 ) -> None:
-    await connection.request("GET", PATH, query=[("limit", "5")], deadline_seconds=5)
+    content = await connection.request("GET", PATH, query=[("limit", "5")], deadline_seconds=5)
 
     headers, query = server.calls[0].headers, server.calls[0].query
+    assert [each["metadata"]["name"] for each in msgspec.json.decode(content)["items"]] == ["a"]
     assert headers["authorization"] == "Bearer us"
     assert (headers["Accept"], headers["Accept-Encoding"]) == ("application/json", "identity")
     assert query == {"limit": "5"}
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    "kind", [Hang(), LostAnswer(hang=True), None], ids=["hang", "lost", "slow"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_requests_end_at_their_deadline(
+    server: FakeApiServer, connection: Connection, kind: FaultKind | None, method: str
+) -> None:
+    server.latency = lambda _: (2.0, 2.0)
+    server.faults += [Fault(kind)] if kind else []
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+
+    with pytest.raises(UnreachableError, match=r"did not answer within 2\.5 s"):
+        await connection.request(method, PATH, body={"metadata": {}}, deadline_seconds=2.5)
+
+    assert loop.time() - started == pytest.approx(2.5)
 
 
 @pytest.mark.looptime
@@ -108,32 +121,6 @@ async def test_what_went_wrong_is_told(
     assert type(caught.value) is expected
     assert text in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("kind", [Hang(), LostAnswer(hang=True)], ids=["hang", "lost"])
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_requests_end_at_their_deadline(
-    server: FakeApiServer, connection: Connection, kind: FaultKind, method: str
-) -> None:
-    server.faults.append(Fault(kind))
-    loop = asyncio.get_running_loop()
-    started = loop.time()
-
-    with pytest.raises(UnreachableError, match=r"did not answer within 2\.5 s"):
-        await connection.request(method, PATH, body={"metadata": {}}, deadline_seconds=2.5)
-
-    assert loop.time() - started == pytest.approx(2.5)
-
-
-@pytest.mark.looptime
-async def test_deadline_holds_for_slow_answers_too(
-    server: FakeApiServer, connection: Connection
-) -> None:
-    server.latency = lambda _: (2.0, 2.0)
-
-    with pytest.raises(UnreachableError, match="within 3 s"):
-        await connection.request("GET", PATH, deadline_seconds=3)
 
 
 @pytest.mark.looptime
@@ -243,7 +230,6 @@ def test_status_in_a_watch_becomes_an_error(
     "error",
     [
         FileNotFoundError(2, "No such file"),
-        PermissionError(13, "denied"),
         ConfigException("Token file exists but empty."),
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
     ],
@@ -292,14 +278,10 @@ async def test_kubeconfig_leads_to_a_cluster(kubeconfig: Path, context: str | No
     ("old", "new"),
     [
         (KUBECONFIG, ""),
-        (KUBECONFIG, "a: ["),
         (KUBECONFIG, "---\na: b\n---\na: b\n"),
-        ("current-context: here", ""),
         ("current-context: here", "current-context: nowhere"),
         ("{cluster: k, user: u}", "5"),
-        ("{cluster: k, user: u}", "{cluster: nope}"),
         ('{server: "http://127.0.0.1:1"}', "{}"),
-        ("{token: t}", "text"),
         ("{token: t}", "{tokenFile: /no/such/file}"),
         (
             "{token: t}",

@@ -1,11 +1,9 @@
 """Objects that people published are read as tests/data/real/INDEX.md says they must be."""
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from app.cli.files import load_cluster, load_documents
 from app.kube.cluster_objects import ClusterObjects
@@ -61,19 +59,6 @@ def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk() -> None:
     assert problems == []
     assert node.disks == ()
     assert build_view(cluster).spaces[node.name].bins == ()
-
-
-def test_philprime_node_1_reserved_with_the_status_of_the_other_file() -> None:
-    reserved, whole = (
-        raw_node(REAL / f"philprime-node-1{suffix}.yaml") for suffix in ("-reserved", "")
-    )
-    node = read_object(reserved | {"status": whole["status"]})
-    assert isinstance(node, Node)
-
-    space = only_disk(view_of(node), "kubernetes-node-1")
-
-    assert space.logical_headroom_bytes == 480369106944
-    assert space.unusable == ""
 
 
 def test_harvester_harv21_as_published() -> None:
@@ -158,9 +143,3 @@ def test_nothing_published_is_unreadable_but_the_nameless_replica(path: Path) ->
     documents = [d for origin, d in load_documents(path) if "duongdx-worker2.yaml[1]" not in origin]
 
     assert not [d for d in documents if isinstance(read_object(d), Unreadable)]
-
-
-def raw_node(path: Path) -> dict[str, Any]:
-    (found,) = yaml.safe_load_all(path.read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found

@@ -20,6 +20,7 @@ from tests.unit.app.kube.following import (
     event,
     failure,
     following,
+    interrupted,
     is_list,
     is_plain_watch,
     put,
@@ -104,9 +105,7 @@ async def test_pages_that_outlive_their_version_are_done_without(server: FakeApi
         assert [call.query.get("limit") for call in lists] == ["500", "500", None]
 
         server.interfere = None
-        server.faults.append(Fault(Answer(410), is_plain_watch))
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server, Fault(Answer(410), is_plain_watch))
         await recovered(follower, within_seconds=2 * LONGEST_PAUSE_SECONDS)
         lists = [call for call in follower.calls if call.verb == "list"]
         assert [call.query.get("limit") for call in lists[3:]] == ["500", "500"]
@@ -253,9 +252,7 @@ async def test_objects_that_cannot_be_named_are_passed_over_and_counted(
         assert follower.reflector.unreadable == len(NAMELESS)
 
         listing.times = 0
-        server.faults.append(Fault(Answer(410), is_plain_watch))
-        with server.outage():
-            await asyncio.sleep(0.1)
+        await interrupted(server, Fault(Answer(410), is_plain_watch))
         await recovered(follower)
         assert follower.reflector.unreadable == 0
 
@@ -270,9 +267,7 @@ async def test_nameless_objects_of_a_streamed_list_are_counted_until_the_next(
         await asyncio.sleep(1)
         assert follower.reflector.unreadable == len(NAMELESS)
 
-        server.faults.append(Fault(Answer(410), is_plain_watch))
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server, Fault(Answer(410), is_plain_watch))
         await recovered(follower)
         assert follower.reflector.unreadable == 0
 

@@ -29,6 +29,7 @@ from tests.unit.app.kube.following import (
     event,
     failure,
     following,
+    interrupted,
     is_list,
     is_plain_watch,
     put,
@@ -106,16 +107,16 @@ async def test_pauses_are_short_again_after_health(server: FakeApiServer, kind: 
         assert first <= 0.51
 
 
-@pytest.mark.parametrize(("given", "least", "most"), [("20", 20, 21), ("99999", 60, 61)])
-async def test_server_is_left_alone_as_long_as_it_asks(
-    server: FakeApiServer, given: str, least: float, most: float
+@pytest.mark.parametrize(("given", "seconds"), [("20", 20), ("99999", 60)])
+async def test_server_is_left_alone_as_long_as_it_asks_up_to_a_minute(
+    server: FakeApiServer, given: str, seconds: float
 ) -> None:
     server.faults.append(Fault(Answer(429, b"slow down", {"Retry-After": given}), is_list))
     async with following(server) as follower:
         await asyncio.sleep(100)
 
         first, second = (call.at for call in follower.calls[:2])
-        assert least <= second - first <= most
+        assert seconds <= second - first <= seconds + 1
         assert follower.is_right
         assert follower.causes[0] == "status"
 
@@ -136,25 +137,17 @@ async def test_watch_that_ends_at_once_is_no_busy_loop_and_no_news(server: FakeA
         assert follower.reflector.trouble != ""
 
 
-async def test_silence_is_noticed_before_it_costs_decisions(server: FakeApiServer) -> None:
-    """A view counts as too old after 120 s."""
-    server.faults.append(Fault(WatchHang(), is_plain_watch))
-    async with following(server) as follower:
-        for _ in range(40):
-            await asyncio.sleep(10)
-            assert follower.age_seconds <= 100
-
-
 async def test_silence_alone_is_no_trouble_and_waits_for_nothing(server: FakeApiServer) -> None:
     """The API server sends no bookmarks for kinds that it has seen no event of."""
     server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
     async with following(server) as follower:
         await asyncio.sleep(1)
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server)
         await asyncio.sleep(2)
         count = len(follower.calls)
-        await asyncio.sleep(600)
+        for _ in range(60):
+            await asyncio.sleep(10)
+            assert follower.age_seconds <= 100  # a view counts as too old after 120 s
 
         times = [call.at for call in follower.calls[count - 1 :]]
         assert [later - earlier for earlier, later in pairwise(times)] == [pytest.approx(90)] * 6
@@ -166,8 +159,7 @@ async def test_lasting_silence_is_cleared_up_by_listing_anew(server: FakeApiServ
     server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
     async with following(server) as follower:
         await asyncio.sleep(1)
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server)
         await asyncio.sleep(2)
         put(server, "untold")
         await asyncio.sleep(600 + 90 + 10)
@@ -179,9 +171,7 @@ async def test_half_a_line_before_the_connection_breaks_is_forgotten(server: Fak
     half = event("ADDED", document("Volume", "phantom", spec={"size": "1"}))[:40]
     async with following(server) as follower:
         await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(half)))
-        with server.outage():
-            await asyncio.sleep(0.1)
+        await interrupted(server, Fault(WatchGarbage(half)))
         await asyncio.sleep(2)
         with server.outage():
             put(server, "d")
@@ -230,31 +220,12 @@ async def test_events_before_a_broken_one_count(server: FakeApiServer) -> None:
     line = event("ADDED", document("Volume", "before", spec={"size": "1"}))
     async with following(server) as follower:
         await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(line + b"garbage\n")))
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server, Fault(WatchGarbage(line + b"garbage\n")))
         await asyncio.sleep(LONGEST_PAUSE_SECONDS)
 
         named = [c.new.name for b in follower.batches for c in b if c.new is not None]  # type: ignore[union-attr]  # volumes
         assert "before" in named
         assert follower.is_right  # the list has shown that it does not exist
-
-
-async def test_event_without_a_version_is_taken_in(server: FakeApiServer) -> None:
-    line = event("ADDED", document("Volume", "there", spec={"size": "1"}))
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        version = str(server.version)
-        server.faults.append(Fault(WatchGarbage(line)))
-        with server.outage():
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(2)
-        assert "there" in follower.known
-
-        with server.outage():
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(2)
-        assert follower.calls[-1].query["resourceVersion"] == version
 
 
 @pytest.mark.parametrize("seconds", [30, 100, 600])
@@ -269,18 +240,6 @@ async def test_silent_outage_is_got_over(server: FakeApiServer, seconds: float) 
             assert set(follower.known) == {"a", "b", "c"}
             assert follower.age_seconds >= seconds - 2  # a watch counts after so long
         await recovered(follower, within_seconds=40)
-
-
-@STREAMED
-async def test_streamed_list_that_breaks_off_is_begun_anew(server: FakeApiServer) -> None:
-    """Its events come in no order, so that their versions are no place to go on from."""
-    server.faults.append(Fault(WatchCut(after_events=2)))
-    async with following(server) as follower:
-        await asyncio.sleep(2)
-
-        assert [is_list(call) for call in follower.calls] == [True, True]
-        assert follower.reflector.is_complete
-        assert follower.is_right
 
 
 @STREAMED
@@ -324,9 +283,7 @@ async def test_line_without_end_is_given_up() -> None:
     put(server, "a")
     async with following(server) as follower:
         await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(b"x" * (2**25 + 1))))
-        with server.outage():
-            await asyncio.sleep(0.1)
+        await interrupted(server, Fault(WatchGarbage(b"x" * (2**25 + 1))))
         await recovered(follower)
 
         assert follower.causes == ["connection", "malformed"]

@@ -3,7 +3,6 @@
 import random
 from typing import Any
 
-import msgspec
 import pytest
 
 from app.config import Settings
@@ -94,19 +93,6 @@ async def test_objects_that_cannot_be_read_are_told_and_count() -> None:
 
     assert problems == ["Replica r cannot be read: 'x' is not a size in bytes"]
     assert build_view(found).unreadable_nodes == {"node-1"}
-
-
-async def test_object_without_a_name_is_told() -> None:
-    server = server_of(*DOCUMENTS)
-    page: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": [None, {"metadata": {}}]}
-    nameless = Answer(200, msgspec.json.encode(page))
-    server.faults.append(Fault(nameless, lambda call: call.resource == "volumes"))
-
-    found, problems = await snapshot(server)
-
-    assert len(problems) == 2
-    assert all(problem.startswith("volumes.longhorn.io: ") for problem in problems)
-    assert found.of(Volume) == {}
 
 
 @pytest.mark.parametrize("resource", [VOLUMES, CLAIMS, PODS, KUBERNETES_NODES])

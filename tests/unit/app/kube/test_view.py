@@ -90,33 +90,22 @@ def test_disk_kinds_are_numbered_across_nodes() -> None:
     assert sorted(view.disk_kinds.values()) == [0, 1]
 
 
+MINIMAL = "storage-minimal-available-percentage"
+
+
 @pytest.mark.parametrize(
     "record",
     [
-        pytest.param(
-            setting("storage-minimal-available-percentage", "x"), id="value-cannot-be-parsed"
-        ),
-        pytest.param(
-            read_as_unreadable(
-                document("Setting", "storage-minimal-available-percentage", value=25)
-            ),
-            id="object-cannot-be-read",
-        ),
-        pytest.param(
-            read_as_unreadable(
-                document("Setting", "storage-minimal-available-percentage", value="25")
-                | {"apiVersion": "longhorn.io/v1beta1"}
-            ),
-            id="object-of-another-version",
-        ),
+        setting(MINIMAL, "x"),
+        read_as_unreadable(document("Setting", MINIMAL, value=25)),
+        read_as_unreadable(document("Setting", MINIMAL) | {"apiVersion": "longhorn.io/v1beta1"}),
     ],
+    ids=["value", "object", "version"],
 )
 def test_setting_that_cannot_be_read_leaves_no_longhorn_settings(
     record: AnyRecord | Unreadable,
 ) -> None:
-    assert view_of(record).settings == UnreadableSetting(
-        name="storage-minimal-available-percentage"
-    )
+    assert view_of(record).settings == UnreadableSetting(name=MINIMAL)
 
 
 def test_node_with_a_broken_replica_has_no_space() -> None:

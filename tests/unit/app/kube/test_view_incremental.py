@@ -240,17 +240,11 @@ def test_what_nobody_decides_by_is_no_change() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param(
-            volume("other", disk_selector=["nobody"]), volume("other"), id="volume-loses-selector"
-        ),
-        pytest.param(volume("other", deleting=True), volume("other"), id="volume-is-restored"),
-        pytest.param(
-            volume("other", deleting=True),
-            Unreadable(kind="Volume", name="other", why="?"),
-            id="volume-becomes-unreadable",
-        ),
-        pytest.param(volume("other", deleting=True), None, id="volume-is-not-known-any-more"),
+        (volume("other", disk_selector=["nobody"]), volume("other")),
+        (volume("other", deleting=True), Unreadable(kind="Volume", name="other", why="?")),
+        (volume("other", deleting=True), None),
     ],
+    ids=["loses-selector", "becomes-unreadable", "is-not-known-any-more"],
 )
 def test_what_a_waiting_replica_takes_follows_its_volume(
     before: Known, after: Known | None
