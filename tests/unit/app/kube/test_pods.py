@@ -102,19 +102,6 @@ def watches(server: FakeApiServer) -> list[Call]:
     return [call for call in server.calls if call.verb == "watch"]
 
 
-async def test_what_changes_is_told(server: FakeApiServer) -> None:
-    async with following(server) as found:
-        pod = put(server)
-        found.follow(pod)
-        await asyncio.sleep(1)
-        assert found.told == []
-
-        nominated = nominate(server, "node-1")
-        await asyncio.sleep(1)
-
-        assert found.told == [(pod.ref.uid, nominated.status)]
-
-
 async def test_what_changed_before_the_watch_began_is_told(server: FakeApiServer) -> None:
     async with following(server) as found:
         found.follow(put(server), after_seconds=5.0)
