@@ -264,8 +264,6 @@ async def test_calls_cost_no_write() -> None:
         assert quiet <= 31
 
 
-
-
 def strike(cluster: Cluster, kind: FaultKind, concerns: Callable[[Call], bool]) -> None:
     """Have what the doctor asks fail."""
     cluster.server.faults.append(Fault(kind, lambda call: call.client == DOCTOR and concerns(call)))
