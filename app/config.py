@@ -20,10 +20,10 @@ _CLIENT_IDLE_SECONDS = 90
 """kube-scheduler keeps an idle connection this long; a server that closes it first breaks calls."""
 
 SILENCE_SECONDS = 90.0
-"""Bookmarks come every 60 s, so that a watch that is silent for longer may be dead: it is begun
-anew over another connection, from the same version. The API server sends no bookmarks for a kind of
-which it has seen no event since its own start (its Cacher.dispatchEvents); there this is all that
-the doubt costs."""
+"""Bookmarks come every 60 s, so that a watch that is silent for longer may be dead: it is
+started again over another connection, from the same version. The API server sends no bookmarks for
+a kind of which it has seen no event since its own start (its Cacher.dispatchEvents); such a watch
+is started again for nothing, which costs little."""
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Positive = Annotated[int, Meta(ge=1)]
@@ -76,7 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.view_age_limit_seconds <= SILENCE_SECONDS:
             raise ValueError(
                 f"EXTENDER_VIEW_AGE_LIMIT_SECONDS is {self.view_age_limit_seconds:g}, but must "
-                f"exceed the {SILENCE_SECONDS:g} s for which a quiet cluster may tell nothing"
+                f"exceed the {SILENCE_SECONDS:g} s for which the API server may send nothing"
             )
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             raise ValueError(

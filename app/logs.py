@@ -10,9 +10,9 @@ from structlog.types import Processor
 
 
 def configure_logs(level: str) -> None:
-    """Write our own lines, and the libraries' in the same form.
+    """Write our own lines, and those of libraries in the same form.
 
-    Ours do not go through the standard library's logging, since one is written for every answer.
+    Ours do not go through the standard library's logging, which is slow for a line per answer.
     """
     shared: list[Processor] = [
         structlog.processors.add_log_level,

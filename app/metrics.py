@@ -37,7 +37,7 @@ class Metrics:
         )
         self.decisions_total = Counter(
             f"{_PREFIX}decisions_total",
-            "Filter requests answered, by what came out.",
+            "Filter requests answered, by outcome.",
             ["outcome"],
             registry=registry,
         )
@@ -72,13 +72,13 @@ class Metrics:
         )
         self.heartbeat = Gauge(
             f"{_PREFIX}heartbeat",
-            "1 while this replica leads, 0 otherwise; the label is its node.",
+            "1 while this instance leads, 0 otherwise; the label is its node.",
             ["node"],
             registry=registry,
         )
         self.leader_transitions_total = Counter(
             f"{_PREFIX}leader_transitions_total",
-            "Times this replica became the leader, or a standby again.",
+            "Times this instance became the leader, or a standby again.",
             ["role"],
             registry=registry,
         )
@@ -96,13 +96,13 @@ class Metrics:
         )
         self.view_age_seconds = Gauge(
             f"{_PREFIX}view_age_seconds",
-            "Time since the API server last told something of a kind; NaN before it ever did.",
+            "Time since the API server last sent something of a kind; NaN before it ever did.",
             ["kind"],
             registry=registry,
         )
         self.watch_restarts_total = Counter(
             f"{_PREFIX}watch_restarts_total",
-            "Lists and watches begun anew, by kind and cause.",
+            "Lists and watches started again, by kind and cause.",
             ["kind", "cause"],
             registry=registry,
         )
@@ -113,15 +113,15 @@ class Metrics:
         )
         self.pod_scheduling_wait_duration_seconds = Histogram(
             f"{_PREFIX}pod_scheduling_wait_duration_seconds",
-            "Time from an answer that a promise stands for until the pod was bound, or until the "
-            "promise ended without.",
+            "Time from the answer that made a hold until the pod was bound, or until the hold "
+            "ended without.",
             ["pod_scheduled"],
             buckets=_WAITS,
             registry=registry,
         )
         self.node_reservation_duration_seconds = Histogram(
             f"{_PREFIX}node_reservation_duration_seconds",
-            "Time from when a pod was bound until its replicas were placed, or until the promise "
+            "Time from when a pod was bound until its replicas were placed, or until the hold "
             "ended without.",
             ["replicas_scheduled"],
             buckets=_WAITS,
@@ -135,13 +135,13 @@ class Metrics:
         )
         self.holds = Gauge(
             f"{_PREFIX}holds",
-            "Promises that stand: offered on all accepted nodes, or placed on the chosen one.",
+            "Holds: open on all accepted nodes, or only on the chosen one.",
             ["state"],
             registry=registry,
         )
         self.holds_ended_total = Counter(
             f"{_PREFIX}holds_ended_total",
-            "Promises that ended, by cause; the last three ran out of time.",
+            "Holds that ended, by cause; the last three ran out of time.",
             ["cause"],
             registry=registry,
         )
@@ -169,7 +169,7 @@ class Metrics:
         )
         self.wake_ups_total = Counter(
             f"{_PREFIX}wake_ups_total",
-            "Rejected pods for which there was room again, by what became of waking them.",
+            "Rejected pods for which there was room again, by the outcome of waking them.",
             ["outcome"],
             registry=registry,
         )
@@ -180,13 +180,13 @@ class Metrics:
         )
         self.connections_ended_total = Counter(
             f"{_PREFIX}connections_ended_total",
-            "Connections ended by this side before the client had what it came for, by cause.",
+            "Connections ended by this side before the client had its answer, by cause.",
             ["cause"],
             registry=registry,
         )
         self.tls_reloads_total = Counter(
             f"{_PREFIX}tls_reloads_total",
-            "Looks at the certificate files that found others, by whether they could be used.",
+            "Changes found in the certificate files, by whether the new ones could be used.",
             ["outcome"],
             registry=registry,
         )
@@ -221,7 +221,7 @@ class Metrics:
             self._rejections[reason].inc(count)
 
     def count_choice(self, before: Hold, after: Hold, now: float) -> None:
-        """Count what became of a promise that stands."""
+        """Count that a hold got its node, or its pod was bound."""
         waited = now - before.answered_at
         if before.state is State.OFFERED and after.state is State.PLACED:
             self.node_choice_duration_seconds.observe(waited)
@@ -229,11 +229,11 @@ class Metrics:
             self.pod_scheduling_wait_duration_seconds.labels("true").observe(waited)
 
     def count_end(self, ended: Ended) -> None:
-        """Count how a promise ended."""
+        """Count how a hold ended."""
         self.holds_ended_total.labels(ended.why).inc()
         bound_at = ended.hold.bound_at
         if bound_at is None:
-            # Longhorn places nothing before the pod is bound, even if we hear of that later.
+            # Longhorn places nothing before the pod is bound, even if we learn of that later.
             bound = "true" if ended.why is End.CONFIRMED else "false"
             self.pod_scheduling_wait_duration_seconds.labels(bound).observe(ended.seconds)
         else:

@@ -19,6 +19,7 @@ from rich.console import Console
 from app.cli.files import load_cluster, load_documents
 from app.cli.report import make_report, table_lines
 from app.config import Settings
+from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import Extender, explain
 from longhorn import NodeName
@@ -179,7 +180,7 @@ def _print_answer(console: Console, question: Question, answer: dict[str, Any]) 
 def _print_disks(console: Console, example: Path, question: Question) -> None:
     """Print what `filter` shows for the pod: each node's disks before and after it."""
     cluster, _ = load_cluster(example)
-    view, pod = build_view(cluster), cluster.pods[f"default/{question.pod}"].ref
+    view, pod = build_view(cluster), cluster.of(Pod)[f"default/{question.pod}"].ref
     extender = Extender(_LIMITS)
     result = extender.filter(pod, map(NodeName, question.offered), view)
     plans = explain(result, view, _LIMITS, extender.ledger)

@@ -42,10 +42,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A PersistentVolumeClaim."""
 
     key: ClaimKey
-    uid: str
-    persistent_volume: str
-    """Name of the bound PersistentVolume, empty while unbound."""
-    storage_class: str
+    uid: str | None
+    """None for a claim that is only in a file."""
+    persistent_volume: str | None
+    """Name of the bound PersistentVolume, None while unbound."""
+    storage_class: str | None
     requested_bytes: int
     read_write_many: bool
     selected_node: NodeName = NodeName("")
@@ -54,11 +55,12 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """A PersistentVolume; *driver* is empty if it is not a CSI volume."""
+    """A PersistentVolume; one that is not a CSI volume has neither driver nor handle."""
 
     name: str
-    driver: str
-    volume_handle: str
+    driver: str | None
+    volume_handle: str | None
+    """What the driver calls the volume."""
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True):

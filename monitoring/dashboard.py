@@ -42,7 +42,7 @@ def _dashboard(runbooks: str) -> dashboard.Dashboard:
     built = (
         dashboard.Dashboard("Longhorn scheduler extender")
         .uid(UID)
-        .description("Who answers kube-scheduler, what is answered, and what comes of it.")
+        .description("Who answers kube-scheduler, what is answered, and what follows.")
         .tags(["longhorn", "kube-scheduler"])
         .time("now-1h", "now")
         .refresh("30s")

@@ -103,9 +103,9 @@ ROWS = (
         (
             Panel(
                 title="Leaders",
-                question="Does exactly one replica lead?",
+                question="Does exactly one instance lead?",
                 advice="0: nobody answers kube-scheduler. 2 for longer than a minute: turn the "
-                "extender off and look who holds the Lease.",
+                "extender off and see who holds the Lease.",
                 queries=(Query(f"sum(max by (pod) ({_series('heartbeat')}))", "leaders"),),
                 kind="number",
                 width=4,
@@ -113,10 +113,10 @@ ROWS = (
                 good=(1, 2),
             ),
             Panel(
-                title="Replicas",
-                question="How many replicas run?",
-                advice="Fewer than two: nobody would take over. Look at the Deployment.",
-                queries=(Query(f"count(max by (pod) ({_series('build_info')}))", "replicas"),),
+                title="Instances",
+                question="How many instances run?",
+                advice="Fewer than two: no instance could take over. Look at the Deployment.",
+                queries=(Query(f"count(max by (pod) ({_series('build_info')}))", "instances"),),
                 kind="number",
                 width=4,
                 alerts=("NoStandby", "TargetDown"),
@@ -158,7 +158,7 @@ ROWS = (
             Panel(
                 title="Versions",
                 question="Which versions run?",
-                advice="Two for longer than a roll-out takes: a replica was not replaced.",
+                advice="Two for longer than a roll-out takes: an instance was not replaced.",
                 queries=(Query(f"count by (version) ({_series('build_info')})", "{{version}}"),),
                 kind="versions",
                 width=4,
@@ -217,7 +217,7 @@ ROWS = (
             ),
             Panel(
                 title="Requests without a decision",
-                question="Which requests get none, and from which replica?",
+                question="Which requests get none, and from which instance?",
                 advice="error: a claim leads nowhere. unavailable: a standby was asked, a few at a "
                 "hand-over are normal. bad_request: no filter call, or too large or slow.",
                 queries=(
@@ -263,7 +263,7 @@ ROWS = (
             ),
             Panel(
                 title="Candidates in a request",
-                question="How many nodes does kube-scheduler offer?",
+                question="How many nodes does kube-scheduler send?",
                 advice="Fewer than the cluster has: set percentageOfNodesToScore to 100, or the "
                 "node that fits may not be among them.",
                 queries=_quantiles("candidates", 0.5, 0.95),
@@ -278,20 +278,20 @@ ROWS = (
         ),
     ),
     Row(
-        "Promises",
+        "Holds",
         (
             Panel(
-                title="Promises that stand",
-                question="How much is promised now?",
-                advice="Offered ones for seconds: kube-scheduler does not choose. Placed ones that "
+                title="Holds",
+                question="How many pods have room held for them now?",
+                advice="Open ones for seconds: kube-scheduler does not choose. Chosen ones that "
                 "pile up: Longhorn places replicas slowly.",
                 queries=(_largest("holds", "state"),),
                 kind="stack",
                 alerts=("HoldsExpire",),
             ),
             Panel(
-                title="How promises end",
-                question="Are promises kept?",
+                title="How holds end",
+                question="Are holds confirmed by replicas?",
                 advice="confirmed is good. not_chosen, not_bound and not_placed ran out of time.",
                 queries=(_rate("holds_ended_total", "cause"),),
                 unit="ops",
@@ -308,8 +308,8 @@ ROWS = (
             Panel(
                 title="Until the pod is bound",
                 question="How long does it take from the answer until the pod is bound, or the "
-                "promise ends without?",
-                advice="Near the pod scheduling timeout: promises end before pods are bound.",
+                "hold ends without?",
+                advice="Near the pod scheduling timeout: holds end before pods are bound.",
                 queries=(
                     _quantile_by("pod_scheduling_wait_duration_seconds", "pod_scheduled", 0.5),
                     _quantile_by("pod_scheduling_wait_duration_seconds", "pod_scheduled"),
@@ -383,7 +383,7 @@ ROWS = (
         (
             Panel(
                 title="Leader",
-                question="Which node's replica leads?",
+                question="Which node's instance leads?",
                 advice="The lines of two nodes at 1: two leaders. None: no leader.",
                 queries=(_largest("heartbeat", "node"),),
                 width=_HALF,
@@ -399,8 +399,8 @@ ROWS = (
             ),
             Panel(
                 title="Age of the view",
-                question="When did a replica last hear of each kind of objects?",
-                advice="Up to 90 s is normal in a quiet cluster. From 120 s on the replica does "
+                question="When did an instance last hear of each kind of objects?",
+                advice="Up to 90 s is normal in a quiet cluster. From 120 s on the instance does "
                 "not answer.",
                 queries=(_largest("view_age_seconds", "kind"),),
                 unit="s",
@@ -409,7 +409,7 @@ ROWS = (
                 good=(0, 120),
             ),
             Panel(
-                title="Watches begun anew",
+                title="Watches started again",
                 question="Do watches break off?",
                 advice="ended every 5 to 10 minutes is normal. connection, status, malformed: see "
                 "the API server and what is between.",
@@ -469,7 +469,7 @@ ROWS = (
             ),
             Panel(
                 title="CPU",
-                question="How busy is each replica?",
+                question="How busy is each instance?",
                 advice="Near one core: the process decides on one thread; see requests and steps.",
                 queries=(
                     Query(
@@ -481,9 +481,9 @@ ROWS = (
             ),
             Panel(
                 title="Memory",
-                question="How much memory does each replica take?",
+                question="How much memory does each instance take?",
                 advice="Near the limit of the Deployment (1 GiB as shipped): raise it, or the "
-                "replica is killed.",
+                "instance is killed.",
                 queries=(
                     Query(
                         _process(f"process_resident_memory_bytes{{{_OURS}}}"),
@@ -495,7 +495,7 @@ ROWS = (
             ),
             Panel(
                 title="Open files",
-                question="Does a replica come near to its limit of open files?",
+                question="Does an instance come near to its limit of open files?",
                 advice="Near the limit connections are refused: see connections.",
                 queries=(
                     Query(_process(f"process_open_fds{{{_OURS}}}"), "{{pod}}"),
@@ -507,7 +507,7 @@ ROWS = (
             ),
             Panel(
                 title="Time since the start",
-                question="Was a replica restarted?",
+                question="Was an instance restarted?",
                 advice="A line that falls to 0: see why with kubectl describe pod.",
                 queries=(
                     Query(_process(f"(time() - process_start_time_seconds{{{_OURS}}})"), "{{pod}}"),

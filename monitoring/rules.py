@@ -1,8 +1,8 @@
 """The alerts, as a table, and the PrometheusRule they make.
 
-An expression keeps the namespace, so that each installation alerts for itself. Replicas that are
-scraped by two jobs count once. A single event never alerts where something normal may cause it, as
-a hand-over does: the window is then shorter than the time for which it must last.
+An expression keeps the namespace, so that each installation alerts for itself. Instances that are
+scraped by two jobs count once. A single event never alerts if something normal may cause it,
+such as a hand-over: the window is then shorter than the time for which it must last.
 """
 
 import re
@@ -15,7 +15,7 @@ from monitoring.series import FILTER_SECONDS_LIMIT, JOB, PREFIX, RAN_OUT
 RUNBOOKS = "docs/runbooks/{}.md"
 """Where a runbook is: in this repository, unless the documentation is published somewhere."""
 LIMIT = "LIMIT"
-"""Stands in an expression for the limit of its alert."""
+"""Placeholder in an expression for the limit of its alert."""
 _NAME_PREFIX = "LonghornSchedulerExtender"
 
 
@@ -28,7 +28,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """critical: pods wait now. warning: they will, or some do. info: nothing is lost yet."""
     expr: str
     limit_seconds: float = 0
-    """A time that must be exceeded; it stands in *expr* as `LIMIT`."""
+    """A time that must be exceeded; in *expr* it is `LIMIT`."""
     lasts: str
     """How long it must be so, as Prometheus writes durations."""
     summary: str
@@ -65,7 +65,7 @@ ALERTS = (
         severity="critical",
         expr=f"absent({PREFIX}build_info)",
         lasts="5m",
-        summary="No replica of the Longhorn scheduler extender is seen by Prometheus.",
+        summary="No instance of the Longhorn scheduler extender is seen by Prometheus.",
         description="Either none runs, and pods that ask for the extender stay pending, or "
         "Prometheus does not find them.",
     ),
@@ -74,7 +74,7 @@ ALERTS = (
         severity="warning",
         expr=f"{_UP} == 0",
         lasts="5m",
-        summary="A replica of the Longhorn scheduler extender cannot be scraped.",
+        summary="An instance of the Longhorn scheduler extender cannot be scraped.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} does not answer /metrics.",
     ),
     Alert(
@@ -82,26 +82,26 @@ ALERTS = (
         severity="info",
         expr=f"count by (namespace) ({_UP} == 1) < 2",
         lasts="15m",
-        summary="Only one replica of the Longhorn scheduler extender runs.",
-        description="Nobody in {{ $labels.namespace }} could take over at once if it failed.",
+        summary="Only one instance of the Longhorn scheduler extender runs.",
+        description="No instance in {{ $labels.namespace }} could take over at once if it failed.",
     ),
     Alert(
         name="NoLeader",
         severity="critical",
         expr=f"max by (namespace) ({PREFIX}heartbeat) == 0",
         lasts="2m",
-        summary="No replica of the Longhorn scheduler extender leads.",
-        description="Nobody in {{ $labels.namespace }} answers kube-scheduler: pods that ask for "
-        "the extender stay pending.",
+        summary="No instance of the Longhorn scheduler extender leads.",
+        description="No instance in {{ $labels.namespace }} answers kube-scheduler: pods that ask "
+        "for the extender stay pending.",
     ),
     Alert(
         name="TwoLeaders",
         severity="critical",
         expr=f"count by (namespace) ({_HEARTBEATS} == 1) > 1",
         lasts="3m",
-        summary="More than one replica of the Longhorn scheduler extender leads.",
-        description="{{ $value }} replicas in {{ $labels.namespace }} believe that they lead: each "
-        "may promise the same room.",
+        summary="More than one instance of the Longhorn scheduler extender leads.",
+        description="{{ $value }} instances in {{ $labels.namespace }} believe that they lead: "
+        "each may give the same room away.",
     ),
     Alert(
         name="LeaderChanges",
@@ -109,7 +109,7 @@ ALERTS = (
         expr=_increase("leader_transitions_total", 'role="leader"', "15m") + " > 4",
         lasts="0m",
         summary="The lead of the Longhorn scheduler extender changes again and again.",
-        description="In {{ $labels.namespace }} a replica became the leader "
+        description="In {{ $labels.namespace }} an instance became the leader "
         '{{ $value | printf "%.0f" }} times in 15 minutes.',
     ),
     Alert(
@@ -119,7 +119,7 @@ ALERTS = (
             f'max by (namespace, pod) (changes(process_start_time_seconds{{job="{JOB}"}}[1h])) > 2'
         ),
         lasts="0m",
-        summary="A replica of the Longhorn scheduler extender restarts again and again.",
+        summary="An instance of the Longhorn scheduler extender restarts again and again.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} was restarted "
         '{{ $value | printf "%.0f" }} times within an hour.',
     ),
@@ -135,15 +135,15 @@ ALERTS = (
         ),
         lasts="5m",
         summary="kube-scheduler asks the Longhorn scheduler extender in vain.",
-        description="For 5 minutes every request in {{ $labels.namespace }} reached a replica that "
-        "may not answer.",
+        description="For 5 minutes every request in {{ $labels.namespace }} reached an instance "
+        "that may not answer.",
     ),
     Alert(
         name="Errors",
         severity="warning",
         expr=_increase("decisions_total", 'outcome="error"', "10m") + " > 0",
         lasts="15m",
-        summary="Pods have claims that lead to no Longhorn volume.",
+        summary="Pods have claims for which no Longhorn volume can be found.",
         description='{{ $value | printf "%.0f" }} requests in {{ $labels.namespace }} within 10 '
         "minutes were answered with an error; those pods stay pending.",
     ),
@@ -180,7 +180,7 @@ ALERTS = (
         description='{{ $value | printf "%.0f" }} requests in {{ $labels.namespace }} within 15 '
         "minutes were given up by kube-scheduler while they waited.",
     ),
-    # What is promised
+    # What is held
     Alert(
         name="HoldsExpire",
         severity="warning",
@@ -192,8 +192,8 @@ ALERTS = (
             + _increase("holds_ended_total", "", "30m")
         ),
         lasts="5m",
-        summary="Promises of the Longhorn scheduler extender run out unconfirmed.",
-        description='{{ $value | printf "%.0f" }} promises in {{ $labels.namespace }} ended as '
+        summary="Holds of the Longhorn scheduler extender run out of time.",
+        description='{{ $value | printf "%.0f" }} holds in {{ $labels.namespace }} ended as '
         "{{ $labels.cause }} within 30 minutes, and more than 1 in 10 of all ran out of time.",
     ),
     Alert(
@@ -231,7 +231,7 @@ ALERTS = (
         expr=f"max by (namespace, pod, kind) ({PREFIX}view_age_seconds) > {LIMIT}",
         limit_seconds=120,
         lasts="2m",
-        summary="A replica of the Longhorn scheduler extender has not heard of a kind of objects.",
+        summary="An instance of the Longhorn scheduler extender hears nothing of some kind.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} last heard of "
         "{{ $labels.kind }} {{ $value | humanizeDuration }} ago, and does not answer.",
     ),
@@ -241,7 +241,7 @@ ALERTS = (
         # Only NaN differs from itself.
         expr=f"{PREFIX}view_age_seconds != {PREFIX}view_age_seconds",
         lasts="5m",
-        summary="A replica of the Longhorn scheduler extender cannot list a kind of objects.",
+        summary="An instance of the Longhorn scheduler extender cannot list a kind of objects.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} has never heard of "
         "{{ $labels.kind }}, and does not answer.",
     ),
@@ -259,8 +259,8 @@ ALERTS = (
         ),
         lasts="5m",
         summary="A watch of the Longhorn scheduler extender breaks again and again.",
-        description="Pod {{ $labels.pod }} in {{ $labels.namespace }} began to follow "
-        '{{ $labels.kind }} anew {{ $value | printf "%.0f" }} times in 15 minutes.',
+        description="Pod {{ $labels.pod }} in {{ $labels.namespace }} started to watch "
+        '{{ $labels.kind }} again {{ $value | printf "%.0f" }} times in 15 minutes.',
     ),
     Alert(
         name="UnreadableObjects",

@@ -4,7 +4,7 @@ PREFIX = "longhorn_scheduler_extender_"
 JOB = "longhorn-scheduler-extender"
 """The job of our targets: the PodMonitor takes it from the label `app` of the pods."""
 RAN_OUT = "not_chosen|not_bound|not_placed"
-"""Causes of `holds_ended_total` that mean that a promise ran out of time."""
+"""Causes of `holds_ended_total` that mean that a hold ran out of time."""
 FILTER_SECONDS_LIMIT = 2.5
 """Half of the httpTimeout of the shipped kube-scheduler configurations. It bounds a bucket of
 `filter_duration_seconds`, so that no interpolation decides whether it is exceeded."""

@@ -1,4 +1,4 @@
-"""Ask pip-audit for known vulnerabilities, and never take "could not ask" for "none".
+"""Ask pip-audit for known vulnerabilities, and never report "could not ask" as "none".
 
 `python -m supply.audit [--require] LOCK...`. Where the service cannot be reached, pip-audit ends
 with a traceback; where it knows none of the packages, with "No known vulnerabilities found". Here
@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
 
 
 def judge(output: str, trouble: str, accepted: Mapping[str, str]) -> Verdict:
-    """Say what comes of a run of pip-audit, from its standard output and its standard error."""
+    """Judge a run of pip-audit by its standard output and its standard error."""
     if output:
         return _judge_report(msgspec.json.decode(output, type=Report), accepted)
     last = trouble.strip().rpartition("\n")[2]

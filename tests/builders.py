@@ -202,17 +202,17 @@ def pending(
 def claim(
     name: str = "data",
     *,
-    storage_class: str = "local",
+    storage_class: str | None = "local",
     size_bytes: int = 10 * GIB,
-    persistent_volume: str = "",
+    persistent_volume: str | None = None,
     uid: str | None = None,
     read_write_many: bool = False,
     deleting: bool = False,
 ) -> Claim:
-    """Build an unbound claim in namespace default; its uid is made of its name."""
+    """Build an unbound claim in namespace default; its uid is made of its name, "" is none."""
     return Claim(
         key=ClaimKey(f"default/{name}"),
-        uid=f"uid-{name}" if uid is None else uid,
+        uid=f"uid-{name}" if uid is None else uid or None,
         persistent_volume=persistent_volume,
         storage_class=storage_class,
         requested_bytes=size_bytes,
@@ -222,7 +222,7 @@ def claim(
 
 
 def persistent_volume(
-    name: str = "pv", *, handle: str = "vol", driver: str = DRIVER
+    name: str = "pv", *, handle: str | None = "vol", driver: str | None = DRIVER
 ) -> PersistentVolume:
     """Build the PersistentVolume of a Longhorn Volume."""
     return PersistentVolume(name=name, driver=driver, volume_handle=handle)

@@ -298,9 +298,9 @@ def unreadables(draw: st.DrawFn, kind: str, name: str) -> Unreadable:
     if kind == "Replica":
         some = st.sampled_from(KINDS["Node"]).map(NodeName)
         nodes = draw(st.lists(some, max_size=2, unique=True))
-    volume = draw(st.sampled_from(KINDS["Volume"])) if kind == "Replica" else ""
+    volume = VolumeName(draw(st.sampled_from(KINDS["Volume"]))) if kind == "Replica" else None
     why = draw(st.sampled_from(["is half written", "has a size of -1"]))
-    return Unreadable(kind=kind, name=name, why=why, nodes=tuple(nodes), volume=VolumeName(volume))
+    return Unreadable(kind=kind, name=name, why=why, nodes=tuple(nodes), volume=volume)
 
 
 @st.composite
@@ -346,7 +346,7 @@ def _claims(key: str) -> st.SearchStrategy[Claim]:
     return st.builds(
         claim,
         st.just(name),
-        persistent_volume=st.just("" if name == "new" else f"pv-{name}"),
+        persistent_volume=st.just(None if name == "new" else f"pv-{name}"),
         size_bytes=sizes_bytes(least_gib=1, most_gib=6),
         deleting=st.sampled_from([False] * 9 + [True]),
     )

@@ -23,7 +23,7 @@ from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
 from extender import Extender, PodRef, UnresolvableClaimError, charges, explain, promised
-from longhorn import NodeName
+from longhorn import Node, NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
 _RIGHT, _WRONG = 0, 1
@@ -63,7 +63,7 @@ ClusterFile = Annotated[
 ]
 Kubeconfig = Annotated[
     Path | None,
-    typer.Option(metavar="PATH", help="The kubeconfig that leads to the live cluster."),
+    typer.Option(metavar="PATH", help="The kubeconfig of the live cluster."),
 ]
 Context = Annotated[str | None, typer.Option(help="The context in the kubeconfig.")]
 
@@ -85,9 +85,9 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = None,
 ) -> None:
-    """Answer /filter for a live cluster as one of several replicas, or for a cluster file.
+    """Answer /filter for a live cluster as one of several instances, or for a cluster file.
 
-    The live cluster is followed, and whoever holds the lease answers. A file is read once.
+    A live cluster is watched, and the instance that holds the Lease answers. A file is read once.
     """
     settings = _settings(host=host, port=port)
     configure_logs(settings.log_level)
@@ -131,7 +131,9 @@ def filter_pod(
     view, limits = build_view(cluster), settings.step_limits
     extender = Extender(limits, settings.reservation_mode)
     ledger = extender.ledger
-    for hold in promised([(p.ref, p.status) for p in cluster.pods.values()], view, ledger.mode, 0):
+    for hold in promised(
+        [(p.ref, p.status) for p in cluster.of(Pod).values()], view, ledger.mode, 0
+    ):
         ledger.put(hold)
     try:
         result = extender.filter(asked, candidates, view)
@@ -158,7 +160,7 @@ def examine(
         Output.TABLE
     ),
 ) -> None:
-    """Check how the service is wired into a live cluster, and say what to do about what is wrong.
+    """Check the installation in a live cluster, and say how to correct what is wrong.
 
     EXTENDER_NAMESPACE and EXTENDER_LONGHORN_NAMESPACE say where to look. It takes some seconds.
 
@@ -176,7 +178,7 @@ def examine(
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run one command; return the exit status. What the user can mend is told in one line."""
+    """Run one command and return the exit status; print one line for what the user can correct."""
     if not arguments:
         run_command(["--help"])
         return _BAD_INPUT
@@ -189,7 +191,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return _fail(error.format_message())
     except typer.Abort:
         return _fail("aborted")
-    except OSError as error:  # of the output; those of files are told by name
+    except OSError as error:  # of the output; errors of files name the file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return _fail(f"the output cannot be written: {error.strerror}")
     return status
@@ -216,7 +218,7 @@ def _cluster(path: Path) -> ClusterObjects:
 def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> ClusterObjects:
     for problem in problems:
         typer.echo(f"warning: {problem}", err=True)
-    if not cluster.nodes:
+    if not cluster.of(Node):
         typer.echo(f"warning: {origin} holds no Longhorn Node (nodes.longhorn.io)", err=True)
     return cluster
 
@@ -229,8 +231,8 @@ def _node_names(names: str) -> list[NodeName]:
 
 
 def _pod(name: str, cluster: ClusterObjects) -> PodRef:
-    if name in cluster.pods:
-        return cluster.pods[name].ref
+    if known := cluster.of(Pod).get(name):
+        return known.ref
     path = Path(name)
     try:
         is_file = path.is_file()

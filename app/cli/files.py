@@ -221,12 +221,12 @@ class _Loader(yaml.CSafeLoader):
         node: yaml.MappingNode,
         deep: bool = False,  # noqa: FBT001, FBT002 (PyYAML's signature)
     ) -> dict[Hashable, Any]:
-        """Refuse a key that stands twice, of which PyYAML would silently drop the first."""
+        """Refuse a key that is there twice, of which PyYAML would silently drop the first."""
         seen = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"key {key.value!r} stands twice; is a line --- missing before it?",
+                    problem=f"key {key.value!r} is there twice; is a line --- missing before it?",
                     problem_mark=key.start_mark,
                 )
             seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))

@@ -31,7 +31,7 @@ def make_report(
     result: FilterResult,
     plans: Mapping[NodeName, Plan],
     view: ClusterView,
-    promised: Mapping[NodeName, Sequence[Charge]],
+    charges: Mapping[NodeName, Sequence[Charge]],
 ) -> Report:
     """Put together what is known of every candidate, sorted by name."""
     return Report(
@@ -39,7 +39,7 @@ def make_report(
         rejected={name: str(rejection) for name, rejection in result.rejected.items()},
         error="",
         nodes={
-            name: node_report(name, plans.get(name, Plan()), view, promised.get(name, ()))
+            name: node_report(name, plans.get(name, Plan()), view, charges.get(name, ()))
             for name in sorted({*result.accepted, *result.rejected})
         },
     )
@@ -51,7 +51,7 @@ def error_report(text: str) -> Report:
 
 
 def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
-    """Write the verdict on each node, and its disks before and after the pod, in 80 columns."""
+    """Write the verdict on each node, and its disks before and after the pod."""
     yield f"pod {pod.namespace}/{pod.name}{_BASES[basis]}"
     for name, node in report.nodes.items():
         rejection = report.rejected.get(name)
@@ -63,30 +63,30 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
             for volume, disk_name in node.assignment.items():
                 if disk_name == disk.name:
                     yield f"  {'':{width}}  {volume}"
-        for charge in node.promised:
+        for charge in node.holds:
             size = _gib(sum(charge.bytes.values()))
-            yield f"  {size} GiB more are promised to pod {charge.pod} ({charge.state})"
-    yield "# promised already  + what the pod would take  . left"
+            yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
+    yield "# scheduled  + what the pod would take  . logical headroom"
 
 
 def _room(disk: DiskReport) -> str:
     if not disk.usable:
         return disk.why
-    left_bytes = disk.left_bytes - disk.taken_bytes
+    headroom_bytes = disk.logical_headroom_bytes - disk.taken_bytes
     room = (
-        f"{_bar(disk)} {_gib(disk.promised_bytes + disk.taken_bytes)} of "
-        f"{_gib(disk.limit_bytes)} GiB, {_gib(left_bytes)} left"
+        f"{_bar(disk)} {_gib(disk.scheduled_bytes + disk.taken_bytes)} of "
+        f"{_gib(disk.limit_bytes)} GiB, headroom {_gib(headroom_bytes)}"
     )
-    if disk.writable_bytes < disk.left_bytes:
-        room += f", {_gib(disk.writable_bytes)} writable"
+    if disk.physical_headroom_bytes < disk.logical_headroom_bytes:
+        room += f", physical {_gib(disk.physical_headroom_bytes)}"
     return room
 
 
 def _bar(disk: DiskReport) -> str:
-    """Draw how much of the limit is promised before the pod, and with it."""
+    """Draw how much of the limit is scheduled before the pod, and with it."""
     before, after = (
         round(_BAR_WIDTH * min(max(size, 0) / max(disk.limit_bytes, 1), 1))
-        for size in (disk.promised_bytes, disk.promised_bytes + disk.taken_bytes)
+        for size in (disk.scheduled_bytes, disk.scheduled_bytes + disk.taken_bytes)
     )
     return "#" * before + "+" * (after - before) + "." * (_BAR_WIDTH - after)
 

@@ -16,23 +16,25 @@ class DiskReport(msgspec.Struct):
     usable: bool
     why: str
     limit_bytes: int
-    promised_bytes: int
-    left_bytes: int
-    """What may still be promised."""
-    writable_bytes: int
-    """What may still be written; volumes that hold data already are charged with these."""
+    """Most that Longhorn schedules on it."""
+    scheduled_bytes: int
+    """What Longhorn has scheduled, with the replicas that it has not counted yet."""
+    logical_headroom_bytes: int
+    """What may still be scheduled."""
+    physical_headroom_bytes: int
+    """What may still be written. Only volumes that hold data already need it."""
     taken_bytes: int
-    """What the pod's volumes would take of it."""
+    """What the pod's volumes would take of the logical headroom."""
     available_bytes: int
     minimal_available_bytes: int
 
 
 class ChargeReport(msgspec.Struct):
-    """What is promised on a node to another pod, and does not show in Longhorn's objects yet."""
+    """What is held on a node for another pod, and is not in Longhorn's objects yet."""
 
     pod: str
     state: str
-    """offered: the pod may still go elsewhere. placed: this is its node."""
+    """Of the hold: open if the pod may still go elsewhere, chosen if this is its node."""
     bytes: Mapping[VolumeName, int]
 
 
@@ -40,25 +42,25 @@ class NodeReport(msgspec.Struct):
     """A node's disks, and the disk for each of the pod's volumes if the node is accepted."""
 
     disks: list[DiskReport]
-    promised: list[ChargeReport]
+    holds: list[ChargeReport]
     assignment: Mapping[VolumeName, DiskName]
     """Volumes with a replica there already, and those that would be placed."""
 
 
 def node_report(
-    name: NodeName, plan: Plan, view: ClusterView, promised: Iterable[Charge]
+    name: NodeName, plan: Plan, view: ClusterView, charges: Iterable[Charge]
 ) -> NodeReport:
     """Put together what is known of one node."""
     disks = view.spaces[name].disks if name in view.spaces else ()
     return NodeReport(
         disks=[_disk_report(disk, plan) for disk in disks],
-        promised=[
+        holds=[
             ChargeReport(
                 pod=f"{charge.pod.namespace}/{charge.pod.name}",
                 state=charge.state,
                 bytes=charge.bytes,
             )
-            for charge in promised
+            for charge in charges
         ],
         assignment=dict([*plan.existing.items(), *plan.placed.items()]),
     )
@@ -72,9 +74,9 @@ def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
         usable=why is None,
         why=why or "",
         limit_bytes=space.limit_bytes,
-        promised_bytes=space.scheduled_bytes,
-        left_bytes=space.logical_headroom_bytes,
-        writable_bytes=space.physical_headroom_bytes,
+        scheduled_bytes=space.scheduled_bytes,
+        logical_headroom_bytes=space.logical_headroom_bytes,
+        physical_headroom_bytes=space.physical_headroom_bytes,
         taken_bytes=sum(
             plan.placed_bytes[volume]
             for volume, disk in plan.placed.items()

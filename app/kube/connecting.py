@@ -1,7 +1,7 @@
-"""The way to a cluster: the one this process runs in, or the one of a kubeconfig.
+"""Connects to a cluster: the one this process runs in, or the one of a kubeconfig.
 
-Only this imports kubernetes_asyncio, which takes longer than all the rest of a start, seconds on
-a busy machine. Those who need no cluster do without: a decision from files, `--help`.
+Only this module imports kubernetes_asyncio, which takes longer than the rest of the start: seconds
+on a busy machine. What needs no cluster does not import it: a decision from files, `--help`.
 """
 
 import os
@@ -24,7 +24,7 @@ _CONFIG_ERRORS = (
     AttributeError,
     AssertionError,
 )
-"""All that kubernetes_asyncio raises for kubeconfigs of another shape than it expects."""
+"""What kubernetes_asyncio raises for kubeconfigs of another shape than it expects."""
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 
 
@@ -60,16 +60,16 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
 
 
 def follow_token(configuration: client.Configuration) -> None:
-    """Take line breaks off the token, now and whenever its file is read anew, as kubectl does.
+    """Take line breaks off the token, now and whenever its file is read again, as kubectl does.
 
     A request then raises OSError if the file cannot be read.
     """
-    read_anew = configuration.refresh_api_key_hook
+    read_again = configuration.refresh_api_key_hook
 
     def refresh(configuration: client.Configuration) -> None:
-        if read_anew is not None:
+        if read_again is not None:
             try:
-                read_anew(configuration)  # type: ignore[operator]  # typed as what it may return
+                read_again(configuration)  # type: ignore[operator]  # typed as what it may return
             except ConfigException as error:
                 raise OSError(str(error)) from error  # as for any file that cannot be read
         if token := configuration.api_key.get("BearerToken"):

@@ -1,7 +1,7 @@
-"""Requests to the API server: each with a deadline, every error one of ours.
+"""Requests to the API server: each has a deadline and raises only our own errors.
 
-The generated API classes of kubernetes_asyncio are passed by: their models cost more than all the
-rest of a synchronisation. Its `ApiClient` does the connection, TLS and credentials.
+The generated API classes of kubernetes_asyncio are not used: their models cost more than all the
+rest of a listing. Its `ApiClient` does the connection, TLS and credentials.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ Query = Sequence[tuple[str, str]]
 
 _HEADERS = {
     "Accept": "application/json",
-    # Packing what we unpack at once costs more than a cluster's network does.
+    # Compressing costs more than it saves in a cluster's network.
     "Accept-Encoding": "identity",
 }
 _PATCH_HEADERS = {**_HEADERS, "Content-Type": "application/merge-patch+json"}
 _TEXT_LENGTH = 300
 _NETWORK_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
-"""Also that the token file of the service account cannot be read, or what is in it not sent."""
+"""Also for a token file that cannot be read, or whose content cannot be sent."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ def _refusal(code: int, headers: Mapping[str, str], content: bytes) -> ApiError:
 
 
 def _retry_after_seconds(headers: Mapping[str, str]) -> float:
-    """Read Retry-After in seconds, as the API server sends it; dates are passed over."""
+    """Read Retry-After in seconds, as the API server sends it; dates are ignored."""
     text = headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0
 

@@ -1,10 +1,10 @@
-"""What can go wrong between us and the API server. All of it may pass; none of it is a bug."""
+"""What can go wrong between us and the API server. All of it may be temporary; none is a bug."""
 
 from app.errors import AppError
 
 
 class ApiError(AppError):
-    """A request to the API server came to nothing. *cause* is a label from a closed set."""
+    """A request to the API server failed. *cause* is a label from a closed set."""
 
     cause = "connection"
 
@@ -34,10 +34,10 @@ class StatusError(ApiError):
         super().__init__(f"{status}: {text}")
         self.status = status
         self.retry_after_seconds = retry_after_seconds
-        """How long the server asks to be left alone."""
+        """How long the server asks us to wait."""
 
 
 class ExpiredError(StatusError):
-    """The version asked for is gone (410): list anew."""
+    """The version asked for is gone (410): everything must be listed again."""
 
     cause = "expired"

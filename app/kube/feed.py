@@ -1,6 +1,6 @@
-"""What to ask the API server for one kind of objects, and what its answers do to the mirror.
+"""What to ask the API server for one kind of objects, and how its answers change the mirror.
 
-No I/O: the reflector sends the queries and hands the bytes in. Facts about the protocol are those
+No I/O: the reflector sends the queries and passes the bytes on. Facts about the protocol are those
 of k8s.io/apiserver: a watch answers 200 even if its version is gone, and says so in its first
 event; the events of a streamed list come in no order, so that their versions count only once the
 bookmark at their end has come; DELETED carries the object as it was.
@@ -23,19 +23,19 @@ Decoded = TypeVar("Decoded")
 
 _PAGE_OBJECTS = 500
 _INITIAL_END = "k8s.io/initial-events-end"
-_NOT_OFFERED = frozenset({400, 405, 422, 500, 501})
-"""How servers answer that do not offer streamed lists, or whose etcd is too old for them."""
+_NOT_SUPPORTED = frozenset({400, 405, 422, 500, 501})
+"""Answers of servers that do not support streamed lists, or whose etcd is too old for them."""
 _JSON_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects to follow."""
+    """Which objects to list and watch."""
 
     resource: Resource
     namespace: str = ""
-    """Empty: all of them."""
+    """Empty for all, as for the API server."""
     fields: str = ""
-    """Which of them, as a field selector; empty: all."""
+    """Which of them, as a field selector; empty for all."""
 
     @property
     def path(self) -> str:
@@ -77,7 +77,7 @@ class BookmarkMeta(msgspec.Struct, frozen=True):
 
 
 class Bookmark(msgspec.Struct, frozen=True):
-    """An object of which nothing but its version counts."""
+    """An object of which only the version counts."""
 
     metadata: BookmarkMeta
 
@@ -101,7 +101,7 @@ class Feed:
         return not self.mirror.version and not self._streams_lists
 
     def page_query(self, token: str) -> Query:
-        """Begin a list, or go on with one after the page that gave *token*."""
+        """Begin a list, or continue it after the page that gave *token*."""
         query = [*self.source.selector]
         if self._pages:
             query.append(("limit", str(_PAGE_OBJECTS)))
@@ -111,14 +111,14 @@ class Feed:
         return query
 
     def read_page(self, content: bytes) -> Page:
-        """Split a page into its objects, for `take_objects`, and what leads on from it."""
+        """Split a page into its objects, for `take_objects`, and the token of the next page."""
         try:
             return _decoded(_PAGE, content)
         except _JSON_ERRORS as error:
             raise self._malformed("a list", error) from error
 
     def take_objects(self, objects: Iterable[msgspec.Raw]) -> Iterator[Change]:
-        """Take in listed objects."""
+        """Put listed objects into the mirror; return what that changes."""
         try:
             for raw in objects:
                 item = self._read(raw)
@@ -128,7 +128,7 @@ class Feed:
             raise self._malformed("a list", error) from error
 
     def end_pages(self, page: Page) -> Iterator[Change]:
-        """Take in that this was the last page."""
+        """End a list with its last page; return the objects that are gone."""
         self._pages = True
         return self.mirror.end_listing(page.metadata.resource_version)
 
@@ -151,7 +151,7 @@ class Feed:
         return [*query, ("resourceVersion", self.mirror.version)]
 
     def take_events(self, lines: Iterable[bytes]) -> Iterator[Change]:
-        """Take in events of a watch, a line each.
+        """Apply the events of a watch, a line each; return what they change.
 
         Raises:
             ApiError: One of them is an error, or no event at all. Those before it count.
@@ -162,19 +162,19 @@ class Feed:
         except _JSON_ERRORS as error:
             raise self._malformed("a watch", error) from error
 
-    def list_anew(self) -> None:
-        """Ask for everything next, whatever is known."""
+    def list_again(self) -> None:
+        """List everything next, whatever is known."""
         self.mirror.version = ""
 
     def failed(self, error: ApiError) -> bool:
         """Learn from a failure what to ask for next; return whether to ask at once."""
-        if self.is_listing and isinstance(error, StatusError) and error.status in _NOT_OFFERED:
+        if self.is_listing and isinstance(error, StatusError) and error.status in _NOT_SUPPORTED:
             self._streams_lists = self.is_listing = False
             return True
         if error.cause == "expired" and not self.mirror.version:
             self._pages = False  # the pages take longer than their version is kept
         if error.cause in ("expired", "malformed"):
-            self.list_anew()
+            self.list_again()
         self.is_listing = False
         return False
 
@@ -223,7 +223,7 @@ class Feed:
 
 
 def _decoded(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
-    """Decode *content*, whatever is nested how deep in it."""
+    """Decode *content*, however deeply what we do not read is nested."""
     try:
         return decoder.decode(content)
     except RecursionError:

@@ -19,7 +19,7 @@ async def list_records(
     Args:
         connection: To the API server.
         source: Which objects.
-        on_skipped: Told why one of them is left out.
+        on_skipped: Called with the reason for each object that is left out.
         page_seconds: Most that each page of them may take.
 
     Raises:

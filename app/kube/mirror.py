@@ -1,7 +1,7 @@
 """A live local copy of one kind: a fold over listings and watch events. Pure.
 
-A listing is taken in object by object while decisions go on; what it lacks was deleted while
-nobody watched, and goes when the listing is complete.
+A listing is applied object by object while decisions go on. What it lacks was deleted while no
+watch was open, and is removed when the listing is complete.
 """
 
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ class Change(NamedTuple):
 
 
 class Mirror:
-    """The objects of one kind as last heard of."""
+    """The objects of one kind as the API server last sent them."""
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
         self._unlisted: set[str] | None = None
-        """Keys that a listing under way has not shown yet; None if none is under way."""
+        """Keys that the current listing has not shown yet; None between listings."""
         self.version = ""
-        """Where to go on watching."""
+        """From where to continue watching."""
         self.is_complete = False
         """Whether there ever was a complete listing."""
         self.unreadable = 0
@@ -38,17 +38,17 @@ class Mirror:
         return len(self._known)
 
     def begin_listing(self) -> None:
-        """Begin a listing of everything; one that was under way is given up."""
+        """Begin a listing of everything; it replaces one that has not ended."""
         self._unlisted = set(self._known)
 
     def begin_with(self, item: Item) -> None:
-        """Take in the only object there is, as somebody else has told of it."""
+        """Begin with the only object there is, of which another source has told us."""
         self._known[item.key] = item.record
         self.version = item.version
         self.is_complete = True
 
     def put(self, item: Item) -> Change | None:
-        """Take in an object; None if what we use of it is as before."""
+        """Add or replace an object; return None if what we use of it is as before."""
         if self._unlisted is not None:
             self._unlisted.discard(item.key)
         old = self._known.get(item.key)
@@ -58,14 +58,14 @@ class Mirror:
         return self._counted(Change(old, item.record))
 
     def remove(self, key: str) -> Change | None:
-        """Drop an object; None if it was not known."""
+        """Remove an object; return None if it was not known."""
         if self._unlisted is not None:
             self._unlisted.discard(key)
         old = self._known.pop(key, None)
         return None if old is None else self._counted(Change(old, None))
 
     def end_listing(self, version: str) -> Iterator[Change]:
-        """Drop what the listing lacked; *version* is the listing's."""
+        """Remove what the listing lacked; *version* is the listing's."""
         unlisted, self._unlisted = sorted(self._unlisted or ()), None
         self.version = version
         self.is_complete = True

@@ -1,7 +1,7 @@
-"""The fields we read of Kubernetes and Longhorn objects, as they stand in JSON.
+"""The fields we read of Kubernetes and Longhorn objects, as they are in JSON.
 
-Everything may be null or absent: objects are seen half-written and from many versions. Longhorn
-writes some sizes as strings and others as numbers; either is taken for each.
+Every field may be null or absent: objects may be incomplete and of any version. Longhorn writes
+some sizes as strings and others as numbers; both are accepted everywhere.
 """
 
 from typing import Annotated
@@ -15,7 +15,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 
 
 class KubeStruct(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of all objects here: unknown fields are passed over."""
+    """Base of all objects here: unknown fields are ignored."""
 
 
 class Metadata(KubeStruct, frozen=True):

@@ -1,4 +1,4 @@
-"""Single pods: followed while a promise to one of them stands, and woken when there is room."""
+"""Single pods: watched while there is a hold for them, and woken when there is room."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,26 +22,26 @@ from extender import ClusterView, PodRef, PodStatus, are_unseen
 log = structlog.get_logger()
 
 WOKEN_AT = f"{NAME}/woken-at"
-"""The annotation that wakes a pod: kube-scheduler tries a pod anew that has changed."""
+"""The annotation that wakes a pod: kube-scheduler tries a pod again when it has changed."""
 _MOST_WATCHES = 500
-"""Of pods of which something else tells, too. Each watch takes a connection here and a place in the
-API server; what comes later waits its turn."""
+"""For pods that another source reports, too. Each watch takes a connection here and memory in the
+API server; later ones wait until one ends."""
 _PATCH_SECONDS = _PAGE_SECONDS = 5.0
 _CATCH_UPS, _CATCH_UP_SECONDS = 15, 0.1
-"""How often, and after how long, is looked again: watches may be behind the list."""
+"""How often to look again, and after how long: watches may be behind the list."""
 
 
 class FollowedPods:
-    """Follows the pods that somebody wants to know of, each by a watch of its own.
+    """Watches the pods that have holds, each with a watch of its own.
 
-    One watch of all pods would be told every change in the cluster, and one of all pending pods
+    One watch of all pods would receive every change in the cluster, and one of all pending pods
     would begin with every job that waits in a queue.
 
     Args:
         connection: To the API server.
-        on_seen: Told the pod's uid and how far it has come whenever that has changed; None if
-            there is no such pod, or another one of its name.
-        on_restart: Told the cause whenever a list or watch is begun anew.
+        on_seen: Called with the pod's uid and status whenever that has changed; the status is None
+            if there is no such pod, or another one of its name.
+        on_restart: Called with the cause whenever a list or watch is started again.
         clock: Monotonic seconds.
         random: Spreads pauses.
     """
@@ -61,7 +61,7 @@ class FollowedPods:
         self._clock = clock
         self._random = random
         self._wanted: dict[str, tuple[Pod, float]] = {}
-        """By uid, what is known of each pod, and after how long its watch may begin."""
+        """For each uid what is known of the pod, and after how long its watch may begin."""
         self._watches: dict[str, asyncio.Task[NoReturn]] = {}
         self._changed = asyncio.Event()
 
@@ -69,19 +69,19 @@ class FollowedPods:
         return len(self._watches)
 
     def follow(self, pod: PodRef, asked: PodStatus, *, after_seconds: float) -> None:
-        """Begin to follow a pod; one that is followed already is told of when it changes next.
+        """Begin to watch a pod; for one that is watched already, nothing changes.
 
         Args:
             pod: Which one.
-            asked: What is known of it. Changes since are told, however late the watch begins.
-            after_seconds: When the watch may begin; 0 if nothing else tells of the pod.
+            asked: What is known of it. Later changes are reported, however late the watch begins.
+            after_seconds: When the watch may begin; 0 if there is no other source.
         """
         if pod.uid not in self._wanted:
             self._wanted[pod.uid] = Pod(ref=pod, status=asked), after_seconds
             self._changed.set()
 
     def forget(self, uid: str) -> None:
-        """Follow a pod no longer; nothing more is told of it."""
+        """Stop watching a pod; nothing more is reported of it."""
         if self._wanted.pop(uid, None) is not None:
             self._changed.set()
 
@@ -143,9 +143,9 @@ async def list_pending(connection: Connection) -> list[Pod]:
 async def list_unfinished(
     connection: Connection, current_view: Callable[[], ClusterView]
 ) -> list[tuple[PodRef, PodStatus]]:
-    """Return the same for a new leader, when what those use that have a node is known, too.
+    """Return all pods that have not begun to run, for a new leader.
 
-    What never becomes known delays this by 1.5 s.
+    Waits up to 1.5 s until the view shows the objects that pods with a node use.
 
     Raises:
         ApiError: They cannot be listed.
@@ -159,7 +159,7 @@ async def list_unfinished(
 
 
 async def wake(connection: Connection, pod: PodRef, at: datetime) -> None:
-    """Have kube-scheduler try a pod anew, by an annotation that says when.
+    """Have kube-scheduler try a pod again, by an annotation with the time.
 
     Raises:
         StatusError: 404 if it is gone, 409 if there is another one of its name.

@@ -1,4 +1,4 @@
-"""Reading any object: its record, or what is still known of a broken one."""
+"""Reads any object: its record, or what is still known of one that cannot be read."""
 
 from typing import Any, NamedTuple
 
@@ -14,16 +14,16 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     name: str
-    """As other objects refer to it: a claim's with its namespace."""
+    """As other objects refer to it: the key that its record would have."""
     why: str
     nodes: tuple[NodeName, ...] = ()
-    """Nodes whose space it would have had a part in."""
-    volume: VolumeName = VolumeName("")
-    """The volume that a Replica belongs to."""
+    """Nodes whose space it would have counted for."""
+    volume: VolumeName | None = None
+    """The volume that it is a Replica of, if it is one."""
 
 
 class Item(NamedTuple):
-    """One object as the API server lists it or tells of it."""
+    """One object as the API server lists it, or sends it in an event."""
 
     key: str
     """Namespace and name, joined by a slash; the name alone if it is in none."""
@@ -35,7 +35,7 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
     """Return the record of one object, None if it is of a kind we do not use.
 
     Raises:
-        BrokenObjectError: It is not an object, or has no name to report it by.
+        BrokenObjectError: It is not an object, or has no name to report.
     """
     if not isinstance(document, dict):
         raise BrokenObjectError(f"is {type(document).__name__}, not an object")
@@ -50,7 +50,7 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
         why = f"apiVersion {api_version} is not supported, only {resource.api_version}"
         return _unreadable(document, resource, why)
     try:
-        return resource.record_of(msgspec.convert(document, resource.type))
+        return resource.record_of(msgspec.convert(document, resource.structure))
     except (msgspec.ValidationError, ValueError) as error:
         return _unreadable(document, resource, str(error))
 
@@ -59,11 +59,11 @@ def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
     """Read the JSON of one object of a known kind.
 
     Raises:
-        BrokenObjectError: It has no name to report it by.
+        BrokenObjectError: It has no name to report.
         msgspec.DecodeError: It is no JSON.
     """
     try:
-        decoded = msgspec.json.decode(raw, type=resource.type)
+        decoded = msgspec.json.decode(raw, type=resource.structure)
         record: AnyRecord | Unreadable = resource.record_of(decoded)
     except (msgspec.ValidationError, ValueError) as error:
         document = msgspec.json.decode(raw)
@@ -90,7 +90,7 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         kind = "Kubernetes Node"  # Longhorn's have the same kind and names
     if not isinstance(name, str) or not name:
         raise BrokenObjectError(f"is a {kind} without a name")
-    if kind == "PersistentVolumeClaim" and isinstance(metadata, dict):
+    if resource.has_namespaces and isinstance(metadata, dict):
         name = f"{metadata.get('namespace') or 'default'}/{name}"
     nodes: list[object] = []
     volume = None
@@ -109,7 +109,7 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         name=name,
         why=why,
         nodes=tuple(NodeName(node) for node in nodes if isinstance(node, str) and node),
-        volume=VolumeName(volume if isinstance(volume, str) else ""),
+        volume=VolumeName(volume) if isinstance(volume, str) and volume else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The loop that keeps one mirror in step with the API server: list, watch, and begin anew."""
+"""The loop that keeps one mirror in step with the API server: list, watch, and start again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -20,13 +20,13 @@ log = structlog.get_logger()
 Raw = TypeVar("Raw")
 
 CAUSES = ("ended", "ended_early", "expired", "idle", "connection", "malformed", "status")
-"""Why a list or a watch was begun anew; the first one is the ordinary end of a watch."""
+"""Why a list or a watch was started again; the first one is the ordinary end of a watch."""
 
 _PAGE_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
-"""Time for a watch to begin; the API server answers at once."""
+"""For a watch to begin; the API server answers at once."""
 _DOUBT_SECONDS = 600.0
-"""After as long without event or bookmark everything is listed anew: a watch from a version that
+"""After this time without event or bookmark everything is listed again: a watch from a version that
 the API server has not reached, as after a restore of etcd, is accepted and stays silent."""
 _SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS = 300, 600
 """As client-go: at random, so that watches do not end all at once."""
@@ -35,7 +35,7 @@ _HEALTHY_SECONDS = 2.0
 _LINE_LIMIT_BYTES = 2**25
 """Objects have 1.5 MB at most; a line without end must not fill the memory."""
 _BATCH_OBJECTS = 100
-"""So many are taken in before something else may run."""
+"""How many are applied before another task may run."""
 
 
 class Reflector:
@@ -44,12 +44,13 @@ class Reflector:
     Args:
         connection: To the API server.
         source: What to follow.
-        on_changes: Takes what has changed, in order, and brings the view up to date.
-        on_restart: Told the cause, one of `CAUSES`, whenever a list or watch is begun anew.
+        on_changes: Called with what has changed, in order, to bring the view up to date.
+        on_restart: Called with the cause, one of `CAUSES`, whenever a list or watch is started
+            again.
         clock: Monotonic seconds.
         random: Spreads pauses and the lengths of watches.
-        known: The only object to follow, if somebody else has told of it: its changes since are
-            told, and nothing is listed unless that is too long ago.
+        known: The only object to follow, if another source has given it: later changes are
+            reported, and nothing is listed unless its version is too old to watch from.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Reflector:
     ) -> None:
         self.source = source
         self.heard_at: float | None = None
-        """When the API server last told what these objects are; None: never."""
+        """When the API server last confirmed what these objects are; None if it never did."""
         self.trouble = ""
         """Why they are not followed now, empty if they are."""
         self._connection = connection
@@ -75,15 +76,15 @@ class Reflector:
         self._random = random
         self._feed = Feed(source, on_skipped=self._skip)
         self._backoff = Backoff(random)
-        self._is_hearsay = known is not None
-        """Whether what is known was not told by the API server itself."""
+        self._is_from_elsewhere = known is not None
+        """Whether what is known did not come from the API server itself."""
         if known is not None:
             self._feed.mirror.begin_with(known)
         self._skipped = 0
         self._trouble_cause = ""
         self._failure = ""
-        """The cause of the last failure, also after it was overcome."""
-        self._told_at = 0.0
+        """The cause of the last failure, also after it has ended."""
+        self._sent_at = 0.0
         """When an event, a bookmark or a complete listing last came."""
 
     @property
@@ -121,23 +122,23 @@ class Reflector:
                     await self._watch()
             except ApiError as error:
                 is_quiet = isinstance(error, IdleError) and not self._feed.is_listing
-                is_hearsay, self._is_hearsay = self._is_hearsay, False
-                if self._feed.failed(error) or (is_hearsay and error.cause == "expired"):
+                is_from_elsewhere, self._is_from_elsewhere = self._is_from_elsewhere, False
+                if self._feed.failed(error) or (is_from_elsewhere and error.cause == "expired"):
                     continue
                 if is_quiet:
                     self._on_restart(error.cause)
-                    if self._clock() - self._told_at >= _DOUBT_SECONDS:
-                        self._feed.list_anew()
+                    if self._clock() - self._sent_at >= _DOUBT_SECONDS:
+                        self._feed.list_again()
                     continue
                 if error.cause == "expired" and self._failure != "expired":
                     self._backoff.reset()  # the server is back after an outage, and well
                 self._failure = error.cause
                 self._restarted(error.cause, str(error))
-                wished = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
-                await asyncio.sleep(self._backoff.next_seconds(wished))
+                requested = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
+                await asyncio.sleep(self._backoff.next_seconds(requested))
 
     async def _list(self) -> None:
-        """Take in all objects, page by page; decisions go on meanwhile."""
+        """List all objects, page by page; decisions go on meanwhile."""
         token, self._skipped = "", 0
         while True:
             content = await self._connection.request(
@@ -157,7 +158,7 @@ class Reflector:
                 return
 
     async def _watch(self) -> None:
-        """Take in events until the server ends the watch."""
+        """Apply events until the server ends the watch."""
         started = self._clock()
         seconds = self._random.randint(_SHORTEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS)
         async with self._connection.stream(
@@ -171,7 +172,7 @@ class Reflector:
                 for batch in _batches(lines):
                     self._report(self._feed.take_events(batch))
                     await asyncio.sleep(0)
-                if not self._feed.is_listing:  # half a list says nothing of the other half
+                if not self._feed.is_listing:  # half a list does not say what the other half is
                     self._heard()
                 if self._clock() - started >= _HEALTHY_SECONDS:
                     self._backoff.reset()
@@ -193,7 +194,7 @@ class Reflector:
                 patience = SILENCE_SECONDS
             except TimeoutError as error:
                 if patience == _HEALTHY_SECONDS:
-                    self._lasts()
+                    self._confirmed()
                     patience = SILENCE_SECONDS - _HEALTHY_SECONDS
                     continue
                 raise IdleError(
@@ -212,7 +213,7 @@ class Reflector:
                 raise MalformedError(f"an event of {self.name} is larger than any object")
 
     def _report(self, changes: Iterable[Change]) -> None:
-        """Hand on what has changed, also if an error cuts it short."""
+        """Pass on what has changed, also what comes before an error."""
         taken: list[Change] = []
         try:
             for change in changes:
@@ -228,13 +229,13 @@ class Reflector:
                         error=change.new.why[:300],
                     )
 
-    def _lasts(self) -> None:
-        """Take in that a watch goes on in silence: its version stands, and nothing has changed."""
+    def _confirmed(self) -> None:
+        """Count a silent watch as news: its version is accepted, and nothing has changed."""
         if not self._feed.is_listing:
             self._follows()
 
     def _heard(self) -> None:
-        self._told_at = self._clock()
+        self._sent_at = self._clock()
         self._follows()
 
     def _follows(self) -> None:

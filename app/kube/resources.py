@@ -31,19 +31,29 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "v1"
     plural: str
     kind: str
-    type: type[Any]
-    """The structure of its fields that we read."""
+    structure: type[Any]
+    """The fields of it that we read."""
+    record: type[AnyRecord]
+    """What an object becomes; no two kinds become the same."""
     record_of: Callable[[Any], AnyRecord]
+    has_namespaces: bool = False
+    """Whether objects of several namespaces are read: then a record has a *key* of its namespace
+    and name, joined by a slash. Of all others the name alone is the key."""
 
     @property
     def api_version(self) -> str:
-        """As it stands in objects."""
+        """As it is in objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def name(self) -> str:
         """As kubectl and CRDs spell it: `volumes.longhorn.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def key_of(self, record: Any) -> str:
+        """Return what other objects refer to *record* by."""
+        key: str = record.key if self.has_namespaces else record.name
+        return key
 
     def path(self, namespace: str = "") -> str:
         """Return the path of all objects, or of those in *namespace*."""
@@ -58,38 +68,46 @@ _LONGHORN, _LONGHORN_VERSION = "longhorn.io", "v1beta2"
 CLAIMS = Resource(
     plural="persistentvolumeclaims",
     kind="PersistentVolumeClaim",
-    type=objects.PersistentVolumeClaim,
+    structure=objects.PersistentVolumeClaim,
+    record=Claim,
     record_of=translate.claim_record,
+    has_namespaces=True,
 )
 PERSISTENT_VOLUMES = Resource(
     plural="persistentvolumes",
     kind="PersistentVolume",
-    type=objects.PersistentVolume,
+    structure=objects.PersistentVolume,
+    record=PersistentVolume,
     record_of=translate.persistent_volume_record,
 )
 STORAGE_CLASSES = Resource(
     group="storage.k8s.io",
     plural="storageclasses",
     kind="StorageClass",
-    type=objects.StorageClass,
+    structure=objects.StorageClass,
+    record=StorageClass,
     record_of=translate.storage_class_record,
 )
 CONFIG_MAPS = Resource(
     plural="configmaps",
     kind="ConfigMap",
-    type=objects.ConfigMap,
+    structure=objects.ConfigMap,
+    record=translate.ConfigMap,
     record_of=translate.config_map_record,
 )
 PODS = Resource(
     plural="pods",
     kind="Pod",
-    type=objects.Pod,
+    structure=objects.Pod,
+    record=translate.Pod,
     record_of=translate.pod_record,
+    has_namespaces=True,
 )
 KUBERNETES_NODES = Resource(
     plural="nodes",
     kind="Node",
-    type=objects.KubernetesNode,
+    structure=objects.KubernetesNode,
+    record=translate.KubernetesNode,
     record_of=translate.kubernetes_node_record,
 )
 NODES = Resource(
@@ -97,7 +115,8 @@ NODES = Resource(
     version=_LONGHORN_VERSION,
     plural="nodes",
     kind="Node",
-    type=objects.LonghornNode,
+    structure=objects.LonghornNode,
+    record=Node,
     record_of=translate.node_record,
 )
 VOLUMES = Resource(
@@ -105,7 +124,8 @@ VOLUMES = Resource(
     version=_LONGHORN_VERSION,
     plural="volumes",
     kind="Volume",
-    type=objects.Volume,
+    structure=objects.Volume,
+    record=Volume,
     record_of=translate.volume_record,
 )
 REPLICAS = Resource(
@@ -113,7 +133,8 @@ REPLICAS = Resource(
     version=_LONGHORN_VERSION,
     plural="replicas",
     kind="Replica",
-    type=objects.Replica,
+    structure=objects.Replica,
+    record=Replica,
     record_of=translate.replica_record,
 )
 BACKING_IMAGES = Resource(
@@ -121,7 +142,8 @@ BACKING_IMAGES = Resource(
     version=_LONGHORN_VERSION,
     plural="backingimages",
     kind="BackingImage",
-    type=objects.BackingImage,
+    structure=objects.BackingImage,
+    record=BackingImage,
     record_of=translate.backing_image_record,
 )
 SETTINGS = Resource(
@@ -129,7 +151,8 @@ SETTINGS = Resource(
     version=_LONGHORN_VERSION,
     plural="settings",
     kind="Setting",
-    type=objects.Setting,
+    structure=objects.Setting,
+    record=translate.Setting,
     record_of=translate.setting_record,
 )
 
@@ -137,9 +160,12 @@ CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 """Read in all namespaces."""
 LONGHORN_RESOURCES = (NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS)
 """Read in Longhorn's namespace."""
+RESOURCES = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES, CONFIG_MAPS)
+"""All of them."""
 
 BY_KIND: Mapping[tuple[str, str], Resource] = {
     (resource.group, resource.kind): resource
-    for resource in (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES)
+    for resource in RESOURCES
+    if resource is not CONFIG_MAPS  # of many ConfigMaps, only ours has a meaning
 }
-"""By group and kind, for objects that say theirs."""
+"""By group and kind, for objects in files."""

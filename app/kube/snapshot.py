@@ -16,7 +16,7 @@ _WITHOUT = {
     PODS.name: "give the pod in a file",
     KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",
 }
-"""What can be done without; the rights of the service itself do not cover these."""
+"""What is not needed; the service's own rights do not cover these."""
 
 
 async def read_snapshot(

@@ -71,6 +71,11 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     ref: PodRef
     status: PodStatus
 
+    @property
+    def key(self) -> str:
+        """Namespace and name, joined by a slash."""
+        return f"{self.ref.namespace}/{self.ref.name}"
+
 
 def pod_record(pod: objects.Pod) -> Pod:
     """Translate a Pod."""
@@ -78,7 +83,7 @@ def pod_record(pod: objects.Pod) -> Pod:
 
 
 def pod_status(pod: objects.Pod) -> PodStatus:
-    """Say how far *pod* has come."""
+    """Return how far *pod* has come."""
     status = pod.status or objects.PodStatus()
     node = (pod.spec.node_name if pod.spec else None) or ""
     version = pod.metadata.resource_version or ""
@@ -110,9 +115,9 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
     annotations = claim.metadata.annotations
     return Claim(
         key=ClaimKey(f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"),
-        uid=claim.metadata.uid or "",
-        persistent_volume=spec.volume_name or "",
-        storage_class=spec.storage_class_name or "",
+        uid=claim.metadata.uid or None,
+        persistent_volume=spec.volume_name or None,
+        storage_class=spec.storage_class_name or None,
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
         read_write_many="ReadWriteMany" in (spec.access_modes or ()),
         selected_node=NodeName((annotations.selected_node if annotations else None) or ""),
@@ -125,8 +130,8 @@ def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolu
     csi = volume.spec.csi if volume.spec else None
     return PersistentVolume(
         name=volume.metadata.name,
-        driver=(csi.driver if csi else None) or "",
-        volume_handle=(csi.volume_handle if csi else None) or "",
+        driver=(csi.driver if csi else None) or None,
+        volume_handle=(csi.volume_handle if csi else None) or None,
     )
 
 

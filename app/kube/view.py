@@ -1,7 +1,7 @@
 """From records to the view that decisions work on, kept up to date record by record.
 
-What changes is taken in at once and settled later: a node's space is worked out anew only when
-something it rests on has changed, however many nodes there are.
+Changes are applied at once and settled later: a node's space is worked out again only when
+something that it depends on has changed, however many nodes there are.
 """
 
 from bisect import insort
@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
-from app.kube.translate import ConfigMap, KubernetesNode, Pod, Setting
+from app.kube.translate import Setting
 from extender import (
     ChangeLog,
     Claim,
-    ClaimKey,
     ClusterView,
     NodeSpace,
     PersistentVolume,
@@ -48,18 +47,14 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
 
 
 class ViewBuilder:
-    """Keeps a `ClusterView` that equals one made anew from the same records."""
+    """Keeps a `ClusterView` that equals one built from the same records."""
 
     def __init__(self) -> None:
-        self._nodes: dict[NodeName, Node] = {}
+        self._objects = ClusterObjects()
+        self._nodes = self._objects.of(Node)
+        self._unreadable = self._objects.of(Unreadable)
         self._of_node: defaultdict[NodeName, dict[ReplicaName, Replica]] = defaultdict(dict)
         """The replicas placed on a node, or bound to it and not placed yet."""
-        self._unreadable: dict[tuple[str, str], Unreadable] = {}
-        self._claims: dict[ClaimKey, Claim] = {}
-        self._persistent_volumes: dict[str, PersistentVolume] = {}
-        self._storage_classes: dict[str, StorageClass] = {}
-        self._volumes: dict[VolumeName, Volume] = {}
-        self._backing_images: dict[str, BackingImage] = {}
         self._replicas: dict[VolumeName, list[Replica]] = {}
         """Of each volume, by name."""
         self._settings: dict[str, str] = {}
@@ -69,21 +64,23 @@ class ViewBuilder:
         self._disk_tags: Counter[str] = Counter()
         self._changes = ChangeLog()
         self._dirty: set[NodeName] = set()
-        """Nodes whose space is to be worked out anew."""
+        """Nodes whose space must be worked out again."""
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(read_settings({}))
         """As of the last time it was settled. Its mappings are changed in place meanwhile."""
 
     def apply(self, change: Change) -> None:
-        """Take in a change of one object."""
+        """Apply the change of one object."""
         if change.old is not None:
-            self._remove(change.old)
+            self._objects.remove(change.old)
+            self._unindex(change.old)
         if change.new is not None:
-            self._add(change.new)
+            self._objects.put(change.new)
+            self._index(change.new)
 
     def settle(self) -> None:
-        """Bring the view up to date with all changes taken in."""
+        """Bring the view up to date with all changes applied."""
         if self._is_outdated:
             self._begin_view()
         for name in sorted(self._dirty):
@@ -115,11 +112,11 @@ class ViewBuilder:
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]
         return ClusterView(
-            claims=self._claims,
-            persistent_volumes=self._persistent_volumes,
-            storage_classes=self._storage_classes,
-            volumes=self._volumes,
-            backing_images=self._backing_images,
+            claims=self._objects.of(Claim),
+            persistent_volumes=self._objects.of(PersistentVolume),
+            storage_classes=self._objects.of(StorageClass),
+            volumes=self._objects.of(Volume),
+            backing_images=self._objects.of(BackingImage),
             replicas=self._replicas,
             spaces=self._spaces,
             disk_kinds=self._kinds,
@@ -132,7 +129,7 @@ class ViewBuilder:
             unreadable_replicas={
                 each.volume: f"its Replica {each.name} cannot be read: {each.why}"
                 for each in broken
-                if each.volume
+                if each.volume is not None
             },
             unreadable_nodes={
                 node
@@ -148,7 +145,8 @@ class ViewBuilder:
                 return UnreadableSetting(name=name)
         return read_settings(self._settings)
 
-    def _add(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
+    def _index(self, record: Known) -> None:
+        """Add a record to the indexes, if the view has more than its mapping by key."""
         match record:
             case Replica():
                 insort(self._replicas.setdefault(record.volume, []), record, key=_name_of)
@@ -157,32 +155,18 @@ class ViewBuilder:
                     self._of_node[node][record.name] = record
                     self._dirty.add(node)
             case Node():
-                self._nodes[record.name] = record
                 self._node_tags.update(record.tags)
                 for disk in record.disks:
                     self._disk_tags.update(disk.tags)
                 self._dirty.add(record.name)
                 self._is_outdated |= ("Node", record.name) in self._unreadable
-            case Claim():
-                self._claims[record.key] = record
-            case PersistentVolume():
-                self._persistent_volumes[record.name] = record
-            case Volume():
-                self._volumes[record.name] = record
-            case StorageClass():
-                self._storage_classes[record.name] = record
-            case BackingImage():
-                self._backing_images[record.name] = record
             case Setting():
                 self._settings[record.name] = record.value
                 self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
-                self._unreadable[record.kind, record.name] = record
                 self._is_outdated = True
-            case Pod() | KubernetesNode() | ConfigMap():
-                pass  # no part of the view
 
-    def _remove(self, record: Known) -> None:  # noqa: C901 (a case for each kind)
+    def _unindex(self, record: Known) -> None:
         match record:
             case Replica():
                 of_volume = self._replicas[record.volume]
@@ -194,30 +178,16 @@ class ViewBuilder:
                     del self._of_node[node][record.name]
                     self._dirty.add(node)
             case Node():
-                del self._nodes[record.name]
                 _subtract(self._node_tags, record.tags)
                 for disk in record.disks:
                     _subtract(self._disk_tags, disk.tags)
                 self._dirty.add(record.name)
                 self._is_outdated |= ("Node", record.name) in self._unreadable
-            case Claim():
-                del self._claims[record.key]
-            case PersistentVolume():
-                del self._persistent_volumes[record.name]
-            case Volume():
-                del self._volumes[record.name]
-            case StorageClass():
-                del self._storage_classes[record.name]
-            case BackingImage():
-                del self._backing_images[record.name]
             case Setting():
                 del self._settings[record.name]
                 self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
-                del self._unreadable[record.kind, record.name]
                 self._is_outdated = True
-            case Pod() | KubernetesNode() | ConfigMap():
-                pass
 
 
 def _name_of(replica: Replica) -> ReplicaName:

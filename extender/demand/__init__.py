@@ -1,1 +1,1 @@
-"""What a pod needs on its node: from its claims to volumes, and what is there already."""
+"""What a pod needs on its node: the volumes of its claims, and which replicas exist already."""

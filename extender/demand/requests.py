@@ -38,24 +38,24 @@ class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
-    """Lead the pod's claims to Longhorn volumes and keep those that must be local.
+    """Find the Longhorn volumes of the pod's claims, and keep those that must be local.
 
     A claim named twice counts once, as do two claims of one volume. Claims of other storage
-    are passed over.
+    are ignored.
 
     Raises:
-        UnresolvableClaimError: A claim, or what it leads to, is missing, being deleted,
-            unreadable or such that no volume can come of it.
+        UnresolvableClaimError: A claim, its class or its volume is missing, being deleted or
+            unreadable, or Longhorn would refuse to create the volume.
     """
     for key in pod.claims:
         if _find("PersistentVolumeClaim", key, view.claims, view).deleting:
-            advice = "wait for it to go and create it anew"
+            advice = "wait until it is gone and create it again"
             raise UnresolvableClaimError("PersistentVolumeClaim", key, "is being deleted", advice)
     return resolve_for_scheduled(pod, view)
 
 
 def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
-    """Do the same for a pod whose node is chosen: its claims serve it also while they are deleted.
+    """Do the same for a pod whose node is chosen: claims that are being deleted still serve it.
 
     Raises:
         UnresolvableClaimError: As `resolve` does.
@@ -76,7 +76,7 @@ def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:
-    """Refuse a volume of which it is unknown what it needs, or where it is already."""
+    """Refuse a volume of which it is not known what it needs, or where its replicas are."""
     if volume.size_bytes == 0:
         raise UnresolvableClaimError(
             "Volume", volume.name, "has no size", "wait until Longhorn has set it"
@@ -90,9 +90,9 @@ def _check_replicas(volume: Volume, view: ClusterView) -> None:
 def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
     """Return the claim's volume and its backing image, or None if it is not Longhorn's."""
     claim = _find("PersistentVolumeClaim", key, view.claims, view)
-    if claim.persistent_volume:
-        return _bound_volume(claim, view)
-    if not claim.storage_class:
+    if claim.persistent_volume is not None:
+        return _bound_volume(claim.persistent_volume, view)
+    if claim.storage_class is None:
         return None
     storage_class = _find("StorageClass", claim.storage_class, view.storage_classes, view)
     if storage_class.provisioner not in LONGHORN_PROVISIONERS:
@@ -103,13 +103,11 @@ def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage |
     return _estimated_volume(claim, storage_class, view)
 
 
-def _bound_volume(claim: Claim, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
-    persistent_volume = _find(
-        "PersistentVolume", claim.persistent_volume, view.persistent_volumes, view
-    )
+def _bound_volume(name: str, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
+    persistent_volume = _find("PersistentVolume", name, view.persistent_volumes, view)
     if persistent_volume.driver not in LONGHORN_DRIVERS:
         return None
-    return _existing_volume(VolumeName(persistent_volume.volume_handle), view)
+    return _existing_volume(VolumeName(persistent_volume.volume_handle or ""), view)
 
 
 def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, BackingImage | None]:

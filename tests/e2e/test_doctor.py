@@ -118,7 +118,7 @@ async def test_an_installation_from_its_first_day_to_more_than_100_nodes(
 
         await add_many_nodes(world)
         await call(world, "offered-some")
-        await doctor.finds("nodes-not-offered")
+        await doctor.finds("nodes-not-sent")
         await look_at_all_nodes(world)
         await call(world, "offered-all")
         await doctor.finds()
@@ -205,13 +205,13 @@ async def storage_classes(world: World, doctor: Doctor) -> None:
 async def replicas(world: World, doctor: Doctor) -> None:
     first, second = world.extender.replicas
     await set_ready(world, first, ready=False)
-    await doctor.finds("no-standby", "replica-not-ready")
+    await doctor.finds("no-standby", "instance-not-ready")
     await set_ready(world, second, ready=False)
-    await doctor.finds("no-replica-ready", "replica-not-ready")
+    await doctor.finds("no-instance-ready", "instance-not-ready")
     for each in (first, second):
         await set_ready(world, each, ready=True)
     await label_replicas(world, "another")
-    await doctor.finds("no-replica")
+    await doctor.finds("no-instance")
     await label_replicas(world)
 
 

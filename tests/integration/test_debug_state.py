@@ -47,14 +47,13 @@ async def test_holds_and_what_they_charge_are_shown() -> None:
         assert (hold["pod"], hold["state"]) == ("default/pair", "offered")
         assert hold["nodes"] == answer.accepted
         charged = {
-            name: [each["pod"] for each in node["promised"]]
-            for name, node in state["nodes"].items()
+            name: [each["pod"] for each in node["holds"]] for name, node in state["nodes"].items()
         }
         assert charged == {
             name: ["default/pair"] if name in answer.accepted else [] for name in NODES
         }
         disk = state["nodes"]["node-1"]["disks"][0]
-        assert disk["limit_bytes"] - disk["promised_bytes"] == disk["left_bytes"]
+        assert disk["limit_bytes"] - disk["scheduled_bytes"] == disk["logical_headroom_bytes"]
 
 
 async def test_pods_that_got_no_node_are_shown() -> None:

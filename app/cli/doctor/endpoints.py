@@ -1,4 +1,4 @@
-"""Findings on the way that leads kube-scheduler to the leader."""
+"""Findings on what connects kube-scheduler to the leader: the Service and its EndpointSlices."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ def address(facts: Facts) -> Iterator[Finding]:
 
 
 def endpoints(facts: Facts) -> Iterator[Finding]:
-    """Judge the EndpointSlices: those of the leader, leading to it, and no others."""
+    """Judge the EndpointSlices: only the leader's may exist, with its address."""
     slices = facts.slices
     if isinstance(slices, Unread):
         yield unread(Check.ENDPOINTS, slices)
@@ -51,7 +51,7 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
     ours = [body for body in slices if _name(body) in _OURS]
     if not any(body.get("endpoints") for body in ours):
         yield Problem.ENDPOINTS_ABSENT.found(
-            f"no EndpointSlice leads kube-scheduler from Service {NAME} to a replica"
+            f"no EndpointSlice leads kube-scheduler from Service {NAME} to an instance"
         )
         return
     service, holder = facts.service, facts.holder

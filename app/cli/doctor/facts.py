@@ -22,23 +22,23 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """The Lease, and whether somebody renews it."""
+    """The Lease, and whether it is renewed."""
 
-    holder: str = ""
-    """The identity that holds it; empty if nobody does."""
-    created: str = ""
+    holder: str | None = None
+    """The identity that holds it, if anybody does."""
+    created: str | None = None
     annotations: Mapping[str, str] = {}
     is_renewed: bool = True
     """Whether it was written again while it was watched."""
     watched_seconds: float = 0.0
 
     @property
-    def pod(self) -> str:
+    def pod(self) -> str | None:
         """The pod of the holder."""
-        return self.holder.rpartition("_")[0] or self.holder
+        return self.holder and (self.holder.rpartition("_")[0] or self.holder)
 
 
-class ReplicaSeen(msgspec.Struct, frozen=True, kw_only=True):
+class InstanceSeen(msgspec.Struct, frozen=True, kw_only=True):
     """A pod of the service."""
 
     name: str
@@ -57,7 +57,7 @@ class ClassSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is judged. None stands for an object that does not exist."""
+    """Everything that is judged. None is an object that does not exist."""
 
     settings: Settings
     """Of this process; the namespaces are looked into."""
@@ -74,7 +74,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     rights: Mapping[Right, bool] | Unread
     """What the account may do."""
     config_map: Mapping[str, str] | Unread | None
-    replicas: Sequence[ReplicaSeen] | Unread
+    instances: Sequence[InstanceSeen] | Unread
     lease: LeaseSeen | Unread | None
     holder: Body | Unread | None
     """The pod of the lease's holder; None also if there is no holder."""

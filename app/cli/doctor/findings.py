@@ -1,4 +1,4 @@
-"""From what was read to what is wrong. All of it is pure."""
+"""Turns what was read into findings; pure."""
 
 from app.cli.doctor import endpoints, leading, settings, storage
 from app.cli.doctor.facts import Facts, Unread
@@ -9,7 +9,7 @@ _CHECKS = {
     Check.LONGHORN: storage.longhorn,
     Check.RIGHTS: leading.rights,
     Check.SETTINGS: settings.settings,
-    Check.REPLICAS: leading.replicas,
+    Check.INSTANCES: leading.instances,
     Check.LEASE: leading.lease,
     Check.SERVICE: endpoints.address,
     Check.ENDPOINTS: endpoints.endpoints,

@@ -1,4 +1,4 @@
-"""Reads what `doctor` judges. Each reading stands for itself: one that fails stops no other."""
+"""Reads what `doctor` judges. A reading that fails does not stop the others."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.cli.doctor import objects
-from app.cli.doctor.facts import ClassSeen, Facts, LeaseSeen, ReplicaSeen, Unread
+from app.cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
 from app.cli.doctor.rights import Right, needed_rights
 from app.config import NAME, Settings
 from app.kube.connection import Connection, Query
@@ -51,7 +51,7 @@ async def inspect(
         connection: To the API server.
         settings: Of this process; the namespaces count.
         is_in_pod: Whether the connection is the one of a pod's service account, which matters for
-            Kubernetes before 1.28: it does not say who somebody is.
+            Kubernetes before 1.28: it cannot be asked who the caller is.
         now: UTC.
 
     Raises:
@@ -75,7 +75,7 @@ async def inspect(
         holder = tasks.create_task(inspection.holder(lease.result()))
         service = tasks.create_task(inspection.service())
         slices = tasks.create_task(inspection.slices())
-        replicas = tasks.create_task(inspection.replicas())
+        instances = tasks.create_task(inspection.instances())
     return Facts(
         settings=settings,
         now=now,
@@ -86,7 +86,7 @@ async def inspect(
         longhorn_settings=longhorn_settings.result(),
         rights=rights.result(),
         config_map=config_map.result(),
-        replicas=replicas.result(),
+        instances=instances.result(),
         lease=lease.result(),
         holder=holder.result(),
         service=service.result(),
@@ -217,12 +217,12 @@ class _Inspection:
 
         return await _reading(self._list("endpointslices.discovery.k8s.io"), read())
 
-    async def replicas(self) -> Sequence[ReplicaSeen] | Unread:
-        async def read() -> Sequence[ReplicaSeen]:
+    async def instances(self) -> Sequence[InstanceSeen] | Unread:
+        async def read() -> Sequence[InstanceSeen]:
             path = PODS.path(self._settings.namespace)
             pods = await self._get(path, objects.Pods, query=[("labelSelector", f"app={NAME}")])
             return [
-                objects.replica_seen(pod) for pod in pods.items or () if not objects.is_over(pod)
+                objects.instance_seen(pod) for pod in pods.items or () if not objects.is_over(pod)
             ]
 
         return await _reading(self._list("pods"), read())

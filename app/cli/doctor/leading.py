@@ -1,4 +1,4 @@
-"""Findings on the replicas: what they may do, whether they run, who leads, and who calls."""
+"""Findings on the instances: their rights, whether they run, who leads, and who calls."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from app.cli.doctor.settings import settings_in_force
 from app.config import NAME
 from app.instance.calls import read_last, read_most
 
-_REPLICAS = 2
-_ALL_OFFERED = 100
+_INSTANCES = 2
+_ALL_SENT = 100
 """Up to so many nodes kube-scheduler looks at all of them (minFeasibleNodesToFind)."""
 
 
@@ -32,25 +32,25 @@ def rights(facts: Facts) -> Iterator[Finding]:
     yield fine(Check.RIGHTS, f"{facts.account} may do all that the service does")
 
 
-def replicas(facts: Facts) -> Iterator[Finding]:
-    """Judge whether there is one to lead and one to stand by."""
-    seen, namespace = facts.replicas, facts.settings.namespace
+def instances(facts: Facts) -> Iterator[Finding]:
+    """Judge whether one can lead and another one stands by."""
+    seen, namespace = facts.instances, facts.settings.namespace
     if isinstance(seen, Unread):
-        yield unread(Check.REPLICAS, seen)
+        yield unread(Check.INSTANCES, seen)
         return
     if not seen:
-        yield Problem.NO_REPLICA.found(f"there is no pod with the label app={NAME} in {namespace}")
+        yield Problem.NO_INSTANCE.found(f"there is no pod with the label app={NAME} in {namespace}")
         return
-    ready = [replica for replica in seen if replica.is_ready]
+    ready = [instance for instance in seen if instance.is_ready]
     if not ready:
-        yield Problem.NO_REPLICA_READY.found(f"none of {len(seen)} pods in {namespace} is ready")
-    elif len(ready) < _REPLICAS:
+        yield Problem.NO_INSTANCE_READY.found(f"none of {len(seen)} pods in {namespace} is ready")
+    elif len(ready) < _INSTANCES:
         yield Problem.NO_STANDBY.found(f"only pod {ready[0].name} is ready: nobody stands by")
-    for replica in seen:
-        if not replica.is_ready:
-            why = f": {replica.trouble}" if replica.trouble else ""
-            yield Problem.REPLICA_NOT_READY.found(f"pod {replica.name} is not ready{why}")
-    yield fine(Check.REPLICAS, f"{len(ready)} pods are ready")
+    for instance in seen:
+        if not instance.is_ready:
+            why = f": {instance.trouble}" if instance.trouble else ""
+            yield Problem.INSTANCE_NOT_READY.found(f"pod {instance.name} is not ready{why}")
+    yield fine(Check.INSTANCES, f"{len(ready)} pods are ready")
 
 
 def lease(facts: Facts) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def lease(facts: Facts) -> Iterator[Finding]:
     if isinstance(seen, Unread):
         yield unread(Check.LEASE, seen)
     elif seen is None:
-        yield Problem.LEASE_ABSENT.found(f"there is no {name}: no replica has ever led")
+        yield Problem.LEASE_ABSENT.found(f"there is no {name}: no instance has ever led")
     elif not seen.holder:
         yield Problem.LEASE_FREE.found(f"nobody holds {name}")
     elif not seen.is_renewed:
@@ -91,14 +91,14 @@ def requests(facts: Facts) -> Iterator[Finding]:
 
 
 def candidates(facts: Facts) -> Iterator[Finding]:
-    """Judge whether kube-scheduler offers every node of a cluster of more than 100."""
+    """Judge whether kube-scheduler sends every node as a candidate if there are more than 100."""
     nodes, of = facts.kubernetes_nodes, "nodes"
     if isinstance(nodes, Unread):
         if isinstance(facts.longhorn_nodes, Unread):
             yield unread(Check.CANDIDATES, nodes)
             return
         nodes, of = len(facts.longhorn_nodes), "nodes of Longhorn"
-    if nodes <= _ALL_OFFERED:
+    if nodes <= _ALL_SENT:
         yield fine(Check.CANDIDATES, f"kube-scheduler looks at all of {nodes} {of}")
         return
     most = 0
@@ -106,24 +106,24 @@ def candidates(facts: Facts) -> Iterator[Finding]:
         most = read_most(facts.lease.annotations)
     sample = sample_of(nodes)
     if most <= sample:
-        yield Problem.NODES_NOT_OFFERED.found(
-            f"of {nodes} {of} kube-scheduler offers {sample} by default, and it has never offered "
-            f"more than {most}"
+        yield Problem.NODES_NOT_SENT.found(
+            f"of {nodes} {of} kube-scheduler sends {sample} as candidates by default, and it has "
+            f"never sent more than {most}"
         )
         return
     yield fine(
         Check.CANDIDATES,
-        f"kube-scheduler has offered {most} of {nodes} {of}, by default it would {sample}",
+        f"kube-scheduler has sent {most} of {nodes} {of} as candidates; the default is {sample}",
     )
 
 
 def sample_of(nodes: int) -> int:
-    """Return how many of so many nodes kube-scheduler looks at unless it is told otherwise.
+    """Return how many of so many nodes kube-scheduler looks at by default.
 
     Source: numFeasibleNodesToFind in pkg/scheduler/schedule_one.go of Kubernetes.
     """
     percent = max(50 - nodes // 125, 5)
-    return min(nodes, max(_ALL_OFFERED, nodes * percent // 100))
+    return min(nodes, max(_ALL_SENT, nodes * percent // 100))
 
 
 def _ago(now: datetime, moment: datetime) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from app.cli.doctor.facts import LeaseSeen, ReplicaSeen
+from app.cli.doctor.facts import InstanceSeen, LeaseSeen
 from app.config import PREFIX
 from app.kube import objects as kube
 from app.kube.objects import KubeStruct, Metadata, PodCondition, StorageClass, Text
@@ -93,18 +93,18 @@ class Lease(KubeStruct, frozen=True):
     spec: LeaseSpec = LeaseSpec()
 
     @property
-    def holder(self) -> str:
-        return self.spec.holder_identity or ""
+    def holder(self) -> str | None:
+        return self.spec.holder_identity or None
 
     @property
-    def renewal(self) -> tuple[str, str | None]:
+    def renewal(self) -> tuple[str | None, str | None]:
         """What every renewal changes."""
         return self.holder, self.spec.renew_time
 
     def seen(self, *, is_renewed: bool, watched_seconds: float) -> LeaseSeen:
         return LeaseSeen(
             holder=self.holder,
-            created=self.metadata.creation_timestamp or "",
+            created=self.metadata.creation_timestamp,
             annotations=self.metadata.annotations or {},
             is_renewed=is_renewed,
             watched_seconds=watched_seconds,
@@ -131,13 +131,13 @@ class Review(KubeStruct, frozen=True):
     status: ReviewStatus
 
 
-def replica_seen(pod: Pod) -> ReplicaSeen:
-    """Say how a replica's pod is."""
+def instance_seen(pod: Pod) -> InstanceSeen:
+    """Say how an instance's pod is."""
     status = pod.status or PodStatus()
     conditions = {each.type: each for each in status.conditions or ()}
     ready = conditions.get("Ready")
     containers = (pod.spec or PodSpec()).containers or ()
-    return ReplicaSeen(
+    return InstanceSeen(
         name=pod.metadata.name,
         is_ready=ready is not None and ready.status == "True",
         trouble=_trouble(status, conditions),

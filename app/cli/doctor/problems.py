@@ -21,7 +21,7 @@ class Check(StrEnum):
     LONGHORN = "longhorn"
     RIGHTS = "rights"
     SETTINGS = "settings"
-    REPLICAS = "replicas"
+    INSTANCES = "instances"
     LEASE = "lease"
     SERVICE = "service"
     ENDPOINTS = "endpoints"
@@ -102,41 +102,41 @@ class Problem(Enum):
         "make sure that httpTimeout of the extender in kube-scheduler's configuration is longer, "
         "and ignore this if it is",
     )
-    NO_REPLICA = (
-        Check.REPLICAS,
+    NO_INSTANCE = (
+        Check.INSTANCES,
         Severity.ERROR,
         f"{_APPLY}, or set EXTENDER_NAMESPACE to the namespace of the service",
     )
-    NO_REPLICA_READY = (
-        Check.REPLICAS,
+    NO_INSTANCE_READY = (
+        Check.INSTANCES,
         Severity.ERROR,
         "see `kubectl describe` of the pods, and their logs: /readyz says what they wait for",
     )
     NO_STANDBY = (
-        Check.REPLICAS,
+        Check.INSTANCES,
         Severity.WARNING,
-        "run two replicas: until then pods that ask for the extender wait whenever this one is "
+        "run two instances: until then pods that ask for the extender wait whenever this one is "
         "replaced",
     )
-    REPLICA_NOT_READY = (
-        Check.REPLICAS,
+    INSTANCE_NOT_READY = (
+        Check.INSTANCES,
         Severity.WARNING,
         "see `kubectl describe` of the pod, and its log: /readyz says what it waits for",
     )
     LEASE_ABSENT = (
         Check.LEASE,
         Severity.ERROR,
-        "see why no replica leads: their logs, and what else is found here",
+        "see why no instance leads: their logs, and what else is found here",
     )
     LEASE_FREE = (
         Check.LEASE,
         Severity.ERROR,
-        "see why no replica wants to lead: /readyz of the replicas, and what else is found here",
+        "see why no instance wants to lead: their /readyz, and what else is found here",
     )
     LEASE_STALE = (
         Check.LEASE,
         Severity.ERROR,
-        "see why no other replica takes over: /readyz of the replicas, and what else is found here",
+        "see why no other instance takes over: their /readyz, and what else is found here",
     )
     HOLDER_GONE = (
         Check.LEASE,
@@ -151,8 +151,8 @@ class Problem(Enum):
     SERVICE_SELECTS = (
         Check.SERVICE,
         Severity.ERROR,
-        "remove spec.selector: with it replicas that do not lead are published, too, and the "
-        "leader publishes nobody",
+        "remove spec.selector: with it instances that do not lead are published, too, and the "
+        "leader publishes no address",
     )
     SERVICE_WITHOUT_PORT = (
         Check.SERVICE,
@@ -168,7 +168,7 @@ class Problem(Enum):
     ENDPOINTS_ABSENT = (
         Check.ENDPOINTS,
         Severity.ERROR,
-        "see why nobody leads, or why the leader does not publish itself: its log says "
+        "see why no instance leads, or why the leader does not publish itself: its log says "
         "endpointslice.unpublished",
     )
     ENDPOINTS_FOREIGN = (
@@ -179,7 +179,7 @@ class Problem(Enum):
     ENDPOINTS_LEFT_OVER = (
         Check.ENDPOINTS,
         Severity.WARNING,
-        "find who wrote it, and delete it; the leader has emptied it, so that it harms nobody",
+        "find who wrote it, and delete it; the leader has emptied it, so that it does no harm",
     )
     ENDPOINTS_WRONG = (
         Check.ENDPOINTS,
@@ -198,7 +198,7 @@ class Problem(Enum):
         "filterVerb and managedResources in kube-scheduler's configuration, and that it was "
         "restarted with it (docs/install.md, step 4)",
     )
-    NODES_NOT_OFFERED = (
+    NODES_NOT_SENT = (
         Check.CANDIDATES,
         Severity.WARNING,
         "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/install.md, "
@@ -214,18 +214,19 @@ class Problem(Enum):
         Check.STORAGE_CLASSES,
         Severity.WARNING,
         "use a class with dataLocality best-effort or strict-local for pods that ask for the "
-        "extender; classes cannot be changed, only created anew",
+        "extender; classes cannot be changed, only deleted and created again",
     )
     CLASS_IMMEDIATE = (
         Check.STORAGE_CLASSES,
         Severity.WARNING,
         "use a class with volumeBindingMode WaitForFirstConsumer for pods that ask for the "
-        "extender; classes cannot be changed, only created anew",
+        "extender; classes cannot be changed, only deleted and created again",
     )
     CLASS_UNUSABLE = (
         Check.STORAGE_CLASSES,
         Severity.ERROR,
-        "create the class anew; until then Longhorn refuses its volumes, and the extender the pods",
+        "delete the class and create it again; until then Longhorn refuses its volumes, and the "
+        "extender the pods",
     )
 
     def __init__(self, check: Check, severity: Severity, remedy: str) -> None:

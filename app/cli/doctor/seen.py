@@ -16,7 +16,7 @@ def unread(check: Check, fact: Unread) -> Finding:
     return unknown(
         check,
         f"not allowed to {fact.what}",
-        f"run this as somebody who may {fact.what}: with that right it would be checked",
+        f"run this as a user who may {fact.what}, so that it can be checked",
     )
 
 

@@ -17,10 +17,10 @@ _HTTP_TIMEOUT_SECONDS = 5.0
 
 
 def settings_in_force(facts: Facts) -> Settings:
-    """Return the settings of the replicas where they can be read, else those of this process."""
-    for replica in () if isinstance(facts.replicas, Unread) else facts.replicas:
+    """Return the settings of the instances where they can be read, else those of this process."""
+    for instance in () if isinstance(facts.instances, Unread) else facts.instances:
         try:
-            return load(replica.variables)
+            return load(instance.variables)
         except InputError:
             continue
     return facts.settings
@@ -43,11 +43,11 @@ def settings(facts: Facts) -> Iterator[Finding]:
 
 
 def _variables(facts: Facts) -> Iterator[Finding]:
-    for replica in () if isinstance(facts.replicas, Unread) else facts.replicas:
+    for instance in () if isinstance(facts.instances, Unread) else facts.instances:
         try:
-            load(replica.variables)
+            load(instance.variables)
         except InputError as error:
-            yield Problem.VARIABLE_UNUSABLE.found(f"pod {replica.name}: {error}")
+            yield Problem.VARIABLE_UNUSABLE.found(f"pod {instance.name}: {error}")
 
 
 def _live(facts: Facts) -> Iterator[Finding]:
@@ -61,10 +61,10 @@ def _live(facts: Facts) -> Iterator[Finding]:
     for problem in problems:
         yield Problem.LIVE_SETTING_UNUSABLE.found(problem)
     if not values.enabled:
-        yield Problem.DISABLED.found(f"{ENABLED} is false: no replica leads")
+        yield Problem.DISABLED.found(f"{ENABLED} is false: no instance leads")
     yield fine(
         Check.SETTINGS,
-        f"promises stand {values.pod_scheduling_timeout_seconds} s until a node is chosen, and "
+        f"a hold lasts {values.pod_scheduling_timeout_seconds} s until a node is chosen, and "
         f"{values.node_reservation_timeout_seconds} s after that",
     )
 

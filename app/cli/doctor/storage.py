@@ -148,9 +148,9 @@ def _view(facts: Facts) -> ClusterView:
 
 _CLAIM = Claim(
     key=ClaimKey("default/any"),
-    uid="",
-    persistent_volume="",
-    storage_class="",
+    uid=None,
+    persistent_volume=None,
+    storage_class=None,
     requested_bytes=2**30,
     read_write_many=False,
 )

@@ -89,7 +89,7 @@ def read_replica(obj: Object) -> Replica:
 def recorded(obj: Object, type_: type[T]) -> T:
     """Read an object as `longhorn` decides on it."""
     resource = _RESOURCES[type_]
-    record = resource.record_of(msgspec.convert(obj, resource.type))
+    record = resource.record_of(msgspec.convert(obj, resource.structure))
     assert isinstance(record, type_)
     return record
 

@@ -10,24 +10,12 @@ def test_without_variables_all_have_their_defaults() -> None:
     assert load({"PATH": "/bin", "HOST": "x", "extender_port": "1"}) == Settings()
 
 
-def test_the_defaults() -> None:
-    settings = Settings()
-
-    assert (
-        settings.port,
-        settings.body_limit_bytes,
-        settings.body_timeout_seconds,
-        settings.keep_alive_seconds,
-        settings.log_level,
-    ) == (9504, 128 * 2**20, 10.0, 120, "info")
-
-
 def test_every_setting_is_read() -> None:
     environ = {
         "EXTENDER_HOST": "::1",
         "EXTENDER_PORT": "0",
         "EXTENDER_BODY_LIMIT_BYTES": "1",
-        "EXTENDER_BODY_TIMEOUT_SECONDS": "0.25",
+        "EXTENDER_BODY_TIMEOUT_SECONDS": "5",
         "EXTENDER_KEEP_ALIVE_SECONDS": "91",
         "EXTENDER_STEP_LIMIT": "2",
         "EXTENDER_REQUEST_STEP_LIMIT": "3",
@@ -38,7 +26,7 @@ def test_every_setting_is_read() -> None:
         host="::1",
         port=0,
         body_limit_bytes=1,
-        body_timeout_seconds=0.25,
+        body_timeout_seconds=5.0,
         keep_alive_seconds=91,
         step_limit=2,
         request_step_limit=3,
@@ -46,34 +34,20 @@ def test_every_setting_is_read() -> None:
     )
 
 
-def test_a_whole_number_of_seconds_is_a_number_of_seconds() -> None:
-    assert load({"EXTENDER_BODY_TIMEOUT_SECONDS": "5"}).body_timeout_seconds == 5.0
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("EXTENDER_PORT", ""),
-        ("EXTENDER_PORT", "http"),
-        ("EXTENDER_PORT", "-1"),
-        ("EXTENDER_PORT", "65536"),
-        ("EXTENDER_PORT", "1.5"),
         ("EXTENDER_PORT", "tcp://10.0.0.1:9504"),
         ("EXTENDER_PORT", "9" * 5_000),
         ("EXTENDER_BODY_LIMIT_BYTES", "0"),
-        ("EXTENDER_BODY_LIMIT_BYTES", "-5"),
         ("EXTENDER_BODY_LIMIT_BYTES", "256Mi"),
         ("EXTENDER_BODY_TIMEOUT_SECONDS", "0"),
-        ("EXTENDER_BODY_TIMEOUT_SECONDS", "-1"),
-        ("EXTENDER_BODY_TIMEOUT_SECONDS", "5s"),
         ("EXTENDER_BODY_TIMEOUT_SECONDS", "nan"),
         ("EXTENDER_BODY_TIMEOUT_SECONDS", "inf"),
-        ("EXTENDER_KEEP_ALIVE_SECONDS", "5"),
         ("EXTENDER_KEEP_ALIVE_SECONDS", "90"),
         ("EXTENDER_STEP_LIMIT", "0"),
-        ("EXTENDER_REQUEST_STEP_LIMIT", "0"),
         ("EXTENDER_LOG_LEVEL", "loud"),
-        ("EXTENDER_LOG_LEVEL", ""),
     ],
 )
 def test_a_bad_value_is_refused_with_the_name_of_its_setting(name: str, value: str) -> None:
@@ -100,44 +74,29 @@ def test_a_refusal_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("seconds", [1, 75, 90])
-def test_keep_alive_must_outlast_the_idle_time_of_the_client(seconds: int) -> None:
-    with pytest.raises(ValueError, match="must exceed the 90 s"):
-        Settings(keep_alive_seconds=seconds)
-
-
 @pytest.mark.parametrize(
     ("environ", "text"),
     [
-        pytest.param(
-            {"EXTENDER_TLS_CERT_FILE": "a"}, "EXTENDER_TLS_PRIVATE_KEY_FILE go together", id="cert"
-        ),
-        pytest.param(
-            {"EXTENDER_TLS_PRIVATE_KEY_FILE": "a"}, "EXTENDER_TLS_CERT_FILE and", id="key"
-        ),
-        pytest.param(
+        ({"EXTENDER_TLS_CERT_FILE": "a"}, "EXTENDER_TLS_PRIVATE_KEY_FILE go together"),
+        ({"EXTENDER_TLS_PRIVATE_KEY_FILE": "a"}, "EXTENDER_TLS_CERT_FILE and"),
+        (
             {"EXTENDER_CLIENT_CA_FILE": "a", "EXTENDER_METRICS_PORT": "1"},
             "needs EXTENDER_TLS_CERT_FILE",
-            id="client-ca-without-certificate",
         ),
-        pytest.param(
+        (
             {
                 "EXTENDER_TLS_CERT_FILE": "a",
                 "EXTENDER_TLS_PRIVATE_KEY_FILE": "b",
                 "EXTENDER_CLIENT_CA_FILE": "c",
             },
             "needs EXTENDER_METRICS_PORT",
-            id="client-ca-without-a-port-for-probes",
         ),
-        pytest.param(
-            {"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset", id="one-port"
-        ),
-        pytest.param({"EXTENDER_METRICS_PORT": "x"}, "EXTENDER_METRICS_PORT", id="no-number"),
+        ({"EXTENDER_VIEW_AGE_LIMIT_SECONDS": "90"}, "must exceed the 90 s"),
+        ({"EXTENDER_RETRY_PERIOD_SECONDS": "2.5"}, "and that twice"),
+        ({"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset"),
     ],
 )
-def test_settings_of_the_ports_and_of_tls_that_do_not_go_together(
-    environ: dict[str, str], text: str
-) -> None:
+def test_settings_that_do_not_go_together(environ: dict[str, str], text: str) -> None:
     with pytest.raises(InputError, match=text):
         load(environ)
 

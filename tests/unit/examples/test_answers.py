@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.files import load_cluster
+from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import ClusterView, Extender, PodRef
 from longhorn import NodeName
@@ -50,7 +51,7 @@ ANSWERS = [
 def load(example: str) -> tuple[ClusterView, dict[str, PodRef], tuple[NodeName, ...]]:
     cluster, problems = load_cluster(EXAMPLES / example)
     assert problems == []
-    pods = {name: pod.ref for name, pod in cluster.pods.items()}
+    pods = {name: pod.ref for name, pod in cluster.of(Pod).items()}
     return build_view(cluster), pods, cluster.candidates()
 
 

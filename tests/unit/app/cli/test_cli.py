@@ -15,6 +15,7 @@ from tests.builders import core_document, document, node_document
 
 ROOT = Path(__file__).parents[4]
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
+QUAD = ("filter", "--cluster-file", "examples/goal2", "--pod", "default/quad")
 ROOMY, FULL = "node-1", "node-2"
 DOES_NOT_FIT = "no disk of the Longhorn node has room for a volume of 10 GiB"
 UNKNOWN = "no Longhorn node of this name"
@@ -79,11 +80,6 @@ def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return report
 
 
-def squeezed(text: str) -> str:
-    """Take line breaks and frames out of a table, so that only the words matter."""
-    return " ".join(word for word in text.split() if word.isascii())
-
-
 def error(capsys: pytest.CaptureFixture[str]) -> str:
     """Return the only line on stderr, without its beginning."""
     captured = capsys.readouterr()
@@ -133,11 +129,11 @@ def test_what_is_promised_to_other_pods_counts_and_is_shown(
     report = answer(capsys)
     assert status == 1
     assert report["rejected"] == {ROOMY: "its room is held for other pods that are being scheduled"}
-    assert report["nodes"][ROOMY]["promised"] == [
+    assert report["nodes"][ROOMY]["holds"] == [
         {"pod": "default/first", "state": "placed", "bytes": {"first": 80 * 2**30}}
     ]
     assert filter_(cluster, "default/second") == 1
-    assert "80.0 GiB more are promised to pod default/first (placed)" in capsys.readouterr().out
+    assert "80.0 GiB more are held for pod default/first (placed)" in capsys.readouterr().out
 
 
 def test_json_has_the_verdicts_and_the_numbers_behind_them(
@@ -152,25 +148,27 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
         "error": "",
         "nodes": None,
     }
-    assert {
-        name: (sorted(node), [disk["name"] for disk in node["disks"]], node["assignment"])
-        for name, node in report["nodes"].items()
-    } == {
-        ROOMY: (["assignment", "disks", "promised"], ["disk-1"], {"small": "disk-1"}),
-        FULL: (["assignment", "disks", "promised"], ["disk-1"], {}),
+    assert report["nodes"][FULL] == {
+        "disks": [
+            {
+                "name": "disk-1",
+                "uuid": "uuid-disk-1",
+                "usable": True,
+                "why": "",
+                "limit_bytes": 2**30,
+                "scheduled_bytes": 0,
+                "logical_headroom_bytes": 2**30,
+                "physical_headroom_bytes": 100 * 2**30 - 2**28 - 1,
+                "taken_bytes": 0,
+                "available_bytes": 100 * 2**30,
+                "minimal_available_bytes": 2**28,
+            }
+        ],
+        "holds": [],
+        "assignment": {},
     }
-
-
-def test_json_says_what_a_disk_has_left(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
-    filter_(cluster, "default/free", "-o", "json")
-
-    [disk] = answer(capsys)["nodes"][FULL]["disks"]
-    assert {key: disk[key] for key in ("name", "usable", "limit_bytes", "left_bytes")} == {
-        "name": "disk-1",
-        "usable": True,
-        "limit_bytes": 2**30,
-        "left_bytes": 2**30,
-    }
+    assert report["nodes"][ROOMY]["assignment"] == {"small": "disk-1"}
+    assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * 2**30
 
 
 def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
@@ -183,66 +181,25 @@ def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
         "create it, or wait until the extender has seen it"
     )
     captured = capsys.readouterr()
-    assert json.loads(captured.out) == {
-        "accepted": [],
-        "rejected": {},
-        "error": text,
-        "nodes": {},
-    }
+    assert json.loads(captured.out) == {"accepted": [], "rejected": {}, "error": text, "nodes": {}}
     assert captured.err == f"error: {text}\n"
 
 
 def test_the_table_names_every_node_with_its_verdict(
     cluster: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    filter_(cluster, "default/fits", "--nodes", f"{ROOMY},{FULL},node-9")
+    filter_(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,node-9,{ROOMY}")
 
-    shown = squeezed(capsys.readouterr().out)
-    assert "default/fits" in shown
-    assert f"{ROOMY}: accepted" in shown
-    assert f"{FULL}: {DOES_NOT_FIT}" in shown
-    assert f"node-9: {UNKNOWN}" in shown
-
-
-def test_the_table_names_the_disk_for_each_volume(
-    cluster: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    filter_(cluster, "default/fits", "--nodes", ROOMY)
-
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert [line.split()[0] for line in lines[lines.index(f"{ROOMY}: accepted") :][1:3]] == [
-        "disk-1",
-        "small",
+    assert capsys.readouterr().out.splitlines() == [
+        "pod default/fits",
+        f"{ROOMY}: accepted",
+        "  disk-1  ++.............. 10.0 of 100.0 GiB, headroom 90.0, physical 75.0",
+        "          small",
+        f"{FULL}: {DOES_NOT_FIT}",
+        "  disk-1  ................ 0.0 of 1.0 GiB, headroom 1.0",
+        f"node-9: {UNKNOWN}",
+        "# scheduled  + what the pod would take  . logical headroom",
     ]
-
-
-def test_the_table_of_the_examples_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    filter_(str(ROOT / "examples" / "goal2"), "default/quad")
-
-    disks = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" ")]
-    assert len(disks) == 1 + 2 + 3 + 4 + 4
-    assert max(map(len, disks)) <= 80
-
-
-def test_the_table_tells_why_nodes_are_accepted_unseen(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    filter_(str(ROOT / "examples" / "rich"), "default/files")
-
-    assert "no volume of it must be on its node" in capsys.readouterr().out
-
-
-def test_a_setting_that_cannot_be_read_is_the_reason_for_every_node(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = "storage-over-provisioning-percentage"
-    broken = document("Setting", name, value="abc")
-    cluster = write(tmp_path / "cluster.json", *CLUSTER, broken)
-
-    status = filter_(cluster, "default/fits", "-o", "json")
-
-    assert status == 1
-    assert {name in text for text in answer(capsys)["rejected"].values()} == {True}
 
 
 def test_a_cluster_without_longhorn_nodes_is_told_so(
@@ -259,52 +216,6 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     status = run_command(["--version"])
 
     assert (status, capsys.readouterr().out) == (0, f"{version('longhorn-scheduler-extender')}\n")
-
-
-def test_names_are_shown_as_they_are(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
-    filter_(cluster, "default/fits", "--nodes", "[/red],[bold]x[/bold],:smile:")
-
-    shown = squeezed(capsys.readouterr().out)
-    assert [name for name in ("[/red]", "[bold]x[/bold]", ":smile:") if name not in shown] == []
-
-
-def test_names_of_disks_are_shown_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = json.dumps([node_document(ROOMY), pod("free")]).replace("disk-1", "[/red]:smile:")
-    cluster = write(tmp_path / "cluster.json", *json.loads(text))
-
-    filter_(cluster, "default/free")
-
-    assert "[/red]:smile:" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("nodes", "accepted", "rejected"),
-    [
-        pytest.param(f"{ROOMY},{FULL}", [ROOMY], {FULL: DOES_NOT_FIT}, id="both"),
-        pytest.param(FULL, [], {FULL: DOES_NOT_FIT}, id="one"),
-        pytest.param(f"node-9,{ROOMY}", [ROOMY], {"node-9": UNKNOWN}, id="unknown"),
-        pytest.param(f"{ROOMY},{ROOMY}", [ROOMY], {}, id="twice"),
-        pytest.param(f" {ROOMY} , {FULL} ", [ROOMY], {FULL: DOES_NOT_FIT}, id="blanks"),
-        pytest.param(f"{ROOMY},,", [ROOMY], {}, id="empty-names"),
-    ],
-)
-def test_only_the_nodes_asked_for_are_judged(
-    cluster: str,
-    capsys: pytest.CaptureFixture[str],
-    nodes: str,
-    accepted: list[str],
-    rejected: dict[str, str],
-) -> None:
-    filter_(cluster, "default/fits", "-o", "json", "--nodes", nodes)
-
-    report = answer(capsys)
-    assert (report["accepted"], report["rejected"], sorted(report["nodes"])) == (
-        accepted,
-        rejected,
-        sorted([*accepted, *rejected]),
-    )
 
 
 def test_a_pod_may_come_from_a_file(
@@ -340,61 +251,19 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(["--pod", "default/nobody"], "default/nobody", id="unknown-pod"),
-        pytest.param(["--pod", "fits"], "fits", id="no-namespace"),
-        pytest.param(["--pod", ""], "", id="empty-pod"),
-        pytest.param(["--pod", "x" * 300], "xxx", id="long-pod"),
-        pytest.param(["--pod", "/"], "/", id="directory"),
-        pytest.param([], "--pod", id="no-pod"),
-        pytest.param(["--pod", "default/fits", "-o", "xml"], "xml", id="unknown-output"),
-        pytest.param(["--pod", "default/fits", "--bogus"], "--bogus", id="unknown-option"),
-        pytest.param(["--pod", "default/fits", "more"], "more", id="argument"),
-        pytest.param(["--pod"], "--pod", id="value-missing"),
-    ],
-)
-def test_a_wrong_option_is_an_error_of_one_line(
-    cluster: str, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
-) -> None:
-    status = run_command(["filter", "--cluster-file", cluster, *arguments])
-
-    assert (status, text in error(capsys)) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        pytest.param(["serve", "--kubeconfig", "/no/such"], "/no/such", id="serve-no-kubeconfig"),
-        pytest.param(
-            ["filter", "--kubeconfig", "/no/such", "--pod", "a/b"],
-            "/no/such",
-            id="filter-no-kubeconfig",
-        ),
-        pytest.param(
-            ["serve", "--cluster-file", "examples/goal1", "--context", "a"],
-            "--context",
-            id="two-clusters",
-        ),
-        pytest.param(["bogus"], "bogus", id="unknown-command"),
-        pytest.param(["--bogus"], "--bogus", id="unknown-option"),
-        pytest.param(
-            ["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such", id="no-file"
-        ),
-        pytest.param(["serve", "--cluster-file", "/no/such"], "/no/such", id="serve-no-file"),
-        pytest.param(
-            ["filter", "--cluster-file", "x" * 300, "--pod", "a/b"], "xxx", id="long-name"
-        ),
-        pytest.param(
-            ["serve", "--cluster-file", "examples/goal2", "--port", "http"], "--port", id="port"
-        ),
-        pytest.param(
-            ["serve", "--cluster-file", "examples/goal2", "--port", "65536"],
-            "port",
-            id="port-range",
-        ),
-        pytest.param(
+        ([*QUAD[:3], "--pod", "default/nobody"], "default/nobody"),
+        ([*QUAD[:3], "--pod", "x" * 300], "xxx"),
+        (QUAD[:3], "--pod"),
+        ([*QUAD, "-o", "xml"], "xml"),
+        ([*QUAD, "--nodes", " ,"], "--nodes names no node"),
+        (["serve", "--kubeconfig", "/no/such"], "/no/such"),
+        (["serve", "--cluster-file", "examples/goal1", "--context", "a"], "--context"),
+        (["bogus"], "bogus"),
+        (["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such"),
+        (["serve", "--cluster-file", "examples/goal2", "--port", "65536"], "port"),
+        (
             ["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
             "no-host.invalid",
-            id="host",
         ),
     ],
 )
@@ -414,21 +283,11 @@ def test_wrong_usage_is_an_error_of_one_line(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        pytest.param("", "0 pods", id="empty"),
-        pytest.param("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods", id="other"),
-        pytest.param(
-            "---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2),
-            "2 pods",
-            id="two",
-        ),
-        pytest.param("a: [\n", "line 2", id="not-yaml"),
-        pytest.param("hello", "not an object", id="text"),
-        pytest.param("apiVersion: v1\nkind: Pod\n", "without a name", id="no-name"),
-        pytest.param(
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n",
-            "spec.volumes",
-            id="unreadable",
-        ),
+        ("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods"),
+        ("---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2), "2 pods"),
+        ("a: [\n", "line 2"),
+        ("apiVersion: v1\nkind: Pod\n", "without a name"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n", "spec.volumes"),
     ],
 )
 def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
@@ -443,25 +302,15 @@ def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
     assert (status, str(path) in shown, text in shown) == (2, True, True)
 
 
-def test_an_unknown_setting_is_an_error_of_one_line(
-    cluster: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXTENDER_PROT", "1")
-
-    status = filter_(cluster, "default/fits")
-
-    assert (status, "prot" in error(capsys).lower()) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "texts"),
     [
-        pytest.param(["--help"], ["serve", "filter"], id="program"),
-        pytest.param(["serve", "--help"], ["--cluster-file", "--host", "--port"], id="serve"),
-        pytest.param(
+        ([], ["serve", "filter"]),
+        (["--help"], ["serve", "filter"]),
+        (["serve", "--help"], ["--cluster-file", "--host", "--port"]),
+        (
             ["filter", "--help"],
             ["--cluster-file", "--pod", "--nodes", "--output", "0 it fits", "1 on none"],
-            id="filter",
         ),
     ],
 )
@@ -471,17 +320,8 @@ def test_help_names_commands_and_options(
     status = run_command(arguments)
 
     captured = capsys.readouterr()
-    assert (status, captured.err) == (0, "")
+    assert (status, captured.err) == (0 if arguments else 2, "")
     assert [text for text in texts if text not in captured.out] == []
-
-
-def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    status = run_command([])
-
-    captured = capsys.readouterr()
-    assert status == 2
-    assert "filter" in captured.out + captured.err
-    assert "error: \n" not in captured.err
 
 
 def run(*command: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -498,9 +338,6 @@ def run(*command: str | Path, **environ: str) -> subprocess.CompletedProcess[str
     )
 
 
-QUAD = ("filter", "--cluster-file", "examples/goal2", "--pod", "default/quad")
-
-
 def test_the_console_script_is_the_program() -> None:
     ended = run(SCRIPT, *QUAD, "-o", "json")
 
@@ -511,12 +348,6 @@ def test_the_console_script_is_the_program() -> None:
     )
 
 
-def test_the_module_is_the_program() -> None:
-    ended = run(sys.executable, "-m", "app", *QUAD, "--nodes", "node-1,node-2")
-
-    assert (ended.returncode, "node-2" in ended.stdout, ended.stderr) == (1, True, "")
-
-
 def test_an_error_is_one_line_without_traceback() -> None:
     ended = run(sys.executable, "-m", "app", *QUAD, EXTENDER_PROT="1")
 
@@ -525,39 +356,19 @@ def test_an_error_is_one_line_without_traceback() -> None:
     assert ended.stderr.count("\n") == 1
 
 
-def test_the_table_is_printed_where_its_characters_do_not_exist() -> None:
-    ended = run(sys.executable, "-m", "app", *QUAD, PYTHONIOENCODING="latin-1")
-
-    assert (ended.returncode, "node-4" in ended.stdout, ended.stderr) == (0, True, "")
-
-
-def test_output_nobody_can_read_is_not_taken_for_a_verdict() -> None:
-    with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "app", *QUAD],
-            cwd=ROOT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-
-    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
-
-
-def test_a_pipe_that_is_closed_early_brings_no_traceback() -> None:
-    reader, writer = os.pipe()
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed-pipe", "full-device"])
+def test_output_that_cannot_be_written_is_no_success_and_no_traceback(*, is_closed: bool) -> None:
+    reader, writer = os.pipe() if is_closed else (os.open("/dev/null", 0), os.open("/dev/full", 1))
     os.close(reader)
-    with os.fdopen(writer, "w") as closed:
+    with os.fdopen(writer, "w") as output:
         ended = subprocess.run(
             [sys.executable, "-m", "app", *QUAD],
             cwd=ROOT,
-            stdout=closed,
+            stdout=output,
             stderr=subprocess.PIPE,
             text=True,
             timeout=20,
             check=False,
         )
 
-    assert "Traceback" not in ended.stderr
+    assert (ended.returncode == 0, "Traceback" in ended.stderr) == (False, False)

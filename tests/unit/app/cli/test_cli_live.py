@@ -1,6 +1,7 @@
-"""The commands on a live cluster: a real client, and lists that an API server would give."""
+"""The commands on a live cluster: a real client, and the answers that an API server would give."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,27 +12,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.cli.commands import run_command
-from app.kube.resources import (
-    BACKING_IMAGES,
-    CLAIMS,
-    KUBERNETES_NODES,
-    NODES,
-    PERSISTENT_VOLUMES,
-    PODS,
-    REPLICAS,
-    SETTINGS,
-    STORAGE_CLASSES,
-    VOLUMES,
-)
+from app.cli.doctor.problems import Check
+from app.kube.resources import CONFIG_MAPS, PODS, RESOURCES
 from tests.builders import GIB, core_document, document, node_document
 
 NAMESPACE = "longhorn-system"
 PATHS = {
     resource.path(NAMESPACE if resource.group == "longhorn.io" else ""): resource
-    for resource in (
-        *(CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, KUBERNETES_NODES, PODS),
-        *(NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS),
-    )
+    for resource in RESOURCES
+    if resource is not CONFIG_MAPS
 }
 DOCUMENTS = [
     node_document("roomy"),
@@ -51,37 +40,42 @@ DOCUMENTS = [
     ),
     document("Volume", "vol", spec={"size": str(10 * GIB), "dataLocality": "best-effort"}),
 ]
+FILTER = ("filter", "--pod", "default/web-0")
 
 
-class ListServer(ThreadingHTTPServer):
-    """Gives lists; *refused* are paths that are answered with 403."""
+class Server(ThreadingHTTPServer):
+    """Gives its version and lists; *statuses* are those of paths, *otherwise* of all others."""
 
     daemon_threads = True
-    documents: list[dict[str, Any]]
-    refused: frozenset[str] = frozenset()
+    statuses: dict[str, int]
+    otherwise = 403
     tokens: set[str | None]
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
 
-
-class ListHandler(BaseHTTPRequestHandler):
-    server: ListServer
+class Handler(BaseHTTPRequestHandler):
+    server: Server
 
     def do_GET(self) -> None:
         self.server.tokens.add(self.headers["Authorization"])
         path = urlsplit(self.path).path
-        resource = PATHS.get(path)
-        if resource is None or path in self.server.refused:
-            self.reply(403, {"kind": "Status", "message": f"no list of {path}"})
-            return
-        items = [
-            {**each, "metadata": {**each["metadata"], "resourceVersion": "1"}}
-            for each in self.server.documents
-            if (each["apiVersion"], each["kind"]) == (resource.api_version, resource.kind)
-        ]
-        self.reply(200, {"metadata": {"resourceVersion": "5"}, "items": items})
+        known = path in PATHS or path == "/version"
+        status = self.server.statuses.get(path, 200 if known else self.server.otherwise)
+        if status != 200:
+            self.reply(status, {"message": f"no list of {path}"})
+        elif path == "/version":
+            self.reply(200, {"gitVersion": "v1.36.1"})
+        else:
+            kind = PATHS[path].api_version, PATHS[path].kind
+            items = [
+                {**each, "metadata": {**each["metadata"], "resourceVersion": "1"}}
+                for each in DOCUMENTS
+                if (each["apiVersion"], each["kind"]) == kind
+            ]
+            self.reply(200, {"metadata": {"resourceVersion": "5"}, "items": items})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.reply(self.server.otherwise, {"message": "so be it"})
 
     def reply(self, status: int, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()
@@ -95,10 +89,16 @@ class ListHandler(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture
-def server() -> Iterator[ListServer]:
-    with ListServer(("127.0.0.1", 0), ListHandler) as server:
-        server.documents, server.tokens = DOCUMENTS, set()
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as server:
+        server.statuses, server.tokens = {}, set()
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -106,12 +106,14 @@ def server() -> Iterator[ListServer]:
         thread.join()
 
 
-def kubeconfig(folder: Path, url: str, user: str = "token: t") -> str:
+def kubeconfig(folder: Path, server: Server | None, user: str = "token: t") -> str:
+    """Write the kubeconfig of a server; None stands for one that is away."""
     path = folder / "config"
+    port = server.server_address[1] if server else 1
     path.write_text(f"""
 current-context: here
 contexts: [{{name: here, context: {{cluster: k, user: u}}}}]
-clusters: [{{name: k, cluster: {{server: "{url}"}}}}]
+clusters: [{{name: k, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
 users: [{{name: u, user: {{{user}}}}}]
 """)
     return str(path)
@@ -125,14 +127,13 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 def test_live_cluster_is_answered_as_its_objects_in_a_file(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": DOCUMENTS}))
-    asked = ("--pod", "default/web-0", "-o", "json")
 
-    live = run(capsys, "filter", "--kubeconfig", kubeconfig(tmp_path, server.url), *asked)
-    from_file = run(capsys, "filter", "--cluster-file", str(file), *asked)
+    live = run(capsys, *FILTER, "-o", "json", "--kubeconfig", kubeconfig(tmp_path, server))
+    from_file = run(capsys, *FILTER, "-o", "json", "--cluster-file", str(file))
 
     assert live == from_file
     assert live[0] == 0
@@ -141,76 +142,24 @@ def test_live_cluster_is_answered_as_its_objects_in_a_file(
 
 @pytest.mark.parametrize("written", ["secret", "secret\n", "secret\r\n"])
 def test_token_file_may_end_in_a_line_break(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
 ) -> None:
     """As editors and echo leave it; kubectl takes it, too."""
     token = tmp_path / "token"
     token.write_text(written)
-    config = kubeconfig(tmp_path, server.url, f"tokenFile: {token}")
+    config = kubeconfig(tmp_path, server, f"tokenFile: {token}")
 
-    status, _, _ = run(capsys, "filter", "--kubeconfig", config, "--pod", "default/web-0")
+    status, _, _ = run(capsys, *FILTER, "--kubeconfig", config)
 
     assert status == 0
     assert server.tokens == {"Bearer secret"}
 
 
-def test_object_that_cannot_be_read_is_a_warning(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    broken = document("Replica", "r", spec={"nodeID": "roomy", "volumeSize": "x"})
-    server.documents = [*DOCUMENTS, broken]
-    config = kubeconfig(tmp_path, server.url)
-
-    status, _, err = run(capsys, "filter", "--kubeconfig", config, "--pod", "default/web-0")
-
-    assert status == 1
-    assert err == "warning: Replica r cannot be read: 'x' is not a size in bytes\n"
-
-
-def test_cluster_without_longhorn_is_told(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server.documents = [each for each in DOCUMENTS if "longhorn" not in each["apiVersion"]]
-    config = kubeconfig(tmp_path, server.url)
-
-    status, _, err = run(capsys, "filter", "--kubeconfig", config, "--pod", "default/web-0")
-
-    assert status == 2
-    assert "warning: the cluster holds no Longhorn Node" in err
-
-
-@pytest.mark.parametrize("path", sorted(PATHS.keys() - {PODS.path(), KUBERNETES_NODES.path()}))
-def test_kind_that_may_not_be_listed_is_an_error_of_one_line(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str
-) -> None:
-    server.refused = frozenset({path})
-    config = kubeconfig(tmp_path, server.url)
-
-    status, out, err = run(capsys, "filter", "--kubeconfig", config, "--pod", "default/web-0")
-
-    assert (status, out) == (2, "")
-    name = PATHS[path].name
-    assert err == f"error: {name} cannot be listed: 403: no list of {path}\n"
-
-
-def test_who_may_not_list_nodes_is_told_which_are_the_candidates(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server.refused = frozenset({KUBERNETES_NODES.path()})
-    config = kubeconfig(tmp_path, server.url)
-
-    status, out, err = run(capsys, "filter", "--kubeconfig", config, "--pod", "default/web-0")
-
-    assert status == 0
-    assert "roomy" in out
-    assert err.startswith("warning: nodes cannot be listed; the candidates are Longhorn's nodes: ")
-
-
 def test_who_may_not_list_pods_can_give_one_in_a_file(
-    server: ListServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.refused = frozenset({PODS.path()})
-    config = kubeconfig(tmp_path, server.url)
+    server.statuses[PODS.path()] = 403
+    config = kubeconfig(tmp_path, server)
     pod = tmp_path / "pod.json"
     pod.write_text(json.dumps(next(each for each in DOCUMENTS if each["kind"] == "Pod")))
 
@@ -221,16 +170,13 @@ def test_who_may_not_list_pods_can_give_one_in_a_file(
 
 
 @pytest.mark.parametrize(
-    "command", [("filter", "--pod", "a/b"), ("serve", "--host", "127.0.0.1", "--port", "0")]
-)
-@pytest.mark.parametrize(
-    "content", ["", "text", "a: [", "current-context: x\n", "{}", "- a\n- b\n"]
+    "command", [FILTER, ("serve", "--host", "127.0.0.1", "--port", "0"), ("doctor",)]
 )
 def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], content: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
     config = tmp_path / "config"
-    config.write_text(content)
+    config.write_text("current-context: x\n")
 
     status, out, err = run(capsys, *command, "--kubeconfig", str(config))
 
@@ -239,13 +185,60 @@ def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (FILTER, "persistentvolumeclaims cannot be listed: the API server cannot be reached: "),
+        (("doctor",), "the API server cannot be reached: "),
+    ],
+)
 def test_api_server_that_is_away_is_an_error_of_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], text: str
 ) -> None:
-    config = kubeconfig(tmp_path, "http://127.0.0.1:1")
-
-    status, out, err = run(capsys, "filter", "--kubeconfig", config, "--pod", "a/b")
+    status, out, err = run(capsys, *command, "--kubeconfig", kubeconfig(tmp_path, None))
 
     assert (status, out) == (2, "")
-    assert err.startswith("error: persistentvolumeclaims cannot be listed: the API server cannot")
+    assert err.startswith(f"error: {text}")
     assert err.count("\n") == 1
+
+
+def test_credentials_that_are_refused_are_an_error_of_one_line(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.statuses["/version"] = 401
+
+    status, out, err = run(capsys, "doctor", "--kubeconfig", kubeconfig(tmp_path, server))
+
+    assert (status, out) == (2, "")
+    assert err.startswith("error: 401: ")
+
+
+def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.statuses = dict.fromkeys(PATHS, 403)
+    config = kubeconfig(tmp_path, server)
+
+    status, out, err = run(capsys, "doctor", "--kubeconfig", config, "-o", "json")
+
+    report = json.loads(out)
+    assert (status, err) == (0, "")
+    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 15}
+    texts = {each["text"] for each in report["findings"] if each["severity"] == "unknown"}
+    assert "not allowed to list pods in longhorn-system" in texts
+    assert "not allowed to create subjectaccessreviews.authorization.k8s.io" in texts
+
+
+def test_a_cluster_without_anything_is_an_error_and_a_table(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.statuses, server.otherwise = dict.fromkeys(PATHS, 404), 404
+
+    status, out, err = run(capsys, "doctor", "--kubeconfig", kubeconfig(tmp_path, server))
+
+    assert (status, err) == (1, "")
+    lines = out.splitlines()
+    assert lines[0] == "ok       api-server       Kubernetes v1.36.1 answers"
+    assert {line.split()[1] for line in lines[:-1] if not line.startswith(" ")} == {*Check}
+    assert max(len(line) for line in lines) <= 98
+    assert lines[-1].startswith("1 ok, 7 error, ")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cli.doctor.facts import ClassSeen, Facts, LeaseSeen, ReplicaSeen, Unread
+from app.cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
 from app.cli.doctor.findings import findings
 from app.cli.doctor.leading import sample_of
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
@@ -16,6 +16,7 @@ from app.config import NAME, Settings
 from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.records import Unreadable
 from extender import Mode, StorageClass
+from leader.endpointslice import backend_of, desired_slices
 from tests.builders import bare_class, disk, node, setting, storage_class
 
 SETTINGS = Settings()
@@ -23,7 +24,6 @@ NAMESPACE = SETTINGS.namespace
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POD = f"{NAME}-0"
 FORBIDDEN = Unread(what="list things in longhorn-system", why="403: no", is_forbidden=True)
-BROKEN = Unread(what="list things in longhorn-system", why="500: etcd is away")
 SERVICE: dict[str, Any] = {
     "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "service-uid"},
     "spec": {
@@ -40,30 +40,9 @@ HOLDER: dict[str, Any] = {
     },
     "status": {"podIP": "10.42.0.1"},
 }
-SLICE: dict[str, Any] = {
-    "metadata": {
-        "name": f"{NAME}-ipv4",
-        "labels": {
-            "kubernetes.io/service-name": NAME,
-            "endpointslice.kubernetes.io/managed-by": NAME,
-        },
-        "ownerReferences": [
-            {"apiVersion": "v1", "kind": "Service", "name": NAME, "uid": "service-uid"}
-        ],
-    },
-    "addressType": "IPv4",
-    "endpoints": [
-        {
-            "addresses": ["10.42.0.1"],
-            "conditions": {"ready": True, "serving": True, "terminating": False},
-            "targetRef": {"kind": "Pod", "name": POD, "namespace": NAMESPACE, "uid": "pod-uid"},
-            "nodeName": "node-1",
-        }
-    ],
-    "ports": [{"name": "http", "protocol": "TCP", "port": 9504}],
-}
+[SLICE] = desired_slices(SERVICE, backend_of(HOLDER), 9504)
 EMPTY = {**SLICE, "endpoints": []}
-REPLICAS = [ReplicaSeen(name=POD), ReplicaSeen(name=f"{NAME}-1")]
+INSTANCES = [InstanceSeen(name=POD), InstanceSeen(name=f"{NAME}-1")]
 LEASE = LeaseSeen(
     holder=f"{POD}_some-uuid",
     created="2026-02-01T12:00:00Z",
@@ -88,7 +67,7 @@ def facts(**changes: Any) -> Facts:
         "longhorn_settings": [],
         "rights": granted(),
         "config_map": {},
-        "replicas": REPLICAS,
+        "instances": INSTANCES,
         "lease": LEASE,
         "holder": HOLDER,
         "service": SERVICE,
@@ -116,12 +95,12 @@ def noted(last: str = "2026-03-01T11:59:30Z", most: str = "3") -> LeaseSeen:
     return lease(annotations={LAST_REQUEST_AT: last, MOST_CANDIDATES: most})
 
 
-def replica(**changes: Any) -> ReplicaSeen:
-    return ReplicaSeen(**{"name": "new-one", **changes})
+def instance(**changes: Any) -> InstanceSeen:
+    return InstanceSeen(**{"name": "new-one", **changes})
 
 
 FAST = seen_class(storage_class("fast"))
-ASLEEP = replica(variables={"EXTENDER_WAKE_UP": "false"})
+ASLEEP = instance(variables={"EXTENDER_WAKE_UP": "false"})
 
 
 def stray(**changes: Any) -> dict[str, Any]:
@@ -164,16 +143,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "Node node-2 cannot be read: 5 is no string",
     ),
     (
-        Problem.OBJECT_UNREADABLE,
-        {"longhorn_settings": [unreadable("Setting", "odd")]},
-        "Setting odd cannot be read: 5 is no string",
-    ),
-    (
-        Problem.NODE_UNUSABLE,
-        {"longhorn_nodes": [node("node-1"), node("node-2", ready=False)]},
-        "no new replica can be placed on node-2: Longhorn node is not ready",
-    ),
-    (
         Problem.NODE_UNUSABLE,
         {"longhorn_nodes": [node(f"n{n}", disk(allow_scheduling=False)) for n in range(7)]},
         "no new replica can be placed on n0, n1, n2, n3, n4 and 2 more: ",
@@ -184,25 +153,8 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         f"system:serviceaccount:{NAMESPACE}:{NAME} may not watch persistentvolumes in all",
     ),
     (
-        Problem.RIGHT_MISSING,
-        {"rights": granted(WAKE_UP)},
-        f"system:serviceaccount:{NAMESPACE}:{NAME} may not patch pods in all namespaces",
-    ),
-    (
-        Problem.RIGHT_MISSING,
-        {
-            "rights": granted(
-                *(
-                    Right(verb, "coordination.k8s.io", "leases", NAMESPACE, NAME)
-                    for verb in ("get", "update")
-                )
-            )
-        },
-        f"may not get, update leases.coordination.k8s.io/{NAME} in longhorn-system",
-    ),
-    (
         Problem.VARIABLE_UNUSABLE,
-        {"replicas": [*REPLICAS, replica(variables={"EXTENDER_PROT": "1"})]},
+        {"instances": [*INSTANCES, instance(variables={"EXTENDER_PROT": "1"})]},
         "pod new-one: there is no setting 'EXTENDER_PROT'",
     ),
     (
@@ -211,19 +163,9 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "scheduler-extender-enabled is 'perhaps'; use true or false",
     ),
     (
-        Problem.LIVE_SETTING_UNUSABLE,
-        {"config_map": {"enabled": "true"}},
-        "the ConfigMap has 'enabled', which is no setting",
-    ),
-    (
         Problem.DISABLED,
         {"config_map": {"scheduler-extender-enabled": "false"}},
-        "scheduler-extender-enabled is false: no replica leads",
-    ),
-    (
-        Problem.DISABLED,
-        {"longhorn_settings": [setting("scheduler-extender-enabled", "false")]},
-        "scheduler-extender-enabled is false: no replica leads",
+        "scheduler-extender-enabled is false: no instance leads",
     ),
     (
         Problem.LONGHORN_SETTING_UNUSABLE,
@@ -232,38 +174,38 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.ANSWERS_LATE,
-        {"settings": Settings(reservation_mode=Mode.NODE), "replicas": []},
+        {"settings": Settings(reservation_mode=Mode.NODE), "instances": []},
         "EXTENDER_RESERVATION_MODE is node",
     ),
     (
         Problem.ANSWERS_LATE,
-        {"replicas": [replica(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *REPLICAS]},
+        {"instances": [instance(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *INSTANCES]},
         "EXTENDER_FILTER_WAIT_SECONDS is 5, and httpTimeout is 5 s unless it is set",
     ),
     (
-        Problem.NO_REPLICA,
-        {"replicas": []},
+        Problem.NO_INSTANCE,
+        {"instances": []},
         f"there is no pod with the label app={NAME} in longhorn-system",
     ),
     (
-        Problem.NO_REPLICA_READY,
-        {"replicas": [replica(is_ready=False)]},
+        Problem.NO_INSTANCE_READY,
+        {"instances": [instance(is_ready=False)]},
         "none of 1 pods in longhorn-system is ready",
     ),
     (
         Problem.NO_STANDBY,
-        {"replicas": [REPLICAS[0]]},
+        {"instances": [INSTANCES[0]]},
         f"only pod {POD} is ready: nobody stands by",
     ),
     (
-        Problem.REPLICA_NOT_READY,
-        {"replicas": [*REPLICAS, replica(is_ready=False, trouble="CrashLoopBackOff")]},
+        Problem.INSTANCE_NOT_READY,
+        {"instances": [*INSTANCES, instance(is_ready=False, trouble="CrashLoopBackOff")]},
         "pod new-one is not ready: CrashLoopBackOff",
     ),
     (Problem.LEASE_ABSENT, {"lease": None, "holder": None}, f"there is no Lease {NAME} in"),
     (
         Problem.LEASE_FREE,
-        {"lease": lease(holder=""), "holder": None},
+        {"lease": lease(holder=None), "holder": None},
         f"nobody holds Lease {NAME} in longhorn-system",
     ),
     (
@@ -297,7 +239,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         {"slices": []},
         "no EndpointSlice leads kube-scheduler from Service",
     ),
-    (Problem.ENDPOINTS_ABSENT, {"slices": [EMPTY]}, "no EndpointSlice leads kube-scheduler"),
     (
         Problem.ENDPOINTS_FOREIGN,
         {"slices": [SLICE, stray()]},
@@ -316,11 +257,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.ENDPOINTS_WRONG,
-        {"slices": [{**SLICE, "ports": [{"name": "http", "protocol": "TCP", "port": 80}]}]},
-        f"EndpointSlice {NAME}-ipv4 leads to 10.42.0.1:80, and the leader",
-    ),
-    (
-        Problem.ENDPOINTS_WRONG,
         {"slices": [{**SLICE, "ports": [{"name": "https", "protocol": "TCP", "port": 9504}]}]},
         f"EndpointSlice {NAME}-ipv4 differs in ports from what the leader, pod {POD}, writes",
     ),
@@ -336,17 +272,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.ENDPOINTS_WRONG,
-        {"slices": [{**SLICE, "addressType": "FQDN"}]},
-        f"EndpointSlice {NAME}-ipv4 differs in addressType from what the leader",
-    ),
-    (
-        Problem.ENDPOINTS_WRONG,
-        {
-            "slices": [
-                SLICE,
-                {**SLICE, "metadata": {**SLICE["metadata"], "name": f"{NAME}-ipv6"}},
-            ]
-        },
+        {"slices": [SLICE, {**SLICE, "metadata": {**SLICE["metadata"], "name": f"{NAME}-ipv6"}}]},
         f"EndpointSlice {NAME}-ipv6 leads to 10.42.0.1:9504, and the Service has no such family",
     ),
     (
@@ -370,17 +296,18 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "kube-scheduler has not called since 2026-02-01T12:00:00Z",
     ),
     (
-        Problem.NODES_NOT_OFFERED,
+        Problem.NODES_NOT_SENT,
         {"kubernetes_nodes": 300, "lease": noted(most="144")},
-        "of 300 nodes kube-scheduler offers 144 by default, and it has never offered more than 144",
+        "of 300 nodes kube-scheduler sends 144 as candidates by default, and it has never sent "
+        "more than 144",
     ),
     (
-        Problem.NODES_NOT_OFFERED,
+        Problem.NODES_NOT_SENT,
         {
             "kubernetes_nodes": FORBIDDEN,
             "longhorn_nodes": [node(f"node-{number}") for number in range(101)],
         },
-        "of 101 nodes of Longhorn kube-scheduler offers 100 by default",
+        "of 101 nodes of Longhorn kube-scheduler sends 100 as candidates by default",
     ),
     (
         Problem.NO_CLASS,
@@ -395,16 +322,15 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(storage_class("s", dataLayout__type="sharded"))]},
+        "they are sharded",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
         {"classes": [seen_class(bare_class("longhorn"), immediate=True)]},
         "volumes of longhorn need nothing on their pod's node, so that no node is ever rejected: "
         "no dataLocality is given, and the default of Setting default-data-locality is disabled, "
         "and volumeBindingMode is Immediate",
-    ),
-    (
-        Problem.CLASS_NOT_LOCAL,
-        {"classes": [seen_class(storage_class("s", dataLayout__type="sharded"))]},
-        "volumes of s need nothing on their pod's node, so that no node is ever rejected: they are "
-        "sharded",
     ),
     (
         Problem.CLASS_IMMEDIATE,
@@ -421,11 +347,6 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
             ]
         },
         "StorageClass strict has numberOfReplicas '2'; a strict-local volume must have 1 replica",
-    ),
-    (
-        Problem.CLASS_UNUSABLE,
-        {"classes": [seen_class(storage_class("tagged", diskSelector="ssd"))]},
-        "StorageClass tagged has diskSelector 'ssd'; tag 'ssd' is on no Longhorn disk",
     ),
 ]
 
@@ -449,36 +370,21 @@ def test_every_problem_has_a_case() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({"slices": [SLICE, stray()]}, {"endpoints-foreign"}, id="stray-slice"),
-        pytest.param(
-            {"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}, id="disabled"
-        ),
-        pytest.param(
-            {"rights": granted(WAKE_UP), "replicas": [ASLEEP, ASLEEP]},
-            set(),
-            id="patch-is-not-needed-without-wake-up",
-        ),
-        pytest.param(
-            {"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]},
-            set(),
-            id="class-of-static-volumes",
-        ),
-        pytest.param(
+        ({"slices": [SLICE, stray()]}, {"endpoints-foreign"}),
+        ({"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}),
+        ({"rights": granted(WAKE_UP), "instances": [ASLEEP, ASLEEP]}, set()),
+        ({"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]}, set()),
+        (
             {
                 "classes": [seen_class(bare_class("plain"))],
                 "longhorn_settings": [setting("default-data-locality", "best-effort")],
             },
             set(),
-            id="locality-by-default",
         ),
-        pytest.param({"kubernetes_nodes": 100}, set(), id="100-nodes"),
-        pytest.param(
-            {"kubernetes_nodes": 300, "lease": noted(most="145")}, set(), id="more-than-the-sample"
-        ),
-        pytest.param({"config_map": None}, set(), id="no-config-map"),
-        pytest.param(
-            {"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set(), id="ipv6"
-        ),
+        ({"kubernetes_nodes": 100}, set()),
+        ({"kubernetes_nodes": 300, "lease": noted(most="145")}, set()),
+        ({"config_map": None}, set()),
+        ({"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set()),
     ],
 )
 def test_nothing_else_is_found(changes: Mapping[str, Any], expected: set[str]) -> None:
@@ -490,7 +396,7 @@ READ: Mapping[str, Sequence[Check]] = {
     "longhorn_settings": [Check.SETTINGS, Check.STORAGE_CLASSES],
     "rights": [Check.RIGHTS],
     "config_map": [Check.SETTINGS],
-    "replicas": [Check.REPLICAS],
+    "instances": [Check.INSTANCES],
     "lease": [Check.LEASE, Check.REQUESTS],
     "holder": [Check.ENDPOINTS],
     "service": [Check.SERVICE, Check.ENDPOINTS],
@@ -510,21 +416,20 @@ def test_what_is_forbidden_is_unknown_and_stops_nothing_else(fact: str) -> None:
     assert {each.severity for each in found} == {Severity.OK, Severity.UNKNOWN}
 
 
-def test_forbidden_says_which_right_is_missing() -> None:
-    [finding] = at(findings(facts(classes=FORBIDDEN)), Check.STORAGE_CLASSES)
+@pytest.mark.parametrize(
+    ("is_forbidden", "text", "remedy"),
+    [
+        (True, "not allowed to list it", "run this as a user who may list it, so that it can be "),
+        (False, "cannot list it: 500: etcd is away", "run this again"),
+    ],
+)
+def test_what_cannot_be_read_says_why(*, is_forbidden: bool, text: str, remedy: str) -> None:
+    unread = Unread(what="list it", why="500: etcd is away", is_forbidden=is_forbidden)
 
-    assert finding.text == "not allowed to list things in longhorn-system"
-    assert finding.remedy == (
-        "run this as somebody who may list things in longhorn-system: with that right it would be "
-        "checked"
-    )
+    [finding] = at(findings(facts(classes=unread)), Check.STORAGE_CLASSES)
 
-
-def test_what_fails_otherwise_says_why() -> None:
-    [finding] = at(findings(facts(classes=BROKEN)), Check.STORAGE_CLASSES)
-
-    assert finding.severity is Severity.UNKNOWN
-    assert finding.text == "cannot list things in longhorn-system: 500: etcd is away"
+    assert (finding.severity, finding.text) == (Severity.UNKNOWN, text)
+    assert finding.remedy.startswith(remedy)
 
 
 def test_longhorn_nodes_that_cannot_be_listed_are_told_once_by_their_kind() -> None:
@@ -548,7 +453,6 @@ def test_all_unknown_still_says_something_of_every_check() -> None:
     ("last", "text"),
     [
         ("2026-03-01T11:59:59Z", "1 seconds ago"),
-        ("2026-03-01T11:58:01Z", "119 seconds ago"),
         ("2026-03-01T11:58:00Z", "2 minutes ago"),
         ("2026-03-01T10:00:00Z", "2 hours ago"),
         ("2026-02-01T12:00:00Z", "28 days ago"),
@@ -563,18 +467,7 @@ def test_the_last_call_is_told_with_its_age(last: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("nodes", "sample"),
-    [
-        (1, 1),
-        (99, 99),
-        (100, 100),
-        (101, 100),
-        (208, 101),
-        (300, 144),
-        (1000, 420),
-        (5000, 500),
-        (6000, 300),
-        (15000, 750),
-    ],
+    [(1, 1), (101, 100), (208, 101), (300, 144), (1000, 420), (5000, 500), (6000, 300)],
 )
 def test_sample_is_the_one_of_kube_scheduler(nodes: int, sample: int) -> None:
     """Those of 300, 1000 and 5000 nodes were seen, or are in Kubernetes' documentation."""

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cli.doctor.facts import LeaseSeen, ReplicaSeen
-from app.cli.doctor.objects import Lease, Pod, is_over, replica_seen
+from app.cli.doctor.facts import InstanceSeen, LeaseSeen
+from app.cli.doctor.objects import Lease, Pod, instance_seen, is_over
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -22,39 +22,31 @@ def unready(**status: Any) -> dict[str, Any]:
 
 
 def test_a_pod_that_is_ready_has_no_trouble() -> None:
-    assert replica_seen(pod(status=READY)) == ReplicaSeen(name="extender-0")
+    assert instance_seen(pod(status=READY)) == InstanceSeen(name="extender-0")
+
+
+def waiting(**state: str) -> dict[str, Any]:
+    return unready(
+        containerStatuses=[{"state": {"running": {}}}, {"state": {"waiting": state}}, {}]
+    )
+
+
+UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}
 
 
 @pytest.mark.parametrize(
     ("status", "trouble"),
     [
-        pytest.param(None, "", id="no-status"),
-        pytest.param({"conditions": None, "containerStatuses": None}, "", id="null"),
-        pytest.param(unready(), "ContainersNotReady", id="condition"),
-        pytest.param(
-            unready(
-                containerStatuses=[
-                    {"state": {"running": {}}},
-                    {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}},
-                ]
-            ),
-            "CrashLoopBackOff: back-off",
-            id="container-waits",
-        ),
-        pytest.param(
-            unready(containerStatuses=[{"state": {"waiting": {"reason": "ErrImagePull"}}}, {}]),
-            "ErrImagePull",
-            id="without-message",
-        ),
-        pytest.param(
-            {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}]},
-            "0/3 nodes",
-            id="not-scheduled",
-        ),
+        (None, ""),
+        ({"conditions": None, "containerStatuses": None}, ""),
+        (unready(), "ContainersNotReady"),
+        (waiting(reason="CrashLoopBackOff", message="back-off"), "CrashLoopBackOff: back-off"),
+        (waiting(reason="ErrImagePull"), "ErrImagePull"),
+        ({"conditions": [UNSCHEDULED]}, "0/3 nodes"),
     ],
 )
 def test_a_pod_that_is_not_ready_says_why(status: dict[str, Any] | None, trouble: str) -> None:
-    seen = replica_seen(pod(status=status))
+    seen = instance_seen(pod(status=status))
 
     assert (seen.is_ready, seen.trouble) == (False, trouble)
 
@@ -66,7 +58,7 @@ def test_settings_are_read_of_all_containers_and_references_left_out() -> None:
         {"env": [{"name": "EXTENDER_POD_NAME", "valueFrom": {"fieldRef": {}}}]},
     ]
 
-    seen = replica_seen(pod(spec={"containers": containers}))
+    seen = instance_seen(pod(spec={"containers": containers}))
 
     assert seen.variables == {"EXTENDER_PORT": "1"}
 

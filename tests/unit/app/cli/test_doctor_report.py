@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import msgspec
-
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.report import make_report, table_lines
 
@@ -38,8 +36,8 @@ def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
     assert lines == [
         "ok       lease            pod a holds it",
         "error    lease            nobody holds it",
-        f"{INDENT}-> see why no replica wants to lead: /readyz of the replicas, and what",
-        f"{INDENT}   else is found here",
+        f"{INDENT}-> see why no instance wants to lead: their /readyz, and what else is",
+        f"{INDENT}   found here",
         "1 ok, 1 error",
     ]
 
@@ -48,34 +46,13 @@ def test_lines_are_as_long_as_98_columns_unless_a_word_is_longer() -> None:
     texts = ["word " * 60, "x" * 200, "in-between " * 20]
 
     for text in texts:
-        lines = plain([*table_lines(make_report([Problem.NO_REPLICA.found(text)]))])
+        lines = plain([*table_lines(make_report([Problem.NO_INSTANCE.found(text)]))])
         assert all(len(line) <= 98 or "x" * 200 in line for line in lines)
 
 
 def test_text_of_the_cluster_cannot_break_the_table() -> None:
-    found = [Problem.REPLICA_NOT_READY.found("pod a is not ready: line one\nok  lease\r\x1b[2J")]
+    found = [Problem.INSTANCE_NOT_READY.found("pod a is not ready: line one\nok  lease\r\x1b[2J")]
 
     [line, *_] = plain([*table_lines(make_report(found))])
 
-    assert line == "warning  replicas         pod a is not ready: line one ok lease [2J"
-
-
-def test_a_program_reads_the_findings_and_their_counts() -> None:
-    found = [FINE, Problem.LEASE_FREE.found("nobody holds it")]
-
-    report = msgspec.json.decode(msgspec.json.encode(make_report(found)))
-
-    assert report["counts"] == {"ok": 1, "warning": 0, "error": 1, "unknown": 0}
-    assert report["findings"][0] == {
-        "check": "lease",
-        "severity": "ok",
-        "problem": "",
-        "text": "pod a holds it",
-        "remedy": "",
-    }
-    assert report["findings"][1]["problem"] == "lease-free"
-
-
-def test_names_of_problems_differ() -> None:
-    assert len({problem.title for problem in Problem}) == len([*Problem])
-    assert len({problem.remedy for problem in Problem}) == len(Problem.__members__)
+    assert line == "warning  instances        pod a is not ready: line one ok lease [2J"

@@ -8,13 +8,17 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.cli.files import load_cluster, load_documents
 from app.errors import InputError
-from extender import ClaimKey, StorageClass
-from longhorn import NodeName, ReplicaName, VolumeName
+from app.kube.translate import KubernetesNode
+from extender import Claim, ClaimKey
+from longhorn import Node, NodeName
+from tests.builders import bare_class, claim, disk, replica, setting
+from tests.builders import node as longhorn_node
 
 ROOT = Path(__file__).parents[4]
 REAL = ROOT / "tests" / "data" / "real"
@@ -43,7 +47,7 @@ def nodes_of(path: Path) -> list[str]:
     """Return the Kubernetes nodes in a file that has nothing to complain of."""
     cluster, problems = load_cluster(path)
     assert problems == []
-    return list(cluster.kubernetes_nodes)
+    return list(cluster.of(KubernetesNode))
 
 
 def bundle(
@@ -66,56 +70,19 @@ def refusal(path: Path) -> str:
     return text.removeprefix(str(path))
 
 
+TWO = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in "ab"]
+BARE = [{"metadata": {"name": name}} for name in "ab"]
 FORMS = {
-    "one-object": ("cluster.yaml", node("a") + "---\n" + node("b")),
-    "document-ends": ("cluster.yaml", "---\n" + node("a") + "...\n---\n" + node("b") + "...\n"),
-    "empty-documents": ("cluster.yaml", "---\n---\n" + node("a") + "---\n# x\n---\n" + node("b")),
-    "list": (
-        "cluster.yaml",
-        "apiVersion: v1\nkind: List\nitems:\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
-    ),
-    "kind-after-items": (
-        "cluster.yaml",
-        "items:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: b}}\napiVersion: v1\nkind: List\n",
-    ),
-    "typed-list": (
-        "cluster.yaml",
-        "apiVersion: v1\nkind: NodeList\nitems:\n"
-        "- {metadata: {name: a}}\n- {metadata: {name: b}}\n",
-    ),
-    "list-without-kind": (
-        "cluster.yaml",
-        "items:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n"
-        "- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
-    ),
-    "json": (
-        "cluster.json",
-        json.dumps(
-            {"apiVersion": "v1", "kind": "NodeList", "metadata": {"resourceVersion": ""},
-             "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}, indent=4
-        ),
-    ),
-    "json-without-suffix": (
-        "cluster",
-        json.dumps(
-            {"apiVersion": "v1", "kind": "List", "items": [
-                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
-                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}},
-            ]}, indent="\t"
-        ),
-    ),
-    "yml": ("cluster.yml", node("a") + "---\n" + node("b")),
+    "documents": ("c.yaml", "---\n---\n" + node("a") + "...\n---\n# x\n---\n" + node("b")),
+    "list": ("c.yaml", f"items: {TWO}\napiVersion: v1\nkind: List\n"),
+    "typed-list": ("c.yaml", f"apiVersion: v1\nkind: NodeList\nitems: {BARE}\n"),
+    "list-without-kind": ("c.yaml", f"items: {TWO}\n"),
+    "json": ("c.json", json.dumps({"apiVersion": "v1", "kind": "NodeList", "items": BARE})),
+    "json-without-suffix": ("c", json.dumps({"items": TWO}, indent="\t")),
     "windows-line-ends": ("c.yaml", (node("a") + "---\n" + node("b")).replace("\n", "\r\n")),
     "byte-order-mark": ("c.yaml", "\ufeff" + node("a") + "---\n" + node("b")),
-    "byte-order-mark-json": (
-        "c.json",
-        '\ufeff{"apiVersion":"v1","kind":"NodeList",'
-        '"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}',
-    ),
-}  # fmt: skip
+    "byte-order-mark-json": ("c.json", "\ufeff" + json.dumps({"items": TWO})),
+}
 
 
 @pytest.mark.parametrize(("name", "text"), FORMS.values(), ids=FORMS.keys())
@@ -130,7 +97,7 @@ def test_items_of_a_typed_list_of_longhorns_are_longhorns(write: Write) -> None:
 
     cluster, problems = load_cluster(path)
 
-    assert (list(cluster.nodes), list(cluster.kubernetes_nodes), problems) == (["a"], [], [])
+    assert (list(cluster.of(Node)), list(cluster.of(KubernetesNode)), problems) == (["a"], [], [])
 
 
 def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -> None:
@@ -143,12 +110,6 @@ def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -
     assert nodes_of(path) == ["a", "b", "c"]
 
 
-def test_an_empty_file_in_a_directory_is_no_error(write: Write) -> None:
-    write("", "d/empty.yaml")
-
-    assert nodes_of(write(node("a"), "d/a.yaml").parent) == ["a"]
-
-
 def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> None:
     path = write("a: [", "d/broken.yaml")
 
@@ -156,24 +117,6 @@ def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> N
         load_cluster(path.parent)
 
     assert str(caught.value).startswith(f"{path} is not YAML: ")
-
-
-def test_kinds_that_decide_nothing_are_passed_over(write: Write) -> None:
-    path = write(
-        node("a")
-        + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}\n"
-        + "---\n{apiVersion: longhorn.io/v1beta2, kind: Engine, metadata: {name: x}}\n"
-        + "---\n{apiVersion: v1, kind: Secret, metadata: {}}\n"
-    )
-
-    assert nodes_of(path) == ["a"]
-
-
-@pytest.mark.parametrize(
-    "name", ["harvester-setting-other-group.yaml", "harvester-volumeattachment-other-group.yaml"]
-)
-def test_kinds_of_the_same_name_in_another_group_are_passed_over(name: str) -> None:
-    assert "holds no object of a cluster" in refusal(REAL / name)
 
 
 def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None:
@@ -189,7 +132,7 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
 
     cluster, problems = load_cluster(path)
 
-    assert (cluster.claims[ClaimKey("default/x")].persistent_volume, len(cluster.claims)) == (
+    assert (cluster.of(Claim)[ClaimKey("default/x")].persistent_volume, len(cluster.of(Claim))) == (
         "first",
         2,
     )
@@ -201,36 +144,12 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
 @pytest.mark.parametrize(
     ("broken", "problem"),
     [
-        pytest.param("5", " is int, not an object", id="number"),
-        pytest.param("[a]", " is list, not an object", id="sequence"),
-        pytest.param(
-            "{kind: Node, metadata: {name: b}}", " has no apiVersion or no kind", id="api"
-        ),
-        pytest.param("{apiVersion: v1, kind: 5}", " has no apiVersion or no kind", id="kind"),
-        pytest.param(
-            "{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name", id="name"
-        ),
-        pytest.param(
-            "{apiVersion: v1, kind: Node, metadata: {name: ''}}",
-            " is a Kubernetes Node without a name",
-            id="empty-name",
-        ),
-        pytest.param(
-            "{apiVersion: longhorn.io/v1beta2, kind: Replica, spec: {nodeID: a}}",
-            " is a Replica without a name",
-            id="replica",
-        ),
-        pytest.param(
-            "{apiVersion: longhorn.io/v1beta1, kind: Node, metadata: {name: old}}",
-            ": Node old cannot be read: "
-            "apiVersion longhorn.io/v1beta1 is not supported, only longhorn.io/v1beta2",
-            id="old-version",
-        ),
-        pytest.param(
+        ("5", " is int, not an object"),
+        ("{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name"),
+        (
             "{apiVersion: longhorn.io/v1beta2, kind: Volume, metadata: {name: v},"
             " spec: {size: many}}",
             ": Volume v cannot be read: 'many' is not a size in bytes",
-            id="size",
         ),
     ],
 )
@@ -244,73 +163,37 @@ def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
 
     cluster, problems = load_cluster(path)
 
-    assert (list(cluster.kubernetes_nodes), problems) == (
+    assert (list(cluster.of(KubernetesNode)), problems) == (
         ["a", "b"],
         [f"{path}[1].items[1]{problem}"],
-    )
-
-
-def test_a_published_replica_without_a_name_is_refused_by_file_and_index() -> None:
-    path = REAL / "duongdx-worker2.yaml"
-
-    cluster, problems = load_cluster(path)
-
-    assert (list(cluster.nodes), problems) == (
-        ["worker2"],
-        [f"{path}[1] is a Replica without a name"],
     )
 
 
 @pytest.mark.parametrize(
     ("scalar", "value"),
     [
-        pytest.param("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z", id="time"),
-        pytest.param("2026-11-21", "2026-11-21", id="date"),
-        pytest.param("0000:06:00.0", "0000:06:00.0", id="pci-address"),
-        pytest.param("12:30:45", "12:30:45", id="base-60"),
-        pytest.param("0x1F", "0x1F", id="hexadecimal"),
-        pytest.param("1_000", "1_000", id="underscore"),
-        pytest.param("on", "on", id="on"),
-        pytest.param(".inf", ".inf", id="infinity"),
-        pytest.param("5e", "5e", id="no-exponent"),
-        pytest.param("1.2.3", "1.2.3", id="version"),
-        pytest.param("1e5x", "1e5x", id="exponent-and-letter"),
-        pytest.param("=", "=", id="equals"),
-        pytest.param("'5'", "5", id="quoted-number"),
-        pytest.param('"true"', "true", id="quoted-boolean"),
-        pytest.param("null", None, id="null"),
-        pytest.param("~", None, id="tilde"),
-        pytest.param("", None, id="nothing"),
-        pytest.param("true", True, id="boolean"),
-        pytest.param("-12", -12, id="integer"),
-        pytest.param("107374182400", 107374182400, id="bytes"),
-        pytest.param("5e+09", 5_000_000_000, id="round-exponent"),
-        pytest.param("6.397024534528e+12", 6_397_024_534_528, id="exponent"),
-        pytest.param("9.007199254740993e+15", 9_007_199_254_740_993, id="beyond-float"),
-        pytest.param("1.0", 1, id="whole"),
-        pytest.param("1.5", 1.5, id="fraction"),
-        pytest.param("1e-3", 0.001, id="negative-exponent"),
+        ("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z"),
+        ("0000:06:00.0", "0000:06:00.0"),
+        ("12:30:45", "12:30:45"),
+        ("1_000", "1_000"),
+        (".inf", ".inf"),
+        ("1e5x", "1e5x"),
+        ("'5'", "5"),
+        ("null", None),
+        ("true", True),
+        ("-12", -12),
+        ("5e+09", 5_000_000_000),
+        ("6.397024534528e+12", 6_397_024_534_528),
+        ("9.007199254740993e+15", 9_007_199_254_740_993),
+        ("1.0", 1),
+        ("1.5", 1.5),
     ],
 )
 def test_plain_scalars_mean_what_kubernetes_means(write: Write, scalar: str, value: object) -> None:
-    path = write(f"value: {scalar}\n")
-
-    [(_, document)] = load_documents(path)
+    [(_, document)] = load_documents(write(f"value: {scalar}\n"))
 
     assert isinstance(document, dict)
     assert (document["value"], type(document["value"])) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("5e+09", 5_000_000_000), ("6.397024534528e+12", 6_397_024_534_528), ("2.0", 2), ("2.5", 2.5)],
-)
-def test_whole_numbers_in_json_are_exact(write: Write, text: str, value: float) -> None:
-    [(_, document)] = load_documents(write(f'{{"value":{text}}}', "x.json"))
-
-    assert document == {"value": value}
-    assert isinstance(document, dict)
-    assert type(document["value"]) is type(value)
 
 
 def test_aliases_and_merge_keys_are_followed(write: Write) -> None:
@@ -323,7 +206,7 @@ def test_aliases_and_merge_keys_are_followed(write: Write) -> None:
 
     cluster, _ = load_cluster(path)
 
-    assert list(cluster.kubernetes_nodes) == ["b", "c"]
+    assert list(cluster.of(KubernetesNode)) == ["b", "c"]
 
 
 def test_an_object_that_contains_itself_is_no_trouble(write: Write) -> None:
@@ -338,31 +221,27 @@ def test_aliases_of_aliases_of_aliases_take_no_time(write: Write) -> None:
     assert nodes_of(write(node("a", f"spec:\n  l0: &l0 [x]\n{laughs}"))) == ["a"]
 
 
-@pytest.mark.parametrize("name", ["cluster.yaml", "cluster.json"])
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
-    assert refusal(tmp_path / name) == " cannot be read: No such file or directory"
-
-
-def test_a_name_no_file_can_have_is_an_error_like_any_other(tmp_path: Path) -> None:
-    assert refusal(tmp_path / ("a" * 300)) == " cannot be read: File name too long"
-
-
-def test_a_directory_without_files_holds_no_cluster(tmp_path: Path) -> None:
-    assert "holds no object of a cluster" in refusal(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("cluster.yaml", "cannot be read: No such file or directory"),
+        ("a" * 300, "cannot be read: File name too long"),
+        ("", "holds no object of a cluster; give"),
+    ],
+    ids=["absent", "long-name", "empty-folder"],
+)
+def test_a_path_that_leads_to_nothing_is_named(tmp_path: Path, name: str, why: str) -> None:
+    assert refusal(tmp_path / name).startswith(f" {why}")
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        pytest.param("c.yaml", "", id="empty"),
-        pytest.param("c.yaml", "# nothing\n", id="comment"),
-        pytest.param("c.yaml", "null\n", id="null"),
-        pytest.param("c.json", "null", id="json-null"),
-        pytest.param("c.json", "[]", id="json-list"),
-        pytest.param("c.yaml", "hello\n", id="text"),
-        pytest.param("c.yaml", "kind: List\napiVersion: v1\nitems: []\n", id="empty-list"),
-        pytest.param("c.yaml", "kind: List\napiVersion: v1\nitems: null\n", id="null-list"),
-        pytest.param("c.yaml", "kind: Secret\napiVersion: v1\n", id="other-kinds"),
+        ("c.yaml", ""),
+        ("c.json", "null"),
+        ("c.yaml", "hello\n"),
+        ("c.yaml", "kind: List\napiVersion: v1\nitems: []\n"),
+        ("c.yaml", "kind: Secret\napiVersion: v1\n"),
     ],
 )
 def test_a_file_without_a_cluster_is_refused(write: Write, name: str, content: str) -> None:
@@ -372,13 +251,11 @@ def test_a_file_without_a_cluster_is_refused(write: Write, name: str, content: s
 @pytest.mark.parametrize(
     ("content", "place"),
     [
-        pytest.param("a: 1\nb: [2\n", "line 3", id="open-bracket"),
-        pytest.param("a: 1\n\tb: 2\n", "line 2", id="tab"),
-        pytest.param("a: 1\n---\nb: *x\n", "line 3", id="unknown-alias"),
-        pytest.param("a: 1\nb: !ruby/object x\n", "line 2", id="unknown-tag"),
-        pytest.param("a: 1\nb: !!python/object/apply:os.abort []\n", "line 2", id="python-tag"),
-        pytest.param("a: 1\nb:\n  ? [x]\n  : y\n", "line 3", id="list-as-key"),
-        pytest.param("a: 1\nb: {<<: 5}\n", "line 2", id="bad-merge"),
+        ("a: 1\nb: [2\n", "line 3"),
+        ("a: 1\n\tb: 2\n", "line 2"),
+        ("a: 1\nb: !!python/object/apply:os.abort []\n", "line 2"),
+        ("a: 1\nb:\n  ? [x]\n  : y\n", "line 3"),
+        ("a: 1\nb: {<<: 5}\n", "line 2"),
     ],
 )
 def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) -> None:
@@ -391,21 +268,14 @@ def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) 
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        pytest.param("c.json", "", "line 1", id="json-empty"),
-        pytest.param("c.json", '{"a":\n\n}', "line 3", id="json-broken"),
-        pytest.param("c.json", "{}{}", "Extra data", id="json-two"),
-        pytest.param("c.json", b'{"a":"\xff"}', "utf-8", id="json-invalid-utf-8"),
-        pytest.param("c.yaml", bytes(range(256)), "control characters", id="binary"),
-        pytest.param("c.yaml", b"\x89PNG\r\n\x1a\n\x00\x00", "UTF-8", id="png"),
-        pytest.param("c.yaml", b"a: b\xe9\n", "UTF-8", id="latin-1"),
-        pytest.param("c.yaml", "a: 'b\x00'\n", "control characters", id="nul"),
-        pytest.param("c.yaml", "a: " + "9" * 5_000, "digits", id="long-integer"),
-        pytest.param("c.json", "9" * 5_000, "digits", id="json-long-integer"),
-        pytest.param("c.yaml", "a: !!int x", "'x'", id="wrong-integer"),
-        pytest.param("c.yaml", "a: !!float x", "", id="wrong-float"),
-        pytest.param("c.yaml", "a: !!bool maybe", "", id="wrong-boolean"),
-        pytest.param("c.yaml", "a: !!timestamp soon", "", id="wrong-timestamp"),
-        pytest.param("c.yaml", "a: !!timestamp 2001-99-99", "constructor", id="wrong-date"),
+        ("c.json", "", "line 1"),
+        ("c.json", b'{"a":"\xff"}', "utf-8"),
+        ("c.yaml", bytes(range(256)), "control characters"),
+        ("c.yaml", b"a: b\xe9\n", "UTF-8"),
+        ("c.yaml", "a: " + "9" * 5_000, "digits"),
+        ("c.yaml", "a: !!bool maybe", "neither true nor false"),
+        ("c.yaml", "a: !!int x", "'x'"),
+        ("c.yaml", "a: !!timestamp 2001-99-99", "constructor"),
     ],
 )
 def test_a_file_that_cannot_be_parsed_is_refused_in_one_line(
@@ -428,10 +298,7 @@ def test_a_number_no_float_can_hold_stops_nothing(write: Write, name: str, expon
     ("name", "content"),
     [
         pytest.param("c.yaml", "[" * 100_000 + "]" * 100_000, id="yaml-lists"),
-        pytest.param("c.yaml", '{"a":' * 100_000 + "1" + "}" * 100_000, id="yaml-maps"),
-        pytest.param("c.yaml", "- " * 100_000 + "a\n", id="yaml-block"),
         pytest.param("c.json", "[" * 100_000 + "]" * 100_000, id="json-lists"),
-        pytest.param("c.json", '{"a":' * 100_000 + "1" + "}" * 100_000, id="json-maps"),
     ],
 )
 def test_deep_nesting_is_an_error_like_any_other(write: Write, name: str, content: str) -> None:
@@ -450,47 +317,40 @@ def test_deep_nesting_is_an_error_like_any_other(write: Write, name: str, conten
     assert ended.stderr.startswith(f"error: {path} ")
 
 
+DISK_SPEC = (
+    "{allowScheduling: true, diskType: filesystem, path: 0000:06:00.0, storageReserved: 5e+09}"
+)
+DISK_STATUS = """{conditions: [], diskUUID: uuid-1, scheduledReplica: {vol-r-1: 1.073741824e+10},
+  storageAvailable: 6.397024534528e+12, storageMaximum: 7.681501126656e+12,
+  storageScheduled: 1.073741824e+10}"""
 BUNDLED = {
-    "cluster/v1/nodes.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: node-1\n    namespace: \"null\"\n"
-    "kind: List\n",
-    "cluster/v1/persistentvolumes.yaml": "null\n",
-    "cluster/storage.k8s.io/v1/storageclasses.yaml": "apiVersion: v1\nitems:\n"
-    "- allowVolumeExpansion: true\n  apiVersion: storage.k8s.io/v1\n  kind: StorageClass\n"
-    "  metadata:\n    name: longhorn\n"
-    "  parameters:\n    dataLocality: best-effort\n    fromBackup: \"null\"\n"
-    "    numberOfReplicas: \"3\"\n"
-    "  provisioner: driver.longhorn.io\nkind: List\n",
-    "namespaced/default/v1/persistentvolumeclaims.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: v1\n  kind: PersistentVolumeClaim\n"
-    "  metadata:\n    name: data\n    namespace: default\n    uid: u-1\n"
-    "  spec:\n    resources:\n      requests:\n        storage: 5e+09\n"
-    "    storageClassName: longhorn\n    volumeName: \"null\"\nkind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: longhorn.io/v1beta2\n  kind: Node\n  metadata:\n    name: node-1\n"
-    "  spec:\n    allowScheduling: true\n    disks:\n"
-    "      disk-1:\n        allowScheduling: true\n        diskType: filesystem\n"
-    "        path: 0000:06:00.0\n        storageReserved: 5e+09\n        tags: []\n"
-    "  status:\n    conditions: []\n    diskStatus:\n      disk-1:\n"
-    "        conditions: []\n        diskUUID: uuid-1\n"
-    "        scheduledReplica:\n          vol-r-1: 1.073741824e+10\n"
-    "        storageAvailable: 6.397024534528e+12\n"
-    "        storageMaximum: 7.681501126656e+12\n"
-    "        storageScheduled: 1.073741824e+10\n    region: \"null\"\n    zone: \"null\"\n"
-    "kind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/replicas.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: longhorn.io/v1beta2\n  kind: Replica\n"
-    "  metadata:\n    creationTimestamp: 2026-11-21T03:00:00Z\n"
-    "    deletionTimestamp: \"null\"\n    name: vol-r-1\n"
-    "  spec:\n    active: true\n    diskID: \"null\"\n    failedAt: \"null\"\n"
-    "    hardNodeAffinity: \"null\"\n    healthyAt: \"2026-11-21T03:00:00Z\"\n"
-    "    nodeID: \"null\"\n    volumeName: vol\n    volumeSize: \"10737418240\"\n"
-    "  status:\n    started: false\nkind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/settings.yaml": "apiVersion: v1\nitems:\n"
-    "- apiVersion: longhorn.io/v1beta2\n  kind: Setting\n"
-    "  metadata:\n    name: priority-class\n  value: \"null\"\nkind: List\n",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/backupvolumes.yaml": "null\n",
-}  # fmt: skip
+    "cluster/v1/nodes.yaml": """
+- {apiVersion: v1, kind: Node, metadata: {name: node-1, namespace: "null"}}""",
+    "cluster/storage.k8s.io/v1/storageclasses.yaml": """
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: longhorn},
+  parameters: {dataLocality: best-effort, fromBackup: "null", numberOfReplicas: "3"},
+  provisioner: driver.longhorn.io}""",
+    "namespaced/default/v1/persistentvolumeclaims.yaml": """
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, uid: u-1},
+  spec: {resources: {requests: {storage: 5e+09}}, storageClassName: longhorn, volumeName: "null"}}
+""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml": f"""
+- {{apiVersion: longhorn.io/v1beta2, kind: Node, metadata: {{name: node-1}},
+  spec: {{allowScheduling: true, disks: {{disk-1: {DISK_SPEC}}}}},
+  status: {{conditions: [], diskStatus: {{disk-1: {DISK_STATUS}}}, region: "null", zone: "null"}}}}
+""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/replicas.yaml": """
+- {apiVersion: longhorn.io/v1beta2, kind: Replica,
+  metadata: {creationTimestamp: 2026-11-21T03:00:00Z, deletionTimestamp: "null", name: vol-r-1},
+  spec: {active: true, diskID: "null", failedAt: "null", hardNodeAffinity: "null", nodeID: "null",
+    healthyAt: "2026-11-21T03:00:00Z", volumeName: vol, volumeSize: "10737418240"},
+  status: {started: false}}""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/settings.yaml": """
+- {apiVersion: longhorn.io/v1beta2, kind: Setting, metadata: {name: priority-class}, value: "null"}
+""",
+}
+BUNDLED = {name: f"apiVersion: v1\nkind: List\nitems:{text}\n" for name, text in BUNDLED.items()}
+BUNDLED["cluster/v1/persistentvolumes.yaml"] = "null\n"
 
 
 @pytest.fixture
@@ -506,102 +366,44 @@ def support_bundle(write: Write) -> Path:
     return write(bundle(files, folder=""), "supportbundle.zip")
 
 
-def test_a_support_bundle_is_read_without_a_complaint(support_bundle: Path) -> None:
-    cluster, problems = load_cluster(support_bundle)
-
-    assert problems == []
-    assert {
-        name: list(records)
-        for name in cluster.__struct_fields__
-        if (records := getattr(cluster, name))
-    } == {
-        "claims": ["default/data"],
-        "storage_classes": ["longhorn"],
-        "nodes": ["node-1"],
-        "replicas": ["vol-r-1"],
-        "settings": ["priority-class"],
-        "kubernetes_nodes": ["node-1"],
-    }
-
-
-def test_a_bundle_needs_no_suffix(support_bundle: Path) -> None:
-    path = support_bundle.rename(support_bundle.with_suffix(""))
-
-    assert list(load_cluster(path)[0].nodes) == ["node-1"]
-
-
-def test_numbers_in_a_bundle_are_exact(support_bundle: Path) -> None:
-    cluster, _ = load_cluster(support_bundle)
-
-    [disk] = cluster.nodes[NodeName("node-1")].disks
-    assert (
-        disk.reserved_bytes,
-        disk.available_bytes,
-        disk.maximum_bytes,
-        disk.scheduled_bytes,
-        disk.listed,
-        cluster.claims[ClaimKey("default/data")].requested_bytes,
-    ) == (
-        5_000_000_000,
-        6_397_024_534_528,
-        7_681_501_126_656,
-        10_737_418_240,
-        {"vol-r-1": 10_737_418_240},
-        5_000_000_000,
-    )
-
-
-def test_the_text_null_in_a_bundle_is_nothing(support_bundle: Path) -> None:
-    cluster, _ = load_cluster(support_bundle)
-
-    replica = cluster.replicas[ReplicaName("vol-r-1")]
-    node = cluster.nodes[NodeName("node-1")]
-    assert (
-        (replica.node, replica.disk, replica.hard_node_affinity, replica.failed, replica.deleting),
-        (node.zone, node.region),
-        cluster.claims[ClaimKey("default/data")].persistent_volume,
-        [setting.value for setting in cluster.settings.values()],
-    ) == ((None, None, None, False, False), ("", ""), "", [""])
-
-
-def test_the_stock_class_with_its_empty_parameter_is_read_from_a_bundle(
-    support_bundle: Path,
-) -> None:
-    cluster, _ = load_cluster(support_bundle)
-
-    assert cluster.storage_classes == {
-        "longhorn": StorageClass(
-            name="longhorn",
-            provisioner="driver.longhorn.io",
-            parameters={
-                "dataLocality": "best-effort",
-                "fromBackup": "",
-                "numberOfReplicas": "3",
-            },
-        )
-    }
-
-
-def test_the_text_null_is_a_name_outside_of_bundles(write: Write) -> None:
-    path = write(
-        "apiVersion: longhorn.io/v1beta2\nkind: Replica\nmetadata: {name: r}\n"
-        'spec: {volumeName: "null"}\n'
-    )
-
-    cluster, _ = load_cluster(path)
-
-    assert cluster.replicas[ReplicaName("r")].volume == VolumeName("null")
-
-
-def test_an_unpacked_bundle_is_read_like_the_packed_one(
-    support_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_support_bundle_is_read_packed_or_not(support_bundle: Path, tmp_path: Path) -> None:
+    """Its numbers are exact, and the text "null" stands for nothing."""
+    packed, problems = load_cluster(support_bundle.rename(support_bundle.with_suffix("")))
     for name, text in BUNDLED.items():
         file = tmp_path / "unpacked" / YAMLS / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    unpacked, _ = load_cluster(tmp_path / "unpacked")
+    size = 10_737_418_240
 
-    assert load_cluster(tmp_path / "unpacked")[0] == load_cluster(support_bundle)[0]
+    expected: list[Any] = [
+        claim(uid="u-1", storage_class="longhorn", size_bytes=5_000_000_000),
+        bare_class(
+            "longhorn",
+            parameters={"dataLocality": "best-effort", "fromBackup": "", "numberOfReplicas": "3"},
+        ),
+        longhorn_node(
+            "node-1",
+            disk(
+                uuid="uuid-1",
+                filesystem="",
+                ready=False,
+                schedulable=False,
+                reserved_bytes=5_000_000_000,
+                available_bytes=6_397_024_534_528,
+                maximum_bytes=7_681_501_126_656,
+                listed={"vol-r-1": size},
+            ),
+            ready=False,
+            schedulable=False,
+        ),
+        replica("vol-r-1", on="", size_bytes=size),
+        setting("priority-class", ""),
+        KubernetesNode(name=NodeName("node-1")),
+    ]
+    assert problems == []
+    assert sorted(map(repr, packed.records())) == sorted(map(repr, expected))
+    assert sorted(map(repr, unpacked.records())) == sorted(map(repr, expected))
 
 
 def test_the_error_in_a_bundle_names_the_file_in_it(write: Write) -> None:
@@ -621,15 +423,7 @@ def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write: Write) 
     assert problems == [f"{path}:{YAMLS}/a.yaml[0].items[0] has no apiVersion or no kind"]
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        pytest.param({}, id="empty"),
-        pytest.param({"cluster.yaml": node("a")}, id="other-yaml"),
-        pytest.param({"word/document.xml": "<x/>"}, id="office"),
-        pytest.param({"yamls.yaml": node("a")}, id="file-called-yamls"),
-    ],
-)
+@pytest.mark.parametrize("files", [{"cluster.yaml": node("a")}, {"yamls.yaml": node("a")}])
 def test_a_zip_that_is_no_bundle_is_refused(write: Write, files: dict[str, str]) -> None:
     assert "no support bundle" in refusal(write(bundle(files, folder=""), "b.zip"))
 
@@ -648,24 +442,12 @@ DATA = ONE.index(b"nodes.yaml") + len(b"nodes.yaml")
 GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
 
 
-def bzip2_with_garbage() -> bytes:
-    content = bundle({"a.yaml": node("a")}, zipfile.ZIP_BZIP2)
-    start = content.index(b"a.yaml") + len(b"a.yaml")
-    return content[:start] + bytes(byte ^ 0x55 for byte in content[start:start + 40]) + content[
-        start + 40 :
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "content",
     [
         pytest.param(ONE[: DATA + 2] + GARBAGE + ONE[DATA + 40 :], id="garbage-in-deflated-data"),
-        pytest.param(bzip2_with_garbage(), id="garbage-in-bzip2-data"),
         pytest.param(ONE.replace(b"PK\x01\x02", b"PK\x00\x00"), id="no-directory"),
-        pytest.param(ONE.replace(b"PK\x03\x04", b"PK\x00\x00"), id="no-member"),
         pytest.param(ONE[: len(ONE) // 3], id="cut-off"),
-        pytest.param(ONE[40:], id="beginning-missing"),
-        pytest.param(patched(ONE, local=14, central=16, value=b"\x00" * 4), id="wrong-checksum"),
         pytest.param(patched(ONE, local=6, central=8, value=b"\x01\x00"), id="encrypted"),
         pytest.param(patched(ONE, local=8, central=10, value=b"\x63\x00"), id="method-99"),
     ],
@@ -690,16 +472,9 @@ def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:
     assert refusal(path) == f" is larger than {2**30} B"
 
 
-@pytest.mark.parametrize("name", ["goal1", "goal2", "goal3a", "goal3b", "rich"])
-def test_the_embedded_clusters_are_read_without_a_complaint(name: str) -> None:
-    cluster, problems = load_cluster(ROOT / "examples" / name)
-
-    assert (len(cluster.nodes) >= 4, len(cluster.pods) >= 1, problems) == (True, True, [])
-
-
 def test_a_key_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
     path = tmp_path / "joined.yaml"
     path.write_text("kind: List\nitems: []\nkind: List\nitems: []\n")
 
-    with pytest.raises(InputError, match=r"'kind' stands twice; is a line --- missing .* line 3"):
+    with pytest.raises(InputError, match=r"'kind' is there twice; is a line --- missing .* line 3"):
         load_cluster(path)

@@ -16,7 +16,7 @@ from app.kube.records import Unreadable
 from app.kube.reflector import CAUSES, Reflector
 from app.kube.resources import VOLUMES
 from tests.builders import document, read
-from tests.fakes import Call, FakeApiServer
+from tests.fakes import Call, FakeApiServer, Fault
 
 NAMESPACE = "longhorn-system"
 PLURAL = "volumes.longhorn.io"
@@ -146,6 +146,13 @@ def is_list(call: Call) -> bool:
 
 def is_plain_watch(call: Call) -> bool:
     return call.verb == "watch" and "sendInitialEvents" not in call.query
+
+
+async def interrupted(server: FakeApiServer, *faults: Fault, seconds: float = 0.01) -> None:
+    """Break all watches for a moment; *faults* meet what is asked after that."""
+    server.faults += faults
+    with server.outage():
+        await asyncio.sleep(seconds)
 
 
 async def recovered(follower: Follower, *, within_seconds: float = LONGEST_PAUSE_SECONDS) -> None:

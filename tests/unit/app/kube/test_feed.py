@@ -23,7 +23,7 @@ def claim_nested(levels: int) -> bytes:
     )
 
 
-def one_claim(changes: list[Change]) -> str:
+def one_claim(changes: list[Change]) -> str | None:
     [change] = changes
     assert isinstance(change.new, Claim)
     return change.new.persistent_volume

@@ -1,6 +1,5 @@
 """A mirror is what was last heard of each object, whatever the order it was heard in."""
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -20,18 +19,8 @@ def known(key: str, value: str) -> Known:
     return setting(key, value)
 
 
-def item(key: str, value: str = "1", *, version: str = "1") -> Item:
+def item(key: str, value: str, version: str) -> Item:
     return Item(key, version, known(key, value))
-
-
-def listed(*keys: str) -> Mirror:
-    """Return a mirror after a listing of these keys."""
-    mirror = Mirror()
-    mirror.begin_listing()
-    for key in keys:
-        mirror.put(item(key))
-    assert list(mirror.end_listing("1")) == []
-    return mirror
 
 
 class MirrorMachine(RuleBasedStateMachine):
@@ -60,10 +49,10 @@ class MirrorMachine(RuleBasedStateMachine):
         self.mirror.begin_listing()
         self.unshown = set(self.told)
 
-    @rule(key=KEYS, value=VALUES)
-    def show(self, key: str, value: str) -> None:
+    @rule(key=KEYS, value=VALUES, version=st.sampled_from(["1", "2"]))
+    def show(self, key: str, value: str, version: str) -> None:
         """Put an object: as a part of a listing, or an event; early, late, twice."""
-        change = self.mirror.put(item(key, value))
+        change = self.mirror.put(item(key, value, version))
         self.fold(key, change, known(key, value))
         self.told[key] = known(key, value)
         if self.unshown is not None:
@@ -99,97 +88,3 @@ class MirrorMachine(RuleBasedStateMachine):
 
 TestMirrorMachine = MirrorMachine.TestCase
 TestMirrorMachine.settings = settings(max_examples=100, stateful_step_count=30)
-
-
-def test_mirror_is_empty_and_incomplete_at_first() -> None:
-    mirror = Mirror()
-
-    assert (len(mirror), mirror.is_complete, mirror.version) == (0, False, "")
-
-
-def test_empty_listing_is_complete() -> None:
-    assert listed().is_complete
-
-
-def test_what_a_listing_lacks_is_deleted_at_its_end() -> None:
-    mirror = listed("a", "b", "c")
-    mirror.begin_listing()
-    assert mirror.put(item("b")) is None
-    assert len(mirror) == 3
-
-    changes = list(mirror.end_listing("2"))
-
-    assert changes == [Change(known("a", "1"), None), Change(known("c", "1"), None)]
-    assert len(mirror) == 1
-
-
-def test_whole_kind_may_be_gone() -> None:
-    mirror = listed("a", "b")
-    mirror.begin_listing()
-
-    assert len(list(mirror.end_listing("2"))) == 2
-    assert len(mirror) == 0
-
-
-def test_listing_that_was_given_up_deletes_nothing() -> None:
-    mirror = listed("a", "b")
-    mirror.begin_listing()
-    mirror.put(item("a"))
-
-    mirror.begin_listing()
-    mirror.put(item("b"))
-    changes = list(mirror.end_listing("2"))
-
-    assert changes == [Change(known("a", "1"), None)]
-
-
-def test_object_shown_by_a_listing_that_was_given_up_counts_as_known() -> None:
-    mirror = listed()
-    mirror.begin_listing()
-    mirror.put(item("new"))
-
-    mirror.begin_listing()
-
-    assert list(mirror.end_listing("2")) == [Change(known("new", "1"), None)]
-
-
-def test_object_added_by_an_event_during_a_listing_stays() -> None:
-    mirror = listed("a")
-    mirror.begin_listing()
-    mirror.put(item("late"))
-    mirror.put(item("a"))
-
-    assert list(mirror.end_listing("2")) == []
-
-
-def test_object_deleted_by_an_event_during_a_listing_is_deleted_once() -> None:
-    mirror = listed("a")
-    mirror.begin_listing()
-
-    assert mirror.remove("a") == Change(known("a", "1"), None)
-    assert list(mirror.end_listing("2")) == []
-
-
-@pytest.mark.parametrize("value", ["1", "broken"])
-def test_same_content_at_a_new_version_is_no_change(value: str) -> None:
-    mirror = Mirror()
-    mirror.put(item("a", value, version="1"))
-
-    assert mirror.put(item("a", value, version="2")) is None
-
-
-def test_deletion_of_the_unknown_is_no_change() -> None:
-    assert listed("a").remove("b") is None
-
-
-def test_object_that_is_broken_and_mended_is_told_each_time() -> None:
-    mirror = listed("a")
-
-    changes = [mirror.put(item("a", value)) for value in ("broken", "broken otherwise", "2")]
-
-    assert changes == [
-        Change(known("a", "1"), known("a", "broken")),
-        Change(known("a", "broken"), known("a", "broken otherwise")),
-        Change(known("a", "broken otherwise"), known("a", "2")),
-    ]
-    assert mirror.unreadable == 0

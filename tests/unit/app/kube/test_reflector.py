@@ -11,14 +11,7 @@ import pytest
 
 from app.kube.mirror import Change
 from tests.builders import document
-from tests.fakes import (
-    Answer,
-    Call,
-    FakeApiServer,
-    Fault,
-    FaultKind,
-    WatchGarbage,
-)
+from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind, WatchGarbage
 from tests.unit.app.kube.following import (
     LONGEST_PAUSE_SECONDS,
     PLURAL,
@@ -27,6 +20,7 @@ from tests.unit.app.kube.following import (
     event,
     failure,
     following,
+    interrupted,
     is_list,
     is_plain_watch,
     put,
@@ -53,15 +47,6 @@ async def test_all_objects_are_known_at_once(server: FakeApiServer) -> None:
         assert follower.causes == []
 
 
-async def test_kind_without_objects_is_complete(server: FakeApiServer) -> None:
-    delete(server, "a", "b", "c")
-
-    async with following(server) as follower:
-        await asyncio.sleep(0.1)
-
-        assert follower.reflector.is_complete
-
-
 async def test_changes_arrive_as_they_happen(server: FakeApiServer) -> None:
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -75,18 +60,6 @@ async def test_changes_arrive_as_they_happen(server: FakeApiServer) -> None:
         assert set(follower.known) == {"a", "b", "new"}
         assert follower.is_right
         assert follower.causes == []
-
-
-async def test_what_we_do_not_use_is_no_change(server: FakeApiServer) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        count = sum(map(len, follower.batches))
-        for number in range(10):
-            put(server, "a", status={"lastBackup": str(number)})
-        await asyncio.sleep(1)
-
-        assert sum(map(len, follower.batches)) == count
-        assert follower.age_seconds <= 1
 
 
 @PAGED
@@ -132,9 +105,7 @@ async def test_pages_that_outlive_their_version_are_done_without(server: FakeApi
         assert [call.query.get("limit") for call in lists] == ["500", "500", None]
 
         server.interfere = None
-        server.faults.append(Fault(Answer(410), is_plain_watch))
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server, Fault(Answer(410), is_plain_watch))
         await recovered(follower, within_seconds=2 * LONGEST_PAUSE_SECONDS)
         lists = [call for call in follower.calls if call.verb == "list"]
         assert [call.query.get("limit") for call in lists[3:]] == ["500", "500"]
@@ -157,17 +128,6 @@ async def test_deletions_while_nobody_watched_are_noticed(server: FakeApiServer)
         assert follower.causes.count("expired") == 1
 
 
-async def test_whole_kind_may_go_while_nobody_watches(server: FakeApiServer) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        with server.outage():
-            delete(server, "a", "b", "c")
-            server.compact()
-        await recovered(follower)
-
-        assert set(follower.known) == {"afterwards"}
-
-
 async def test_watch_goes_on_from_where_it_broke(server: FakeApiServer) -> None:
     """No list: what happened meanwhile is told by the watch."""
     async with following(server) as follower:
@@ -184,10 +144,14 @@ async def test_watch_goes_on_from_where_it_broke(server: FakeApiServer) -> None:
 
 async def test_bookmarks_tell_that_nothing_has_happened(server: FakeApiServer) -> None:
     async with following(server) as follower:
-        for _ in range(20):
+        for _ in range(120):
             await asyncio.sleep(30)
             assert follower.age_seconds <= 61
+
         assert follower.causes == []
+        assert 6 <= follower.ends <= 12
+        assert len(follower.calls) <= follower.ends + 4
+        assert sum(map(is_list, follower.calls)) <= 2
 
 
 async def test_bookmarks_move_the_version_on(server: FakeApiServer) -> None:
@@ -207,22 +171,10 @@ async def test_bookmarks_move_the_version_on(server: FakeApiServer) -> None:
         assert "expired" not in follower.causes
 
 
-async def test_ordinary_ends_of_watches_are_no_trouble(server: FakeApiServer) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(3_600)
-
-        assert follower.causes == []
-        assert 6 <= follower.ends <= 12
-        assert len(follower.calls) <= follower.ends + 4
-        assert sum(map(is_list, follower.calls)) <= 2
-
-
 @pytest.mark.parametrize(
     "kind",
     [
         pytest.param(Answer(422, msgspec.json.encode(failure(422, "Invalid", "no"))), id="422"),
-        pytest.param(Answer(400), id="400"),
-        pytest.param(Answer(405), id="405"),
         pytest.param(
             WatchGarbage(event("ERROR", failure(500, "InternalError", "etcd is too old"))),
             id="etcd-too-old",
@@ -300,24 +252,9 @@ async def test_objects_that_cannot_be_named_are_passed_over_and_counted(
         assert follower.reflector.unreadable == len(NAMELESS)
 
         listing.times = 0
-        server.faults.append(Fault(Answer(410), is_plain_watch))
-        with server.outage():
-            await asyncio.sleep(0.1)
+        await interrupted(server, Fault(Answer(410), is_plain_watch))
         await recovered(follower)
         assert follower.reflector.unreadable == 0
-
-
-async def test_nameless_object_in_a_watch_is_passed_over_and_counted(server: FakeApiServer) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        lines = b"".join(event("ADDED", each) for each in NAMELESS)
-        server.faults.append(Fault(WatchGarbage(lines)))
-        with server.outage():
-            await asyncio.sleep(0.1)
-        await recovered(follower)
-
-        assert follower.causes == ["connection"]
-        assert follower.reflector.unreadable == len(NAMELESS)
 
 
 @STREAMED
@@ -330,22 +267,9 @@ async def test_nameless_objects_of_a_streamed_list_are_counted_until_the_next(
         await asyncio.sleep(1)
         assert follower.reflector.unreadable == len(NAMELESS)
 
-        server.faults.append(Fault(Answer(410), is_plain_watch))
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server, Fault(Answer(410), is_plain_watch))
         await recovered(follower)
         assert follower.reflector.unreadable == 0
-
-
-async def test_very_large_objects_are_read(server: FakeApiServer) -> None:
-    put(server, "large", metadata={"annotations": {"note": "x" * 1_400_000}})
-    async with following(server) as follower:
-        await asyncio.sleep(0.1)
-        put(server, "large", size="2", metadata={"annotations": {"note": "y" * 1_400_000}})
-        await asyncio.sleep(0.1)
-
-        assert follower.is_right
-        assert follower.causes == []
 
 
 @pytest.mark.parametrize("streaming_lists", [True, False], ids=["streamed", "paged"])
@@ -354,7 +278,7 @@ async def test_others_run_while_thousands_of_objects_are_taken_in(
 ) -> None:
     """All of them arrive as one piece, and again as one piece of changes."""
     server = FakeApiServer(random.Random(1), streaming_lists=streaming_lists)
-    names = [f"vol-{number:04}" for number in range(5_000)]
+    names = [f"vol-{number:04}" for number in range(1_000)]
     put(server, *names)
     turns, seen_at = 0, list[int]()
 
@@ -381,7 +305,7 @@ async def test_others_run_while_thousands_of_objects_are_taken_in(
 
         batches = [batch for batch in follower.batches if batch]
         assert max(map(len, batches)) <= 100
-        assert len(batches) == 100
+        assert len(batches) == 20
         assert all(later > earlier for earlier, later in pairwise(seen_at))
 
 

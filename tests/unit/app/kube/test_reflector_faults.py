@@ -29,6 +29,7 @@ from tests.unit.app.kube.following import (
     event,
     failure,
     following,
+    interrupted,
     is_list,
     is_plain_watch,
     put,
@@ -39,7 +40,6 @@ pytestmark = pytest.mark.looptime
 
 HTML = b"<html>\n<body>\nlog in first\n</body>\n</html>\n"
 STREAMED = pytest.mark.parametrize("server", [True], indirect=True, ids=["streamed"])
-PAGED = pytest.mark.parametrize("server", [False], indirect=True, ids=["paged"])
 
 
 GONE = event("ERROR", failure(410, "Expired", "too old resource version: 1 (2)"))
@@ -48,53 +48,19 @@ GONE = event("ERROR", failure(410, "Expired", "too old resource version: 1 (2)")
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(Answer(410, b"gone"), id="status"),
-        pytest.param(WatchGarbage(GONE), id="event"),
-        pytest.param(
-            WatchGarbage(event("ERROR", {"reason": "Expired"})), id="event-with-a-reason-only"
-        ),
-    ],
-)
-async def test_version_that_is_gone_leads_to_a_new_list(
-    server: FakeApiServer, kind: FaultKind
-) -> None:
-    server.faults.append(Fault(kind, is_plain_watch))
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        with server.outage():  # a streamed list is the watch as well
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(LONGEST_PAUSE_SECONDS)
-
-        assert follower.causes.count("expired") == 1
-        assert follower.is_right
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(Answer(410), id="410"),
-        pytest.param(Answer(500, b"boom"), id="500"),
-        pytest.param(Answer(503, b"<html>busy</html>"), id="503"),
-        pytest.param(Answer(403), id="403"),
-        pytest.param(Answer(404), id="404"),
-        pytest.param(Answer(429), id="429"),
-        pytest.param(Answer(504), id="504"),
-        pytest.param(Answer(200, HTML, {"Content-Type": "text/html"}), id="html"),
-        pytest.param(Answer(200, b"<html>", {"Content-Type": "text/html"}), id="html-in-one-line"),
-        pytest.param(Answer(200, HTML, {"Content-Type": "application/json"}), id="html-as-json"),
-        pytest.param(Answer(200, b"", {"Content-Type": "application/json"}), id="nothing"),
-        pytest.param(Answer(200, b"{}\n", {"Content-Type": "application/json"}), id="no-list"),
-        pytest.param(Answer(302), id="redirect-to-nowhere"),
-        pytest.param(Refused(), id="refused"),
-        pytest.param(LostAnswer(), id="lost"),
-        pytest.param(WatchCut(), id="watch-cut"),
-        pytest.param(WatchEndsAtOnce(), id="watch-ends-at-once"),
-        pytest.param(WatchGarbage(b"garbage\n"), id="watch-garbage"),
-        pytest.param(WatchGarbage(b"\n"), id="watch-empty-line"),
-        pytest.param(WatchGarbage(b"\xff\xfe\n"), id="watch-binary"),
-        pytest.param(WatchGarbage(GONE), id="watch-expired"),
-        pytest.param(WatchGarbage(event("ERROR", failure(500, "", "etcd"))), id="watch-error-500"),
-        pytest.param(WatchGarbage(event("ERROR", None)), id="watch-error-null"),
+        Answer(410),
+        Answer(500, b"boom"),
+        Answer(403),
+        Answer(200, HTML, {"Content-Type": "text/html"}),
+        Answer(200, HTML, {"Content-Type": "application/json"}),
+        Answer(302),
+        Refused(),
+        LostAnswer(),
+        WatchCut(),
+        WatchEndsAtOnce(),
+        WatchGarbage(b"garbage\n"),
+        WatchGarbage(GONE),
+        WatchGarbage(event("ERROR", failure(500, "", "etcd"))),
     ],
 )
 async def test_what_fails_all_the_time_is_tried_ever_more_slowly(
@@ -122,17 +88,6 @@ async def test_what_fails_all_the_time_is_tried_ever_more_slowly(
         await recovered(follower)
 
 
-@PAGED
-async def test_list_that_breaks_off_is_begun_anew(server: FakeApiServer) -> None:
-    put(server, *(f"vol-{number:04}" for number in range(600)))
-    server.faults.append(Fault(CutAnswer(), lambda call: call.verb == "list", times=3))
-    server.faults.append(Fault(LostAnswer(), lambda call: "continue" in call.query, times=2))
-    async with following(server) as follower:
-        await recovered(follower, within_seconds=4 * LONGEST_PAUSE_SECONDS)
-
-        assert follower.causes == ["connection"] * 5
-
-
 @pytest.mark.parametrize(
     "kind", [Refused(), Answer(503), Answer(410)], ids=["refused", "503", "410"]
 )
@@ -152,29 +107,16 @@ async def test_pauses_are_short_again_after_health(server: FakeApiServer, kind: 
         assert first <= 0.51
 
 
-@pytest.mark.parametrize(
-    ("given", "least", "most"),
-    [
-        pytest.param("20", 20, 21, id="seconds"),
-        pytest.param("1", 1, 2, id="second"),
-        pytest.param("0", 0, 1, id="none"),
-        pytest.param("99999", 60, 61, id="more-than-a-minute"),
-        pytest.param("9" * 400, 0, 1, id="huge"),
-        pytest.param("-5", 0, 1, id="negative"),
-        pytest.param("soon", 0, 1, id="word"),
-        pytest.param("٣", 0, 1, id="digit-of-another-script"),
-        pytest.param("Wed, 21 Oct 2026 07:28:00 GMT", 0, 1, id="date"),
-    ],
-)
-async def test_server_is_left_alone_as_long_as_it_asks(
-    server: FakeApiServer, given: str, least: float, most: float
+@pytest.mark.parametrize(("given", "seconds"), [("20", 20), ("99999", 60)])
+async def test_server_is_left_alone_as_long_as_it_asks_up_to_a_minute(
+    server: FakeApiServer, given: str, seconds: float
 ) -> None:
     server.faults.append(Fault(Answer(429, b"slow down", {"Retry-After": given}), is_list))
     async with following(server) as follower:
         await asyncio.sleep(100)
 
         first, second = (call.at for call in follower.calls[:2])
-        assert least <= second - first <= most
+        assert seconds <= second - first <= seconds + 1
         assert follower.is_right
         assert follower.causes[0] == "status"
 
@@ -195,39 +137,17 @@ async def test_watch_that_ends_at_once_is_no_busy_loop_and_no_news(server: FakeA
         assert follower.reflector.trouble != ""
 
 
-async def test_silent_watch_is_taken_for_dead_and_begun_anew(server: FakeApiServer) -> None:
-    is_streamed = server.streaming_lists
-    hang = WatchHang(after_events=4 if is_streamed else 0)
-    server.faults.append(Fault(hang, lambda call: is_streamed or is_plain_watch(call)))
-    async with following(server) as follower:
-        await asyncio.sleep(70)
-        put(server, "lost", "found")
-        await asyncio.sleep(200)
-
-        assert "idle" in follower.causes
-        assert follower.is_right
-        assert follower.reflector.trouble == ""
-
-
-async def test_silence_is_noticed_before_it_costs_decisions(server: FakeApiServer) -> None:
-    """A view counts as too old after 120 s."""
-    server.faults.append(Fault(WatchHang(), is_plain_watch))
-    async with following(server) as follower:
-        for _ in range(40):
-            await asyncio.sleep(10)
-            assert follower.age_seconds <= 100
-
-
 async def test_silence_alone_is_no_trouble_and_waits_for_nothing(server: FakeApiServer) -> None:
     """The API server sends no bookmarks for kinds that it has seen no event of."""
     server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
     async with following(server) as follower:
         await asyncio.sleep(1)
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server)
         await asyncio.sleep(2)
         count = len(follower.calls)
-        await asyncio.sleep(600)
+        for _ in range(60):
+            await asyncio.sleep(10)
+            assert follower.age_seconds <= 100  # a view counts as too old after 120 s
 
         times = [call.at for call in follower.calls[count - 1 :]]
         assert [later - earlier for earlier, later in pairwise(times)] == [pytest.approx(90)] * 6
@@ -239,8 +159,7 @@ async def test_lasting_silence_is_cleared_up_by_listing_anew(server: FakeApiServ
     server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
     async with following(server) as follower:
         await asyncio.sleep(1)
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server)
         await asyncio.sleep(2)
         put(server, "untold")
         await asyncio.sleep(600 + 90 + 10)
@@ -252,9 +171,7 @@ async def test_half_a_line_before_the_connection_breaks_is_forgotten(server: Fak
     half = event("ADDED", document("Volume", "phantom", spec={"size": "1"}))[:40]
     async with following(server) as follower:
         await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(half)))
-        with server.outage():
-            await asyncio.sleep(0.1)
+        await interrupted(server, Fault(WatchGarbage(half)))
         await asyncio.sleep(2)
         with server.outage():
             put(server, "d")
@@ -268,23 +185,16 @@ async def test_half_a_line_before_the_connection_breaks_is_forgotten(server: Fak
 @pytest.mark.parametrize(
     ("line", "cause", "lists_anew"),
     [
-        pytest.param(
-            event("ERROR", failure(500, "InternalError", "etcd")), "status", False, id="500"
-        ),
-        pytest.param(event("ERROR", failure(504, "Timeout", "late")), "status", False, id="504"),
-        pytest.param(event("ERROR", failure(429, "TooManyRequests")), "status", False, id="429"),
-        pytest.param(event("ERROR", failure(410, "Gone")), "expired", True, id="410"),
-        pytest.param(event("ERROR", failure(None, "", "?")), "malformed", True, id="no-code"),
-        pytest.param(event("ERROR", None), "malformed", True, id="null"),
-        pytest.param(event("ERROR", "text"), "malformed", True, id="text"),
-        pytest.param(event("PAUSED", {"metadata": {}}), "malformed", True, id="unknown-type"),
-        pytest.param(event("BOOKMARK", {"metadata": {}}), "malformed", True, id="no-version"),
-        pytest.param(b"{}\n", "malformed", True, id="no-event"),
-        pytest.param(b"null\n", "malformed", True, id="null-event"),
-        pytest.param(b'{"type":"ADDED"}\n', "malformed", True, id="no-object"),
-        pytest.param(b"}{\n", "malformed", True, id="no-json"),
-        pytest.param(b"[" * 100_000 + b"\n", "malformed", True, id="deep"),
-        pytest.param(b'{"type":"ADDED","object":"\xff"}\n', "malformed", True, id="no-utf-8"),
+        (event("ERROR", failure(500, "InternalError", "etcd")), "status", False),
+        (event("ERROR", failure(410, "Gone")), "expired", True),
+        (event("ERROR", failure(None, "", "?")), "malformed", True),
+        (event("ERROR", None), "malformed", True),
+        (event("PAUSED", {"metadata": {}}), "malformed", True),
+        (event("BOOKMARK", {"metadata": {}}), "malformed", True),
+        (b"{}\n", "malformed", True),
+        (b"}{\n", "malformed", True),
+        (b"[" * 100_000 + b"\n", "malformed", True),
+        (b'{"type":"ADDED","object":"\xff"}\n', "malformed", True),
     ],
 )
 async def test_error_in_a_watch_is_got_over(
@@ -310,71 +220,12 @@ async def test_events_before_a_broken_one_count(server: FakeApiServer) -> None:
     line = event("ADDED", document("Volume", "before", spec={"size": "1"}))
     async with following(server) as follower:
         await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(line + b"garbage\n")))
-        with server.outage():
-            await asyncio.sleep(0.01)
+        await interrupted(server, Fault(WatchGarbage(line + b"garbage\n")))
         await asyncio.sleep(LONGEST_PAUSE_SECONDS)
 
         named = [c.new.name for b in follower.batches for c in b if c.new is not None]  # type: ignore[union-attr]  # volumes
         assert "before" in named
         assert follower.is_right  # the list has shown that it does not exist
-
-
-async def test_event_without_a_version_is_taken_in(server: FakeApiServer) -> None:
-    line = event("ADDED", document("Volume", "there", spec={"size": "1"}))
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        version = str(server.version)
-        server.faults.append(Fault(WatchGarbage(line)))
-        with server.outage():
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(2)
-        assert "there" in follower.known
-
-        with server.outage():
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(2)
-        assert follower.calls[-1].query["resourceVersion"] == version
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param(event("DELETED", document("Volume", "nobody")), id="deleted-unknown"),
-        pytest.param(
-            event("ADDED", document("Volume", "a", spec={"size": "1"})) * 3, id="added-again"
-        ),
-        pytest.param(
-            event("MODIFIED", document("Volume", "x"))
-            + event("DELETED", document("Volume", "x", spec={"size": "?"}))
-            + event("DELETED", document("Volume", "x")),
-            id="deleted-twice-and-broken",
-        ),
-    ],
-)
-async def test_repeated_events_change_nothing(server: FakeApiServer, lines: bytes) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(lines)))
-        with server.outage():
-            await asyncio.sleep(0.01)
-        await recovered(follower)
-
-        assert follower.causes == ["connection"]
-
-
-async def test_minute_without_connections_is_got_over(server: FakeApiServer) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        with server.outage():
-            put(server, "d")
-            delete(server, "a")
-            await asyncio.sleep(60)
-            assert "connect" in follower.reflector.trouble.lower()
-            assert set(follower.known) == {"a", "b", "c"}
-        await recovered(follower)
-
-        assert set(follower.causes) == {"connection"}
 
 
 @pytest.mark.parametrize("seconds", [30, 100, 600])
@@ -389,30 +240,6 @@ async def test_silent_outage_is_got_over(server: FakeApiServer, seconds: float) 
             assert set(follower.known) == {"a", "b", "c"}
             assert follower.age_seconds >= seconds - 2  # a watch counts after so long
         await recovered(follower, within_seconds=40)
-
-
-async def test_start_in_a_silent_outage_is_told_and_got_over(server: FakeApiServer) -> None:
-    outage = server.outage(silent=True)
-    async with following(server) as follower:
-        await asyncio.sleep(100)
-        assert "did not answer within" in follower.reflector.trouble
-        assert 2 <= len(follower.calls) <= 12
-        assert not follower.reflector.is_complete
-
-        outage.end()
-        await recovered(follower, within_seconds=40)
-
-
-@STREAMED
-async def test_streamed_list_that_breaks_off_is_begun_anew(server: FakeApiServer) -> None:
-    """Its events come in no order, so that their versions are no place to go on from."""
-    server.faults.append(Fault(WatchCut(after_events=2)))
-    async with following(server) as follower:
-        await asyncio.sleep(2)
-
-        assert [is_list(call) for call in follower.calls] == [True, True]
-        assert follower.reflector.is_complete
-        assert follower.is_right
 
 
 @STREAMED
@@ -451,53 +278,12 @@ async def test_accepted_watch_of_a_version_that_is_gone_is_not_heard_of(
         assert follower.age_seconds > 300
 
 
-async def test_rights_that_are_granted_late_are_made_use_of(server: FakeApiServer) -> None:
-    server.authorize = lambda call: call.resource != "volumes"
-    async with following(server) as follower:
-        await asyncio.sleep(40)
-        assert not follower.reflector.is_complete
-        assert 'cannot watch resource "volumes"' in follower.reflector.trouble or (
-            'cannot list resource "volumes"' in follower.reflector.trouble
-        )
-
-        server.authorize = None
-        await recovered(follower)
-
-
-async def test_rights_that_are_taken_away_leave_what_is_known(server: FakeApiServer) -> None:
-    async with following(server) as follower:
-        await asyncio.sleep(1)
-        server.authorize = lambda call: call.resource != "volumes"
-        with server.outage():
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(130)
-        assert set(follower.known) == {"a", "b", "c"}
-        assert follower.age_seconds > 130
-
-        server.authorize = None
-        await recovered(follower)
-
-
-async def test_kind_that_is_installed_late_is_found(server: FakeApiServer) -> None:
-    kind = server.remove_resource("longhorn.io", "volumes")
-    async with following(server) as follower:
-        await asyncio.sleep(40)
-        assert not follower.reflector.is_complete
-        assert "404" in follower.reflector.trouble
-
-        server.add_resource(kind)
-        put(server, "a")
-        await recovered(follower)
-
-
 async def test_line_without_end_is_given_up() -> None:
     server = FakeApiServer(random.Random(1))
     put(server, "a")
     async with following(server) as follower:
         await asyncio.sleep(1)
-        server.faults.append(Fault(WatchGarbage(b"x" * (2**25 + 1))))
-        with server.outage():
-            await asyncio.sleep(0.1)
+        await interrupted(server, Fault(WatchGarbage(b"x" * (2**25 + 1))))
         await recovered(follower)
 
         assert follower.causes == ["connection", "malformed"]

@@ -3,17 +3,20 @@
 import random
 from typing import Any
 
-import msgspec
 import pytest
 
 from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
+from app.kube.resources import CLAIMS, KUBERNETES_NODES, PODS, VOLUMES, Resource
 from app.kube.snapshot import read_snapshot
+from app.kube.translate import KubernetesNode, Pod, Setting
 from app.kube.view import build_view
-from tests.builders import core_document, document, node_document, objects_of, read
-from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind, Hang, Refused
+from extender import Claim, PersistentVolume, StorageClass
+from longhorn import BackingImage, Node, Replica, Volume
+from tests.builders import core_document, document, node_document
+from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind
 
 pytestmark = pytest.mark.looptime
 
@@ -51,41 +54,26 @@ async def snapshot(
 
 
 async def test_everything_is_read() -> None:
-    server = server_of(*DOCUMENTS)
+    other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
+    server = server_of(*DOCUMENTS, other)
 
     found, problems = await snapshot(server)
 
-    expected = objects_of(*(read(server_side(server, each)) for each in DOCUMENTS))
-    assert found == expected
+    assert {type(record): list(found.of(type(record))) for record in found.records()} == {
+        Claim: ["default/data", "shop/data"],
+        PersistentVolume: ["pv"],
+        StorageClass: ["local"],
+        Node: ["node-1"],
+        Volume: ["vol"],
+        Replica: ["vol-r-1"],
+        BackingImage: ["image"],
+        Setting: ["storage-over-provisioning-percentage"],
+        Pod: ["default/web-0"],
+        KubernetesNode: ["node-1", "node-2"],
+    }
     assert problems == []
     assert found.candidates() == ("node-1", "node-2")
     assert {call.verb for call in server.calls} == {"list"}
-
-
-def server_side(server: FakeApiServer, written: dict[str, Any]) -> dict[str, Any]:
-    """Return a document as the server has it, with the uid it gave."""
-    version = str(written["apiVersion"])
-    group = version.partition("/")[0] if "/" in version else ""
-    plural = f"{written['kind'].lower()}{'es' if written['kind'].endswith('s') else 's'}"
-    found = server.get(
-        f"{plural}.{group}" if group else plural,
-        written["metadata"]["name"],
-        written["metadata"].get("namespace") or "",
-    )
-    assert found is not None
-    return found
-
-
-async def test_longhorns_objects_are_read_in_its_namespace_only() -> None:
-    other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
-
-    found, _ = await snapshot(server_of(*DOCUMENTS, other))
-    elsewhere, _ = await snapshot(
-        server_of(*DOCUMENTS, other), Settings(longhorn_namespace="another-longhorn")
-    )
-
-    assert list(found.volumes) == ["vol"]
-    assert list(elsewhere.volumes) == ["other"]
 
 
 async def test_large_clusters_are_read_in_pages() -> None:
@@ -94,7 +82,7 @@ async def test_large_clusters_are_read_in_pages() -> None:
 
     found, _ = await snapshot(server)
 
-    assert len(found.volumes) == 1_100
+    assert len(found.of(Volume)) == 1_100
     assert sum(call.resource == "volumes" for call in server.calls) == 3
 
 
@@ -107,56 +95,25 @@ async def test_objects_that_cannot_be_read_are_told_and_count() -> None:
     assert build_view(found).unreadable_nodes == {"node-1"}
 
 
-async def test_object_without_a_name_is_told() -> None:
-    server = server_of(*DOCUMENTS)
-    page: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": [None, {"metadata": {}}]}
-    nameless = Answer(200, msgspec.json.encode(page))
-    server.faults.append(Fault(nameless, lambda call: call.resource == "volumes"))
-
-    found, problems = await snapshot(server)
-
-    assert len(problems) == 2
-    assert all(problem.startswith("volumes.longhorn.io: ") for problem in problems)
-    assert found.volumes == {}
-
-
-RESOURCES = [
-    ("", "persistentvolumeclaims"),
-    ("", "persistentvolumes"),
-    ("storage.k8s.io", "storageclasses"),
-    ("longhorn.io", "nodes"),
-    ("longhorn.io", "volumes"),
-    ("longhorn.io", "replicas"),
-    ("longhorn.io", "backingimages"),
-    ("longhorn.io", "settings"),
-    ("", "pods"),
-    ("", "nodes"),
-]
-
-
-@pytest.mark.parametrize(("group", "plural"), RESOURCES)
+@pytest.mark.parametrize("resource", [VOLUMES, CLAIMS, PODS, KUBERNETES_NODES])
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        pytest.param(Refused(), "cannot be reached", id="refused"),
-        pytest.param(Hang(), "did not answer within", id="hang"),
         pytest.param(Answer(403, b"no"), "403: no", id="forbidden"),
         pytest.param(Answer(404), "404", id="not-installed"),
         pytest.param(Answer(200, b"<html>"), "not what an API server sends", id="html"),
-        pytest.param(Answer(410), "410", id="expired"),
     ],
 )
 async def test_kind_that_cannot_be_listed_is_named(
-    group: str, plural: str, kind: FaultKind, text: str
+    resource: Resource, kind: FaultKind, text: str
 ) -> None:
-    server = server_of(*DOCUMENTS)
+    server, name = server_of(*DOCUMENTS), resource.name
 
     def concerns(call: Call) -> bool:
-        return (call.group, call.resource) == (group, plural)
+        return (call.group, call.resource) == (resource.group, resource.plural)
 
     server.faults.append(Fault(kind, concerns))
-    name = f"{plural}.{group}" if group else plural
-    if name in ("pods", "nodes") and kind == Answer(403, b"no"):
+    if resource in (PODS, KUBERNETES_NODES) and kind == Answer(403, b"no"):
         _, problems = await snapshot(server)
         assert problems[-1].startswith(f"{name} cannot be listed; ")
         return

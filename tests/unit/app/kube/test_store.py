@@ -11,16 +11,7 @@ import pytest
 from app.kube.connection import Connection
 from app.kube.store import NamespaceStore
 from leader import Absent, Collection, Conflict, Failed, Listed, Stored
-from tests.fakes import (
-    Answer,
-    CutAnswer,
-    FakeApiServer,
-    Fault,
-    FaultKind,
-    Hang,
-    LostAnswer,
-    Refused,
-)
+from tests.fakes import Answer, FakeApiServer, Fault, FaultKind, Hang, Refused
 from tests.unit.app.kube.following import failure
 
 pytestmark = pytest.mark.looptime
@@ -77,6 +68,7 @@ async def test_object_is_created_read_replaced_and_deleted(
     assert isinstance(created, Stored)
     read = await stored(store)
     assert read == created.body
+    assert await store.create(Collection.LEASES, lease(), deadline_seconds=5) == Conflict()
 
     changed = {**read, "spec": {"holderIdentity": "them"}}
     replaced = await store.replace(Collection.LEASES, changed, deadline_seconds=5)
@@ -99,12 +91,6 @@ async def test_what_is_not_there_is_absent(store: NamespaceStore) -> None:
     slice_ = {**endpoint_slice("s", "us"), "metadata": ghost["metadata"]}
     answer = await store.replace(Collection.ENDPOINT_SLICES, slice_, deadline_seconds=5)
     assert answer == Absent()
-
-
-async def test_creation_of_what_exists_is_a_conflict(store: NamespaceStore) -> None:
-    await store.create(Collection.LEASES, lease(), deadline_seconds=5)
-
-    assert await store.create(Collection.LEASES, lease(), deadline_seconds=5) == Conflict()
 
 
 async def test_creation_in_a_namespace_that_is_gone_fails(server: FakeApiServer) -> None:
@@ -184,21 +170,11 @@ ASKED: list[Any] = [
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        pytest.param(Refused(), "cannot be reached", id="refused"),
-        pytest.param(Hang(), "within 3 s", id="hang"),
-        pytest.param(LostAnswer(), "cannot be reached", id="lost"),
-        pytest.param(LostAnswer(hang=True), "within 3 s", id="lost-and-silent"),
-        pytest.param(Answer(500, b"boom"), "500: boom", id="500"),
-        pytest.param(Answer(503), "503", id="503"),
-        pytest.param(Answer(429, b"", {"Retry-After": "1"}), "429", id="429"),
-        pytest.param(Answer(401, b"<html>who?</html>"), "401", id="html-401"),
-        pytest.param(
-            Answer(403, msgspec.json.encode(failure(403, "Forbidden", "may not"))),
-            "403: may not",
-            id="forbidden",
-        ),
-        pytest.param(Answer(410), "410", id="410"),
-        pytest.param(Answer(422), "422", id="422"),
+        (Refused(), "cannot be reached"),
+        (Hang(), "within 3 s"),
+        (Answer(500, b"boom"), "500: boom"),
+        (Answer(403, msgspec.json.encode(failure(403, "Forbidden", "may not"))), "403: may not"),
+        (Answer(410), "410"),
     ],
 )
 async def test_failures_are_told(
@@ -216,37 +192,20 @@ async def test_failures_are_told(
     assert loop.time() - started <= 3.01
 
 
-async def test_answer_that_breaks_off_is_a_failure(
-    server: FakeApiServer, store: NamespaceStore
-) -> None:
-    created = await store.create(Collection.LEASES, lease(), deadline_seconds=5)
-    assert isinstance(created, Stored)
-    server.faults.append(Fault(CutAnswer(), times=3))
-
-    assert isinstance(await store.read(Collection.LEASES, "lease", deadline_seconds=5), Failed)
-    assert isinstance(await store.select(Collection.LEASES, {}, deadline_seconds=5), Failed)
-    deleted = await store.delete(Collection.LEASES, created.body, deadline_seconds=5)
-    assert isinstance(deleted, Failed)
-
-
 @pytest.mark.parametrize("ask", ASKED[:4])
 @pytest.mark.parametrize(
     "body",
     [
         b"<html>log in first</html>",
         b"",
-        b"null",
         b"[]",
-        b'"text"',
-        b"5",
-        b"{",
         b"\xff\xfe",
         b'{"metadata": {"name": "\xff", "resourceVersion": "1"}, "items": [{"a": "\xff"}]}',
         b'{"metadata": {"name": "a", "resourceVersion": "1"}, "x": ' + b"[" * 50_000,
         b'{"items": 5}',
-        b'{"items": [null, null]}',
+        b'{"metadata": null, "items": 5}',
+        b'{"metadata": {"name": null, "resourceVersion": "1"}, "items": 5}',
         b'{"items": [{}]}',
-        b'{"items": [{"metadata": null}]}',
         b'{"items": [{"metadata": {"name": "a"}}]}',
         b'{"items": [{"metadata": {"name": 5, "resourceVersion": "1"}}]}',
     ],
@@ -258,29 +217,6 @@ async def test_answer_that_is_no_object_is_a_failure(
     server.faults.append(Fault(Answer(200, body)))
 
     assert isinstance(await ask(store), Failed)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        None,
-        5,
-        {},
-        {"name": "a"},
-        {"resourceVersion": "1"},
-        {"name": None, "resourceVersion": "1"},
-        {"name": "a", "resourceVersion": 1},
-    ],
-    ids=str,
-)
-async def test_object_that_cannot_be_written_back_is_a_failure(
-    server: FakeApiServer, store: NamespaceStore, metadata: object
-) -> None:
-    server.faults.append(Fault(Answer(200, msgspec.json.encode({"metadata": metadata}))))
-
-    answer = await store.read(Collection.LEASES, "lease", deadline_seconds=3)
-
-    assert isinstance(answer, Failed)
 
 
 @pytest.mark.parametrize("items", [b'{"items": null}', b"{}", b'{"items": []}'])

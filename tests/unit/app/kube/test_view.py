@@ -5,12 +5,11 @@ import pytest
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
-from app.kube.translate import KubernetesNode, Pod, Setting
+from app.kube.translate import KubernetesNode, Pod
 from extender import PodStatus
-from longhorn import NodeName, Settings, UnreadableSetting
+from longhorn import NodeName, UnreadableSetting
 from tests.builders import (
     GIB,
-    backing_image,
     claim,
     core_document,
     disk,
@@ -18,14 +17,11 @@ from tests.builders import (
     node,
     objects_of,
     pending,
-    persistent_volume,
     pod,
     read_as_unreadable,
     replica,
     setting,
-    storage_class,
     view_of,
-    volume,
 )
 
 
@@ -33,12 +29,6 @@ from tests.builders import (
     "record",
     [
         claim(),
-        persistent_volume(),
-        storage_class(),
-        node(),
-        volume(),
-        replica(),
-        backing_image(),
         setting("a", "1"),
         Pod(ref=pod(), status=PodStatus()),
         KubernetesNode(name=NodeName("node-1")),
@@ -53,33 +43,11 @@ def test_second_record_of_a_kind_and_name_is_left_out(record: AnyRecord | Unread
     assert cluster.add(record) is False
 
 
-def test_clusters_do_not_share_their_records() -> None:
-    objects_of(node())
-
-    assert ClusterObjects() == ClusterObjects(nodes={})
-
-
-def test_first_of_two_settings_of_a_name_stays() -> None:
-    cluster = objects_of(setting("a", "1"))
-    cluster.add(Setting(name="a", value="2"))
-
-    assert list(cluster.settings.values()) == [setting("a", "1")]
-
-
 def test_candidates_are_the_kubernetes_nodes() -> None:
     kubernetes = [KubernetesNode(name=NodeName(name)) for name in ("b", "a", "c")]
 
     assert objects_of(node("a"), *kubernetes).candidates() == ("a", "b", "c")
-
-
-def test_candidates_are_longhorns_nodes_where_no_kubernetes_nodes_are_known() -> None:
     assert objects_of(node("b"), node("a")).candidates() == ("a", "b")
-
-
-def test_replicas_are_found_by_volume() -> None:
-    mine, other = replica("vol-r-1"), replica("other-r-1", of="other")
-
-    assert view_of(mine, other).replicas == {"vol": [mine], "other": [other]}
 
 
 def test_space_of_a_node_has_its_replicas_in_it() -> None:
@@ -122,54 +90,22 @@ def test_disk_kinds_are_numbered_across_nodes() -> None:
     assert sorted(view.disk_kinds.values()) == [0, 1]
 
 
-def test_settings_make_the_longhorn_settings() -> None:
-    view = view_of(setting("storage-over-provisioning-percentage", "200"))
-
-    assert isinstance(view.settings, Settings)
-    assert view.settings.over_provisioning_percent == 200
+MINIMAL = "storage-minimal-available-percentage"
 
 
 @pytest.mark.parametrize(
     "record",
     [
-        pytest.param(
-            setting("storage-minimal-available-percentage", "x"), id="value-cannot-be-parsed"
-        ),
-        pytest.param(
-            read_as_unreadable(
-                document("Setting", "storage-minimal-available-percentage", value=25)
-            ),
-            id="object-cannot-be-read",
-        ),
-        pytest.param(
-            read_as_unreadable(
-                document("Setting", "storage-minimal-available-percentage", value="25")
-                | {"apiVersion": "longhorn.io/v1beta1"}
-            ),
-            id="object-of-another-version",
-        ),
+        setting(MINIMAL, "x"),
+        read_as_unreadable(document("Setting", MINIMAL, value=25)),
+        read_as_unreadable(document("Setting", MINIMAL) | {"apiVersion": "longhorn.io/v1beta1"}),
     ],
+    ids=["value", "object", "version"],
 )
 def test_setting_that_cannot_be_read_leaves_no_longhorn_settings(
     record: AnyRecord | Unreadable,
 ) -> None:
-    assert view_of(record).settings == UnreadableSetting(
-        name="storage-minimal-available-percentage"
-    )
-
-
-def test_setting_we_do_not_use_may_be_unreadable() -> None:
-    broken = read_as_unreadable(document("Setting", "storage-network", value=5))
-
-    assert isinstance(view_of(broken).settings, Settings)
-
-
-def test_unreadable_object_of_another_kind_and_the_name_of_a_setting_is_no_setting() -> None:
-    broken = read_as_unreadable(
-        document("Volume", "storage-minimal-available-percentage", spec={"size": "x"})
-    )
-
-    assert isinstance(view_of(broken).settings, Settings)
+    assert view_of(record).settings == UnreadableSetting(name=MINIMAL)
 
 
 def test_node_with_a_broken_replica_has_no_space() -> None:
@@ -197,14 +133,6 @@ def test_broken_nodes_of_kubernetes_and_longhorn_do_not_hide_each_other() -> Non
     ]
 
     assert view_of(*broken).unreadable_nodes == {"node-1"}
-
-
-def test_node_that_is_readable_in_one_version_is_readable() -> None:
-    old = document("Node", "node-1") | {"apiVersion": "longhorn.io/v1beta1"}
-
-    view = view_of(node("node-1"), read_as_unreadable(old))
-
-    assert set(view.spaces) == {"node-1"}
 
 
 def test_replica_of_which_nothing_is_readable_is_told_by_its_name() -> None:

@@ -14,7 +14,7 @@ from app.kube.records import Unreadable
 from app.kube.view import ViewBuilder
 from extender import ClusterView, Extender, FilterResult, UnresolvableClaimError
 from extender.view import MOST_CHANGES
-from longhorn import Node, NodeName, Replica, VolumeName
+from longhorn import Node, NodeName, Replica
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -233,51 +233,14 @@ def test_what_nobody_decides_by_is_no_change() -> None:
     assert builder.view.changes.since(cursor) == ([], cursor)
 
 
-@pytest.mark.parametrize("gone", [True, False], ids=["removed", "readable-again"])
-def test_node_takes_pods_again_after_its_broken_replica_is(gone: bool) -> None:  # noqa: FBT001
-    broken = Unreadable(kind="Replica", name="r", why="?", nodes=(NodeName("node-1"),))
-    builder = building(of_size(80), broken, *bound(volume()))
-    extender = Extender(GENEROUS)
-    assert not accepts(extender, builder.view)
-
-    mended = None if gone else replica("r", of="other", size_bytes=GIB)
-    builder.apply(Change(broken, mended))
-    builder.settle()
-
-    assert accepts(extender, builder.view)
-
-
-def test_node_of_two_broken_replicas_waits_for_both() -> None:
-    broken = [
-        Unreadable(kind="Replica", name=name, why="?", nodes=(NodeName("node-1"),))
-        for name in ("r-1", "r-2")
-    ]
-    builder = building(of_size(80), *broken, *bound(volume()))
-    extender = Extender(GENEROUS)
-
-    builder.apply(Change(broken[0], None))
-    builder.settle()
-    assert not accepts(extender, builder.view)
-
-    builder.apply(Change(broken[1], None))
-    builder.settle()
-    assert accepts(extender, builder.view)
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param(
-            volume("other", disk_selector=["nobody"]), volume("other"), id="volume-loses-selector"
-        ),
-        pytest.param(volume("other", deleting=True), volume("other"), id="volume-is-restored"),
-        pytest.param(
-            volume("other", deleting=True),
-            Unreadable(kind="Volume", name="other", why="?"),
-            id="volume-becomes-unreadable",
-        ),
-        pytest.param(volume("other", deleting=True), None, id="volume-is-not-known-any-more"),
+        (volume("other", disk_selector=["nobody"]), volume("other")),
+        (volume("other", deleting=True), Unreadable(kind="Volume", name="other", why="?")),
+        (volume("other", deleting=True), None),
     ],
+    ids=["loses-selector", "becomes-unreadable", "is-not-known-any-more"],
 )
 def test_what_a_waiting_replica_takes_follows_its_volume(
     before: Known, after: Known | None
@@ -307,12 +270,3 @@ def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
     builder.apply(Change(node("node-1"), None))
     builder.settle()
     assert contents(builder.view) == contents(view_of(old))
-
-
-def test_which_of_two_broken_replicas_is_told_does_not_depend_on_their_order() -> None:
-    broken = [
-        Unreadable(kind="Replica", name=name, why=name, volume=VolumeName("vol"))
-        for name in ("r-1", "r-2")
-    ]
-
-    assert contents(building(*broken).view) == contents(building(*reversed(broken)).view)

@@ -3,8 +3,8 @@
 import pytest
 
 from extender import Basis, Claim, StorageClass, UnresolvableClaimError
-from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
-from longhorn import BackingImage, Locality, Volume, VolumeName
+from extender.demand.estimates import estimate_volume, future_backing_image
+from longhorn import BackingImage, Locality, Volume
 from tests.builders import (
     MIB,
     accepted,
@@ -15,7 +15,7 @@ from tests.builders import (
     document,
     fits,
     node,
-    read_as_unreadable,
+    read,
     setting,
     storage_class,
     view_of,
@@ -30,12 +30,9 @@ def estimate(claim: Claim, storage_class: StorageClass, **settings: str) -> Volu
     return estimate_volume(claim, storage_class, view_of(CLUSTER, *values))
 
 
-def test_name_is_made_of_the_claims_uid() -> None:
-    assert future_volume_name(claim(uid="1234")) == "pvc-1234"
-
-
 def test_estimate_with_the_fewest_parameters() -> None:
     assert estimate(claim(), storage_class()) == volume("pvc-uid-data")
+    assert estimate(claim(uid=""), storage_class()) == volume("default/data")
 
 
 def test_estimate_with_every_parameter_that_matters() -> None:
@@ -75,9 +72,6 @@ def test_estimate_with_every_parameter_that_matters() -> None:
             id="strict-local",
         ),
         pytest.param(
-            {"dataLayout.type": "sharded"}, Locality.DISABLED, id="sharded-is-always-disabled"
-        ),
-        pytest.param(
             {"datalocality": "best-effort"}, Locality.DISABLED, id="keys-are-case-sensitive"
         ),
     ],
@@ -86,11 +80,11 @@ def test_locality(parameters: dict[str, str], expected: Locality) -> None:
     assert estimate(claim(), bare_class(parameters=parameters)).locality is expected
 
 
-def test_sharded_volume_is_marked() -> None:
-    sharded = bare_class(parameters={"dataLayout.type": "sharded", "dataEngine": "v2"})
+def test_sharded_volume_is_never_local() -> None:
+    sharded = bare_class(parameters={"dataLayout.type": "sharded"})
 
     assert estimate(claim(), sharded, default_data_locality="best-effort") == volume(
-        "pvc-uid-data", locality=Locality.DISABLED, disk_type="block", sharded=True
+        "pvc-uid-data", locality=Locality.DISABLED, sharded=True
     )
 
 
@@ -111,88 +105,57 @@ def test_shared(*, read_write_many: bool, parameters: dict[str, str], shared: bo
     assert estimate(asked, storage_class(**parameters)).shared is shared
 
 
+LOCALITIES = "use one of best-effort, disabled, strict-local"
+NO_VOLUME = "(spaces count), so no volume can be created"
+
+
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
-        pytest.param(
-            {"dataLocality": ""},
-            "StorageClass local has dataLocality ''; "
-            "use one of best-effort, disabled, strict-local",
-            id="empty-locality",
-        ),
-        pytest.param(
-            {"dataLocality": "Best-Effort"},
-            "StorageClass local has dataLocality 'Best-Effort'; "
-            "use one of best-effort, disabled, strict-local",
-            id="locality-in-odd-case",
-        ),
-        pytest.param(
-            {"dataEngine": "v3"},
-            "StorageClass local has dataEngine 'v3'; use one of v1, v2",
-            id="engine",
-        ),
-        pytest.param(
+        ({"dataLocality": ""}, f"dataLocality ''; {LOCALITIES}"),
+        ({"dataLocality": "Best-Effort"}, f"dataLocality 'Best-Effort'; {LOCALITIES}"),
+        ({"dataEngine": "v3"}, "dataEngine 'v3'; use one of v1, v2"),
+        (
             {"nodeSelector": "storage,ssd"},
-            "StorageClass local has nodeSelector 'storage,ssd'; tag 'ssd' is on no Longhorn node "
-            "(spaces count), so no volume can be created",
-            id="tag-of-a-disk-as-node-tag",
+            f"nodeSelector 'storage,ssd'; tag 'ssd' is on no Longhorn node {NO_VOLUME}",
         ),
-        pytest.param(
+        (
             {"diskSelector": "ssd, nvme"},
-            "StorageClass local has diskSelector 'ssd, nvme'; tag ' nvme' is on no Longhorn disk "
-            "(spaces count), so no volume can be created",
-            id="tag-with-a-space",
+            f"diskSelector 'ssd, nvme'; tag ' nvme' is on no Longhorn disk {NO_VOLUME}",
         ),
-        pytest.param(
-            {"diskSelector": ""},
-            "StorageClass local has diskSelector ''; tag '' is on no Longhorn disk "
-            "(spaces count), so no volume can be created",
-            id="empty-selector",
+        ({"diskSelector": ""}, f"diskSelector ''; tag '' is on no Longhorn disk {NO_VOLUME}"),
+        (
+            {"numberOfReplicas": "2"},
+            "numberOfReplicas '2'; a strict-local volume must have 1 replica",
         ),
-        pytest.param(
-            {"dataLocality": "strict-local", "numberOfReplicas": "2"},
-            "StorageClass local has numberOfReplicas '2'; "
-            "a strict-local volume must have 1 replica",
-            id="strict-local-with-two-replicas",
+        ({"numberOfReplicas": "one"}, "numberOfReplicas 'one'; use a whole number"),
+        (
+            {"numberOfReplicas": "0"},
+            "numberOfReplicas '0'; a strict-local volume must have 1 replica",
         ),
-        pytest.param(
-            {"dataLocality": "strict-local", "numberOfReplicas": "one"},
-            "StorageClass local has numberOfReplicas 'one'; use a whole number",
-            id="strict-local-with-a-word",
-        ),
-        pytest.param(
-            {"dataLocality": "strict-local", "numberOfReplicas": "0"},
-            "StorageClass local has numberOfReplicas '0'; "
-            "a strict-local volume must have 1 replica",
-            id="strict-local-with-the-default-of-three",
-        ),
+        ({"migratable": "maybe"}, "migratable 'maybe'; use true or false"),
+        ({"migratable": ""}, "migratable ''; use true or false"),
+        ({"migratable": "TrUe"}, "migratable 'TrUe'; use true or false"),
     ],
+    ids=str,
 )
-def test_class_no_volume_can_come_of(parameters: dict[str, str], expected: str) -> None:
+def test_class_of_which_no_volume_can_be_made(parameters: dict[str, str], expected: str) -> None:
+    strict = {"dataLocality": "strict-local"} if "numberOfReplicas" in parameters else {}
+    asked = claim(read_write_many="migratable" in parameters)
     with pytest.raises(UnresolvableClaimError) as caught:
-        estimate(claim(), storage_class(**parameters))
+        estimate(asked, storage_class(**strict, **parameters))
 
-    assert str(caught.value) == expected
+    assert str(caught.value) == f"StorageClass local has {expected}"
 
 
 def test_strict_local_class_without_a_count_says_so() -> None:
-    strict = bare_class(parameters={"dataLocality": "strict-local"})
-
     with pytest.raises(UnresolvableClaimError) as caught:
-        estimate(claim(), strict)
+        estimate(claim(), bare_class(parameters={"dataLocality": "strict-local"}))
 
     assert str(caught.value) == (
         "StorageClass local has no parameter numberOfReplicas; "
         "a strict-local volume must have 1 replica"
     )
-
-
-@pytest.mark.parametrize("value", ["maybe", "", "TrUe"])
-def test_migratable_that_cannot_be_read(value: str) -> None:
-    with pytest.raises(UnresolvableClaimError) as caught:
-        estimate(claim(read_write_many=True), storage_class(migratable=value))
-
-    assert str(caught.value) == (f"StorageClass local has migratable {value!r}; use true or false")
 
 
 def test_negative_size() -> None:
@@ -205,22 +168,20 @@ def test_negative_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "storage_class",
+    ("asked", "parameters"),
     [
-        pytest.param(storage_class(dataLocality="disabled", diskSelector="none"), id="disabled"),
-        pytest.param(storage_class(dataLayout__type="sharded", diskSelector="none"), id="sharded"),
+        (claim("vol"), {"dataLocality": "disabled"}),
+        (claim("vol"), {"dataLayout.type": "sharded"}),
+        (claim("vol", read_write_many=True), {"dataLocality": "best-effort"}),
     ],
+    ids=["disabled", "sharded", "shared"],
 )
-def test_unknown_tag_costs_no_node_where_nothing_is_local(storage_class: StorageClass) -> None:
-    view = view_of(CLUSTER, claim("vol"), storage_class)
+def test_unknown_tag_costs_no_node_where_nothing_is_local(
+    asked: Claim, parameters: dict[str, str]
+) -> None:
+    of_no_disk = bare_class(parameters={**parameters, "diskSelector": "none"})
 
-    assert accepted(view) == ["node-1"]
-
-
-def test_unknown_tag_costs_no_node_where_the_volume_is_shared() -> None:
-    view = view_of(CLUSTER, claim("vol", read_write_many=True), storage_class(diskSelector="none"))
-
-    assert accepted(view) == ["node-1"]
+    assert accepted(view_of(CLUSTER, asked, of_no_disk)) == ["node-1"]
 
 
 @pytest.mark.parametrize(
@@ -252,17 +213,11 @@ def test_backing_image_made_along_with_the_volume(
 
 def test_selectors_of_a_future_backing_image_bind_the_volume() -> None:
     from_image = storage_class(
-        backingImage="image",
-        backingImageDataSourceType="download",
-        backingImageDiskSelector="ssd",
+        backingImage="image", backingImageDataSourceType="download", backingImageDiskSelector="ssd"
     )
     view = view_of(node("node-1", disk(tags=["ssd"])), node("node-2"), claim("vol"), from_image)
 
     assert accepted(view) == ["node-1"]
-
-
-def test_future_volume_name_of_a_claim_without_uid_is_no_volumes() -> None:
-    assert future_volume_name(claim(uid="")) == VolumeName("default/data")
 
 
 @pytest.mark.parametrize(
@@ -270,31 +225,24 @@ def test_future_volume_name_of_a_claim_without_uid_is_no_volumes() -> None:
     [
         pytest.param("default-data-locality", "local", {}, id="locality"),
         pytest.param("default-data-locality", '{"v2":"disabled"}', {}, id="locality-without-v1"),
+        pytest.param("default-data-locality", 5, {}, id="object-that-cannot-be-read"),
         pytest.param(
             "default-replica-count", "three", {"dataLocality": "strict-local"}, id="replica-count"
         ),
     ],
 )
 def test_default_that_cannot_be_read_is_named_where_it_is_needed(
-    name: str, value: str, parameters: dict[str, str]
+    name: str, value: object, parameters: dict[str, str]
 ) -> None:
-    view = view_of(node(), claim("vol"), bare_class(parameters=parameters), setting(name, value))
+    written = read(document("Setting", name, value=value))
+    view = view_of(node(), claim("vol"), bare_class(parameters=parameters), written)
 
     with pytest.raises(UnresolvableClaimError, match=f"Setting {name} has a value that cannot be"):
         ask(view)
 
 
-def test_default_object_that_cannot_be_read_is_named_too() -> None:
-    broken = read_as_unreadable(document("Setting", "default-data-locality", value=5))
-    view = view_of(node(), claim("vol"), bare_class(), broken)
-
-    with pytest.raises(UnresolvableClaimError, match="Setting default-data-locality"):
-        ask(view)
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("default-data-locality", "local"), ("default-replica-count", "three")],
+    ("name", "value"), [("default-data-locality", "local"), ("default-replica-count", "three")]
 )
 def test_default_that_is_not_needed_may_be_anything(name: str, value: str) -> None:
     assert fits(view_of(node(), claim("vol"), storage_class(), setting(name, value)))

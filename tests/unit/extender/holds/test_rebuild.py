@@ -49,7 +49,7 @@ def unplaced(name: str = "vol") -> list[AnyRecord]:
     return [*bound(volume(name)), replica(f"{name}-r-1", of=name, on="", healthy_once=False)]
 
 
-def selected(name: str = "vol", node_name: NodeName = HERE, *, pv: str = "") -> Claim:
+def selected(name: str = "vol", node_name: NodeName = HERE, *, pv: str | None = None) -> Claim:
     return msgspec.structs.replace(claim(name, persistent_volume=pv), selected_node=node_name)
 
 

@@ -32,7 +32,7 @@ def claims_of(*found: Claim) -> dict[ClaimKey, Claim]:
 
 
 def selected(name: str, node: NodeName, *, bound: bool = False, deleting: bool = False) -> Claim:
-    made = claim(name, persistent_volume=f"pv-{name}" if bound else "", deleting=deleting)
+    made = claim(name, persistent_volume=f"pv-{name}" if bound else None, deleting=deleting)
     return msgspec.structs.replace(made, selected_node=node)
 
 

@@ -31,10 +31,6 @@ def request(candidates: int = 3, *, uid: str = "uid") -> FilterRequest:
     )
 
 
-def test_nothing_is_noted_before_the_first_call() -> None:
-    assert Calls(Clock()).annotations({MOST_CANDIDATES: "7"}) == {}
-
-
 def test_the_last_call_and_the_most_candidates_are_noted() -> None:
     clock = Clock()
     calls = Calls(clock)
