@@ -9,7 +9,8 @@ from extender.holds.sightings import sighting_of, without_stale
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from extender.space import NodeSpace, node_space, why_unusable
-from extender.verdicts.answering import Basis, FilterResult, StepLimits
+from extender.verdicts.answering import Basis, FilterResult
+from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Plan, charges, explain
 from extender.verdicts.rejections import REASONS, Rejection
 from extender.verdicts.suitability import node_rejection

@@ -7,7 +7,8 @@ from extender.holds.hold import End
 from extender.holds.ledger import Ended, Ledger, Mode, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
-from extender.verdicts.answering import Basis, FilterResult, StepLimits, answer
+from extender.verdicts.answering import Basis, FilterResult, answer
+from extender.verdicts.candidates import StepLimits
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.view import ClusterView
 from longhorn import NodeName

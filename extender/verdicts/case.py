@@ -17,7 +17,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     request: PodRequest
     view: ClusterView
     settings: Settings
-    volumes: frozenset[VolumeName]
+    own: frozenset[VolumeName]
     """The names of the request's volumes."""
     demand: Demand
     """All volumes of the request: what a node without any replica of them must take."""
@@ -34,7 +34,7 @@ def prepare(request: PodRequest, existing: Existing, view: ClusterView, settings
         request=request,
         view=view,
         settings=settings,
-        volumes=frozenset(volume.name for volume in request.volumes),
+        own=frozenset(volume.name for volume in request.volumes),
         demand=demand_of(((v.name, v.need) for v in request.volumes), view, settings),
         existing=existing,
         holders=frozenset(name for by_node in existing.values() for name in by_node),

@@ -61,7 +61,7 @@ def open_holds(holds: Iterable[Hold], case: Case) -> OpenHolds:
     needs: dict[VolumeName, Need] = {}
     accepted: list[frozenset[NodeName]] = []
     for hold in holds:
-        wanted = {v.name: v.need for v in hold.volumes if v.name not in case.volumes}
+        wanted = {v.name: v.need for v in hold.volumes if v.name not in case.own}
         if wanted:
             needs |= wanted
             accepted.append(hold.nodes)
@@ -108,7 +108,7 @@ def competitors_of(
     for hold in holds:
         needs = chosen if hold.state is State.PLACED else open_
         for volume in charged(hold, space.node.name, case.view.replicas):
-            if volume.name not in case.volumes:
+            if volume.name not in case.own:
                 needs[volume.name] = volume.need
     for name in chosen:
         open_.pop(name, None)
@@ -132,7 +132,7 @@ def competitors_of(
 def _pending(replica: Replica, space: NodeSpace, case: Case) -> Iterator[Item]:
     """Yield what a pending replica needs, if Longhorn can place it on the node."""
     view = case.view
-    if replica.volume in case.volumes:
+    if replica.volume in case.own:
         return
     volume = view.volumes.get(replica.volume)
     if volume is None:  # unreadable, or not heard of yet

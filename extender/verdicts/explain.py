@@ -7,7 +7,8 @@ import msgspec
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
-from extender.verdicts.answering import Basis, FilterResult, StepLimits
+from extender.verdicts.answering import Basis, FilterResult
+from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
 from extender.view import ClusterView
