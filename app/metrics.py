@@ -135,7 +135,7 @@ class Metrics:
         )
         self.holds = Gauge(
             f"{_PREFIX}holds",
-            "Holds: open on all accepted nodes, or only on the chosen one.",
+            "Holds that stand: open on all accepted nodes, or chosen on one.",
             ["state"],
             registry=registry,
         )
@@ -223,7 +223,7 @@ class Metrics:
     def count_choice(self, before: Hold, after: Hold, now: float) -> None:
         """Count that a hold got its node, or its pod was bound."""
         waited = now - before.answered_at
-        if before.state is State.OFFERED and after.state is State.PLACED:
+        if before.state is State.OPEN and after.state is State.CHOSEN:
             self.node_choice_duration_seconds.observe(waited)
         if before.bound_at is None and after.bound_at is not None:
             self.pod_scheduling_wait_duration_seconds.labels("true").observe(waited)

@@ -72,8 +72,8 @@ def _burst(view: ClusterView, pods: list[PodRef], open_: int) -> Iterator[float]
         seconds = time.perf_counter() - started
         if number >= open_:
             yield seconds
-        for hold in extender.ledger.offered()[
-            : max(0, extender.ledger.count(State.OFFERED) - open_)
+        for hold in extender.ledger.open_holds()[
+            : max(0, extender.ledger.count(State.OPEN) - open_)
         ]:
             chosen = result.accepted[number % len(result.accepted)]
             extender.ledger.see(hold.pod.uid, Sighting(nominated=chosen), 0.0)
@@ -88,10 +88,10 @@ def _settle(holds: int) -> Iterator[float]:
         extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
     for _ in range(SETTLINGS):
         started = time.perf_counter()
-        ended = extender.ledger.settle(view.replicas, TIMEOUTS, 1.0)
+        outcome = extender.ledger.settle(view.replicas, TIMEOUTS, 1.0)
         extender.ledger.next_deadline(TIMEOUTS)
         yield time.perf_counter() - started
-        assert not ended
+        assert not outcome.ended
 
 
 if __name__ == "__main__":

@@ -145,7 +145,6 @@ async def _measure(port: int) -> dict[str, object]:
         Metrics(CollectorRegistry(), version="bench"),
         clock=time.monotonic,
         random=Random(1),
-        on_changes=lambda _: None,
     )
     pauses = Pauses(connection)
     tasks = [asyncio.create_task(reflector.run()) for reflector in cluster.reflectors]

@@ -2,10 +2,9 @@
 
 from extender.errors import ExtenderError, UnresolvableClaimError, UnseenObjectError
 from extender.extender import Extender
-from extender.holds.hold import End, Hold, State
-from extender.holds.ledger import Ended, Ledger, Mode, Timeouts
-from extender.holds.rebuild import are_unseen, promised
-from extender.holds.sightings import sighting_of, without_stale
+from extender.holds.hold import End, Hold, Mode, State
+from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
+from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from extender.space import NodeSpace, node_space, why_unusable
@@ -18,6 +17,7 @@ from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
     "REASONS",
+    "Advanced",
     "Basis",
     "ChangeLog",
     "Charge",
@@ -34,6 +34,7 @@ __all__ = [
     "Ledger",
     "Mode",
     "NodeSpace",
+    "Outcome",
     "PersistentVolume",
     "Plan",
     "PodRef",
@@ -52,8 +53,6 @@ __all__ = [
     "explain",
     "node_rejection",
     "node_space",
-    "promised",
-    "sighting_of",
+    "rebuild",
     "why_unusable",
-    "without_stale",
 ]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from extender.demand.requests import resolve
-from extender.holds.hold import End
-from extender.holds.ledger import Ended, Ledger, Mode, Timeouts
+from extender.holds.hold import End, Mode
+from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
 from extender.verdicts.answering import Basis, FilterResult, answer
@@ -54,7 +54,7 @@ class Extender:
         *,
         timeouts: Timeouts,
         now: float,
-    ) -> Ended | None:
+    ) -> Outcome:
         """Hold for the pod what *answer* says; to be called with the view that it rests on.
 
         An answer is the last word: what was held for the pod after an earlier one is over. Nothing
@@ -69,7 +69,7 @@ class Extender:
             now: The time of the answer.
 
         Returns:
-            The hold of the earlier answer, if there was one.
+            What became of the hold of the earlier answer.
         """
         pod, accepted = answer.request.pod, answer.accepted
         needs_room = answer.basis is Basis.PLACEMENT and accepted

@@ -22,16 +22,16 @@ class PodRef(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a pod has come, as the API server or kube-scheduler tells."""
+    """How far a pod has come, by the API server or by kube-scheduler."""
 
     version: int = 0
     """resourceVersion: of two, the larger one is the later. 0 if it is not known."""
-    node: NodeName = NodeName("")
-    """spec.nodeName: empty until the pod is bound."""
-    nominated: NodeName = NodeName("")
-    """status.nominatedNodeName: kube-scheduler means to bind it there."""
-    refusal: str = ""
-    """What the condition PodScheduled says while it is False; empty else."""
+    node: NodeName | None = None
+    """spec.nodeName: None until the pod is bound."""
+    nominated: NodeName | None = None
+    """status.nominatedNodeName: where kube-scheduler means to bind it."""
+    refusal: str | None = None
+    """What the condition PodScheduled says while it is False; else None."""
     running: bool = False
     """It has begun to run, so that its volumes are attached."""
     ended: bool = False
@@ -49,8 +49,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     storage_class: str | None
     requested_bytes: int
     read_write_many: bool
-    selected_node: NodeName = NodeName("")
-    """Where kube-scheduler wants it provisioned. It stays when that is done, or came to nothing."""
+    selected_node: NodeName | None = None
+    """Where kube-scheduler wants it provisioned. It stays when that is done or has failed."""
     deleting: bool = False
 
 

@@ -1,6 +1,6 @@
 """Which instance answers: the Lease, and the EndpointSlices that point at its holder."""
 
-from leader.election import Election
+from leader.election import Election, Leadership
 from leader.lease import LeaseSettings
 from leader.publisher import Publisher, PublisherSettings
 from leader.store import (
@@ -21,6 +21,7 @@ __all__ = [
     "Conflict",
     "Election",
     "Failed",
+    "Leadership",
     "LeaseSettings",
     "Listed",
     "ObjectStore",

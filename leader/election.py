@@ -38,12 +38,24 @@ in retry periods. The longest pause and one request must take less than one peri
 a killed leader is replaced within the lease duration and one period."""
 
 
+class Leadership:
+    """Until when this instance may act as the leader. The election sets it; all parts ask it."""
+
+    def __init__(self) -> None:
+        self.acts_until = _NEVER
+
+    def is_held(self, now: float) -> bool:
+        """Say whether this instance may act at *now*, which must be read for this very decision."""
+        return now < self.acts_until
+
+
 class Election:
     """One instance in the election for one lease.
 
     Args:
         store: The objects of the lease's namespace.
         settings: Which lease, under which identity, and the durations.
+        leadership: Set to until when this instance leads.
         clock: Seconds. They must also pass while the process or the machine is suspended.
         wall_clock: UTC, for the times in the lease that people read.
         random: Chooses the pauses between reads, so that instances do not read all at once.
@@ -59,6 +71,7 @@ class Election:
         store: ObjectStore,
         settings: LeaseSettings,
         *,
+        leadership: Leadership,
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime],
         random: Random,
@@ -68,6 +81,7 @@ class Election:
     ) -> None:
         self._store = store
         self._settings = settings
+        self._leadership = leadership
         self._clock = clock
         self._wall_clock = wall_clock
         self._random = random
@@ -79,13 +93,8 @@ class Election:
         """Whether *_observed* includes the result of our last write."""
         self._written: set[str] = set()
         """The renewTimes we wrote that the lease may have now."""
-        self._acts_until = _NEVER
         self._reported_leading = False
         self._trouble = ""
-
-    def is_leading(self, now: float) -> bool:
-        """Say whether this instance may act at *now*: read the clock anew for each decision."""
-        return now < self._acts_until
 
     @property
     def holder(self) -> str:
@@ -106,12 +115,12 @@ class Election:
         elif not await self._attempt():
             await self._attempt()  # another one wrote in between: see at once who it was
         self._report_role()
-        leading = self.is_leading(self._clock())
+        leading = self._leadership.is_held(self._clock())
         return self._settings.retry_seconds if leading else self._seconds_to_look()
 
     async def release(self) -> None:
         """Stop acting, and give the lease back if it is ours."""
-        self._acts_until = _NEVER
+        self._leadership.acts_until = _NEVER
         self._report_role()
         for _ in range(2):  # an earlier write, still under way, may get in between
             if not self._written:
@@ -135,7 +144,7 @@ class Election:
 
     async def _attempt(self) -> bool:
         """Renew the lease, or take it if it is free; return False if another one wrote it first."""
-        if not (self._is_current and self.is_leading(self._clock())):
+        if not (self._is_current and self._leadership.is_held(self._clock())):
             await self._look()
         if not self._is_current:
             return True
@@ -143,7 +152,7 @@ class Election:
         observed, settings = self._observed, self._settings
         action = decide(observed, identity=settings.identity, written=self._written, now=started)
         if action is Action.WAIT:
-            self._acts_until = _NEVER
+            self._leadership.acts_until = _NEVER
             self._written.clear()
             self._log_trouble("", "")
             return True
@@ -155,14 +164,14 @@ class Election:
             case Stored(body=stored):
                 self._written = {renew_time}
                 self._remember(stored)
-                self._acts_until = started + settings.renew_deadline_seconds
+                self._leadership.acts_until = started + settings.renew_deadline_seconds
                 self._log_trouble("", "")
             case Failed(why=why):
                 self._log_trouble("lease.unwritten", why)
             case Conflict() | Absent():
                 # Do not act until it is known who wrote the lease.
                 self._written.discard(renew_time)
-                self._acts_until = _NEVER
+                self._leadership.acts_until = _NEVER
                 return False
         return True
 
@@ -207,7 +216,7 @@ class Election:
 
     def _report_role(self) -> None:
         """Log that leading began or ended, and call *on_change*, once for each change."""
-        leading = self.is_leading(self._clock())
+        leading = self._leadership.is_held(self._clock())
         if leading == self._reported_leading:
             return
         self._reported_leading = leading

@@ -28,7 +28,7 @@ from extender import (
     explain,
 )
 from extender.demand.requests import LocalVolume
-from extender.holds.hold import Hold, offer
+from extender.holds.hold import Hold, make_hold
 from longhorn import (
     BackingImage,
     Condition,
@@ -303,8 +303,8 @@ def hold(
     asked: PodStatus = PodStatus(),  # noqa: B008 (frozen)
     unbound: Iterable[str] = (),
 ) -> Hold:
-    """Build the promise to the pod of this name, which may go to two nodes."""
-    return offer(
+    """Build the hold for the pod of this name, which may go to two nodes."""
+    return make_hold(
         pod(name=name),
         [local(each) for each in volumes],
         [NodeName(each) for each in nodes],
@@ -317,7 +317,7 @@ def hold(
         only_candidate=only_candidate,
         now=now,
         asked=asked,
-        unbound=[(ClaimKey(f"default/{each}"), NodeName("")) for each in unbound],
+        unbound=[(ClaimKey(f"default/{each}"), None) for each in unbound],
     )
 
 

@@ -22,7 +22,7 @@ from app.kube.records import Unreadable, read_object
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
-from extender import Extender, PodRef, UnresolvableClaimError, charges, explain, promised
+from extender import Extender, PodRef, UnresolvableClaimError, charges, explain, rebuild
 from longhorn import Node, NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
@@ -131,9 +131,8 @@ def filter_pod(
     view, limits = build_view(cluster), settings.step_limits
     extender = Extender(limits, settings.reservation_mode)
     ledger = extender.ledger
-    for hold in promised(
-        [(p.ref, p.status) for p in cluster.of(Pod).values()], view, ledger.mode, 0
-    ):
+    pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
+    for hold in rebuild(pods, view, ledger.mode, 0):
         ledger.put(hold)
     try:
         result = extender.filter(asked, candidates, view)

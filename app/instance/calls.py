@@ -1,7 +1,7 @@
-"""What is known of kube-scheduler's calls, noted on the Lease for who checks the wiring.
+"""What is known of kube-scheduler's calls, noted on the Lease for whoever checks the wiring.
 
-Nothing in the cluster says how kube-scheduler is configured. That it calls shows that it is, and
-how many nodes it offers shows whether it looks at all of them.
+Nothing in the cluster says how kube-scheduler is configured. A call shows that it uses the
+extender, and the number of candidates shows whether it looks at all nodes.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,17 +23,17 @@ class Calls:
         self._most = 0
 
     def note(self, request: FilterRequest) -> None:
-        """Take note of a request as kube-scheduler sends them.
+        """Note a request if kube-scheduler sent it.
 
-        Its pods have uids, and it asks about no pod that has no node left. Without either it was
-        somebody who tries whether the service answers.
+        Its pods have uids, and it never asks without candidates. A request that lacks either comes
+        from somebody who tries out whether the service answers.
         """
         if request.pod.uid and request.candidates:
             self._last = self._wall_clock()
             self._most = max(self._most, len(request.candidates))
 
     def forget(self) -> None:
-        """Begin anew; a later leader may have noted later calls."""
+        """Start again from nothing; a later leader may have noted later calls."""
         self._last, self._most = None, 0
 
     def annotations(self, found: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The cluster as the API server tells of it: one reflector a kind, and the view made of them."""
+"""The cluster as the API server shows it: a reflector for each kind, and the view of them all."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -27,9 +27,9 @@ class Gap(NamedTuple):
 
     kind: str
     why: str
-    """Never varies as long as the cause is the same."""
-    trouble: str
-    """The last error, if there was one."""
+    """The same text as long as the cause is the same."""
+    trouble: str | None
+    """The last error, None if there was none."""
 
 
 class LiveCluster:
@@ -41,7 +41,11 @@ class LiveCluster:
         metrics: Shows what is followed.
         clock: Monotonic seconds.
         random: Spreads retries.
-        on_changes: Told what has changed, when the view is up to date with it.
+
+    Attributes:
+        listeners: Told what has changed, when the view is up to date with it.
+        live_settings: The settings in force.
+        reflectors: What follows the kinds, to be run.
     """
 
     def __init__(
@@ -52,13 +56,12 @@ class LiveCluster:
         *,
         clock: Callable[[], float],
         random: Random,
-        on_changes: Callable[[Sequence[Change]], None],
     ) -> None:
+        self.listeners: list[Callable[[Sequence[Change]], None]] = []
         self.live_settings = LiveSettings()
         self._age_limit_seconds = settings.view_age_limit_seconds
         self._metrics = metrics
         self._clock = clock
-        self._on_changes = on_changes
         self._builder = ViewBuilder()
         self._config_map: dict[str, str] = {}
         self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -93,14 +96,14 @@ class LiveCluster:
         gaps = []
         for each in self.reflectors:
             if not each.is_complete:
-                gaps.append(Gap(each.name, "not listed yet", each.trouble))
+                gaps.append(Gap(each.name, "not listed yet", each.trouble or None))
             elif each.heard_at is not None and now - each.heard_at > self._age_limit_seconds:
                 why = f"not heard of for more than {self._age_limit_seconds:g} s"
-                gaps.append(Gap(each.name, why, each.trouble))
+                gaps.append(Gap(each.name, why, each.trouble or None))
         return gaps
 
     def _take(self, changes: Sequence[Change]) -> None:
-        """Take in what one reflector heard; whatever follows from it is settled at once."""
+        """Take what one reflector heard, and bring the view and the settings up to date."""
         for change in changes:
             self._builder.apply(change)
             match change:
@@ -113,7 +116,8 @@ class LiveCluster:
         if self._is_complete:
             self._builder.settle()
             self._follow_settings()
-            self._on_changes(changes)
+            for listener in self.listeners:
+                listener(changes)
 
     def _follow_settings(self) -> None:
         given = (self._config_map, relevant(self.view.setting_values))

@@ -1,4 +1,4 @@
-"""Everything behind the answers of one replica, as JSON for whoever wonders about one."""
+"""Everything behind the answers of one instance, as JSON for people."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from extender import Hold, Ledger, Plan, WaitingPods, charges
 
 
 class RoleState(msgspec.Struct):
-    """What this replica is, and who leads as far as it knows."""
+    """What this instance is, and who leads as far as it knows."""
 
     role: str
     unavailable: str
@@ -33,7 +33,7 @@ class KindState(msgspec.Struct):
 
 
 class HoldState(msgspec.Struct):
-    """A promise to a pod."""
+    """A hold for one pod."""
 
     pod: str
     uid: str
@@ -57,7 +57,7 @@ class WaitingState(msgspec.Struct):
 class DebugState(msgspec.Struct):
     """What `GET /debug/state` shows."""
 
-    replica: RoleState
+    instance: RoleState
     settings: LiveSettings
     mode: str
     kinds: Mapping[str, KindState]
@@ -67,12 +67,12 @@ class DebugState(msgspec.Struct):
 
 
 def debug_state(
-    replica: RoleState, cluster: LiveCluster, ledger: Ledger, waiting: WaitingPods, now: float
+    instance: RoleState, cluster: LiveCluster, ledger: Ledger, waiting: WaitingPods, now: float
 ) -> DebugState:
-    """Gather the state of a replica."""
+    """Gather the state of an instance."""
     view = cluster.view
     return DebugState(
-        replica=replica,
+        instance=instance,
         settings=cluster.live_settings,
         mode=ledger.mode,
         kinds={

@@ -1,7 +1,8 @@
-"""One replica of the service on a live cluster: what it knows, whether it leads, what it answers.
+"""One instance of the service on a live cluster: its parts, and its life from start to end.
 
 It is built from a connection, clocks and randomness alone, so that several can run on one loop
-and on virtual time.
+and on virtual time. Each part is built after those that it needs; who is told of changes
+subscribes at the end.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from app.config import NAME, Settings
 from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
-from app.instance.holds import Promises
+from app.instance.holds import Holds
+from app.instance.standing import Standing
+from app.instance.taking_over import TakingOver
 from app.instance.waking import Waking
 from app.kube.connection import Connection
 from app.kube.mirror import Change
@@ -26,8 +29,9 @@ from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
 from app.serving.wire import FilterRequest
-from extender import Extender, Mode
-from leader import Election, LeaseSettings, Publisher, PublisherSettings
+from extender import Extender, FilterResult, Mode
+from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
+from longhorn import NodeName
 
 log = structlog.get_logger()
 
@@ -36,21 +40,29 @@ _HAND_OVER_SECONDS = 2.0
 _LAST_CHOICES_SECONDS = 1.0
 """Most that kube-scheduler may take to show what it chose of the last answers."""
 _EXPIRY_SECONDS = 0.5
-"""Within so long a promise whose time is over ends."""
+"""A hold whose time is over ends within so long."""
 
 
 class Instance:
-    """A replica.
+    """One running instance of the service.
 
     Args:
-        connection: To the cluster's API server.
+        connection: To the cluster's API server; `run` closes it.
         settings: Of the process.
         port: The port that requests arrive at.
         metrics: Its metrics.
         version: Of the service.
         clock: Seconds that also pass while the process or the machine is suspended.
         wall_clock: UTC, for times that people read.
-        random: Spreads what several replicas would do at once, and makes the identity.
+        random: Spreads what several instances would do at once, and makes the identity.
+
+    Attributes:
+        cluster: What is known of the cluster.
+        standing: What it may do now.
+        holds: What it holds for pods.
+        decisions: What answers /filter.
+        connections: Of its clients.
+        apps: What is served over HTTP.
     """
 
     def __init__(
@@ -65,60 +77,54 @@ class Instance:
         wall_clock: Callable[[], datetime],
         random: Random,
     ) -> None:
+        self._connection = connection
         self._clock = clock
         self._settings = settings
         self._metrics = metrics
-        self._is_stopping = False
         self._is_handed_over = False
-        self.cluster = LiveCluster(
-            connection,
-            settings,
-            metrics,
-            clock=clock,
-            random=random,
-            on_changes=self._cluster_changed,
-        )
+        self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
+        extender = Extender(settings.step_limits, settings.reservation_mode)
+        leadership = Leadership()
+        self.standing = Standing(self.cluster, extender.ledger, leadership, clock)
         store = NamespaceStore(connection, settings.namespace)
-        self.publisher = Publisher(
+        self._publisher = Publisher(
             store,
             PublisherSettings(service=NAME, pod=settings.pod_name, port=port),
-            is_leading=self._may_answer,
+            is_leading=self.standing.has_taken_over,
         )
-        extender = Extender(settings.step_limits, settings.reservation_mode)
         self._identity = f"{settings.pod_name}_{UUID(int=random.getrandbits(128), version=4)}"
-        self.waking = Waking(
+        self._waking = Waking(
             extender,
             lambda: self.cluster.view,
             connection,
             metrics,
-            may_wake=lambda: not self.unavailable(),
+            may_wake=lambda: self.standing.unavailable() is None,
             clock=clock,
             wall_clock=wall_clock,
             random=random,
         )
-        self.promises = Promises(
-            extender,
+        self.holds = Holds(extender, self.cluster, connection, metrics, clock=clock, random=random)
+        self._taking_over = TakingOver(
+            self.holds,
+            self._waking,
             self.cluster,
             connection,
-            metrics,
-            self.waking,
             clock=clock,
             random=random,
-            on_news=self._less_is_promised,
-            on_known=self.publisher.wake,
+            on_done=self._publisher.wake,
         )
         self._calls = Calls(wall_clock)
         self.decisions = Decisions(
             extender,
             current_view=lambda: self.cluster.view,
-            unavailable=self.unavailable,
-            promise=self.promises.give,
+            unavailable=self.standing.unavailable,
+            on_answer=self._answered,
             wait_seconds=self._wait_seconds,
-            note=self._called,
+            on_request=self._called,
             clock=clock,
             metrics=metrics,
         )
-        self.election = Election(
+        self._election = Election(
             store,
             LeaseSettings(
                 name=NAME,
@@ -128,6 +134,7 @@ class Instance:
                 renew_deadline_seconds=settings.renew_deadline_seconds,
                 retry_seconds=settings.retry_period_seconds,
             ),
+            leadership=leadership,
             clock=clock,
             wall_clock=wall_clock,
             random=random,
@@ -135,7 +142,7 @@ class Instance:
             on_change=self._role_changed,
             annotate=self._calls.annotations,
         )
-        metrics.heartbeat.labels(settings.node_name).set_function(self.is_leading)
+        metrics.heartbeat.labels(settings.node_name).set_function(self.standing.is_leading)
         self.connections = Connections(settings, metrics)
         self.apps = create_apps(
             decisions=self.decisions,
@@ -146,121 +153,141 @@ class Instance:
             unsent_bytes=self.connections.unsent_bytes,
             version=version,
         )
+        self.cluster.listeners.append(self._cluster_changed)
+        self.holds.listeners.append(self._less_is_held)
 
-    def is_leading(self) -> bool:
-        """Whether this replica may act at this very moment."""
-        return self.election.is_leading(self._clock())
+    async def run(
+        self, stop: asyncio.Event, serve: Callable[[asyncio.Event], Coroutine[None, None, None]]
+    ) -> None:
+        """Work until told to stop, and then hand over to another instance.
 
-    def unavailable(self) -> str:
-        """Return why /filter cannot be answered now, "" if it can."""
-        if self._is_stopping:
-            return "this replica of the extender is shutting down"
-        if not self.cluster.live_settings.enabled:
-            return "the extender is disabled by the setting scheduler-extender-enabled"
-        if self.cluster.gaps(self._clock()):
-            # Which kinds they are varies while the cause stands; /readyz and the log name them.
-            return "this replica of the extender does not know the cluster; its /readyz says why"
-        if not self.is_leading():
-            return "this replica of the extender is not the leader"
-        if not self.promises.are_known:
-            return "this replica of the extender has just begun to lead; ask again"
-        return ""
+        If a part fails, the others end, too, and the lease and the endpoints are given back all the
+        same. The connection to the API server is closed in the end.
 
-    def unready(self) -> str:
-        """Return why this replica could not take over now, "" if it could."""
-        if self._is_stopping:
+        Args:
+            stop: Set when the process shall end.
+            serve: Serves requests until the event that it is given is set, and then until those
+                under way are answered.
+
+        Raises:
+            ExceptionGroup: What a part failed with.
+        """
+        is_over = asyncio.Event()
+        try:
+            serving = serve(is_over)
+            async with asyncio.TaskGroup() as outer:
+                outer.create_task(serving)
+                async with asyncio.TaskGroup() as inner:
+                    loops = [inner.create_task(loop) for loop in self._loops()]
+                    await stop.wait()
+                    await self._stop_answering()
+                    for loop in loops:
+                        loop.cancel()
+                await self._hand_over()
+                is_over.set()
+        finally:
+            await self._hand_over()  # if a part has failed
+            await self._connection.close()
+
+    def unready(self) -> str | None:
+        """Return why this instance could not take over now, None if it could."""
+        if self.standing.is_stopping:
             return "shutting down"
         reasons = [
-            f"{gap.kind}: {gap.why}" + (f": {gap.trouble}" if gap.trouble else "")
+            f"{gap.kind}: {gap.why}" + ("" if gap.trouble is None else f": {gap.trouble}")
             for gap in self.cluster.gaps(self._clock())
         ]
-        if not self.publisher.knows_address:
+        if not self._publisher.knows_address:
             reasons.append(f"the addresses of pod {self._settings.pod_name} are not known")
-        return "; ".join(reasons)
+        return "; ".join(reasons) or None
 
-    def loops(self) -> list[Coroutine[None, None, None]]:
-        """Return what must run for as long as the replica does; none of them ends by itself."""
+    def _loops(self) -> list[Coroutine[None, None, None]]:
+        """Return what must run for as long as the instance does; none of them ends by itself."""
         followers = [reflector.run() for reflector in self.cluster.reflectors]
-        loops = [*followers, self.election.run(), self.publisher.run(), *self.promises.loops()]
-        return [*loops, self.waking.run()] if self._settings.wake_up else loops
+        leading = [self._election.run(), self._publisher.run(), self._taking_over.run()]
+        loops = [*followers, *leading, *self.holds.loops()]
+        return [*loops, self._waking.run()] if self._settings.wake_up else loops
 
-    async def stop_answering(self) -> None:
-        """Answer no more, and let the last answers become visible to the next leader.
-
-        The loops must run.
-        """
-        self._is_stopping = True
+    async def _stop_answering(self) -> None:
+        """Answer no more, and let the last answers become visible to the next leader."""
+        self.standing.is_stopping = True
         self.decisions.wake()
-        await self.promises.all_chosen(within_seconds=_LAST_CHOICES_SECONDS)
+        await self.holds.all_chosen(within_seconds=_LAST_CHOICES_SECONDS)
 
-    async def hand_over(self) -> None:
-        """Leave the lease and the endpoints to another replica, and answer no more.
-
-        The loops must have ended. A second call does nothing.
-        """
+    async def _hand_over(self) -> None:
+        """Give back the lease and the endpoints, once. The loops must have ended."""
         if self._is_handed_over:
             return
-        self._is_stopping = self._is_handed_over = True
-        for step in (self.election.release, self.publisher.withdraw):
+        self._is_handed_over = True
+        for step in (self._election.release, self._publisher.withdraw):
             try:
                 async with asyncio.timeout(_HAND_OVER_SECONDS):
                     await step()
             except TimeoutError:
                 log.warning("instance.not_handed_over", step=step.__name__)
 
-    def _may_answer(self) -> bool:
-        return self.is_leading() and self.promises.are_known
-
     def _wait_seconds(self) -> float:
         """Return how long an answer may wait for others; in mode `node` until they are bound."""
         if self._settings.reservation_mode is Mode.NODE:
-            return self.promises.timeouts.choosing_seconds + _EXPIRY_SECONDS
+            return self.holds.timeouts.choosing_seconds + _EXPIRY_SECONDS
         return self._settings.filter_wait_seconds
 
     def _debug_state(self) -> DebugState:
-        replica = RoleState(
-            role="leader" if self.is_leading() else "standby",
-            unavailable=self.unavailable(),
-            unready=self.unready(),
+        role = RoleState(
+            role="leader" if self.standing.is_leading() else "standby",
+            unavailable=self.standing.unavailable() or "",
+            unready=self.unready() or "",
             identity=self._identity,
-            holder=self.election.holder,
+            holder=self._election.holder,
         )
-        return debug_state(
-            replica, self.cluster, self.promises.ledger, self.waking.pods, self._clock()
-        )
+        return debug_state(role, self.cluster, self.holds.ledger, self._waking.pods, self._clock())
 
     def _may_lead(self) -> bool:
         """Whether to compete, or to go on leading.
 
-        A leader that does not know the cluster any more leaves it to one that does. To begin, a
-        replica must besides follow everything at this moment: what it missed may be new.
+        A leader that no longer knows the cluster leaves it to one that does. To begin, an instance
+        must also follow everything at this moment: what it missed may be new.
         """
         return (
             self.cluster.live_settings.enabled
-            and not self._is_handed_over
-            and self.publisher.knows_address
+            and self._publisher.knows_address
             and not self.cluster.gaps(self._clock())
-            and (self.is_leading() or self.cluster.is_followed)
+            and (self.standing.is_leading() or self.cluster.is_followed)
         )
 
     def _cluster_changed(self, changes: Sequence[Change]) -> None:
-        self.promises.take(changes)
+        self._waking.take(changes)
+        self.holds.take(changes)
         if any(change.old is None for change in changes):
             self.decisions.wake()
 
     def _called(self, request: FilterRequest) -> None:
-        if self.is_leading():  # the lease tells of the leader's calls
+        if self.standing.is_leading():  # the lease shows the leader's calls
             self._calls.note(request)
 
-    def _less_is_promised(self) -> None:
+    def _answered(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+        self.holds.answer(request, result, now)
+        if result.accepted or not result.rejected:
+            self._waking.forget(request.pod.uid)
+        else:
+            self._waking.remember(request.pod, request.candidates, now)
+
+    def _less_is_held(self, nodes: frozenset[NodeName]) -> None:
+        if self._settings.reservation_mode is Mode.NODE:  # an open hold closes all nodes
+            self._waking.look_everywhere()
+        else:
+            self._waking.look_on(nodes)
         self.decisions.wake()
 
     def _role_changed(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
         role = "leader" if is_leading else "standby"
         self._metrics.leader_transitions_total.labels(role).inc()
         if is_leading:
-            self.promises.lead()
+            self._taking_over.begin()
         else:
-            self.promises.step_down()
+            self._taking_over.give_up()
+            self.holds.drop_all()
+            self._waking.forget_all()
             self._calls.forget()
-        self.publisher.wake()
+            self.decisions.wake()
+        self._publisher.wake()

@@ -1,7 +1,7 @@
 """The settings that change without a restart: from our ConfigMap and from Longhorn's Settings.
 
-A Longhorn Setting of the same name goes first. Longhorn refuses Settings it does not know, hence
-the ConfigMap.
+A Longhorn Setting of the same name wins. The ConfigMap exists because Longhorn refuses Settings
+that it does not know.
 """
 
 from collections.abc import Mapping
@@ -41,8 +41,8 @@ def read_live_settings(
     Args:
         config_map: The data of our ConfigMap, empty if there is none.
         longhorn: The values of Longhorn's Settings by name.
-        last: The values so far: one that cannot be read stays as it was, one that is nowhere has
-            its default.
+        last: The values so far. A value that cannot be read stays as it was; one that is set
+            nowhere has its default.
     """
     values: dict[str, bool | int] = {}
     problems = [

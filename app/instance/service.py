@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +46,7 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     connections = Connections(settings, metrics)
     apps = create_apps(
         decisions=unchanging(Extender(settings.step_limits), view, metrics),
-        unready=lambda: "",
+        unready=lambda: None,
         state=None,
         metrics=metrics,
         settings=settings,
@@ -55,11 +55,7 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     )
 
     async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
-        servers = Servers(listeners, apps, connections, settings, metrics)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(servers.run())
-            await stop.wait()
-            servers.stop()
+        await Servers(listeners, apps, connections, settings, metrics).run(stop)
 
     _run(serve, settings)
 
@@ -91,22 +87,12 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
             wall_clock=lambda: datetime.now(UTC),
             random=SystemRandom(),
         )
-        try:
-            servers = Servers(listeners, instance.apps, instance.connections, settings, metrics)
-            async with asyncio.TaskGroup() as tasks:
-                serving = tasks.create_task(servers.run())
-                loops = [tasks.create_task(loop) for loop in instance.loops()]
-                await stop.wait()
-                await instance.stop_answering()
-                for loop in loops:
-                    loop.cancel()
-                await asyncio.wait(loops)
-                await instance.hand_over()
-                servers.stop()
-                await serving
-        finally:
-            await instance.hand_over()  # if a loop has failed
-            await connection.close()
+
+        def serve_requests(stop: asyncio.Event) -> Coroutine[None, None, None]:
+            apps, connections = instance.apps, instance.connections
+            return Servers(listeners, apps, connections, settings, metrics).run(stop)
+
+        await instance.run(stop, serve_requests)
 
     _run(serve, settings)
 

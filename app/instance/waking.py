@@ -1,12 +1,12 @@
-"""Wakes pods that got no node once there is room for them.
+"""Wakes pods that got no node, once there is room for them.
 
-kube-scheduler watches no Longhorn objects, so that a pod we rejected would sleep until something
-else happens, or for five minutes. An annotation on the pod makes it try again. Claims are never
-touched: kube-scheduler's own write to a claim would fail.
+kube-scheduler watches no Longhorn objects, so a pod that we rejected would sleep until something
+else happens, or for five minutes. An annotation on the pod makes kube-scheduler try it again.
+Claims are never touched: kube-scheduler's own write to a claim would fail.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from random import Random
 from typing import NoReturn
@@ -16,6 +16,7 @@ import structlog
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
+from app.kube.mirror import Change
 from app.kube.pods import wake
 from app.metrics import Metrics
 from extender import (
@@ -28,35 +29,35 @@ from extender import (
     WaitingPod,
     WaitingPods,
 )
-from longhorn import NodeName
+from longhorn import NodeName, Replica
 
 log = structlog.get_logger()
 
 _PAUSE_SECONDS = 0.05
-"""Between two wake-ups: kube-scheduler asks within milliseconds for the one that was woken, and
-what that one gets is promised before the next one is judged."""
+"""Between two wake-ups: kube-scheduler asks about a woken pod within milliseconds, so that what it
+gets is held before the next pod is judged."""
 _REST, _LONGEST_REST_SECONDS = 9, 1.0
-"""Rest after judging so many times as long: with thousands of waiting pods, in a cluster where some
-node changes all the time, judging them would take all there is."""
+"""After judging pods, rest this many times as long as it took, and this long at most. With
+thousands of waiting pods and nodes that change all the time, judging would take all the CPU."""
 _GONE = frozenset({404, 409, 422})
-"""There is no such pod, or another one of its name."""
+"""The pod does not exist, or another one has its name."""
 
 
 class Waking:
-    """Remembers who got no node, and wakes those for whom one has room now.
+    """Remembers the pods that got no node, and wakes those that fit on one now.
 
     Args:
         extender: Judges whether there is room.
         current_view: Returns the cluster as it is known now.
         connection: To its API server.
         metrics: Counts wake-ups.
-        may_wake: Whether this replica may act at this very moment.
+        may_wake: Whether this instance may act at this very moment.
         clock: Monotonic seconds.
         wall_clock: UTC, for the annotation.
         random: Spreads pauses.
 
     Attributes:
-        pods: Who waits.
+        pods: The pods that wait.
     """
 
     def __init__(
@@ -89,46 +90,44 @@ class Waking:
         metrics.waiting_pods.set_function(lambda: len(self.pods))
         metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
 
-    def rejected(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
+    def remember(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
         """Remember a pod that got no node."""
         if pod.uid:
-            self.pods.rejected(pod, candidates, now)
+            self.pods.add(pod, candidates, now)
 
-    def found(self, pods: Iterable[PodRef], now: float) -> None:
+    def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
         view = self._current_view()
         for pod in pods:
             if self._needs_room(pod, view):
-                self.rejected(pod, view.spaces, now)
-        self.room_anywhere()
+                self.remember(pod, view.spaces, now)
+        self.look_everywhere()
 
     def forget(self, uid: str) -> None:
-        """Take in that a pod was answered with nodes."""
+        """Forget a pod that was answered with nodes."""
         self.pods.forget(uid)
 
     def forget_all(self) -> None:
-        """Leave it all to the next leader."""
+        """Forget all pods: the next leader finds them itself."""
         self.pods.forget_all()
         self._nodes.clear()
 
-    def room_on(self, nodes: Iterable[NodeName]) -> None:
-        """Take in that less is promised on *nodes* than before."""
+    def look_on(self, nodes: Iterable[NodeName]) -> None:
+        """Look for pods that fit on *nodes* now."""
         self._nodes.update(nodes)
         if self._nodes:
             self._stirred.set()
 
-    def room_anywhere(self) -> None:
-        """Take in that any node may have room."""
+    def look_everywhere(self) -> None:
+        """Look for pods that fit on any node now."""
         self._all_nodes = True
         self._stirred.set()
 
-    def take_changes(self) -> None:
-        """Take in which nodes' space has changed."""
-        changed, self._cursor = self._current_view().changes.since(self._cursor)
-        if changed is None:
-            self.room_anywhere()
-        else:
-            self.room_on(changed)
+    def take(self, changes: Sequence[Change]) -> None:
+        """Look on the nodes that have changed, and where replicas have: a pod may restart there."""
+        self._take_changed_spaces()
+        replicas = (each for change in changes for each in change if isinstance(each, Replica))
+        self.look_on(node for each in replicas if (node := each.node or each.hard_node_affinity))
 
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""
@@ -141,12 +140,21 @@ class Waking:
             busy_seconds = 0.0
             for pod in self.pods:
                 began = self._clock()
-                fits = self._may_wake() and self.pods.asleep(pod.pod.uid) and self._fits(pod, nodes)
+                fits = (
+                    self._may_wake() and self.pods.is_asleep(pod.pod.uid) and self._fits(pod, nodes)
+                )
                 busy_seconds += self._clock() - began
                 if fits:
                     await self._wake(pod)
                 await asyncio.sleep(_PAUSE_SECONDS if fits else 0)
             await asyncio.sleep(min(busy_seconds * _REST, _LONGEST_REST_SECONDS))
+
+    def _take_changed_spaces(self) -> None:
+        changed, self._cursor = self._current_view().changes.since(self._cursor)
+        if changed is None:
+            self.look_everywhere()
+        else:
+            self.look_on(changed)
 
     def _fits(self, waiting: WaitingPod, nodes: set[NodeName] | None) -> bool:
         """Whether one of *nodes*, None being all, has room for a pod now."""
@@ -169,7 +177,7 @@ class Waking:
     async def _wake(self, waiting: WaitingPod) -> None:
         pod = waiting.pod
         name = f"{pod.namespace}/{pod.name}"
-        self.pods.woken(pod.uid)  # it may be rejected again before we hear that it was written
+        self.pods.mark_woken(pod.uid)  # it may be rejected again before the patch is answered
         try:
             await wake(self._connection, pod, self._wall_clock())
         except StatusError as error:
@@ -187,8 +195,8 @@ class Waking:
             log.info("pod.woken", pod=name, waited_seconds=waited)
 
     async def _failed(self, pod: PodRef, error: ApiError) -> None:
-        self.pods.not_woken(pod.uid)
+        self.pods.mark_asleep(pod.uid)
         self._metrics.wake_ups_total.labels("failed").inc()
         log.warning("pod.not_woken", pod=f"{pod.namespace}/{pod.name}", error=str(error))
         await asyncio.sleep(self._backoff.next_seconds())
-        self.room_anywhere()
+        self.look_everywhere()

@@ -85,13 +85,13 @@ def pod_record(pod: objects.Pod) -> Pod:
 def pod_status(pod: objects.Pod) -> PodStatus:
     """Return how far *pod* has come."""
     status = pod.status or objects.PodStatus()
-    node = (pod.spec.node_name if pod.spec else None) or ""
+    node = _node_name(pod.spec.node_name if pod.spec else None)
     version = pod.metadata.resource_version or ""
     return PodStatus(
         # Comparable as numbers within one kind: k8s.io/apimachinery, util/resourceversion.
         version=int(version) if _VERSION.fullmatch(version) else 0,
-        node=NodeName(node),
-        nominated=NodeName(status.nominated_node_name or ""),
+        node=node,
+        nominated=_node_name(status.nominated_node_name),
         refusal=_refusal(status.conditions),
         running=status.phase == "Running",
         ended=status.phase in ("Succeeded", "Failed")
@@ -99,12 +99,16 @@ def pod_status(pod: objects.Pod) -> PodStatus:
     )
 
 
-def _refusal(conditions: Iterable[objects.PodCondition] | None) -> str:
+def _node_name(text: str | None) -> NodeName | None:
+    return NodeName(text) if text else None
+
+
+def _refusal(conditions: Iterable[objects.PodCondition] | None) -> str | None:
     for condition in conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
             parts = (condition.last_transition_time, condition.reason, condition.message)
             return " ".join(part or "-" for part in parts)
-    return ""
+    return None
 
 
 def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
@@ -120,7 +124,7 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
         storage_class=spec.storage_class_name or None,
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
         read_write_many="ReadWriteMany" in (spec.access_modes or ()),
-        selected_node=NodeName((annotations.selected_node if annotations else None) or ""),
+        selected_node=_node_name(annotations.selected_node if annotations else None),
         deleting=bool(claim.metadata.deletion_timestamp),
     )
 

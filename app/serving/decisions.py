@@ -1,8 +1,10 @@
-"""Answers a request: decides, waits if the answer may be another in a moment, and promises it."""
+"""Answers a request: decides, and waits while the answer may soon be another one."""
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+
+import msgspec
 
 from app.errors import AppError
 from app.metrics import Metrics
@@ -17,8 +19,8 @@ from extender import (
 )
 
 _UNSEEN_SECONDS = 0.25
-"""How long an answer waits for an object that kube-scheduler knows and we do not: watches differ by
-milliseconds, and an error would have the pod wait for a second or more."""
+"""How long an answer waits for an object that kube-scheduler knows and we do not. Watches differ by
+milliseconds, and after an error the pod would wait for a second or more."""
 
 
 class UnavailableError(AppError):
@@ -33,18 +35,32 @@ class UnavailableError(AppError):
         self.outcome = outcome
 
 
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, and who sent it."""
+
+    request: FilterRequest
+    client: str
+    """Whose turn it takes."""
+    is_gone: Callable[[], Awaitable[bool]]
+    """Says whether the client no longer waits for the answer."""
+
+
 class Decisions:
     """Decides on the cluster as it is known now.
 
     Args:
         extender: Makes the decisions.
         current_view: Returns the cluster.
-        unavailable: Returns why there can be no answer now, "" if there can.
-        promise: Told each answer that is about to be given, and when; None if nothing comes of it.
-        wait_seconds: Returns the longest that an answer may wait for the nodes of other pods.
-        note: Told each request as it comes in, whatever becomes of it.
+        unavailable: Returns why there can be no answer now, None if there can.
+        on_answer: Called with each answer that is about to be given, and the time, to hold what it
+            needs. None if nothing is held; then no answer waits.
+        wait_seconds: Returns how long an answer may wait for the nodes of other pods.
+        on_request: Called with each request when it arrives.
         clock: Monotonic seconds.
         metrics: Shows who waits.
+
+    Attributes:
+        turns: Whoever calls `filter` takes a turn before.
     """
 
     def __init__(
@@ -52,48 +68,42 @@ class Decisions:
         extender: Extender,
         *,
         current_view: Callable[[], ClusterView],
-        unavailable: Callable[[], str],
-        promise: Callable[[FilterRequest, FilterResult, float], None] | None,
+        unavailable: Callable[[], str | None],
+        on_answer: Callable[[FilterRequest, FilterResult, float], None] | None,
         wait_seconds: Callable[[], float],
-        note: Callable[[FilterRequest], None],
+        on_request: Callable[[FilterRequest], None],
         clock: Callable[[], float],
         metrics: Metrics,
     ) -> None:
         self.unavailable = unavailable
+        self.turns = Turns()
         self._extender = extender
         self._current_view = current_view
-        self._promise = promise
+        self._on_answer = on_answer
         self._wait_seconds = wait_seconds
-        self._note = note
+        self._on_request = on_request
         self._clock = clock
         self._metrics = metrics
-        self.turns = Turns()
-        """Whoever calls `filter` takes one before."""
         self._waiting: dict[str, asyncio.Event] = {}
         """By pod, what wakes the request that waits."""
 
     def wake(self) -> None:
-        """Have all requests that wait decided anew."""
+        """Decide all requests that wait again."""
         for waiting in self._waiting.values():
             waiting.set()
 
-    async def filter(
-        self, request: FilterRequest, is_gone: Callable[[], Awaitable[bool]]
-    ) -> FilterResult:
+    async def filter(self, asking: Asking) -> FilterResult:
         """Split the candidates into accepted and rejected nodes.
 
-        Nothing else runs between the decision and its promise.
-
-        Args:
-            request: The pod and the candidates.
-            is_gone: Says whether the client waits for the answer no more.
+        Nothing else runs between the decision and the hold for it.
 
         Raises:
-            UnavailableError: This replica cannot answer, was asked about the pod again, or nobody
-                waits for the answer.
+            UnavailableError: This instance cannot answer, kube-scheduler has asked about the pod
+                again, or the client no longer waits for the answer.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        self._note(request)
+        request = asking.request
+        self._on_request(request)
         began = self._clock()
         pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
         if pod in self._waiting:
@@ -102,15 +112,10 @@ class Decisions:
         if isinstance(decided, FilterResult):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
-            return await self._wait(request, is_gone, pod, began, decided)
+            return await self._wait(asking, pod, began, decided)
 
     async def _wait(
-        self,
-        request: FilterRequest,
-        is_gone: Callable[[], Awaitable[bool]],
-        pod: str,
-        began: float,
-        left_seconds: float,
+        self, asking: Asking, pod: str, began: float, left_seconds: float
     ) -> FilterResult:
         woken = self._waiting[pod] = asyncio.Event()
         outcome = "timeout"
@@ -120,9 +125,9 @@ class Decisions:
                     async with asyncio.timeout(left_seconds):
                         await woken.wait()
                 woken.clear()
-                await self.turns.take(pod)
-                await self._check_wanted(pod, woken, is_gone)
-                decided = self._decide(request, began)
+                await self.turns.take(asking.client)
+                await self._check_wanted(asking, pod, woken)
+                decided = self._decide(asking.request, began)
                 if isinstance(decided, FilterResult):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
@@ -139,43 +144,41 @@ class Decisions:
             waited = self._clock() - began
             self._metrics.filter_wait_duration_seconds.labels(outcome).observe(waited)
 
-    async def _check_wanted(
-        self, pod: str, woken: asyncio.Event, is_gone: Callable[[], Awaitable[bool]]
-    ) -> None:
-        if await is_gone():
+    async def _check_wanted(self, asking: Asking, pod: str, woken: asyncio.Event) -> None:
+        if await asking.is_gone():
             raise UnavailableError("nobody waits for the answer", "abandoned")
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
     def _decide(self, request: FilterRequest, began: float) -> FilterResult | float:
-        """Return the answer, or for how many seconds it may wait, and nothing is promised yet."""
-        if reason := self.unavailable():
+        """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
+        if (reason := self.unavailable()) is not None:
             raise UnavailableError(reason)
         waited = self._clock() - began
         try:
             result = self._extender.filter(request.pod, request.candidates, self._current_view())
         except UnseenObjectError:
-            if self._promise is None or waited >= _UNSEEN_SECONDS:
+            if self._on_answer is None or waited >= _UNSEEN_SECONDS:
                 raise
             return _UNSEEN_SECONDS - waited
-        if self._promise is None:
+        if self._on_answer is None:
             return result
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
-        self._promise(request, result, self._clock())
+        self._on_answer(request, result, self._clock())
         return result
 
 
 def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decisions:
-    """Return decisions on a cluster that is a file: nothing comes of an answer there."""
+    """Return decisions on a cluster that is a file: nothing is held there."""
     return Decisions(
         extender,
         current_view=lambda: view,
-        unavailable=lambda: "",
-        promise=None,
+        unavailable=lambda: None,
+        on_answer=None,
         wait_seconds=lambda: 0.0,
-        note=lambda _: None,
+        on_request=lambda _: None,
         clock=lambda: 0.0,
         metrics=metrics,
     )

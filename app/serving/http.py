@@ -1,7 +1,7 @@
 """The HTTP interface: /filter for kube-scheduler, health and metrics for the cluster."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from app.errors import BadRequestError
 from app.metrics import Metrics, outcome_of
 from app.serving import wire
 from app.serving.body import Bodies, UnreadableBodyError
-from app.serving.decisions import Decisions, UnavailableError
+from app.serving.decisions import Asking, Decisions, UnavailableError
 from app.serving.openapi import FILTER_REQUEST, FILTER_RESPONSES, add_schemas
 from extender import UnresolvableClaimError
 
@@ -39,7 +39,7 @@ class Apps(NamedTuple):
 def create_apps(
     *,
     decisions: Decisions,
-    unready: Callable[[], str],
+    unready: Callable[[], str | None],
     state: Callable[[], msgspec.Struct] | None,
     metrics: Metrics,
     settings: Settings,
@@ -50,7 +50,7 @@ def create_apps(
 
     Args:
         decisions: Answers /filter.
-        unready: Returns why this instance cannot take over now, "" if it can.
+        unready: Returns why this instance cannot take over now, None if it can.
         state: Returns what /debug/state shows; None if there is to be no such path.
         metrics: Counts requests and answers.
         settings: Limits on requests, and whether metrics have a port of their own.
@@ -98,18 +98,18 @@ def _add_filter(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bo
                     client = request.client.host if request.client else ""
                     if await decisions.turns.take(client) and await request.is_disconnected():
                         raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
-                    response = await _answer(body, decisions, request.is_disconnected, metrics)
+                    response = await _answer(body, decisions, client, request, metrics)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), metrics)
             except ClientDisconnect:
                 response = _refusal(400, "the client went away", metrics)
-        if decisions.unavailable():
+        if decisions.unavailable() is not None:
             # On an open connection the client would not notice that the endpoints have changed.
             response.headers["Connection"] = "close"
         return response
 
 
-def _add_health(app: FastAPI, unready: Callable[[], str]) -> None:
+def _add_health(app: FastAPI, unready: Callable[[], str | None]) -> None:
     @app.get("/healthz", responses=_plain("The process and its loops are alive."))
     async def healthz(request: Request) -> Response:
         """Say that the process is alive."""
@@ -125,7 +125,7 @@ def _add_health(app: FastAPI, unready: Callable[[], str]) -> None:
     async def readyz(request: Request) -> Response:
         """Say whether pods can be judged."""
         reason = unready()
-        return _state(request, 503 if reason else 200, reason or "ok")
+        return _state(request, 200, "ok") if reason is None else _state(request, 503, reason)
 
 
 def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
@@ -144,7 +144,8 @@ def _add_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
 async def _answer(
     body: bytearray,
     decisions: Decisions,
-    is_gone: Callable[[], Awaitable[bool]],
+    client: str,
+    connection: Request,
     metrics: Metrics,
 ) -> Response:
     started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
@@ -155,7 +156,9 @@ async def _answer(
         return _refusal(400, str(error), metrics)
     pod = f"{request.pod.namespace}/{request.pod.name}"[:_LOGGED_TEXT_LENGTH]
     try:
-        result = await decisions.filter(request, is_gone)
+        is_gone = connection.is_disconnected
+        asking = Asking(request=request, client=client, is_gone=is_gone)
+        result = await decisions.filter(asking)
     except UnavailableError as error:
         metrics.count_failure("unavailable")
         log.warning("filter.unavailable", pod=pod, error=str(error))

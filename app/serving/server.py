@@ -80,23 +80,20 @@ class Servers:
         host = listeners.main.getsockname()[0]
         log.info("serve.started", host=host, **ports, tls=self._tls is not None)
 
-    async def run(self) -> None:
-        """Serve until `stop` is called, then until the requests that have arrived are answered."""
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until *stop* is set, then until the requests that have arrived are answered."""
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._tls.follow()) if self._tls is not None else None
-            await asyncio.wait(
-                [
-                    tasks.create_task(server.serve(sockets=[listener]))
-                    for server, listener in self._servers.items()
-                ]
-            )
+            serving = [
+                tasks.create_task(server.serve(sockets=[listener]))
+                for server, listener in self._servers.items()
+            ]
+            await stop.wait()
+            for server in self._servers:
+                server.should_exit = True
+            await asyncio.wait(serving)
             if following is not None:
                 following.cancel()
-
-    def stop(self) -> None:
-        """Let `run` end."""
-        for server in self._servers:
-            server.should_exit = True
 
 
 class _Server(uvicorn.Server):

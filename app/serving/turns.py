@@ -1,22 +1,22 @@
-"""One request begins at a time, and each client has its turn."""
+"""One request begins at a time, and clients take turns."""
 
 import asyncio
 from collections import deque
 
 
 class Turns:
-    """Who begins when more requests have arrived than can be answered at once.
+    """Who begins when more requests are there than can be answered at once.
 
-    One begins in each round of the event loop, so that the lease and everything else has its
-    turn in between. Clients come one after another, however many requests each of them has sent:
-    kube-scheduler, which sends one, waits for no more than one of each other client.
+    One begins in each round of the event loop, so that the lease and everything else get their
+    time in between. Clients take turns, however many requests each of them has: kube-scheduler
+    waits for at most one request of each other client.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """By client; the first client is next."""
         self._is_taken = False
-        """Whether somebody has begun in this round."""
+        """Whether a request has begun in this round."""
 
     async def take(self, client: str) -> bool:
         """Wait for *client*'s turn; return whether there was a wait."""
@@ -38,7 +38,7 @@ class Turns:
             turn = turns.popleft()
             if turns:
                 self._waiting[client] = turns
-            if not turn.done():  # as it is if the request was given up
+            if not turn.done():  # as it is if the request was cancelled
                 turn.set_result(None)
                 asyncio.get_running_loop().call_soon(self._next)
                 return

@@ -1,8 +1,9 @@
-"""What was promised to one pod and does not show in Longhorn's objects yet.
+"""What we keep for one pod until Longhorn's own objects show it.
 
-Until the pod's node is known, a hold counts on each node that was accepted (offered), then on the
-chosen one alone (placed), until Longhorn's replicas take over. Nothing here waits or asks: what is
-seen of the pod and its claims comes in as a `Sighting`, replicas as they are now, time as a number.
+A hold is open until the pod's node is known: it counts on each node that was accepted. Then it is
+chosen: it counts on that node alone, until Longhorn has placed the replicas. This module does not
+wait and asks nobody: what is seen of the pod and its claims arrives as a `Sighting`, the replicas
+as they are now, and the time as a number.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,129 +18,120 @@ from longhorn import NodeName, Replica, ReplicaName, VolumeName
 ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
 
 
-class State(StrEnum):
-    """Where a promise counts."""
+class Mode(StrEnum):
+    """How holds count against other pods."""
 
-    OFFERED = "offered"
+    CAPACITY = "capacity"
+    """By their bytes: on each node that the pod may go to, later on its own node."""
+    NODE = "node"
+    """As in Longhorn's scheduler extender proposal: while a hold is open, no other pod gets a node.
+    Then the chosen node is closed to other pods until the replicas are placed."""
+
+
+class State(StrEnum):
+    """Where a hold counts."""
+
+    OPEN = "open"
     """On every node that was accepted: the pod may go to any of them."""
-    PLACED = "placed"
-    """On the node that was chosen."""
+    CHOSEN = "chosen"
+    """On the chosen node."""
 
 
 class End(StrEnum):
     """Why a hold ended."""
 
     CONFIRMED = "confirmed"
-    """Longhorn has placed a replica of each volume: from then on its objects count it."""
+    """Longhorn has placed a replica of each volume, so that its own objects count it."""
     POD_GONE = "pod_gone"
     UNSCHEDULED = "unscheduled"
     """kube-scheduler gave the attempt up."""
     REPLACED = "replaced"
-    """The pod was asked about again."""
+    """kube-scheduler asked about the pod again."""
     HANDED_OVER = "handed_over"
-    """This replica leads no more: the next leader sees for itself what was promised."""
+    """This instance leads no more. The next leader finds out for itself what to hold."""
     NOT_CHOSEN = "not_chosen"
     """No node was chosen in time."""
     NOT_BOUND = "not_bound"
-    """A node was chosen, and the pod not bound in time."""
+    """A node was chosen, but the pod was not bound in time."""
     NOT_PLACED = "not_placed"
-    """The pod was bound, and its replicas not placed in time."""
+    """The pod was bound, but its replicas were not placed in time."""
 
 
 class Signal(StrEnum):
-    """What a sighting tells of the choice of a node. The first in this order counts."""
+    """What a sighting says about the choice of a node. The first in this order counts."""
 
     GONE = "gone"
-    """The pod does not exist, or not under this uid, or has ended."""
+    """The pod does not exist, or has another uid, or has ended."""
     BOUND = "bound"
     """spec.nodeName is set."""
     SELECTED = "selected"
-    """A claim that was unbound at the answer carries selected-node."""
+    """A claim that was unbound at the answer has the annotation selected-node."""
     NOMINATED = "nominated"
     """status.nominatedNodeName was set or changed after the answer."""
     REFUSED = "refused"
-    """The condition PodScheduled is False and was written after the answer. It may be that of an
+    """The condition PodScheduled is False and was written after the answer. It may belong to an
     earlier attempt: since 1.34 kube-scheduler does not wait for its own writes."""
     NOTHING = "nothing"
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):
-    """What is seen of a pod and its claims; only what happened after the answer counts."""
+    """What is seen of a pod and its claims. Only what happened after the answer counts."""
 
     exists: bool = True
-    node: NodeName = NodeName("")
-    selected: NodeName = NodeName("")
-    nominated: NodeName = NodeName("")
+    node: NodeName | None = None
+    selected: NodeName | None = None
+    nominated: NodeName | None = None
     refused: bool = False
 
     @property
-    def signal(self) -> tuple[Signal, NodeName]:
-        """Return what it tells, and of which node."""
+    def signal(self) -> tuple[Signal, NodeName | None]:
+        """Return what it says, and the node that it names, None if it names none."""
         if not self.exists:
-            return Signal.GONE, NodeName("")
-        if self.node:
+            return Signal.GONE, None
+        if self.node is not None:
             return Signal.BOUND, self.node
-        if self.selected:
+        if self.selected is not None:
             return Signal.SELECTED, self.selected
-        if self.nominated:
+        if self.nominated is not None:
             return Signal.NOMINATED, self.nominated
-        return (Signal.REFUSED if self.refused else Signal.NOTHING), NodeName("")
-
-
-TRANSITIONS: Mapping[tuple[State, Signal], State | End] = {
-    (State.OFFERED, Signal.GONE): End.POD_GONE,
-    (State.OFFERED, Signal.BOUND): State.PLACED,
-    (State.OFFERED, Signal.SELECTED): State.PLACED,
-    (State.OFFERED, Signal.NOMINATED): State.PLACED,
-    (State.OFFERED, Signal.REFUSED): State.OFFERED,
-    (State.OFFERED, Signal.NOTHING): State.OFFERED,
-    (State.PLACED, Signal.GONE): End.POD_GONE,
-    (State.PLACED, Signal.BOUND): State.PLACED,
-    (State.PLACED, Signal.SELECTED): State.PLACED,
-    (State.PLACED, Signal.NOMINATED): State.PLACED,
-    (State.PLACED, Signal.REFUSED): State.PLACED,
-    (State.PLACED, Signal.NOTHING): State.PLACED,
-}
-"""What a signal makes of a hold. A refusal, and nothing where something had named the node, give it
-a deadline until a node is named again: a refusal may be an earlier attempt's, and the first claim's
-mark may be taken back while kube-scheduler still marks the others."""
+        return (Signal.REFUSED if self.refused else Signal.NOTHING), None
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise to one pod."""
+    """What we keep for one pod."""
 
     pod: PodRef
     volumes: tuple[LocalVolume, ...]
     """What needs a replica on the pod's node."""
     placed_before: frozenset[ReplicaName]
-    """The volumes' replicas that had a disk at the answer; later ones say where Longhorn went."""
+    """Replicas of the volumes that had a disk at the answer. Newer ones show where Longhorn put
+    the volumes since."""
     existing: frozenset[tuple[VolumeName, NodeName]]
-    """Where a replica of a volume was worth something at the answer, so that no room was promised
-    for another one."""
+    """Where a usable replica of a volume was at the answer, so that no room is held for it."""
     state: State
     nodes: frozenset[NodeName]
-    """Where it counts: those accepted, or the chosen one, whether we accepted it or not."""
+    """Where it counts: the accepted nodes, or the chosen one, even if we had not accepted it."""
     answered_at: float
     named_by: Signal | None = None
-    """What last named the node; None if there was no choice."""
+    """What last named the node; None if nothing did, as for a pod with one candidate."""
     bound_at: float | None = None
     given_up_at: float | None = None
-    """Since when it looks as if the attempt was given up."""
+    """Since when kube-scheduler seems to have given the attempt up."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
-    unbound: frozenset[tuple[ClaimKey, NodeName]] = frozenset()
-    """Its claims that were not bound at the answer, each with the selected-node that it had, which
-    does not count."""
+    unbound: frozenset[tuple[ClaimKey, NodeName | None]] = frozenset()
+    """Its claims that were not bound at the answer, each with the selected-node that it had then.
+    That old node does not count."""
 
     @property
     def node(self) -> NodeName:
         """The chosen node."""
-        assert self.state is State.PLACED
+        assert self.state is State.CHOSEN
         [node] = self.nodes
         return node
 
 
-def offer(
+def make_hold(
     pod: PodRef,
     volumes: Sequence[LocalVolume],
     nodes: Iterable[NodeName],
@@ -149,29 +141,29 @@ def offer(
     only_candidate: bool,
     now: float,
     asked: PodStatus,
-    unbound: Iterable[tuple[ClaimKey, NodeName]],
+    unbound: Iterable[tuple[ClaimKey, NodeName | None]],
 ) -> Hold:
     """Make the hold for an answer that accepts *nodes*.
 
     Args:
         pod: The pod that was asked about.
         volumes: What needs a replica on its node.
-        nodes: The accepted ones.
+        nodes: The accepted nodes.
         replicas: All replicas of the volumes now.
-        existing: The volumes and nodes for which the answer promises no room, as there is a replica
-            that is worth something.
-        only_candidate: Whether kube-scheduler offered one node alone: then there is no choice.
+        existing: The volumes and nodes for which no room is held, because a usable replica is
+            there.
+        only_candidate: Whether kube-scheduler sent one node alone. Then there is no choice.
         now: The time of the answer.
-        asked: What kube-scheduler told of the pod.
-        unbound: Its claims that are not bound yet, each with what it says of a node that
-            kube-scheduler does not hold to any more.
+        asked: The pod as kube-scheduler sent it.
+        unbound: Its claims that are not bound yet, each with the old selected-node that does not
+            count.
     """
     return Hold(
         pod=pod,
         volumes=tuple(volumes),
         placed_before=frozenset(replica.name for replica in replicas if replica.disk),
         existing=frozenset(existing),
-        state=State.PLACED if only_candidate else State.OFFERED,
+        state=State.CHOSEN if only_candidate else State.OPEN,
         nodes=frozenset(nodes),
         answered_at=now,
         asked=asked,
@@ -180,34 +172,34 @@ def offer(
 
 
 def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
-    """Say what a sighting makes of a hold."""
+    """Return the hold after a sighting, or why it ends.
+
+    A refusal gives the hold a deadline until a node is named again: it may belong to an earlier
+    attempt. So does a node that is no longer named: the mark on the first claim may be taken back
+    while kube-scheduler still marks the others.
+    """
     signal, node = sighting.signal
-    if signal is Signal.NOTHING and hold.named_by is None:
-        return hold
-    if signal in (Signal.REFUSED, Signal.NOTHING):
-        since = now if hold.given_up_at is None else hold.given_up_at
-        return msgspec.structs.replace(hold, given_up_at=since)
-    after = TRANSITIONS[hold.state, signal]
-    if isinstance(after, End):
-        return after
-    bound_at = hold.bound_at
-    if signal is Signal.BOUND and bound_at is None:
-        bound_at = now
-    return msgspec.structs.replace(
-        hold,
-        state=after,
-        nodes=frozenset([node]),
-        named_by=signal,
-        bound_at=bound_at,
-        given_up_at=None,
-    )
+    if signal is Signal.GONE:
+        return End.POD_GONE
+    if node is not None:
+        return msgspec.structs.replace(
+            hold,
+            state=State.CHOSEN,
+            nodes=frozenset([node]),
+            named_by=signal,
+            bound_at=now if signal is Signal.BOUND and hold.bound_at is None else hold.bound_at,
+            given_up_at=None,
+        )
+    if hold.given_up_at is None and (signal is Signal.REFUSED or hold.named_by is not None):
+        return msgspec.structs.replace(hold, given_up_at=now)
+    return hold
 
 
 def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[LocalVolume]:
     """Yield the volumes for which a hold still takes room on *node*.
 
-    Not those that are taken care of, nor those for which Longhorn has made a replica that must go
-    to this node: until it is placed it is pending demand on the node by itself.
+    Left out are the volumes that Longhorn has placed, and those with a replica that Longhorn must
+    place on this node: such a replica is demand on the node by itself.
     """
     for volume in hold.volumes:
         pending = any(
@@ -215,30 +207,30 @@ def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[
             and not (replica.disk or replica.deleting or replica.failed)
             for replica in replicas.get(volume.name, ())
         )
-        if not (pending or _is_taken_care_of(volume, hold, node, replicas)):
+        if not (pending or _is_counted_by_longhorn(volume, hold, node, replicas)):
             yield volume
 
 
 def is_confirmed(hold: Hold, replicas: ReplicasByVolume) -> bool:
-    """Whether Longhorn has taken care of all volumes of a placed hold."""
-    return hold.state is State.PLACED and all(
-        _is_taken_care_of(volume, hold, hold.node, replicas) for volume in hold.volumes
+    """Whether Longhorn has placed all volumes of a chosen hold."""
+    return hold.state is State.CHOSEN and all(
+        _is_counted_by_longhorn(volume, hold, hold.node, replicas) for volume in hold.volumes
     )
 
 
-def _is_taken_care_of(
+def _is_counted_by_longhorn(
     volume: LocalVolume, hold: Hold, node: NodeName, replicas: ReplicasByVolume
 ) -> bool:
-    """Whether a replica is there, or has come to *node* since, or went elsewhere.
+    """Whether no room is held for *volume* on *node*, because Longhorn's objects count it.
 
-    One that has come is counted by its disk, whatever becomes of it, until it is gone. One that was
-    there and worth nothing takes care of nothing. With best-effort locality Longhorn places the
-    first replica elsewhere if nothing is left on the node; should one follow here, it is an object
-    of its own.
+    That is so if a usable replica was there at the answer, or a new one came to the node, even if
+    it has failed since: its disk counts it until it is gone. It is also so if a new one went to
+    another node: with best-effort locality Longhorn does this when the node is full, and a replica
+    that follows here is an object of its own.
     """
     placed = [replica for replica in replicas.get(volume.name, ()) if replica.disk]
     since = [replica for replica in placed if replica.name not in hold.placed_before]
-    if hold.state is State.PLACED and since:
+    if hold.state is State.CHOSEN and since:
         return True
     counted = placed if (volume.name, node) in hold.existing else since
     return any(replica.node == node for replica in counted)

@@ -1,17 +1,19 @@
-"""All promises to pods, and how long each stands.
+"""All holds, and what each observation changes in them.
 
-A pod has one at most: an answer replaces the earlier one, and a pod's own promise never counts
-against it.
+A pod has one hold at most: an answer replaces the earlier one, and a pod's own hold never counts
+against it. Whatever is observed of pods, claims or replicas is one call, which returns what ended
+and what moved on.
 """
 
-from collections.abc import Iterator
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 
 from extender.holds.hold import (
     End,
     Hold,
+    Mode,
     ReplicasByVolume,
     Sighting,
     Signal,
@@ -19,27 +21,21 @@ from extender.holds.hold import (
     advance,
     is_confirmed,
 )
+from extender.holds.sightings import sighting_of, without_stale
+from extender.kubernetes import Claim, ClaimKey, PodStatus
 from longhorn import NodeName
+
+Key = TypeVar("Key", bound=str)
 
 PROVISIONING_SECONDS = 600.0
 """How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
 GIVEN_UP_SECONDS = 2.0
-"""How long a promise stands while it looks as if the attempt was given up. What names the node
-follows an answer within some 30 ms, and binding the pod that of its last claim within a second."""
-
-
-class Mode(StrEnum):
-    """How promises count against other pods."""
-
-    CAPACITY = "capacity"
-    """By what they need: on each node that a pod may go to, later on its own."""
-    NODE = "node"
-    """As Longhorn's scheduler extender proposal has it: while a pod is not bound nobody else gets a
-    node, and then its node is nobody else's until its replicas are placed."""
+"""How long a hold stands while the attempt seems to be given up. A node is named within some 30 ms
+of an answer, and the pod is bound within a second of its last claim."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a promise stands, in seconds; 0 keeps none."""
+    """How long a hold stands, in seconds; 0: nothing is held."""
 
     choosing_seconds: float
     """From the answer until a node is chosen."""
@@ -60,11 +56,46 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         return self.at - self.hold.answered_at
 
 
+class Advanced(msgspec.Struct, frozen=True, kw_only=True):
+    """A hold that goes on in another form."""
+
+    before: Hold
+    after: Hold
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether it counts in another way or on other nodes."""
+        before, after = self.before, self.after
+        return (before.state, before.nodes) != (after.state, after.nodes)
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What one observation changed."""
+
+    ended: tuple[Ended, ...] = ()
+    advanced: tuple[Advanced, ...] = ()
+
+    @property
+    def freed(self) -> frozenset[NodeName]:
+        """The nodes on which less is held than before."""
+        ended = (each.hold.nodes for each in self.ended)
+        moved = (each.before.nodes - each.after.nodes for each in self.advanced)
+        return frozenset[NodeName]().union(*ended, *moved)
+
+    @property
+    def concerns_others(self) -> bool:
+        """Whether other pods may get another answer now."""
+        return bool(self.ended) or any(each.has_moved for each in self.advanced)
+
+
+NO_CHANGE = Outcome()
+
+
 def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     """Return until when a hold stands at most, and how it ends then.
 
-    While a claim carries selected-node, kube-scheduler waits for it to be bound, and so do we; also
-    while it names a node for a pod with unbound claims, which are marked after the pod.
+    While a claim has selected-node, kube-scheduler waits until the claim is bound, and so do we. We
+    also wait while a pod with unbound claims is nominated, as its claims are marked after the pod.
     """
     until, why = _deadline(hold, timeouts)
     if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
@@ -80,23 +111,28 @@ def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     )
     if is_provisioning and timeouts.choosing_seconds:
         return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
-    why = End.NOT_CHOSEN if hold.state is State.OFFERED else End.NOT_BOUND
+    why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND
     return hold.answered_at + timeouts.choosing_seconds, why
 
 
 class Ledger:
-    """All holds, by pod and by node.
+    """All holds, by pod, by node and by claim.
 
     Attributes:
         mode: How they count.
+        is_complete: Whether it has all that must be held. Only a leader that has taken over knows.
     """
 
     def __init__(self, mode: Mode = Mode.CAPACITY) -> None:
         self.mode = mode
+        self.is_complete = False
         self._holds: dict[str, Hold] = {}
         """By the pod's uid, the oldest answer first."""
-        self._offered: dict[str, Hold] = {}
-        self._placed: dict[NodeName, dict[str, Hold]] = {}
+        self._open: dict[str, Hold] = {}
+        self._chosen: dict[NodeName, dict[str, Hold]] = {}
+        self._by_claim: dict[ClaimKey, dict[str, Hold]] = {}
+        self._seen: dict[str, PodStatus | None] = {}
+        """By uid, the pods as last heard of since they have a hold; None: gone."""
 
     def __len__(self) -> int:
         return len(self._holds)
@@ -105,85 +141,120 @@ class Ledger:
         return iter([*self._holds.values()])
 
     def get(self, uid: str) -> Hold | None:
+        """Return the hold of the pod with this uid, None if it has none."""
         return self._holds.get(uid)
 
-    def on_node(self, node: NodeName, *, but: str = "") -> list[Hold]:
-        """Return the holds that count on *node*, but for that of the pod with uid *but*."""
-        here = [*self._placed.get(node, {}).values()]
-        here += [hold for hold in self._offered.values() if node in hold.nodes]
+    def on_node(self, node: NodeName, *, but: str | None = None) -> list[Hold]:
+        """Return the holds that count on *node*, except that of the pod with uid *but*."""
+        here = [*self._chosen.get(node, {}).values()]
+        here += [hold for hold in self._open.values() if node in hold.nodes]
         return [hold for hold in here if hold.pod.uid != but]
 
     def count(self, state: State) -> int:
         """Return how many holds are in *state*."""
-        offered = len(self._offered)
-        return offered if state is State.OFFERED else len(self._holds) - offered
+        count = len(self._open)
+        return count if state is State.OPEN else len(self._holds) - count
 
-    def is_choosing(self, *, but: str = "") -> bool:
-        """Whether the node of some pod is open, but for that of the pod with uid *but*."""
-        return len(self._offered) > (but in self._offered)
+    def is_choosing(self, *, but: str | None = None) -> bool:
+        """Whether some hold is open, except that of the pod with uid *but*."""
+        return len(self._open) > (but in self._open)
 
-    def offered(self, *, but: str = "") -> list[Hold]:
-        """Return the holds without a node, but for that of the pod with uid *but*."""
-        return [hold for uid, hold in self._offered.items() if uid != but]
+    def open_holds(self, *, but: str | None = None) -> list[Hold]:
+        """Return the open holds, except that of the pod with uid *but*."""
+        return [hold for uid, hold in self._open.items() if uid != but]
 
-    def placed_nodes(self, *, but: str = "") -> set[NodeName]:
-        """Return the nodes that were chosen, but for that of the pod with uid *but*."""
-        return {node for node, here in self._placed.items() if len(here) > (but in here)}
+    def chosen_nodes(self, *, but: str | None = None) -> set[NodeName]:
+        """Return the nodes that were chosen, not counting the hold of the pod with uid *but*."""
+        return {node for node, here in self._chosen.items() if len(here) > (but in here)}
 
-    def put(self, hold: Hold) -> Ended | None:
-        """Take a hold in; return the one of the same pod that it replaces."""
-        ended = self.drop(hold.pod.uid, End.REPLACED, hold.answered_at)
+    def put(self, hold: Hold) -> Outcome:
+        """Add a hold. It replaces the earlier one of the same pod."""
+        replaced = self._take(hold.pod.uid)
         self._add(hold)
-        return ended
+        if replaced is None:
+            return NO_CHANGE
+        return Outcome(ended=(Ended(hold=replaced, why=End.REPLACED, at=hold.answered_at),))
 
-    def amend(self, hold: Hold) -> None:
-        """Keep a hold in the place of the same pod's, as the same promise."""
-        self._unlist(self._holds[hold.pod.uid])
-        self._add(hold)
-
-    def drop(self, uid: str, why: End, now: float) -> Ended | None:
-        """End a hold, if there is one."""
+    def drop(self, uid: str, why: End, now: float) -> Outcome:
+        """End the hold of the pod with this uid, if it has one."""
         hold = self._take(uid)
-        return None if hold is None else Ended(hold=hold, why=why, at=now)
-
-    def drop_all(self, why: End, now: float) -> list[Ended]:
-        """End all holds."""
-        return [ended for uid in [*self._holds] if (ended := self.drop(uid, why, now))]
-
-    def see(self, uid: str, sighting: Sighting, now: float) -> Ended | None:
-        """Take in what is seen of a pod; return its hold if that ends it."""
-        hold = self._holds.get(uid)
+        self._seen.pop(uid, None)
         if hold is None:
-            return None
-        after = advance(hold, sighting, now)
+            return NO_CHANGE
+        return Outcome(ended=(Ended(hold=hold, why=why, at=now),))
+
+    def drop_all(self, why: End, now: float) -> Outcome:
+        """End all holds; from now on the ledger is not complete."""
+        self.is_complete = False
+        return _together(self.drop(uid, why, now) for uid in [*self._holds])
+
+    def see_pod(
+        self, uid: str, status: PodStatus | None, claims: Mapping[ClaimKey, Claim], now: float
+    ) -> Outcome:
+        """Note how far a pod has come.
+
+        Args:
+            uid: Which pod.
+            status: The pod as last heard of; None if it does not exist.
+            claims: All claims now.
+            now: The time.
+        """
+        if uid not in self._holds:
+            return NO_CHANGE
+        self._seen[uid] = status
+        return self._look(uid, claims, now)
+
+    def see_claims(
+        self, keys: Iterable[ClaimKey], claims: Mapping[ClaimKey, Claim], now: float
+    ) -> Outcome:
+        """Note that the claims named by *keys* may have changed; *claims* are all of them now."""
+        uids = {uid for key in keys for uid in self._by_claim.get(key, ())}
+        return _together(self._look(uid, claims, now) for uid in sorted(uids))
+
+    def see(self, uid: str, sighting: Sighting, now: float) -> Outcome:
+        """Note what is seen of a pod and its claims taken together."""
+        before = self._holds.get(uid)
+        if before is None:
+            return NO_CHANGE
+        after = advance(before, sighting, now)
         if isinstance(after, End):
             return self.drop(uid, after, now)
-        if after != hold:
-            self._unlist(hold)
-            self._add(after)
-        return None
+        if after == before:
+            return NO_CHANGE
+        self._amend(after)
+        return Outcome(advanced=(Advanced(before=before, after=after),))
 
-    def settle(self, replicas: ReplicasByVolume, timeouts: Timeouts, now: float) -> list[Ended]:
-        """End what is confirmed by *replicas* or has run out of time."""
-        ended = []
-        for uid, hold in [*self._holds.items()]:
-            why = _settled(hold, replicas, timeouts, now)
-            if why is not None:
-                self._take(uid)
-                ended.append(Ended(hold=hold, why=why, at=now))
-        return ended
+    def settle(self, replicas: ReplicasByVolume, timeouts: Timeouts, now: float) -> Outcome:
+        """End the holds that *replicas* confirm or whose time is over."""
+        due = [(uid, _due(hold, replicas, timeouts, now)) for uid, hold in self._holds.items()]
+        return _together(self.drop(uid, why, now) for uid, why in due if why is not None)
 
     def next_deadline(self, timeouts: Timeouts) -> float | None:
-        """Return when the next hold runs out of time, None if there are none."""
+        """Return when the time of the next hold is over, None if there are no holds."""
         return min((deadline(hold, timeouts)[0] for hold in self._holds.values()), default=None)
+
+    def _look(self, uid: str, claims: Mapping[ClaimKey, Claim], now: float) -> Outcome:
+        """Compare a hold with what is seen of its pod and its claims."""
+        hold = without_stale(self._holds[uid], claims)
+        if hold is not self._holds[uid]:
+            self._amend(hold)
+        seen = self._seen.get(uid, hold.asked)
+        return self.see(uid, sighting_of(hold, seen, claims, self.mode), now)
+
+    def _amend(self, hold: Hold) -> None:
+        """Replace the pod's hold, which keeps its place in the order."""
+        self._unlist(self._holds[hold.pod.uid])
+        self._add(hold)
 
     def _add(self, hold: Hold) -> None:
         uid = hold.pod.uid
         self._holds[uid] = hold
-        if hold.state is State.OFFERED:
-            self._offered[uid] = hold
+        for key in hold.pod.claims:
+            self._by_claim.setdefault(key, {})[uid] = hold
+        if hold.state is State.OPEN:
+            self._open[uid] = hold
         else:
-            self._placed.setdefault(hold.node, {})[uid] = hold
+            self._chosen.setdefault(hold.node, {})[uid] = hold
 
     def _take(self, uid: str) -> Hold | None:
         hold = self._holds.pop(uid, None)
@@ -192,21 +263,31 @@ class Ledger:
         return hold
 
     def _unlist(self, hold: Hold) -> None:
-        if hold.state is State.OFFERED:
-            del self._offered[hold.pod.uid]
+        uid = hold.pod.uid
+        for key in dict.fromkeys(hold.pod.claims):
+            _remove(self._by_claim, key, uid)
+        if hold.state is State.OPEN:
+            del self._open[uid]
         else:
-            here = self._placed[hold.node]
-            del here[hold.pod.uid]
-            if not here:
-                del self._placed[hold.node]
+            _remove(self._chosen, hold.node, uid)
 
 
-def _settled(
-    hold: Hold,
-    replicas: ReplicasByVolume,
-    timeouts: Timeouts,
-    now: float,
-) -> End | None:
+def _remove(index: dict[Key, dict[str, Hold]], key: Key, uid: str) -> None:
+    del index[key][uid]
+    if not index[key]:
+        del index[key]
+
+
+def _together(outcomes: Iterable[Outcome]) -> Outcome:
+    found = [*outcomes]
+    return Outcome(
+        ended=tuple(each for outcome in found for each in outcome.ended),
+        advanced=tuple(each for outcome in found for each in outcome.advanced),
+    )
+
+
+def _due(hold: Hold, replicas: ReplicasByVolume, timeouts: Timeouts, now: float) -> End | None:
+    """Return why a hold ends now, None if it stands."""
     if is_confirmed(hold, replicas):
         return End.CONFIRMED
     until, why = deadline(hold, timeouts)

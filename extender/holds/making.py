@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
-from extender.holds.hold import Hold, offer
+from extender.holds.hold import Hold, make_hold
 from extender.kubernetes import PodStatus
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -32,7 +32,7 @@ def hold_for(
             node that a claim names: it knows that this was taken back, and we will hear of it.
         now: The time of the answer.
     """
-    return offer(
+    return make_hold(
         request.pod,
         request.volumes,
         nodes,
@@ -42,7 +42,7 @@ def hold_for(
         now=now,
         asked=asked,
         unbound=[
-            (key, NodeName("") if only_candidate else view.claims[key].selected_node)
+            (key, None if only_candidate else view.claims[key].selected_node)
             for key in request.pod.claims
             if not view.claims[key].persistent_volume
         ],

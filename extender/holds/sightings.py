@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from extender.holds.hold import Hold, Sighting
-from extender.holds.ledger import Mode
+from extender.holds.hold import Hold, Mode, Sighting
 from extender.kubernetes import Claim, ClaimKey, PodStatus
 from longhorn import NodeName
 
@@ -17,15 +16,15 @@ from longhorn import NodeName
 def sighting_of(
     hold: Hold, seen: PodStatus | None, claims: Mapping[ClaimKey, Claim], mode: Mode
 ) -> Sighting:
-    """Say what has become of a hold's pod.
+    """Say what has become of a hold's pod since the answer.
 
     Args:
-        hold: The promise, with the pod as it was at the answer.
-        seen: The pod as last heard of; None if it does not exist. One heard of before
-            kube-scheduler's own copy was made tells nothing.
-        claims: All claims now. One that carried selected-node when it was bound keeps it for ever,
-            so that only those count that were not bound at the answer.
-        mode: In mode `node` nothing counts but that the pod is bound, or gone.
+        hold: The hold, with the pod as it was at the answer.
+        seen: The pod as last heard of; None if it does not exist. A status older than
+            kube-scheduler's own copy says nothing.
+        claims: All claims now. A bound claim keeps its selected-node for ever, so only the claims
+            count that were not bound at the answer.
+        mode: In mode `node` nothing counts but that the pod is bound or gone.
     """
     if seen is None:
         return Sighting(exists=False)
@@ -34,11 +33,11 @@ def sighting_of(
         seen = asked
     if mode is Mode.NODE:
         return Sighting(exists=not seen.ended, node=seen.node)
-    nominated = NodeName("") if seen.nominated == asked.nominated else seen.nominated
-    refused = bool(seen.refusal) and seen.refusal != asked.refusal
+    nominated = None if seen.nominated == asked.nominated else seen.nominated
+    refused = seen.refusal is not None and seen.refusal != asked.refusal
     selected = _selected(hold, claims)
-    if refused and not nominated and _are_bound(hold, claims):
-        selected = NodeName("")  # it led to volumes, and then the attempt was given up
+    if refused and nominated is None and _are_bound(hold, claims):
+        selected = None  # its volumes were provisioned, and then the attempt was given up
     return Sighting(
         exists=not seen.ended,
         node=seen.node,
@@ -49,23 +48,27 @@ def sighting_of(
 
 
 def without_stale(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> Hold:
-    """Forget what a claim said of a node at the answer once it says something else.
+    """Return the hold without the old selected-nodes that its claims no longer have.
 
-    Said again, it is news.
+    If a claim gets the same node again later, that is a new choice and counts.
     """
     unbound = frozenset(
-        (key, stale if key in claims and claims[key].selected_node == stale else NodeName(""))
+        (key, stale if key in claims and claims[key].selected_node == stale else None)
         for key, stale in hold.unbound
     )
     return hold if unbound == hold.unbound else structs.replace(hold, unbound=unbound)
 
 
-def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName:
-    for key, stale in sorted(hold.unbound):
+def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName | None:
+    for key, stale in sorted(hold.unbound, key=_claim):
         claim = claims.get(key)
-        if claim is not None and claim.selected_node not in ("", stale):
+        if claim is not None and claim.selected_node not in (None, stale):
             return claim.selected_node
-    return NodeName("")
+    return None
+
+
+def _claim(unbound: tuple[ClaimKey, NodeName | None]) -> ClaimKey:
+    return unbound[0]
 
 
 def _are_bound(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:

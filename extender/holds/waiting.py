@@ -9,8 +9,8 @@ from longhorn import NodeName
 
 MOST_PODS = 10_000
 FORGET_SECONDS = 900.0
-"""kube-scheduler asks for a waiting pod anew after 5 minutes at the latest; whoever it has not
-asked for in three times as long is gone, or waits for something else."""
+"""kube-scheduler asks about a waiting pod again after 5 minutes at the latest. A pod that it has
+not asked about for three times as long is gone, or waits for something else."""
 
 
 class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,17 +18,17 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
 
     pod: PodRef
     candidates: frozenset[NodeName]
-    """Where it could go otherwise, as kube-scheduler offered it."""
+    """Where it could go if there were room."""
     since: float
     """When it was first rejected."""
     asked_at: float
     """When it was last rejected."""
     woken: bool = False
-    """Whether it was woken since."""
+    """Whether it was woken since it was last rejected."""
 
 
 class WaitingPods:
-    """The rejected pods by uid, those that wait longest first."""
+    """The rejected pods by uid. They come in the order of their first rejection."""
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
@@ -40,24 +40,24 @@ class WaitingPods:
         return iter(sorted(self._pods.values(), key=lambda each: (each.since, each.pod.uid)))
 
     def longest_wait_seconds(self, now: float) -> float:
-        """Return how long ago the first of the waiting pods was rejected; 0 if there is none."""
+        """Return how long ago the first waiting pod was rejected; 0 if none waits."""
         return max((now - each.since for each in self._pods.values()), default=0.0)
 
-    def asleep(self, uid: str) -> bool:
-        """Whether a pod waits and was not woken."""
+    def is_asleep(self, uid: str) -> bool:
+        """Whether a pod waits and was not woken since its last rejection."""
         pod = self._pods.get(uid)
         return pod is not None and not pod.woken
 
-    def woken(self, uid: str) -> None:
-        """Take in that a pod was woken: once is enough until it is rejected again."""
+    def mark_woken(self, uid: str) -> None:
+        """Note that a pod was woken: it is not woken again until it is rejected again."""
         self._set_woken(uid, woken=True)
 
-    def not_woken(self, uid: str) -> None:
-        """Take in that it came to nothing."""
+    def mark_asleep(self, uid: str) -> None:
+        """Note that waking a pod failed."""
         self._set_woken(uid, woken=False)
 
-    def rejected(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
-        """Remember a pod. If there are too many, the newest is left to kube-scheduler."""
+    def add(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
+        """Remember a rejected pod. If there are too many, new ones are left to kube-scheduler."""
         before = self._pods.get(pod.uid)
         if before is None and len(self._pods) >= MOST_PODS:
             return
@@ -69,7 +69,7 @@ class WaitingPods:
         )
 
     def forget(self, uid: str) -> None:
-        """Drop a pod that waits no more."""
+        """Drop a pod that no longer waits."""
         self._pods.pop(uid, None)
 
     def forget_all(self) -> None:
@@ -77,7 +77,7 @@ class WaitingPods:
         self._pods.clear()
 
     def forget_old(self, now: float) -> None:
-        """Drop the pods that kube-scheduler has not asked for since long."""
+        """Drop the pods that kube-scheduler has not asked about for long."""
         self._pods = {
             uid: each for uid, each in self._pods.items() if now - each.asked_at < FORGET_SECONDS
         }

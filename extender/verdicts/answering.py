@@ -8,7 +8,8 @@ import msgspec
 
 from extender.demand.existing import Existing, Worth, existing_of
 from extender.demand.requests import PodRequest
-from extender.holds.ledger import Ledger, Mode
+from extender.holds.hold import Mode
+from extender.holds.ledger import Ledger
 from extender.verdicts.candidates import Judging, StepLimits
 from extender.verdicts.case import prepare
 from extender.verdicts.rejections import (

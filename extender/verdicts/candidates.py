@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from extender.holds.ledger import Ledger, Mode
+from extender.holds.hold import Mode
+from extender.holds.ledger import Ledger
 from extender.verdicts.case import Case
 from extender.verdicts.competitors import OpenHolds, open_holds
 from extender.verdicts.judging import glance, judge
@@ -51,8 +52,8 @@ class Judging:
         pod otherwise.
         """
         case, uid = self._case, self._case.request.pod.uid
-        open_ = open_holds(self._ledger.offered(but=uid), case)
-        apart = case.holders | self._ledger.placed_nodes(but=uid) | open_.partly
+        open_ = open_holds(self._ledger.open_holds(but=uid), case)
+        apart = case.holders | self._ledger.chosen_nodes(but=uid) | open_.partly
         alone, beside, singly = candidates, list[NodeName](), list[NodeName]()
         if case.strict_nodes:
             alone, singly = [], [*candidates]

@@ -106,7 +106,7 @@ def competitors_of(
     chosen: dict[VolumeName, Need] = {}
     open_: dict[VolumeName, Need] = {}
     for hold in holds:
-        needs = chosen if hold.state is State.PLACED else open_
+        needs = chosen if hold.state is State.CHOSEN else open_
         for volume in charged(hold, space.node.name, case.view.replicas):
             if volume.name not in case.own:
                 needs[volume.name] = volume.need

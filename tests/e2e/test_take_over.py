@@ -45,23 +45,23 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 _SLOW_TO_PROVISION = msgspec.structs.replace(DELAYS, create_poll=14.0)
 _SLOW_TO_ATTACH = msgspec.structs.replace(DELAYS, attach_wish=(18.0, 18.0))
-OFFERED = Moment(
-    name="offered",
-    states=("offered", False),
+OPEN = Moment(
+    name="open",
+    states=("open", False),
     count=1,
     delays=_SLOW_TO_PROVISION,
     api_delay_seconds=0.3,
 )
-PLACED = Moment(
-    name="placed, not bound", states=("placed", False), count=PODS, delays=_SLOW_TO_PROVISION
+CHOSEN = Moment(
+    name="chosen, not bound", states=("chosen", False), count=PODS, delays=_SLOW_TO_PROVISION
 )
-BOUND = Moment(name="bound", states=("placed", True), count=PODS, delays=_SLOW_TO_ATTACH)
+BOUND = Moment(name="bound", states=("chosen", True), count=PODS, delays=_SLOW_TO_ATTACH)
 
 
 @pytest.mark.parametrize(
-    "moment", [OFFERED, pytest.param(PLACED, marks=pytest.mark.gate), BOUND], ids=str
+    "moment", [OPEN, pytest.param(CHOSEN, marks=pytest.mark.gate), BOUND], ids=str
 )
-async def test_the_next_leader_knows_what_was_promised(
+async def test_the_next_leader_knows_what_was_held(
     make_world: MakeWorld, report: Report, moment: Moment
 ) -> None:
     async with make_world(delays=moment.delays, settings={"debug": True}) as world:
@@ -87,7 +87,7 @@ async def test_the_next_leader_knows_what_was_promised(
     report.measured(f"no answer after SIGKILL, promises {moment}", f"{gap:.1f} s")
     report.run(f"fault: leader gets SIGKILL, promises {moment}", EXTENDER[True], NODES, outcome)
     for uid, hold in before.items():
-        assert after[uid]["state"] == "placed"
+        assert after[uid]["state"] == "chosen"
         assert set(after[uid]["nodes"]) <= set(hold["nodes"])
         assert [*after[uid]["bytes"].values()] == [*hold["bytes"].values()]
     assert outcome.pods(NODES) == UNEVEN.pods

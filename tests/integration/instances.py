@@ -1,7 +1,7 @@
-"""Replicas of the service on one loop and virtual time, and kube-scheduler's way to them.
+"""Instances of the service on one loop and virtual time, and kube-scheduler's way to them.
 
-Each replica is a process of its own: it can be killed, stopped and continued, told to end, and
-started again in the same pod. Nothing of the service is replaced; only the sockets are.
+Each instance is a process of its own: it can be killed, stopped and continued, told to end, and
+started again in the same pod. It lives by `Instance.run`; only its sockets are left out.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ from tests.integration.rbac import Rules, shipped
 NAMESPACE = "longhorn-system"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "goal2"
 NODES = ("node-1", "node-2", "node-3", "node-4")
-NOT_THE_LEADER = "this replica of the extender is not the leader"
-NOT_KNOWING = "this replica of the extender does not know the cluster; its /readyz says why"
+NOT_THE_LEADER = "this instance of the extender is not the leader"
+NOT_KNOWING = "this instance of the extender does not know the cluster; its /readyz says why"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LEASES, SLICES = "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io"
 VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
@@ -45,7 +45,7 @@ Condition = Callable[[], object]
 
 
 class Answer(NamedTuple):
-    """What a replica answers to kube-scheduler."""
+    """What an instance answers to kube-scheduler."""
 
     status: int
     closes: bool
@@ -69,7 +69,7 @@ class Answer(NamedTuple):
         return self.status == 200 and not self.error
 
 
-class Replica:
+class Process:
     """One process in one pod.
 
     Attributes:
@@ -82,7 +82,6 @@ class Replica:
         self.clock_ahead = random.uniform(0, 1e6)
         self.wall_clock_ahead = random.uniform(-60, 60)
         self.is_killed = False
-        self._listens = True
         self._gate = Gate()
         self._told_to_end = asyncio.Event()
         client = server.client(pod)
@@ -100,14 +99,15 @@ class Replica:
             random=random,
         )
         self._http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=self.instance.apps.main), base_url="http://replica"
+            transport=httpx.ASGITransport(app=self.instance.apps.main), base_url="http://extender"
         )
-        self.ended = start_process(self._gate, self._serve())
+        self._listens = self._is_to_fail = False
+        self.ended = start_process(self._gate, self.instance.run(self._told_to_end, self._serve))
 
     @property
     def is_leading(self) -> bool:
         """Whether it would act, if it got to act at this moment."""
-        return not self.is_killed and self.instance.is_leading()
+        return not self.is_killed and self.instance.standing.is_leading()
 
     @property
     def is_running(self) -> bool:
@@ -150,49 +150,49 @@ class Replica:
         return await self._http.get(path, headers=headers)
 
     async def unready(self) -> str:
-        """Return what /readyz has against this replica, "" if nothing."""
+        """Return what /readyz has against this instance, "" if nothing."""
         response = await self.get("/readyz")
         return "" if response.status_code == 200 else response.text
 
     async def is_ready(self) -> bool:
         return not await self.unready()
 
+    def fail(self, error: Exception) -> None:
+        """Have the part that sends the next request fail with what nobody expects."""
+        self._line.error = error
+        self._is_to_fail = True
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether its connection to the API server is open."""
+        return not self._line.is_closed
+
     async def discard(self) -> None:
         """End whatever is left; for the end of a test. Raises what the process failed with."""
         failed = self.ended.done()
+        await self._line.cut()
         self.is_killed = True
         self._gate.open()
         self.ended.cancel()
         await asyncio.wait([self.ended])
-        await self._line.cut()
-        await self._connection.close()
+        if self.is_connected:  # it was never run
+            await self._connection.close()
         await self._http.aclose()
-        if failed:
+        if failed and not self._is_to_fail:
             self.ended.result()
 
-    async def _serve(self) -> None:
-        """Do what `app.instance.service.serve_cluster` does, without its server."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                loops = [tasks.create_task(loop) for loop in self.instance.loops()]
-                await self._told_to_end.wait()
-                await self.instance.stop_answering()
-                for loop in loops:
-                    loop.cancel()
-                await asyncio.wait(loops)
-                await self.instance.hand_over()
-                self._listens = False
-        finally:
-            if not self.is_killed:
-                await self.instance.hand_over()
-                await self._connection.close()
+    async def _serve(self, stop: asyncio.Event) -> None:
+        """Do what the servers do, without sockets."""
+        self._listens = True
+        await stop.wait()
+        self._listens = False
 
     def _wall_time(self) -> datetime:
         seconds = asyncio.get_running_loop().time() + self.wall_clock_ahead
         return EPOCH + timedelta(seconds=seconds)
 
 
-class Replicas:
+class Processes:
     """All processes of the service, an API server with a small Longhorn cluster, and its clients.
 
     Attributes:
@@ -229,7 +229,7 @@ class Replicas:
         self.rules: Rules = shipped(NAMESPACE)
         self.denied: set[str] = set()
         self.refused: list[Call] = []
-        self.all: list[Replica] = []
+        self.all: list[Process] = []
         self._settings = settings
         self._addresses: tuple[int, list[str]] = (0, [])
         for obj in (*_documents("cluster.yaml"), service(), config_map()):
@@ -246,36 +246,36 @@ class Replicas:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for replica in self.all:
-            await replica.discard()
+        for process in self.all:
+            await process.discard()
         assert self.refused == []
 
-    def start(self, number: int) -> Replica:
+    def start(self, number: int) -> Process:
         """Start a process in a pod."""
         pod = f"extender-{number}"
         settings = Settings(pod_name=pod, node_name=f"node-{number + 1}", **self._settings)
-        replica = Replica(self.server, pod, random=Random(self.random.random()), settings=settings)
-        self.all.append(replica)
-        return replica
+        process = Process(self.server, pod, random=Random(self.random.random()), settings=settings)
+        self.all.append(process)
+        return process
 
-    async def start_all(self, count: int = 3) -> list[Replica]:
+    async def start_all(self, count: int = 3) -> list[Process]:
         """Start processes and wait until kube-scheduler is answered."""
-        replicas = [self.start(number) for number in range(count)]
+        processes = [self.start(number) for number in range(count)]
         await self.until(self.is_answered, within=10)
-        return replicas
+        return processes
 
     @property
-    def leader(self) -> Replica:
+    def leader(self) -> Process:
         """The only one that leads."""
         [leader] = self.leaders
         return leader
 
     @property
-    def leaders(self) -> list[Replica]:
+    def leaders(self) -> list[Process]:
         return [each for each in self.all if each.is_leading]
 
     @property
-    def standbys(self) -> list[Replica]:
+    def standbys(self) -> list[Process]:
         return [each for each in self.all if each.is_running and not each.is_leading]
 
     def addresses(self) -> list[str]:
@@ -303,10 +303,10 @@ class Replicas:
         assert lease is not None
         return dict(lease["spec"])
 
-    def points_at(self, replica: Replica) -> bool:
-        """Whether all that kube-proxy would send requests to is this replica."""
+    def points_at(self, process: Process) -> bool:
+        """Whether all that kube-proxy would send requests to is this process."""
         addresses = self.addresses()
-        number = int(replica.pod.removeprefix("extender-"))
+        number = int(process.pod.removeprefix("extender-"))
         return bool(addresses) and set(addresses) <= {ipv4(number), ipv6(number)}
 
     async def ask(self, pod: str = "pair") -> Answer | None:
@@ -315,10 +315,10 @@ class Replicas:
         The process that answers for an address is the last one started in its pod.
         """
         at = {
-            address: replica
-            for number, replica in enumerate(self._latest())
+            address: process
+            for number, process in enumerate(self._latest())
             for address in (ipv4(number), ipv6(number))
-            if replica is not None
+            if process is not None
         }
         answers = [
             await at[address].filter(pod) if address in at else None for address in self.addresses()
@@ -376,8 +376,8 @@ class Replicas:
         key = f"{call.resource}.{call.group}" if call.group else call.resource
         return allowed and key not in self.denied
 
-    def _latest(self) -> list[Replica | None]:
-        latest: dict[int, Replica] = {
+    def _latest(self) -> list[Process | None]:
+        latest: dict[int, Process] = {
             int(each.pod.removeprefix("extender-")): each for each in self.all
         }
         return [latest.get(number) for number in range(max(latest, default=-1) + 1)]
@@ -412,7 +412,7 @@ def service(*families: str, **spec: Any) -> Object:
 
 
 def pod_object(number: int, *, addresses: tuple[str, ...] | None = None) -> Object:
-    """Build the pod of a replica."""
+    """Build the pod of an instance."""
     given = (ipv4(number), ipv6(number)) if addresses is None else addresses
     status = {"podIP": given[0], "podIPs": [{"ip": each} for each in given]} if given else {}
     return {

@@ -11,6 +11,7 @@ from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
 
+from aiohttp import ClientConnectionError
 from kubernetes_asyncio.client import ApiClient
 
 Result = TypeVar("Result")
@@ -105,26 +106,42 @@ class Line:
     """The way of one process to the API server, in place of its HTTP session.
 
     A request that was sent arrives, whatever becomes of its sender.
+
+    Attributes:
+        error: Raised to whoever sends the next request.
+        is_closed: Whether the process has closed it.
     """
 
     def __init__(self, client: ApiClient) -> None:
         self._session: Any = client.rest_client.pool_manager
+        self.error: Exception | None = None
+        self.is_closed = False
+        self._is_cut = False
         self._sent: dict[asyncio.Task[Any], None] = {}
         client.rest_client.pool_manager = self  # type: ignore[assignment]  # the part that is used
 
     async def request(self, **arguments: Any) -> Any:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        if self._is_cut:
+            raise ClientConnectionError("the way to the API server is cut")
         outside = Context()  # of the process
         sent = asyncio.create_task(self._session.request(**arguments), context=outside)
         self._sent[sent] = None
         sent.add_done_callback(self._arrived)
         await asyncio.wait([sent])
+        if sent.cancelled():
+            raise ClientConnectionError("the way to the API server was cut")
         return sent.result()
 
     async def close(self) -> None:
+        self.is_closed = True
         await self._session.close()
 
     async def cut(self) -> None:
-        """Drop what is on the way; for the end of a test."""
+        """Let nothing through any more; for the end of a test."""
+        self._is_cut = True
         sent = [*self._sent]
         for each in sent:
             each.cancel()

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
+from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
 
 async def test_the_leader_judges_and_keeps_the_connection() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
 
-        answer = await replicas.leader.filter()
+        answer = await processes.leader.filter()
 
         assert answer is not None
         assert (answer.status, answer.error, answer.closes) == (200, "", False)
@@ -23,10 +23,10 @@ async def test_the_leader_judges_and_keeps_the_connection() -> None:
 
 
 async def test_others_refuse_with_one_text_and_close_the_connection() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
 
-        answers = [await each.filter() for each in replicas.standbys for _ in range(3)]
+        answers = [await each.filter() for each in processes.standbys for _ in range(3)]
 
         assert {(each.status, each.error, each.closes) for each in answers if each} == {
             (200, NOT_THE_LEADER, True)
@@ -36,29 +36,29 @@ async def test_others_refuse_with_one_text_and_close_the_connection() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"Pod": null}'])
 async def test_others_close_the_connection_of_a_bad_request_too(body: bytes) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
+    async with Processes() as processes:
+        await processes.start_all(2)
 
-        bad = await replicas.standbys[0].filter(body=body)
+        bad = await processes.standbys[0].filter(body=body)
 
         assert bad is not None
         assert (bad.status, bad.closes) == (400, True)
 
 
 async def test_the_leader_keeps_the_connection_of_a_bad_request() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(1)
+    async with Processes() as processes:
+        await processes.start_all(1)
 
-        bad = await replicas.leader.filter(body=b"{")
+        bad = await processes.leader.filter(body=b"{")
 
         assert bad is not None
         assert (bad.status, bad.closes) == (400, False)
 
 
 async def test_the_same_question_gets_the_same_bytes() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(1)
+    async with Processes() as processes:
+        await processes.start_all(1)
 
-        answers = [await replicas.ask(pod) for pod in ("quad", "pair", "single") for _ in range(3)]
+        answers = [await processes.ask(pod) for pod in ("quad", "pair", "single") for _ in range(3)]
 
         assert len({answer.body for answer in answers if answer}) == 3

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes import Delay, Fault
-from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Replicas
+from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -20,26 +20,26 @@ refused_or_silent = pytest.mark.parametrize("silent", [False, True], ids=["refus
 async def test_the_leader_answers_from_what_it_knows_until_its_lease_runs_out(
     *, silent: bool
 ) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
 
-        with replicas.server.outage(silent=silent):
-            await replicas.always(replicas.is_answered, seconds=3.8)
-            took = await replicas.until(lambda: not replicas.leaders, within=1.3)
+        with processes.server.outage(silent=silent):
+            await processes.always(processes.is_answered, seconds=3.8)
+            took = await processes.until(lambda: not processes.leaders, within=1.3)
 
         assert took > 0
 
 
 @refused_or_silent
 async def test_everybody_refuses_with_one_text_until_it_is_back(*, silent: bool) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
         answers = []
 
-        with replicas.server.outage(silent=silent):
+        with processes.server.outage(silent=silent):
             await asyncio.sleep(6)
             for _ in range(54):
-                answers += [await each.filter() for each in replicas.all]
+                answers += [await each.filter() for each in processes.all]
                 await asyncio.sleep(1)
 
         assert {(each.error, each.closes) for each in answers if each} == {(NOT_THE_LEADER, True)}
@@ -51,107 +51,107 @@ async def test_everybody_refuses_with_one_text_until_it_is_back(*, silent: bool)
 async def test_after_a_minute_without_it_one_leads_soon_and_only_one(
     seed: int, *, silent: bool
 ) -> None:
-    async with Replicas(seed) as replicas:
-        await replicas.start_all(3)
-        with replicas.server.outage(silent=silent):
-            await replicas.always(lambda: len(replicas.leaders) <= 1, seconds=60)
+    async with Processes(seed) as processes:
+        await processes.start_all(3)
+        with processes.server.outage(silent=silent):
+            await processes.always(lambda: len(processes.leaders) <= 1, seconds=60)
 
-        await replicas.until(replicas.is_answered, within=RECOVERY_SECONDS)
+        await processes.until(processes.is_answered, within=RECOVERY_SECONDS)
 
-        await replicas.always(replicas.is_answered, seconds=12)
-        assert replicas.points_at(replicas.leader)
+        await processes.always(processes.is_answered, seconds=12)
+        assert processes.points_at(processes.leader)
 
 
 @refused_or_silent
 async def test_after_an_absence_longer_than_knowledge_may_be_old_answers_come_back(
     *, silent: bool
 ) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
-        with replicas.server.outage(silent=silent):
+    async with Processes() as processes:
+        await processes.start_all(2)
+        with processes.server.outage(silent=silent):
             await asyncio.sleep(400)
 
-        await replicas.until(
-            replicas.is_answered, within=LOST_REQUEST_SECONDS + RECOVERY_SECONDS, glance=0.5
+        await processes.until(
+            processes.is_answered, within=LOST_REQUEST_SECONDS + RECOVERY_SECONDS, glance=0.5
         )
 
 
 @refused_or_silent
 async def test_what_changed_meanwhile_is_known_soon_after(*, silent: bool) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
-        with replicas.server.outage(silent=silent):
-            replicas.server.delete("persistentvolumeclaims", "pair-a", "default")
+    async with Processes() as processes:
+        await processes.start_all(2)
+        with processes.server.outage(silent=silent):
+            processes.server.delete("persistentvolumeclaims", "pair-a", "default")
             await asyncio.sleep(60)
 
-        await replicas.until(
-            replicas.is_answered_with("pair-a is not in the cluster"), within=RECOVERY_SECONDS
+        await processes.until(
+            processes.is_answered_with("pair-a is not in the cluster"), within=RECOVERY_SECONDS
         )
 
 
 @refused_or_silent
 async def test_a_replica_started_meanwhile_becomes_ready(*, silent: bool) -> None:
-    async with Replicas() as replicas:
-        with replicas.server.outage(silent=silent):
-            started = replicas.start(0)
+    async with Processes() as processes:
+        with processes.server.outage(silent=silent):
+            started = processes.start(0)
             await asyncio.sleep(60)
             assert "volumes.longhorn.io" in await started.unready()
 
-        await replicas.until(started.is_ready, within=LOST_REQUEST_SECONDS + RECOVERY_SECONDS)
+        await processes.until(started.is_ready, within=LOST_REQUEST_SECONDS + RECOVERY_SECONDS)
 
 
 @refused_or_silent
 async def test_a_leader_that_alone_is_cut_off_is_replaced_after_it_has_stopped(
     *, silent: bool
 ) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
-        cut_off = replicas.leader
+    async with Processes() as processes:
+        await processes.start_all(3)
+        cut_off = processes.leader
 
-        with replicas.server.outage(cut_off.pod, silent=silent):
-            await replicas.until(lambda: not replicas.leaders, within=5.1, glance=0.01)
-            await replicas.until(replicas.is_answered, within=4)
-            follower = replicas.leader
+        with processes.server.outage(cut_off.pod, silent=silent):
+            await processes.until(lambda: not processes.leaders, within=5.1, glance=0.01)
+            await processes.until(processes.is_answered, within=4)
+            follower = processes.leader
 
-        await replicas.always(lambda: replicas.leaders == [follower], seconds=20)
-        assert replicas.points_at(follower)
+        await processes.always(lambda: processes.leaders == [follower], seconds=20)
+        assert processes.points_at(follower)
 
 
 async def test_a_leader_that_alone_was_cut_off_withdraws_nothing_of_its_follower() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
-        with replicas.server.outage(replicas.leader.pod):
+    async with Processes() as processes:
+        await processes.start_all(2)
+        with processes.server.outage(processes.leader.pod):
             await asyncio.sleep(5)
-            await replicas.until(replicas.is_answered, within=5)
+            await processes.until(processes.is_answered, within=5)
 
-        await replicas.always(replicas.is_answered, seconds=20)
+        await processes.always(processes.is_answered, seconds=20)
 
 
 @refused_or_silent
 async def test_a_short_absence_is_not_noticed(*, silent: bool) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
-        leader = replicas.leader
+    async with Processes() as processes:
+        await processes.start_all(3)
+        leader = processes.leader
 
         for _ in range(3):
-            with replicas.server.outage(silent=silent):
-                await replicas.always(replicas.is_answered, seconds=1)
-            await replicas.always(replicas.is_answered, seconds=5)
+            with processes.server.outage(silent=silent):
+                await processes.always(processes.is_answered, seconds=1)
+            await processes.always(processes.is_answered, seconds=5)
 
-        assert replicas.leader is leader
+        assert processes.leader is leader
 
 
 @pytest.mark.parametrize("seconds", [2.6, 6.0, 9.0])
 async def test_a_write_that_arrives_long_after_its_sender_gave_it_up_does_no_harm(
     seconds: float,
 ) -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
-        replicas.server.faults = [
+    async with Processes() as processes:
+        await processes.start_all(3)
+        processes.server.faults = [
             Fault(Delay(seconds), lambda call: call.verb == "update", times=6),
         ]
 
-        await replicas.always(lambda: len(replicas.leaders) <= 1, seconds=30, glance=0.01)
+        await processes.always(lambda: len(processes.leaders) <= 1, seconds=30, glance=0.01)
 
-        assert await replicas.is_answered()
-        assert replicas.points_at(replicas.leader)
+        assert await processes.is_answered()
+        assert processes.points_at(processes.leader)

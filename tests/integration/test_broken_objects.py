@@ -6,36 +6,36 @@ from typing import Any
 import pytest
 
 from tests.fakes import Object
-from tests.integration.instances import VIRTUAL_TIME, Answer, Replicas
+from tests.integration.instances import VIRTUAL_TIME, Answer, Processes
 
 pytestmark = VIRTUAL_TIME
 
 
-async def answer_of(replicas: Replicas, pod: str = "pair") -> Answer:
-    answer = await replicas.ask(pod)
+async def answer_of(processes: Processes, pod: str = "pair") -> Answer:
+    answer = await processes.ask(pod)
     assert answer is not None
     return answer
 
 
-def spoil(replicas: Replicas, resource: str, name: str, namespace: str, **fields: Any) -> Object:
+def spoil(processes: Processes, resource: str, name: str, namespace: str, **fields: Any) -> Object:
     """Put nonsense into an object; return what it was."""
-    found = replicas.server.get(resource, name, namespace)
+    found = processes.server.get(resource, name, namespace)
     assert found is not None
-    replicas.server.put({**found, **fields})
+    processes.server.put({**found, **fields})
     return found
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["listed", "watched"])
 async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late: bool) -> None:
-    async with Replicas() as replicas:
+    async with Processes() as processes:
         if late:
-            await replicas.start_all(1)
-        spoil(replicas, "nodes.longhorn.io", "node-3", "longhorn-system", spec={"disks": [1, 2]})
+            await processes.start_all(1)
+        spoil(processes, "nodes.longhorn.io", "node-3", "longhorn-system", spec={"disks": [1, 2]})
         if not late:
-            await replicas.start_all(1)
+            await processes.start_all(1)
         await asyncio.sleep(0.1)
 
-        answer = await answer_of(replicas)
+        answer = await answer_of(processes)
 
         assert answer.accepted == ["node-2", "node-4"]
         assert "cannot be read" in answer.rejected["node-3"]
@@ -43,40 +43,42 @@ async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late: bool) -> No
 
 @pytest.mark.parametrize("late", [False, True], ids=["listed", "watched"])
 async def test_a_claim_that_cannot_be_read_fails_its_own_pod_alone(*, late: bool) -> None:
-    async with Replicas() as replicas:
+    async with Processes() as processes:
         if late:
-            await replicas.start_all(1)
-        spoil(replicas, "persistentvolumeclaims", "single-a", "default", spec={"resources": "much"})
+            await processes.start_all(1)
+        spoil(
+            processes, "persistentvolumeclaims", "single-a", "default", spec={"resources": "much"}
+        )
         if not late:
-            await replicas.start_all(1)
+            await processes.start_all(1)
         await asyncio.sleep(0.1)
 
-        single, pair = await answer_of(replicas, "single"), await answer_of(replicas)
+        single, pair = await answer_of(processes, "single"), await answer_of(processes)
 
         assert "single-a" in single.error
         assert pair.accepted == ["node-2", "node-3", "node-4"]
 
 
 async def test_a_node_that_can_be_read_again_is_accepted_again() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(1)
+    async with Processes() as processes:
+        await processes.start_all(1)
         node = spoil(
-            replicas, "nodes.longhorn.io", "node-3", "longhorn-system", status={"diskStatus": 7}
+            processes, "nodes.longhorn.io", "node-3", "longhorn-system", status={"diskStatus": 7}
         )
         await asyncio.sleep(0.1)
-        assert (await answer_of(replicas)).accepted == ["node-2", "node-4"]
+        assert (await answer_of(processes)).accepted == ["node-2", "node-4"]
 
-        replicas.server.put(node)
+        processes.server.put(node)
         await asyncio.sleep(0.1)
 
-        assert (await answer_of(replicas)).accepted == ["node-2", "node-3", "node-4"]
+        assert (await answer_of(processes)).accepted == ["node-2", "node-3", "node-4"]
 
 
-async def test_a_broken_object_does_not_keep_a_replica_from_leading() -> None:
-    async with Replicas() as replicas:
+async def test_a_broken_object_does_not_keep_an_instance_from_leading() -> None:
+    async with Processes() as processes:
         for resource in ("volumes", "replicas", "settings", "backingimages"):
             kind = {"volumes": "Volume", "replicas": "Replica", "settings": "Setting"}
-            replicas.server.put(
+            processes.server.put(
                 {
                     "apiVersion": "longhorn.io/v1beta2",
                     "kind": kind.get(resource, "BackingImage"),
@@ -86,6 +88,6 @@ async def test_a_broken_object_does_not_keep_a_replica_from_leading() -> None:
                 }
             )
 
-        await replicas.start_all(1)
+        await processes.start_all(1)
 
-        assert (await answer_of(replicas)).accepted == ["node-2", "node-3", "node-4"]
+        assert (await answer_of(processes)).accepted == ["node-2", "node-3", "node-4"]

@@ -1,34 +1,39 @@
 """/debug/state shows everything behind the answers, to those who ask for it in the settings."""
 
 import json
+from typing import Any
 
 import pytest
 
-from tests.integration.instances import NODES, VIRTUAL_TIME, Replicas, filter_request
+from tests.integration.instances import NODES, VIRTUAL_TIME, Processes, filter_request
 
 pytestmark = VIRTUAL_TIME
 
 
 async def test_it_is_not_served_unless_it_is_wanted() -> None:
-    async with Replicas() as replicas:
-        [leader] = await replicas.start_all(1)
+    async with Processes() as processes:
+        [leader] = await processes.start_all(1)
 
         assert (await leader.get("/debug/state")).status_code == 404
 
 
 @pytest.mark.parametrize("role", ["leader", "standby"])
 async def test_role_lease_and_versions_are_shown(role: str) -> None:
-    async with Replicas(debug=True) as replicas:
-        await replicas.start_all(2)
-        [standby] = replicas.standbys
-        shown = {"leader": replicas.leader, "standby": standby}[role]
-        await replicas.until(lambda: shown.instance.election.holder, within=5)
+    async with Processes(debug=True) as processes:
+        await processes.start_all(2)
+        [standby] = processes.standbys
+        shown = {"leader": processes.leader, "standby": standby}[role]
 
-        state = (await shown.get("/debug/state")).json()
+        async def knows_the_holder() -> bool:
+            state.update((await shown.get("/debug/state")).json())
+            return bool(state["instance"]["holder"])
 
-        assert state["replica"]["role"] == role
-        assert state["replica"]["holder"] == replicas.holder
-        assert state["replica"]["unready"] == ""
+        state: dict[str, Any] = {}
+        await processes.until(knows_the_holder, within=5)
+
+        assert state["instance"]["role"] == role
+        assert state["instance"]["holder"] == processes.holder
+        assert state["instance"]["unready"] == ""
         assert state["settings"]["pod_scheduling_timeout_seconds"] == 5
         assert state["mode"] == "capacity"
         assert all(kind["version"] for kind in state["kinds"].values())
@@ -36,15 +41,15 @@ async def test_role_lease_and_versions_are_shown(role: str) -> None:
 
 
 async def test_holds_and_what_they_charge_are_shown() -> None:
-    async with Replicas(debug=True, pods=1) as replicas:
-        [leader] = await replicas.start_all(1)
+    async with Processes(debug=True, pods=1) as processes:
+        [leader] = await processes.start_all(1)
 
         answer = await leader.filter("pair")
         state = (await leader.get("/debug/state")).json()
 
         assert answer is not None
         [hold] = state["holds"]
-        assert (hold["pod"], hold["state"]) == ("default/pair", "offered")
+        assert (hold["pod"], hold["state"]) == ("default/pair", "open")
         assert hold["nodes"] == answer.accepted
         charged = {
             name: [each["pod"] for each in node["holds"]] for name, node in state["nodes"].items()
@@ -57,8 +62,8 @@ async def test_holds_and_what_they_charge_are_shown() -> None:
 
 
 async def test_pods_that_got_no_node_are_shown() -> None:
-    async with Replicas(debug=True) as replicas:
-        [leader] = await replicas.start_all(1)
+    async with Processes(debug=True) as processes:
+        [leader] = await processes.start_all(1)
         request = json.loads(filter_request("quad")) | {"NodeNames": ["node-1"]}
 
         await leader.filter(body=json.dumps(request).encode())

@@ -16,7 +16,7 @@ from app.config import NAME, Settings
 from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.connection import Connection
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
-from tests.integration.instances import LEASES, NAMESPACE, NODES, VIRTUAL_TIME, Replicas
+from tests.integration.instances import LEASES, NAMESPACE, NODES, VIRTUAL_TIME, Processes
 from tests.integration.rbac import Grant, shipped
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
@@ -37,8 +37,8 @@ def test_the_manifest_grants_what_is_needed_and_nothing_else() -> None:
     assert needed == set(shipped(NAMESPACE).used)
 
 
-class Cluster(Replicas):
-    """Replicas, and an API server that reviews access by the shipped rules.
+class Cluster(Processes):
+    """Instances, and an API server that reviews access by the shipped rules.
 
     Attributes:
         user: As whom the doctor comes.
@@ -180,8 +180,8 @@ async def test_right_that_the_account_lacks_is_found() -> None:
 @VIRTUAL_TIME
 async def test_lease_that_nobody_renews_is_watched_until_others_should_have_it() -> None:
     async with Cluster() as cluster:
-        for replica in await cluster.start_all(2):
-            replica.freeze()
+        for process in await cluster.start_all(2):
+            process.freeze()
         began = asyncio.get_running_loop().time()
 
         facts = await cluster.inspect()

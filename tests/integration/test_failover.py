@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.integration.instances import VIRTUAL_TIME, Replicas
+from tests.integration.instances import VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -14,47 +14,47 @@ LEASE_SECONDS = 8
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("seed", range(6))
 async def test_another_replica_answers_within_the_lease_and_a_second(seed: int, count: int) -> None:
-    async with Replicas(seed) as replicas:
-        await replicas.start_all(count)
-        killed = replicas.leader
-        await asyncio.sleep(replicas.random.uniform(0, 2))
+    async with Processes(seed) as processes:
+        await processes.start_all(count)
+        killed = processes.leader
+        await asyncio.sleep(processes.random.uniform(0, 2))
 
         killed.kill()
 
-        await replicas.until(replicas.is_answered, within=LEASE_SECONDS + 1)
-        assert replicas.points_at(replicas.leader)
+        await processes.until(processes.is_answered, within=LEASE_SECONDS + 1)
+        assert processes.points_at(processes.leader)
 
 
 async def test_a_process_started_in_the_pod_of_a_killed_leader_is_another_candidate() -> None:
-    async with Replicas() as replicas:
-        [killed] = await replicas.start_all(1)
-        before = replicas.holder
+    async with Processes() as processes:
+        [killed] = await processes.start_all(1)
+        before = processes.holder
 
         killed.kill()
-        restarted = replicas.start(0)
+        restarted = processes.start(0)
 
-        took = await replicas.until(replicas.is_answered, within=LEASE_SECONDS + 1)
+        took = await processes.until(processes.is_answered, within=LEASE_SECONDS + 1)
         assert took > LEASE_SECONDS - 2
-        assert replicas.leader is restarted
-        assert replicas.holder != before
+        assert processes.leader is restarted
+        assert processes.holder != before
 
 
 async def test_of_two_processes_with_one_pod_name_one_leads() -> None:
-    async with Replicas() as replicas:
-        twins = [replicas.start(0), replicas.start(0)]
-        await replicas.until(lambda: replicas.leaders, within=5)
+    async with Processes() as processes:
+        twins = [processes.start(0), processes.start(0)]
+        await processes.until(lambda: processes.leaders, within=5)
 
-        await replicas.always(lambda: len(replicas.leaders) == 1, seconds=20)
+        await processes.always(lambda: len(processes.leaders) == 1, seconds=20)
 
         assert [twin.is_running for twin in twins] == [True, True]
 
 
 async def test_one_replica_after_another_is_replaced() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
         for _ in range(2):
-            replicas.leader.kill()
-            await replicas.until(replicas.is_answered, within=LEASE_SECONDS + 1)
+            processes.leader.kill()
+            await processes.until(processes.is_answered, within=LEASE_SECONDS + 1)
 
-        [last] = [each for each in replicas.all if each.is_running]
-        assert replicas.points_at(last)
+        [last] = [each for each in processes.all if each.is_running]
+        assert processes.points_at(last)

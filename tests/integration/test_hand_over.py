@@ -1,4 +1,4 @@
-"""A replica that is told to end leaves nothing behind that would keep others waiting."""
+"""An instance that ends, told to or not, leaves nothing behind that would keep others waiting."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes import Call, Fault, FaultKind, Hang, LostAnswer
-from tests.integration.instances import LEASES, SLICES, VIRTUAL_TIME, Answer, Replicas
+from tests.integration.instances import LEASES, SLICES, VIRTUAL_TIME, Answer, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -18,62 +18,79 @@ STOP_SECONDS = 5.0
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("seed", range(6))
-async def test_another_replica_answers_within_two_seconds(seed: int, count: int) -> None:
-    async with Replicas(seed) as replicas:
-        await replicas.start_all(count)
-        leaving = replicas.leader
-        await asyncio.sleep(replicas.random.uniform(0, 2))
+async def test_another_instance_answers_within_two_seconds(seed: int, count: int) -> None:
+    async with Processes(seed) as processes:
+        await processes.start_all(count)
+        leaving = processes.leader
+        await asyncio.sleep(processes.random.uniform(0, 2))
 
         leaving.terminate()
-        await replicas.until(lambda: not leaving.is_leading, within=1.1, glance=0.001)
+        await processes.until(lambda: not leaving.is_leading, within=1.1, glance=0.001)
 
-        await replicas.until(replicas.is_answered, within=HAND_OVER_SECONDS)
-        assert replicas.points_at(replicas.leader)
+        await processes.until(processes.is_answered, within=HAND_OVER_SECONDS)
+        assert processes.points_at(processes.leader)
         assert leaving.ended.done()
 
 
-async def test_a_replica_that_ends_says_so_until_it_is_gone() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
-        leaving = replicas.leader
-        answers: list[Answer] = []
-
-        leaving.terminate()
-        while not leaving.ended.done():
-            await asyncio.sleep(0.005)
-            answer = await leaving.filter()
-            answers += [answer] if answer else []
-
-        assert answers
-        assert {(answer.error, answer.closes) for answer in answers} == {
-            ("this replica of the extender is shutting down", True)
-        }
-
-
-async def test_a_replica_that_ends_is_not_ready() -> None:
-    async with Replicas() as replicas:
-        [leaving] = await replicas.start_all(1)
+async def test_an_instance_that_ends_says_so_as_long_as_requests_may_come() -> None:
+    async with Processes() as processes:
+        await processes.start_all(2)
+        processes.server.latency = lambda _: (0.1, 0.1)
+        leaving = processes.leader
+        answers: list[Answer | None] = []
 
         leaving.terminate()
         await asyncio.sleep(0.01)
-
         assert await leaving.unready() == "shutting down"
+        while processes.points_at(leaving):
+            answers.append(await leaving.filter())
+            await asyncio.sleep(0.005)
+
+        assert {(answer.error, answer.closes) if answer else None for answer in answers} == {
+            ("this instance of the extender is shutting down", True)
+        }
+
+
+@pytest.mark.parametrize("role", ["leader", "standby"])
+async def test_an_end_closes_the_connection(role: str) -> None:
+    async with Processes() as processes:
+        await processes.start_all(2)
+        leaving = processes.leader if role == "leader" else processes.standbys[0]
+
+        leaving.terminate()
+        await processes.until(leaving.ended.done, within=1)
+
+        assert not leaving.is_connected
+        assert leaving.ended.exception() is None
+
+
+async def test_a_part_that_fails_ends_the_process_which_hands_over_all_the_same() -> None:
+    async with Processes() as processes:
+        await processes.start_all(2)
+        failing = processes.leader
+
+        failing.fail(RuntimeError("a bug"))
+        await processes.until(failing.ended.done, within=2)
+
+        await processes.until(processes.is_answered, within=HAND_OVER_SECONDS)
+        assert not failing.is_connected
+        assert isinstance(failing.ended.exception(), ExceptionGroup)
 
 
 @pytest.mark.parametrize("milliseconds", range(0, 420, 30))
 async def test_an_end_at_any_moment_of_the_start_leaves_lease_and_endpoints_free(
     milliseconds: int,
 ) -> None:
-    async with Replicas(milliseconds, latency_seconds=0.1) as replicas:
-        replicas.server.latency = lambda _: (0.02, 0.02)
-        leaving = replicas.start(0)
+    async with Processes(milliseconds, latency_seconds=0.1) as processes:
+        processes.server.latency = lambda _: (0.02, 0.02)
+        leaving = processes.start(0)
         await asyncio.sleep(milliseconds / 1000)
 
         leaving.terminate()
-        await replicas.until(leaving.ended.done, within=1)
+        await processes.until(leaving.ended.done, within=1)
 
-        assert replicas.holder == ""
-        assert replicas.addresses() == []
+        assert processes.holder == ""
+        assert processes.addresses() == []
 
 
 def writes_lease(call: Call) -> bool:
@@ -94,29 +111,29 @@ def writes_slice(call: Call) -> bool:
 async def test_what_was_written_without_an_answer_is_taken_back(
     kind: FaultKind, matches: Callable[[Call], bool]
 ) -> None:
-    async with Replicas() as replicas:
-        replicas.server.faults = [Fault(kind, matches)]
-        leaving = replicas.start(0)
+    async with Processes() as processes:
+        processes.server.faults = [Fault(kind, matches)]
+        leaving = processes.start(0)
         written = LEASES if matches is writes_lease else SLICES
-        await replicas.until(lambda: replicas.server.list(written), within=5)
+        await processes.until(lambda: processes.server.list(written), within=5)
 
         leaving.terminate()
-        await replicas.until(leaving.ended.done, within=1)
+        await processes.until(leaving.ended.done, within=1)
 
-        assert replicas.holder == ""
-        assert replicas.addresses() == []
+        assert processes.holder == ""
+        assert processes.addresses() == []
 
 
 async def test_an_end_before_the_first_list_is_complete_writes_nothing() -> None:
-    async with Replicas() as replicas:
-        replicas.server.faults = [Fault(Hang(), lambda call: call.resource == "volumes")]
-        leaving = replicas.start(0)
+    async with Processes() as processes:
+        processes.server.faults = [Fault(Hang(), lambda call: call.resource == "volumes")]
+        leaving = processes.start(0)
         await asyncio.sleep(3)
 
         leaving.terminate()
-        await replicas.until(leaving.ended.done, within=0.1)
+        await processes.until(leaving.ended.done, within=0.1)
 
-        assert {call.verb for call in replicas.server.calls} <= {"watch", "list", "get"}
+        assert {call.verb for call in processes.server.calls} <= {"watch", "list", "get"}
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["refused", "silent"])
@@ -124,48 +141,48 @@ async def test_an_end_before_the_first_list_is_complete_writes_nothing() -> None
 async def test_an_end_while_the_api_server_is_away_is_bounded(
     away_seconds: float, *, silent: bool
 ) -> None:
-    async with Replicas() as replicas:
-        [leaving] = await replicas.start_all(1)
-        with replicas.server.outage(silent=silent):
+    async with Processes() as processes:
+        [leaving] = await processes.start_all(1)
+        with processes.server.outage(silent=silent):
             await asyncio.sleep(away_seconds)
 
             leaving.terminate()
-            await replicas.until(leaving.ended.done, within=STOP_SECONDS)
+            await processes.until(leaving.ended.done, within=STOP_SECONDS)
 
 
 async def test_an_end_of_a_standby_is_not_noticed() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
-        leader, leaving = replicas.leader, replicas.standbys[0]
+    async with Processes() as processes:
+        await processes.start_all(3)
+        leader, leaving = processes.leader, processes.standbys[0]
 
         leaving.terminate()
 
-        await replicas.always(replicas.is_answered, seconds=12)
-        assert replicas.leader is leader
+        await processes.always(processes.is_answered, seconds=12)
+        assert processes.leader is leader
         assert leaving.ended.done()
 
 
 async def test_a_second_signal_changes_nothing() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
-        leaving = replicas.leader
+    async with Processes() as processes:
+        await processes.start_all(2)
+        leaving = processes.leader
 
         leaving.terminate()
         await asyncio.sleep(0.02)
         leaving.terminate()
 
-        await replicas.until(replicas.is_answered, within=HAND_OVER_SECONDS)
+        await processes.until(processes.is_answered, within=HAND_OVER_SECONDS)
         assert leaving.ended.done()
 
 
 async def test_a_rolling_restart_never_stops_the_answers_for_long() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
-        for number, old in enumerate([*replicas.all]):
+    async with Processes() as processes:
+        await processes.start_all(3)
+        for number, old in enumerate([*processes.all]):
             old.terminate()
-            await replicas.until(old.ended.done, within=1)
-            started = replicas.start(number)
-            await replicas.until(started.is_ready, within=1)
-            await replicas.until(replicas.is_answered, within=HAND_OVER_SECONDS)
+            await processes.until(old.ended.done, within=1)
+            started = processes.start(number)
+            await processes.until(started.is_ready, within=1)
+            await processes.until(processes.is_answered, within=HAND_OVER_SECONDS)
 
-        assert len(replicas.leaders) == 1
+        assert len(processes.leaders) == 1

@@ -13,7 +13,7 @@ from tests.integration.instances import (
     NODES,
     SLICES,
     VIRTUAL_TIME,
-    Replicas,
+    Processes,
     filter_request,
 )
 from tests.integration.rbac import shipped
@@ -35,9 +35,9 @@ def stray(name: str, address: str, address_type: str) -> Object:
     }
 
 
-async def reject_and_wake(replicas: Replicas) -> None:
+async def reject_and_wake(processes: Processes) -> None:
     """Find no room for a pod, and then some."""
-    server = replicas.server
+    server = processes.server
     pod = server.put(json.loads(filter_request("quad"))["Pod"])
     node = server.get("nodes.longhorn.io", "node-4", NAMESPACE)
     assert node is not None
@@ -49,47 +49,47 @@ async def reject_and_wake(replicas: Replicas) -> None:
     server.put({**node, "spec": {**node["spec"], "allowScheduling": False}})
     request = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": NODES}).encode()
     await asyncio.sleep(1)
-    answer = await replicas.leader.filter(body=request)
+    answer = await processes.leader.filter(body=request)
     assert answer is not None
     assert answer.accepted == []
     server.put(node)
-    await replicas.until(patched, within=3)
+    await processes.until(patched, within=3)
 
 
-async def live(replicas: Replicas) -> None:
+async def live(processes: Processes) -> None:
     """Start, lead, publish, reject, wake, repair, be replaced and end."""
-    await replicas.start_all(2)
-    await reject_and_wake(replicas)
-    replicas.server.put(stray("stray", "10.9.9.9", "IPv4"))
-    replicas.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
-    replicas.server.put(stray(f"{NAME}-ipv4", "fd00::9:9", "IPv6"))
-    await replicas.until(lambda: replicas.points_at(replicas.leader), within=11)
-    replicas.server.outage().end()
-    replicas.server.compact()
+    await processes.start_all(2)
+    await reject_and_wake(processes)
+    processes.server.put(stray("stray", "10.9.9.9", "IPv4"))
+    processes.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
+    processes.server.put(stray(f"{NAME}-ipv4", "fd00::9:9", "IPv6"))
+    await processes.until(lambda: processes.points_at(processes.leader), within=11)
+    processes.server.outage().end()
+    processes.server.compact()
     await asyncio.sleep(10)
-    first = replicas.leader
+    first = processes.leader
     first.terminate()
-    await replicas.until(lambda: replicas.leaders not in ([], [first]), within=2)
-    await replicas.until(replicas.is_answered, within=2)
-    last = replicas.leader
+    await processes.until(lambda: processes.leaders not in ([], [first]), within=2)
+    await processes.until(processes.is_answered, within=2)
+    last = processes.leader
     last.terminate()
-    await replicas.until(last.ended.done, within=2)
-    assert (replicas.holder, replicas.addresses()) == ("", [])
+    await processes.until(last.ended.done, within=2)
+    assert (processes.holder, processes.addresses()) == ("", [])
 
 
 @pytest.mark.parametrize("streaming_lists", [False, True], ids=["lists", "streamed"])
 async def test_every_call_of_a_whole_life_is_granted(*, streaming_lists: bool) -> None:
-    async with Replicas(streaming_lists=streaming_lists) as replicas:
-        await live(replicas)
+    async with Processes(streaming_lists=streaming_lists) as processes:
+        await live(processes)
 
-    assert replicas.refused == []
+    assert processes.refused == []
 
 
 async def test_every_grant_is_used_in_a_whole_life() -> None:
-    async with Replicas(streaming_lists=False) as replicas:
-        await live(replicas)
+    async with Processes(streaming_lists=False) as processes:
+        await live(processes)
 
-    assert [grant for grant, uses in replicas.rules.used.items() if not uses] == []
+    assert [grant for grant, uses in processes.rules.used.items() if not uses] == []
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
-"""A replica that does not know the cluster says what it lacks, and leaves leading to others."""
+"""An instance that does not know the cluster says what it lacks, and leaves leading to others."""
 
 import asyncio
-import json
 
 import pytest
 
 from tests.fakes import Call, Fault, Hang, Refused
-from tests.integration.instances import NOT_KNOWING, VIRTUAL_TIME, Replicas
+from tests.integration.instances import NOT_KNOWING, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -34,15 +33,15 @@ KINDS = (
 
 
 async def test_leader_and_standby_are_ready() -> None:
-    async with Replicas() as replicas:
-        started = await replicas.start_all(3)
+    async with Processes() as processes:
+        started = await processes.start_all(3)
 
         assert [await each.unready() for each in started] == ["", "", ""]
 
 
-async def test_before_its_first_lists_a_replica_names_every_kind() -> None:
-    async with Replicas() as replicas:
-        started = replicas.start(0)
+async def test_before_its_first_lists_an_instance_names_every_kind() -> None:
+    async with Processes() as processes:
+        started = processes.start(0)
 
         assert await started.unready() == "; ".join(
             [
@@ -52,93 +51,63 @@ async def test_before_its_first_lists_a_replica_names_every_kind() -> None:
         )
 
 
-async def test_readiness_is_told_in_json_to_those_who_ask_for_it() -> None:
-    async with Replicas() as replicas:
-        [started] = await replicas.start_all(1)
-
-        response = await started.get("/readyz", accept="application/json")
-
-        assert (response.status_code, response.json()) == (200, {"status": "ok"})
-
-
-async def test_unreadiness_is_told_in_json_to_those_who_ask_for_it() -> None:
-    async with Replicas() as replicas:
-        replicas.denied = set(KINDS[1:2])
-        started = replicas.start(0)
-        await asyncio.sleep(2)
-
-        response = await started.get("/readyz", accept="application/json")
-
-        assert response.status_code == 503
-        assert json.loads(response.text)["status"].startswith("persistentvolumes: not listed yet:")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 async def test_without_the_right_to_read_a_kind_nobody_leads(kind: str) -> None:
-    async with Replicas(kind.count("a")) as replicas:
-        replicas.denied = {kind}
-        started = replicas.start(0)
+    async with Processes(kind.count("a")) as processes:
+        processes.denied = {kind}
+        started = processes.start(0)
         await asyncio.sleep(20)
 
         unready = await started.unready()
 
         assert unready.startswith(f"{kind}: not listed yet: 403: ")
         assert "cannot " in unready
-        assert replicas.lease() is None
+        assert processes.lease() is None
 
 
 async def test_the_right_to_read_a_kind_granted_later_mends_it() -> None:
-    async with Replicas() as replicas:
-        replicas.denied = {"volumes.longhorn.io"}
-        started = replicas.start(0)
+    async with Processes() as processes:
+        processes.denied = {"volumes.longhorn.io"}
+        started = processes.start(0)
         await asyncio.sleep(60)
 
-        replicas.denied = set()
+        processes.denied = set()
 
-        await replicas.until(started.is_ready, within=MENDED_SECONDS)
-        await replicas.until(replicas.is_answered, within=2)
+        await processes.until(started.is_ready, within=MENDED_SECONDS)
+        await processes.until(processes.is_answered, within=2)
 
 
 async def test_without_the_definition_of_a_kind_nobody_leads_until_it_is_there() -> None:
-    async with Replicas() as replicas:
-        removed = replicas.server.remove_resource("longhorn.io", "backingimages")
-        started = replicas.start(0)
+    async with Processes() as processes:
+        removed = processes.server.remove_resource("longhorn.io", "backingimages")
+        started = processes.start(0)
         await asyncio.sleep(60)
         assert (await started.unready()).startswith(
             "backingimages.longhorn.io: not listed yet: 404"
         )
-        assert replicas.lease() is None
+        assert processes.lease() is None
 
-        replicas.server.add_resource(removed)
+        processes.server.add_resource(removed)
 
-        await replicas.until(started.is_ready, within=MENDED_SECONDS)
-        await replicas.until(replicas.is_answered, within=2)
+        await processes.until(started.is_ready, within=MENDED_SECONDS)
+        await processes.until(processes.is_answered, within=2)
 
 
-async def test_a_replica_that_knows_less_leaves_the_lease_to_one_that_knows_all() -> None:
-    async with Replicas() as replicas:
-        replicas.server.faults = [
+async def test_an_instance_that_knows_less_leaves_the_lease_to_one_that_knows_all() -> None:
+    async with Processes() as processes:
+        processes.server.faults = [
             Fault(Refused(), lambda call: call.client == "extender-0" and reads_volumes(call), None)
         ]
-        blind = replicas.start(0)
+        blind = processes.start(0)
         await asyncio.sleep(5)
 
-        knowing = replicas.start(1)
+        knowing = processes.start(1)
 
-        await replicas.until(replicas.is_answered, within=2)
-        assert replicas.leaders == [knowing]
+        await processes.until(processes.is_answered, within=2)
+        assert processes.leaders == [knowing]
         answer = await blind.filter()
         assert answer is not None
         assert (answer.error, answer.closes) == (NOT_KNOWING, True)
-
-
-async def test_a_right_taken_away_is_noticed_when_the_watch_ends_and_is_no_gap_at_first() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(1)
-        replicas.denied = {"volumes.longhorn.io"}
-        replicas.server.outage().end()
-
-        await replicas.always(replicas.is_answered, seconds=60, glance=1)
 
 
 def reads_volumes(call: Call) -> bool:
@@ -149,12 +118,12 @@ def reads_volumes(call: Call) -> bool:
 async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_stops_and_names_it(
     fault: Refused | Hang,
 ) -> None:
-    async with Replicas() as replicas:
-        [leader] = await replicas.start_all(1)
-        replicas.server.faults = [Fault(fault, reads_volumes, times=None)]
-        replicas.server.outage().end()
+    async with Processes() as processes:
+        [leader] = await processes.start_all(1)
+        processes.server.faults = [Fault(fault, reads_volumes, times=None)]
+        processes.server.outage().end()
 
-        await replicas.always(replicas.is_answered, seconds=60, glance=1)
+        await processes.always(processes.is_answered, seconds=60, glance=1)
         await asyncio.sleep(AGE_LIMIT_SECONDS)
         answers = [await leader.filter() for _ in range(3)]
 
@@ -166,59 +135,52 @@ async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_stops_and_name
 
 
 async def test_a_leader_that_is_kept_from_a_kind_leaves_the_lease_to_one_that_is_not() -> None:
-    async with Replicas() as replicas:
-        [leader] = await replicas.start_all(1)
-        standby = replicas.start(1)
-        await replicas.until(standby.is_ready, within=5)
-        replicas.server.faults = [
+    async with Processes() as processes:
+        [leader] = await processes.start_all(1)
+        standby = processes.start(1)
+        await processes.until(standby.is_ready, within=5)
+        processes.server.faults = [
             Fault(Refused(), lambda call: call.client == "extender-0" and reads_volumes(call), None)
         ]
-        replicas.server.outage().end()
+        processes.server.outage().end()
 
         await asyncio.sleep(AGE_LIMIT_SECONDS + 5)
 
-        assert replicas.leaders == [standby]
-        assert await replicas.is_answered()
+        assert processes.leaders == [standby]
+        assert await processes.is_answered()
         assert not leader.is_leading
 
 
 async def test_a_standby_that_misses_something_does_not_take_over() -> None:
-    async with Replicas() as replicas:
-        [leader] = await replicas.start_all(1)
-        standby = replicas.start(1)
-        await replicas.until(standby.is_ready, within=5)
+    async with Processes() as processes:
+        [leader] = await processes.start_all(1)
+        standby = processes.start(1)
+        await processes.until(standby.is_ready, within=5)
         blinded = Fault(
             Refused(), lambda call: call.client == "extender-1" and reads_volumes(call), None
         )
-        replicas.server.faults = [blinded]
-        replicas.server.outage("extender-1").end()
+        processes.server.faults = [blinded]
+        processes.server.outage("extender-1").end()
         await asyncio.sleep(5)
 
         leader.kill()
-        await replicas.always(lambda: not standby.is_leading, seconds=20, glance=1)
-        replicas.server.faults = []
+        await processes.always(lambda: not standby.is_leading, seconds=20, glance=1)
+        processes.server.faults = []
 
         within = MENDED_SECONDS + PROVEN_SECONDS + LEASE_SECONDS
-        await replicas.until(replicas.is_answered, within=within)
+        await processes.until(processes.is_answered, within=within)
 
 
 @pytest.mark.parametrize("fault", [Refused(), Hang()])
 async def test_a_leader_that_hears_of_it_again_answers_again(fault: Refused | Hang) -> None:
-    async with Replicas() as replicas:
-        [leader] = await replicas.start_all(1)
-        replicas.server.faults = [Fault(fault, reads_volumes, times=None)]
-        replicas.server.outage().end()
+    async with Processes() as processes:
+        [leader] = await processes.start_all(1)
+        processes.server.faults = [Fault(fault, reads_volumes, times=None)]
+        processes.server.outage().end()
         await asyncio.sleep(AGE_LIMIT_SECONDS + 10)
-        assert not await replicas.is_answered()
+        assert not await processes.is_answered()
 
-        replicas.server.faults = []
+        processes.server.faults = []
 
-        await replicas.until(replicas.is_answered, within=LOST_REQUEST_SECONDS + MENDED_SECONDS)
+        await processes.until(processes.is_answered, within=LOST_REQUEST_SECONDS + MENDED_SECONDS)
         assert await leader.unready() == ""
-
-
-async def test_a_quiet_cluster_does_not_grow_stale() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(1)
-
-        await replicas.always(replicas.is_answered, seconds=200, glance=1)

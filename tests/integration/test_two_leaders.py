@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.config import NAME
-from tests.integration.instances import LEASES, NAMESPACE, VIRTUAL_TIME, Replicas
+from tests.integration.instances import LEASES, NAMESPACE, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -15,96 +15,96 @@ RENEWAL_SECONDS = 1.1
 """Between two renewals, requests included."""
 
 
-def give_to_stranger(replicas: Replicas) -> None:
-    edit(replicas, holderIdentity="stranger")
+def give_to_stranger(processes: Processes) -> None:
+    edit(processes, holderIdentity="stranger")
 
 
-def give_to_nobody(replicas: Replicas) -> None:
-    edit(replicas, holderIdentity="")
+def give_to_nobody(processes: Processes) -> None:
+    edit(processes, holderIdentity="")
 
 
-def empty(replicas: Replicas) -> None:
-    lease = replicas.lease()
+def empty(processes: Processes) -> None:
+    lease = processes.lease()
     assert lease is not None
-    replicas.server.put({**lease, "spec": {}})
+    processes.server.put({**lease, "spec": {}})
 
 
-def delete(replicas: Replicas) -> None:
-    replicas.server.delete(LEASES, NAME, NAMESPACE)
+def delete(processes: Processes) -> None:
+    processes.server.delete(LEASES, NAME, NAMESPACE)
 
 
-def touch(replicas: Replicas) -> None:
-    lease = replicas.lease()
+def touch(processes: Processes) -> None:
+    lease = processes.lease()
     assert lease is not None
     lease["metadata"]["annotations"] = {"seen": "yes"}
-    replicas.server.put(lease)
+    processes.server.put(lease)
 
 
-def edit(replicas: Replicas, **fields: Any) -> None:
-    lease = replicas.lease()
+def edit(processes: Processes, **fields: Any) -> None:
+    lease = processes.lease()
     assert lease is not None
     lease["spec"].update(fields)
-    replicas.server.put(lease)
+    processes.server.put(lease)
 
 
 async def test_a_leader_whose_lease_was_given_away_steps_down_at_once() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
-        leader = replicas.leader
+    async with Processes() as processes:
+        await processes.start_all(3)
+        leader = processes.leader
 
-        give_to_stranger(replicas)
+        give_to_stranger(processes)
 
-        await replicas.until(lambda: not leader.is_leading, within=RENEWAL_SECONDS, glance=0.01)
+        await processes.until(lambda: not leader.is_leading, within=RENEWAL_SECONDS, glance=0.01)
         answer = await leader.filter()
         assert answer is not None
-        assert answer.error == "this replica of the extender is not the leader"
+        assert answer.error == "this instance of the extender is not the leader"
         assert answer.closes
 
 
 async def test_a_stranger_who_does_not_renew_is_replaced() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
 
-        give_to_stranger(replicas)
-        await replicas.until(lambda: not replicas.leaders, within=RENEWAL_SECONDS, glance=0.01)
+        give_to_stranger(processes)
+        await processes.until(lambda: not processes.leaders, within=RENEWAL_SECONDS, glance=0.01)
 
-        await replicas.until(replicas.is_answered, within=9)
-        assert replicas.lease_spec["leaseTransitions"] == 1
+        await processes.until(processes.is_answered, within=9)
+        assert processes.lease_spec["leaseTransitions"] == 1
 
 
 async def test_a_stranger_who_renews_is_left_alone() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(3)
+    async with Processes() as processes:
+        await processes.start_all(3)
 
         for number in range(20):
-            edit(replicas, holderIdentity="stranger", leaseTransitions=number)
-            await replicas.until(lambda: not replicas.leaders, within=RENEWAL_SECONDS)
-            await replicas.always(lambda: not replicas.leaders, seconds=1)
+            edit(processes, holderIdentity="stranger", leaseTransitions=number)
+            await processes.until(lambda: not processes.leaders, within=RENEWAL_SECONDS)
+            await processes.always(lambda: not processes.leaders, seconds=1)
 
-        assert replicas.holder == "stranger"
+        assert processes.holder == "stranger"
 
 
 @pytest.mark.parametrize("change", [give_to_nobody, empty, delete, touch])
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_lease_that_was_tampered_with_has_one_holder_after_a_renewal(
-    seed: int, change: Callable[[Replicas], None]
+    seed: int, change: Callable[[Processes], None]
 ) -> None:
-    async with Replicas(seed) as replicas:
-        await replicas.start_all(3)
+    async with Processes(seed) as processes:
+        await processes.start_all(3)
 
-        change(replicas)
+        change(processes)
         await asyncio.sleep(RENEWAL_SECONDS)
 
-        await replicas.always(lambda: len(replicas.leaders) <= 1, seconds=9, glance=0.01)
-        assert await replicas.is_answered()
-        assert replicas.points_at(replicas.leader)
+        await processes.always(lambda: len(processes.leaders) <= 1, seconds=9, glance=0.01)
+        assert await processes.is_answered()
+        assert processes.points_at(processes.leader)
 
 
 async def test_a_lease_that_is_no_lease_to_read_ends_the_leadership_until_it_is_one() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
-        edit(replicas, leaseDurationSeconds=None, holderIdentity=None, renewTime=None)
+    async with Processes() as processes:
+        await processes.start_all(2)
+        edit(processes, leaseDurationSeconds=None, holderIdentity=None, renewTime=None)
 
-        await replicas.until(replicas.is_answered, within=9)
+        await processes.until(processes.is_answered, within=9)
 
-        assert len(replicas.leaders) == 1
+        assert len(processes.leaders) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes import Answer, Fault, FaultKind, Refused, WatchCut, WatchEndsAtOnce, WatchGarbage
 from tests.fakes.faults import Call
-from tests.integration.instances import VIRTUAL_TIME, Replicas
+from tests.integration.instances import VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -17,20 +17,20 @@ def follows(call: Call) -> bool:
     return call.verb in ("list", "watch") and call.resource not in ("leases", "endpointslices")
 
 
-def break_watches(replicas: Replicas) -> None:
-    replicas.server.outage().end()
+def break_watches(processes: Processes) -> None:
+    processes.server.outage().end()
 
 
-def cordon(replicas: Replicas, name: str) -> None:
+def cordon(processes: Processes, name: str) -> None:
     """Make a node that was fit for pod pair unfit."""
-    node = replicas.server.get(LONGHORN_NODES, name, "longhorn-system")
+    node = processes.server.get(LONGHORN_NODES, name, "longhorn-system")
     assert node is not None
     node["spec"]["allowScheduling"] = False
-    replicas.server.put(node)
+    processes.server.put(node)
 
 
-async def accepted(replicas: Replicas) -> list[str]:
-    answer = await replicas.ask("pair")
+async def accepted(processes: Processes) -> list[str]:
+    answer = await processes.ask("pair")
     assert answer is not None
     assert answer.is_verdict
     return answer.accepted
@@ -52,60 +52,60 @@ async def accepted(replicas: Replicas) -> list[str]:
 async def test_answers_go_on_while_no_watch_succeeds(
     kind: FaultKind, *, streaming_lists: bool
 ) -> None:
-    async with Replicas(streaming_lists=streaming_lists) as replicas:
-        await replicas.start_all(2)
-        replicas.server.faults = [Fault(kind, follows, times=None)]
-        break_watches(replicas)
+    async with Processes(streaming_lists=streaming_lists) as processes:
+        await processes.start_all(2)
+        processes.server.faults = [Fault(kind, follows, times=None)]
+        break_watches(processes)
 
-        await replicas.always(replicas.is_answered, seconds=30, glance=0.2)
+        await processes.always(processes.is_answered, seconds=30, glance=0.2)
 
-        cordon(replicas, "node-3")
-        replicas.server.faults = []
-        await replicas.until(lambda: accepted_are(replicas, ["node-2", "node-4"]), within=10)
+        cordon(processes, "node-3")
+        processes.server.faults = []
+        await processes.until(lambda: accepted_are(processes, ["node-2", "node-4"]), within=10)
 
 
-async def accepted_are(replicas: Replicas, expected: list[str]) -> bool:
-    return await accepted(replicas) == expected
+async def accepted_are(processes: Processes, expected: list[str]) -> bool:
+    return await accepted(processes) == expected
 
 
 @pytest.mark.parametrize("streaming_lists", [False, True], ids=["lists", "streamed"])
 async def test_after_410_everything_is_listed_anew(*, streaming_lists: bool) -> None:
-    async with Replicas(streaming_lists=streaming_lists) as replicas:
-        await replicas.start_all(2)
-        replicas.server.faults = [Fault(Refused(), follows, times=None)]
-        break_watches(replicas)
-        cordon(replicas, "node-3")
-        replicas.server.delete("persistentvolumeclaims", "single-a", "default")
-        replicas.server.compact()
+    async with Processes(streaming_lists=streaming_lists) as processes:
+        await processes.start_all(2)
+        processes.server.faults = [Fault(Refused(), follows, times=None)]
+        break_watches(processes)
+        cordon(processes, "node-3")
+        processes.server.delete("persistentvolumeclaims", "single-a", "default")
+        processes.server.compact()
         await asyncio.sleep(1)
-        assert await accepted(replicas) == ["node-2", "node-3", "node-4"]
+        assert await accepted(processes) == ["node-2", "node-3", "node-4"]
 
-        replicas.server.faults = []
+        processes.server.faults = []
 
-        await replicas.until(lambda: accepted_are(replicas, ["node-2", "node-4"]), within=10)
-        await replicas.until(
-            replicas.is_answered_with("single-a is not in the cluster", pod="single"), within=10
+        await processes.until(lambda: accepted_are(processes, ["node-2", "node-4"]), within=10)
+        await processes.until(
+            processes.is_answered_with("single-a is not in the cluster", pod="single"), within=10
         )
 
 
 async def test_watches_that_end_in_good_order_are_not_noticed() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(1)
+    async with Processes() as processes:
+        await processes.start_all(1)
 
-        await replicas.always(replicas.is_answered, seconds=700, glance=5)
+        await processes.always(processes.is_answered, seconds=700, glance=5)
 
-        cordon(replicas, "node-3")
+        cordon(processes, "node-3")
         await asyncio.sleep(1)
-        assert await accepted(replicas) == ["node-2", "node-4"]
+        assert await accepted(processes) == ["node-2", "node-4"]
 
 
 async def test_news_reach_leader_and_standby() -> None:
-    async with Replicas() as replicas:
-        await replicas.start_all(2)
+    async with Processes() as processes:
+        await processes.start_all(2)
 
-        cordon(replicas, "node-3")
+        cordon(processes, "node-3")
         await asyncio.sleep(0.1)
-        replicas.leader.kill()
-        await replicas.until(replicas.is_answered, within=9)
+        processes.leader.kill()
+        await processes.until(processes.is_answered, within=9)
 
-        assert await accepted(replicas) == ["node-2", "node-4"]
+        assert await accepted(processes) == ["node-2", "node-4"]

@@ -11,7 +11,7 @@ from tests.builders import node_document
 from tests.fakes import FakeApiServer, Object
 from tests.integration.instances import NAMESPACE, config_map, service
 from tests.integration.instances import pod_object as replica_pod
-from tests.integration.promising_objects import (
+from tests.integration.pod_objects import (
     claim_object,
     pod_object,
     replica_object,

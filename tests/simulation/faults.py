@@ -1,4 +1,4 @@
-"""What goes wrong: to our replicas, kube-scheduler, the provisioner, Longhorn and the network."""
+"""What goes wrong: to our instances, kube-scheduler, the provisioner, Longhorn and the network."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from tests.fakes import (
     WatchEndsAtOnce,
     WatchHang,
 )
-from tests.integration.instances import Replica
+from tests.integration.instances import Process
 from tests.simulation.world import World
 
 REQUEST_FAULT_PROBABILITY = 0.02
@@ -40,7 +40,7 @@ class Faults:
         self._world = world
         self._service = world.service
         self._random = random
-        self._frozen: list[Replica] = []
+        self._frozen: list[Process] = []
         self._outages: list[Outage] = []
 
     def begin(self) -> None:
@@ -57,6 +57,7 @@ class Faults:
             self._start,
             self._start,
             self._cut_off,
+            self._edit_slices,
             self._compact,
             self._slow_network,
             self._slow_longhorn,
@@ -72,8 +73,8 @@ class Faults:
         self._world.server.interfere = None
         for outage in self._outages:
             outage.end()
-        for replica in self._frozen:
-            replica.resume()
+        for process in self._frozen:
+            process.resume()
         self._well()
         ending = [each.ended for each in self._service.all if each.is_ending]
         if ending:
@@ -88,22 +89,22 @@ class Faults:
         world.driver.delay, world.driver.is_exhausted = lambda: 0.0, lambda: False
 
     def _kill(self) -> None:
-        if replica := self._any_running():
-            self._strikes("kill", replica.pod)
-            replica.kill()
+        if process := self._any_running():
+            self._strikes("kill", process.pod)
+            process.kill()
 
     def _terminate(self) -> None:
-        if replica := self._any_running():
-            self._strikes("terminate", replica.pod)
-            replica.terminate()
+        if process := self._any_running():
+            self._strikes("terminate", process.pod)
+            process.terminate()
 
     def _freeze(self) -> None:
-        if replica := self._any_running():
+        if process := self._any_running():
             seconds = self._random.choice([self._random.uniform(0, 3), self._random.uniform(3, 20)])
-            self._strikes("freeze", f"{replica.pod} for {seconds:.2f} s")
-            replica.freeze()
-            self._frozen.append(replica)
-            asyncio.get_running_loop().call_later(seconds, replica.resume)
+            self._strikes("freeze", f"{process.pod} for {seconds:.2f} s")
+            process.freeze()
+            self._frozen.append(process)
+            asyncio.get_running_loop().call_later(seconds, process.resume)
 
     def _start(self) -> None:
         if vacant := self._vacant():
@@ -112,7 +113,7 @@ class Faults:
             self._service.start(number)
 
     def _cut_off(self) -> None:
-        pods = [f"extender-{number}" for number in range(self._world.plan.replicas)]
+        pods = [f"extender-{number}" for number in range(self._world.plan.instances)]
         client = self._random.choice([None, *pods, *pods, "scheduler", "longhorn"])
         silent = client in pods and self._random.random() < 0.5
         seconds = self._random.uniform(0, 12)
@@ -120,6 +121,11 @@ class Faults:
         outage = self._world.server.outage(client, silent=silent)
         self._outages.append(outage)
         asyncio.get_running_loop().call_later(seconds, outage.end)
+
+    def _edit_slices(self) -> None:
+        if found := self._service.slice():
+            self._strikes("edit", "the endpoints away")
+            self._world.server.put({**found, "endpoints": []})
 
     def _compact(self) -> None:
         self._strikes("compact", "and break all watches")
@@ -176,10 +182,10 @@ class Faults:
         taken = {
             each.pod for each in self._service.all if not (each.is_killed or each.ended.done())
         }
-        count = self._world.plan.replicas
+        count = self._world.plan.instances
         return [number for number in range(count) if f"extender-{number}" not in taken]
 
-    def _any_running(self) -> Replica | None:
+    def _any_running(self) -> Process | None:
         """Take the leader more often than others."""
         running = [each for each in self._service.all if each.is_running]
         leading = [each for each in running if each.is_leading]

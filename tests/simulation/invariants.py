@@ -7,10 +7,10 @@ from tests.actors.api import Object
 from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, Refused
 from tests.fakes import Change, Resource
-from tests.integration.instances import Replica
+from tests.integration.instances import Process
+from tests.simulation.choices import Answer, Choice, Choices
 from tests.simulation.limits import Excuse, Limits
 from tests.simulation.plan import Plan
-from tests.simulation.promises import Answer, Promise, Promises
 from tests.simulation.room import has_room
 from tests.simulation.trace import Trace
 from tests.simulation.truth import CLAIMS, HOSTS, PODS
@@ -38,8 +38,8 @@ class Invariants:
         """Begin to look at a world; nothing runs in it yet."""
         self._world = world
         self._truth = world.truth
-        self.promises = Promises(world.truth)
-        self._limits = Limits(world.truth, self.promises, self._plan)
+        self.choices = Choices(world.truth)
+        self._limits = Limits(world.truth, self.choices, self._plan)
         world.server.observers.append(self._changed)
         world.service.answered.append(self._answered)
 
@@ -53,14 +53,14 @@ class Invariants:
                 said = error or " ".join(sorted(accepted)) or "no node"
                 self._trace.note_change(f"answer for {name}:", said)
                 if not (accepted or error):
-                    self.promises.take_back(uid)
+                    self.choices.take_back(uid)
             case Assumed(pod, node):
                 self._trace.note_change(f"answer for {name}:", f"chosen is {node}")
                 self._chosen(pod, node, scheduler)
             case Forgotten(_, node, why):
                 self._trace.note(f"forget {node} for {name}: {why}")
                 self._trace.count("attempts that failed after a choice")
-                self.promises.fail(uid)
+                self.choices.fail(uid)
             case Bound(_, node):
                 self._trace.note(f"bound {name} to {node}")
             case Refused(_, reason, message):
@@ -68,7 +68,7 @@ class Invariants:
 
     def crashed(self, scheduler: int) -> None:
         """Take in that a scheduler has ended."""
-        self.promises.crash(scheduler)
+        self.choices.crash(scheduler)
 
     def unplaced(self) -> list[str]:
         """Name the pods without a node that fit on one."""
@@ -84,9 +84,9 @@ class Invariants:
         uid = pod["metadata"]["uid"]
         needed = self._truth.wants(pod)
         placed = self._truth.placed_of(want.volume for want in needed)
-        # Where a replica is, no room is promised for another one, should it go.
+        # Where a replica is, no room is held for another one, should it go.
         here = {e["spec"]["volumeName"] for e in placed if e["spec"]["nodeID"] == node}
-        promise = Promise(
+        choice = Choice(
             pod=pod["metadata"]["name"],
             uid=uid,
             node=node,
@@ -95,59 +95,59 @@ class Invariants:
             wants=tuple(want for want in needed if want.volume not in here),
             placed_before=frozenset(each["metadata"]["name"] for each in placed),
         )
-        self.promises.put(promise)
-        self.promises.refresh(self._trace.seconds)
-        if not self._plan.keeps_promises:
-            self._trace.count("choices not judged: the settings keep no promise")
+        self.choices.put(choice)
+        self.choices.refresh(self._trace.seconds)
+        if not self._plan.keeps_holds:
+            self._trace.count("choices not judged: the settings keep no holds")
             return
-        verdict = self._limits.judge(promise)
+        verdict = self._limits.judge(choice)
         self._trace.count("choices judged")
         if isinstance(verdict, Excuse):
             self._trace.count(f"excuse: {verdict}")
             self._trace.note(f"excused: {verdict}")
         elif not verdict:
-            others = [str(each) for each in self.promises.on_node(node) if each is not promise]
+            others = [str(each) for each in self.choices.on_node(node) if each is not choice]
             placed_here = [
                 f"{each['metadata']['name']} {int(each['spec']['volumeSize']) / 2**30:g} GiB"
                 for each in self._truth.placed()
                 if each["spec"]["nodeID"] == node
             ]
             self.violate(
-                f"beyond the limit: {promise}; promised there: {'; '.join(others)}; "
+                f"beyond the limit: {choice}; chosen there: {'; '.join(others)}; "
                 f"placed there: {', '.join(placed_here)}; disks: {self._plan.nodes[node]}"
             )
 
-    def _answered(self, replica: Replica, body: dict[str, Any], pod: Object) -> None:
+    def _answered(self, process: Process, body: dict[str, Any], pod: Object) -> None:
         """Look at an answer the moment that it is given."""
         uid = pod["metadata"]["uid"]
-        view = replica.instance.cluster.view
+        view = process.instance.cluster.view
         known = {str(each.name) for found in view.replicas.values() for each in found if each.disk}
-        self._answers[uid] = Answer(at=self._trace.seconds, by=replica.pod, known=frozenset(known))
+        self._answers[uid] = Answer(at=self._trace.seconds, by=process.pod, known=frozenset(known))
         if not body["Error"]:
-            self._check_rebuilt(replica)
+            self._check_rebuilt(process)
 
-    def _check_rebuilt(self, replica: Replica) -> None:
+    def _check_rebuilt(self, process: Process) -> None:
         """After a change of leaders, the new one must hold what shows in the cluster."""
-        if self._leaders[-1:] == [replica.pod]:
+        if self._leaders[-1:] == [process.pod]:
             return
-        self._leaders.append(replica.pod)
-        self._trace.note(f"{replica.pod} answers")
+        self._leaders.append(process.pod)
+        self._trace.note(f"{process.pod} answers")
         self._trace.count("leader changes")
-        if not self._plan.keeps_promises:
+        if not self._plan.keeps_holds:
             return
         now = self._trace.seconds
-        self.promises.refresh(now)
-        ledger = ledger_of(replica)
-        for promise in self.promises.all():
-            if promise.marked_at is None or now - promise.marked_at < HEARD_SECONDS:
+        self.choices.refresh(now)
+        ledger = ledger_of(process)
+        for choice in self.choices.all():
+            if choice.marked_at is None or now - choice.marked_at < HEARD_SECONDS:
                 continue
-            pending = self._limits.pending(promise)
-            if pending and not self._limits.ran_out(promise, now) and promise.uid not in ledger:
-                self.violate(f"not held by the new leader {replica.pod}: {promise}")
+            pending = self._limits.pending(choice)
+            if pending and not self._limits.ran_out(choice, now) and choice.uid not in ledger:
+                self.violate(f"not held by the new leader {process.pod}: {choice}")
 
     def _changed(self, resource: Resource, _: Change) -> None:
         if resource.key in (PODS, CLAIMS):
-            self.promises.refresh(self._trace.seconds)
+            self.choices.refresh(self._trace.seconds)
         leaders = self._world.service.leaders
         if len(leaders) > 1:
             self.violate(f"{len(leaders)} lead: {[each.pod for each in leaders]}")
@@ -193,7 +193,7 @@ class Invariants:
         self.violations.append(f"{self._trace.seconds:.3f} {text}")
 
 
-def ledger_of(replica: Replica) -> dict[str, str]:
-    """Describe what a replica holds, by pod."""
-    ledger = replica.instance.promises.ledger
+def ledger_of(process: Process) -> dict[str, str]:
+    """Describe what an instance holds, by pod."""
+    ledger = process.instance.holds.ledger
     return {hold.pod.uid: f"{hold.pod.name}: {hold.state} {sorted(hold.nodes)}" for hold in ledger}

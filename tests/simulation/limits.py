@@ -1,6 +1,6 @@
-"""Whether a choice of kube-scheduler's rests on a promise that the disks can keep.
+"""Whether a choice of kube-scheduler's is one that the disks can keep.
 
-At each choice, all that was promised on the node must fit there together, beside what other volumes
+At each choice, all that was chosen for the node must fit there together, beside what other volumes
 have there: either in some arrangement, or beside the replicas as Longhorn has placed them by now,
 since Longhorn sometimes puts more on a disk than its own limit while others are free.
 """
@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from extender import Mode
 from tests.actors.api import Object
+from tests.simulation.choices import Choice, Choices
 from tests.simulation.plan import Plan
-from tests.simulation.promises import Promise, Promises
 from tests.simulation.room import Want, has_room
 from tests.simulation.truth import Truth
 
@@ -19,25 +19,25 @@ from tests.simulation.truth import Truth
 class Excuse(StrEnum):
     """What our service cannot be blamed for."""
 
-    RAN_OUT = "an earlier promise ran out of time, as the settings say"
+    RAN_OUT = "an earlier hold ran out of time, as the settings say"
     CAME = "Longhorn put a replica there that the answer could not know of"
-    BROKEN = "Longhorn placed replicas so that an earlier promise fits no more"
+    BROKEN = "Longhorn placed replicas so that an earlier choice fits no more"
     SEVERAL = "several of these"
 
 
 class Limits:
     """Judges choices."""
 
-    def __init__(self, truth: Truth, promises: Promises, plan: Plan) -> None:
+    def __init__(self, truth: Truth, choices: Choices, plan: Plan) -> None:
         self._truth = truth
-        self._promises = promises
+        self._choices = choices
         self._plan = plan
 
-    def judge(self, new: Promise) -> Excuse | bool:
+    def judge(self, new: Choice) -> Excuse | bool:
         """Say whether what *new* adds to its node fits there; an excuse if not and it is one."""
         if not self.pending(new):
             return True
-        everyone = self._promises.on_node(new.node)
+        everyone = self._choices.on_node(new.node)
         placed = self._truth.placed()
         if self._fits(new.node, everyone, placed):
             return True
@@ -54,24 +54,24 @@ class Limits:
         known = [each for each in placed if self._is_known(each, new, in_time)]
         return Excuse.SEVERAL if self._fits_beside_keepable(new, in_time, known) else False
 
-    def ran_out(self, promise: Promise, now: float) -> bool:
-        """Say whether a promise has stood as long as the settings let it."""
-        until = promise.answer.at + self._plan.choosing_seconds
+    def ran_out(self, choice: Choice, now: float) -> bool:
+        """Say whether a choice has been held as long as the settings let it."""
+        until = choice.answer.at + self._plan.choosing_seconds
         # In mode `node` nothing counts as the choice but the binding.
-        chosen_at = promise.bound_at if self._plan.mode is Mode.NODE else promise.marked_at
+        chosen_at = choice.bound_at if self._plan.mode is Mode.NODE else choice.marked_at
         if chosen_at is None or chosen_at > until:
             return now >= until
-        bound_at = promise.bound_at
+        bound_at = choice.bound_at
         return bound_at is not None and now >= bound_at + self._plan.placing_seconds
 
-    def pending(self, promise: Promise) -> list[Want]:
-        """Return what of a promise stands and has no replica on its node yet."""
-        return self._pending(self._wanted([promise]), promise.node)
+    def pending(self, choice: Choice) -> list[Want]:
+        """Return what of a choice stands and has no replica on its node yet."""
+        return self._pending(self._wanted([choice]), choice.node)
 
-    def _fits(self, name: str, promises: Sequence[Promise], placed: Sequence[Object]) -> bool:
+    def _fits(self, name: str, choices: Sequence[Choice], placed: Sequence[Object]) -> bool:
         node = self._truth.longhorn_node(name)
         assert node is not None
-        wanted = self._wanted(promises)
+        wanted = self._wanted(choices)
         volumes = {want.volume for want in wanted}
         others = [each for each in placed if each["spec"]["volumeName"] not in volumes]
         settings = self._truth.settings()
@@ -80,7 +80,7 @@ class Limits:
         )
 
     def _fits_beside_keepable(
-        self, new: Promise, promises: Sequence[Promise], placed: Sequence[Object]
+        self, new: Choice, choices: Sequence[Choice], placed: Sequence[Object]
     ) -> bool:
         """Say whether *new* fits beside what fits of the others as Longhorn has placed by now.
 
@@ -89,15 +89,15 @@ class Limits:
         node = self._truth.longhorn_node(new.node)
         assert node is not None
         settings = self._truth.settings()
-        others = self._wanted([each for each in promises if each is not new])
+        others = self._wanted([each for each in choices if each is not new])
         kept: list[Want] = []
         for want in sorted(self._pending(others, new.node), key=_by_size):
             if has_room(node, placed, [*kept, want], settings):
                 kept.append(want)
         return has_room(node, placed, [*kept, *self.pending(new)], settings)
 
-    def _wanted(self, promises: Sequence[Promise]) -> list[Want]:
-        return [want for promise in promises for want in self._promises.wanted(promise)]
+    def _wanted(self, choices: Sequence[Choice]) -> list[Want]:
+        return [want for choice in choices for want in self._choices.wanted(choice)]
 
     def _pending(self, wants: Sequence[Want], node: str) -> list[Want]:
         """Return what has no replica on the node yet."""
@@ -108,12 +108,12 @@ class Limits:
         }
         return [want for want in wants if want.volume not in here]
 
-    def _is_known(self, replica: Object, new: Promise, promises: Sequence[Promise]) -> bool:
-        """Say whether a replica counts: it was known at the answer, or was itself promised."""
-        promised = {want.volume for promise in promises for want in promise.wants}
+    def _is_known(self, replica: Object, new: Choice, choices: Sequence[Choice]) -> bool:
+        """Say whether a replica counts: it was known at the answer, or belongs to a choice."""
+        chosen = {want.volume for choice in choices for want in choice.wants}
         return (
             replica["metadata"]["name"] in new.answer.known
-            or replica["spec"]["volumeName"] in promised
+            or replica["spec"]["volumeName"] in chosen
         )
 
 

@@ -30,10 +30,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         nodes: By node, its disks: sizes and tags.
         over_provisioning: Longhorn's setting, in percent.
-        replicas: How many of our service.
-        choosing_seconds: The live setting of how long a promise stands without a node.
+        instances: How many of our service run.
+        choosing_seconds: The live setting of how long a hold stands without a node.
         placing_seconds: The live setting of how long it stands after binding.
-        mode: How promises count.
+        mode: How holds count.
         scheduler: How kube-scheduler is set up.
         classes: Which StorageClasses users use, the likelier ones several times.
         demand: How much users want, as a part of what there is.
@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: Mapping[str, Mapping[str, tuple[int, bool]]]
     over_provisioning: int
-    replicas: int
+    instances: int
     choosing_seconds: int
     placing_seconds: int
     mode: Mode
@@ -63,8 +63,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return total * self.over_provisioning // 100
 
     @property
-    def keeps_promises(self) -> bool:
-        """Whether the settings let the service promise anything for longer than an answer takes."""
+    def keeps_holds(self) -> bool:
+        """Whether the settings let the service hold anything for longer than an answer takes."""
         return self.choosing_seconds > 0 and self.placing_seconds > 0
 
 
@@ -83,7 +83,7 @@ def draw_plan(random: Random) -> Plan:
     return Plan(
         nodes=nodes,
         over_provisioning=random.choice([100, 100, 100, 150, 200]),
-        replicas=random.choice([2, 3, 3]),
+        instances=random.choice([2, 3, 3]),
         choosing_seconds=random.choice([0, 1]) if impatient else 5,
         placing_seconds=random.choice([0, 1, 5]) if impatient else 5,
         mode=mode,

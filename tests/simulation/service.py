@@ -10,7 +10,7 @@ import msgspec
 from tests.actors.api import Object
 from tests.actors.scheduler import Reply
 from tests.fakes import Call
-from tests.integration.instances import NODES, Replica, Replicas, ipv4, ipv6
+from tests.integration.instances import NODES, Process, Processes, ipv4, ipv6
 from tests.unit.actors.world import MORE_RESOURCES
 
 EXAMPLE_KINDS = (
@@ -27,21 +27,21 @@ WAY_SECONDS = 0.002
 """Most that a call takes there, and back."""
 _PROBE = {"metadata": {"name": "probe", "namespace": "default", "uid": "probe"}, "spec": {}}
 PROBE = msgspec.json.encode({"Pod": _PROBE, "Nodes": None, "NodeNames": NODES})
-"""A request about a pod without volumes, which is promised nothing."""
+"""A request about a pod without volumes, for which nothing is held."""
 
 
-class Service(Replicas):
-    """The replicas of our service, in a cluster that is empty but for them.
+class Service(Processes):
+    """The instances of our service, in a cluster that is empty but for them.
 
     Attributes:
-        connected: The replica that kube-scheduler has a connection to.
+        connected: The instance that kube-scheduler has a connection to.
         answered: Told of each answer when it is given: by whom, what, and about which pod.
     """
 
     def __init__(self, random: Random, *, pods: int, **settings: Any) -> None:
         super().__init__(random.getrandbits(32), pods=pods, **settings)
-        self.connected: Replica | None = None
-        self.answered: list[Callable[[Replica, Object, Object], None]] = []
+        self.connected: Process | None = None
+        self.answered: list[Callable[[Process, Object, Object], None]] = []
         self._used_at = 0.0
         self._way = Random(random.getrandbits(32))
         self._served: set[asyncio.Task[Reply | None]] = set()
@@ -84,19 +84,19 @@ class Service(Replicas):
         return answer is not None and answer.is_verdict
 
     async def _serve(self, body: bytes) -> Reply | None:
-        replica = self._connect()
+        process = self._connect()
         await asyncio.sleep(self._way.uniform(0, WAY_SECONDS))
-        if replica is None or not await _runs(replica):
+        if process is None or not await _runs(process):
             self.connected = None
             return None
-        self.connected, self._used_at = replica, asyncio.get_running_loop().time()
-        answer = await replica.filter(body=body)
+        self.connected, self._used_at = process, asyncio.get_running_loop().time()
+        answer = await process.filter(body=body)
         if answer is not None:
             for observer in self.answered:
                 observer(
-                    replica, msgspec.json.decode(answer.body), msgspec.json.decode(body)["Pod"]
+                    process, msgspec.json.decode(answer.body), msgspec.json.decode(body)["Pod"]
                 )
-        if answer is None or not await _runs(replica):
+        if answer is None or not await _runs(process):
             self.connected = None
             return None
         if answer.closes:
@@ -104,16 +104,16 @@ class Service(Replicas):
         await asyncio.sleep(self._way.uniform(0, WAY_SECONDS))
         return Reply(answer.status, answer.body)
 
-    def _connect(self) -> Replica | None:
+    def _connect(self) -> Process | None:
         """Return who is at the other end of the connection, or of a new one."""
         idle = asyncio.get_running_loop().time() - self._used_at
         connected = self.connected
         if connected is not None and idle < IDLE_SECONDS and not _is_gone(connected):
             return connected
-        latest: dict[str, Replica] = {}
-        for number, replica in enumerate(self._latest()):
-            if replica is not None:
-                latest |= dict.fromkeys((ipv4(number), ipv6(number)), replica)
+        latest: dict[str, Process] = {}
+        for number, process in enumerate(self._latest()):
+            if process is not None:
+                latest |= dict.fromkeys((ipv4(number), ipv6(number)), process)
         addresses = self.addresses()
         return latest.get(self._way.choice(addresses)) if addresses else None
 
@@ -122,12 +122,12 @@ class Service(Replicas):
         return not call.client.startswith("extender-") or self._authorize(call)
 
 
-async def _runs(replica: Replica) -> bool:
+async def _runs(process: Process) -> bool:
     """Wait for a replica that is stopped to go on; tell whether it lives."""
-    while not (replica.is_running or _is_gone(replica)):  # noqa: ASYNC110 (nobody tells)
+    while not (process.is_running or _is_gone(process)):  # noqa: ASYNC110 (nobody tells)
         await asyncio.sleep(GLANCE_SECONDS)
-    return not _is_gone(replica)
+    return not _is_gone(process)
 
 
-def _is_gone(replica: Replica) -> bool:
-    return replica.is_killed or replica.ended.done()
+def _is_gone(process: Process) -> bool:
+    return process.is_killed or process.ended.done()

@@ -20,7 +20,7 @@ RESOLUTION = 2**-20
 FAULTY_SECONDS = (15.0, 45.0)
 FIRST_WORKLOADS = 2
 LONGEST_SECONDS = {"not answered": 130.0, "unplaced": 130.0, "held": 640.0}
-"""After the last fault, until one replica leads and answers: one that has not heard of a kind for
+"""After the last fault, until one instance leads and answers: one that has not heard of a kind for
 120 s gives the lease back. Until pods that fit have a node: a watch that hangs is found out after
 90 s, and then there is kube-scheduler's back-off; who is not woken would sleep for 300 s. Until
 every hold has ended: as long as kube-scheduler waits for claims, and some."""

@@ -1,4 +1,4 @@
-"""No disk is promised beyond its limit, every hold ends, and every pod that fits is placed."""
+"""No disk is chosen beyond its limit, every hold ends, and every pod that fits is placed."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def told(result: Result) -> str:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_promises_are_kept(seed: int) -> None:
+async def test_holds_keep_disks_within_their_limits(seed: int) -> None:
     result = await simulate(seed)
 
     assert not result.violations, told(result)

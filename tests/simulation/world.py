@@ -82,7 +82,7 @@ class World:
         self.plan = plan
         self.trace = trace
         self.latency_seconds, self.news_seconds = 0.02, 0.01
-        self.service = Service(random, pods=plan.replicas, reservation_mode=plan.mode)
+        self.service = Service(random, pods=plan.instances, reservation_mode=plan.mode)
         self.server = self.service.server
         self.truth = Truth(self.server)
         self._random = Random(random.getrandbits(32))
@@ -113,7 +113,7 @@ class World:
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             self._tasks = tasks
             work = [tasks.create_task(_run(part)) for part in (self.longhorn.run, *self._parts())]
-            for number in range(self.plan.replicas):
+            for number in range(self.plan.instances):
                 self.service.start(number)
             self.start_scheduler()
             await self.service.until(self.service.is_answered, within=START_SECONDS)

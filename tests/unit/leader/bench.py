@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from leader import Collection, Election
+from leader import Collection, Election, Leadership
 from tests.unit.leader.leases import NAME, lease, lease_settings
 from tests.unit.leader.store import InstantStore, Object, Objects, Verb
 
@@ -26,9 +26,11 @@ class Bench:
         self.store = InstantStore(self.objects)
         self.may_lead = True
         self.reported: list[bool] = []
+        self.leadership = Leadership()
         self.election = Election(
             self.store,
             lease_settings(**settings),
+            leadership=self.leadership,
             clock=lambda: self.now,
             wall_clock=lambda: _START + timedelta(seconds=self.now),
             random=Random(1),
@@ -39,7 +41,7 @@ class Bench:
 
     @property
     def is_leading(self) -> bool:
-        return self.election.is_leading(self.now)
+        return self.leadership.is_held(self.now)
 
     @property
     def lease(self) -> Object:

@@ -50,8 +50,8 @@ async def test_a_leader_acts_from_the_start_of_its_write_until_the_deadline() ->
 
     await bench.step()
 
-    assert bench.election.is_leading(start + 4.999)
-    assert not bench.election.is_leading(start + 5.0)
+    assert bench.leadership.is_held(start + 4.999)
+    assert not bench.leadership.is_held(start + 5.0)
 
 
 async def test_an_instance_that_was_stopped_looks_before_it_writes() -> None:

@@ -28,8 +28,8 @@ async def test_a_failed_renewal_does_not_prolong_what_was_granted_before() -> No
 
     await bench.step(after=3.0)
 
-    assert bench.election.is_leading(granted + 4.999)
-    assert not bench.election.is_leading(granted + 5.0)
+    assert bench.leadership.is_held(granted + 4.999)
+    assert not bench.leadership.is_held(granted + 5.0)
 
 
 async def test_after_a_failed_renewal_the_lease_is_read_before_it_is_written() -> None:
@@ -84,7 +84,7 @@ async def test_whichever_of_two_unanswered_writes_arrives_is_recognised(arrives:
 
     assert bench.reported == [True]
     assert bench.lease["spec"]["leaseTransitions"] == 0
-    assert bench.election.is_leading(bench.now + 4.9)
+    assert bench.leadership.is_held(bench.now + 4.9)
 
 
 async def test_two_requests_fit_into_the_renew_deadline() -> None:

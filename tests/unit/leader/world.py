@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from leader import Collection, Conflict, Election, LeaseSettings, Stored
+from leader import Collection, Conflict, Election, Leadership, LeaseSettings, Stored
 from tests.unit.leader.leases import NAME
 from tests.unit.leader.store import (
     UNANSWERED,
@@ -89,9 +89,11 @@ class Process:
         self.coroutine: Coroutine[Any, Any, float | None] | None = None
         self._now = now
         self._wall_reads = 0
+        self.leadership = Leadership()
         self.election = Election(
             SuspendedStore(),
             replace(settings, identity=trait.identity),
+            leadership=self.leadership,
             clock=self._clock,
             wall_clock=self._wall_clock,
             random=Random(number),
@@ -101,7 +103,7 @@ class Process:
 
     @property
     def is_leading(self) -> bool:
-        return self.election.is_leading(self._clock())
+        return self.leadership.is_held(self._clock())
 
     def _clock(self) -> float:
         return self.trait.offset_seconds + self.trait.rate * self._now()

@@ -66,7 +66,6 @@ class Running:
             self.metrics,
             clock=clock,
             random=random.Random(2),
-            on_changes=lambda _: None,
         )
 
     @property
@@ -75,7 +74,7 @@ class Running:
         return {gap.kind: gap.why for gap in self.cluster.gaps(now)}
 
     @property
-    def troubles(self) -> dict[str, str]:
+    def troubles(self) -> dict[str, str | None]:
         now = asyncio.get_running_loop().time()
         return {gap.kind: gap.trouble for gap in self.cluster.gaps(now)}
 
@@ -136,11 +135,9 @@ async def test_view_is_that_of_the_same_objects_read_at_once(server: FakeApiServ
 async def test_every_kind_is_a_gap_before_it_is_listed(server: FakeApiServer) -> None:
     async with live(server) as running:
         assert running.gaps == dict.fromkeys(KINDS, "not listed yet")
-        assert running.gaps
         await asyncio.sleep(1)
 
         assert running.gaps == {}
-        assert not running.gaps
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,13 +151,11 @@ async def test_cluster_is_complete_once_all_kinds_are_listed(
     async with live(server) as running:
         await asyncio.sleep(30)
         assert running.gaps == {kind: "not listed yet"}
-        assert "forbidden" in running.troubles[kind]
-        assert running.gaps
+        assert "forbidden" in str(running.troubles[kind])
 
         server.authorize = None
         await asyncio.sleep(10)
         assert running.gaps == {}
-        assert not running.gaps
         assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
         assert running.cluster.live_settings.enabled is False
 
@@ -178,7 +173,7 @@ async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(
                 await asyncio.sleep(15)
                 texts.add(tuple(running.gaps.items()))
             assert texts == {tuple((kind, "not heard of for more than 120 s") for kind in KINDS)}
-            assert all("reached" in trouble for trouble in running.troubles.values())
+            assert all("reached" in str(trouble) for trouble in running.troubles.values())
             assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
         await asyncio.sleep(10)
         assert running.gaps == {}

@@ -93,13 +93,13 @@ class Bench:
         """Take in that pods got no node, one a moment after the other."""
         now = asyncio.get_running_loop().time()
         for number, pod in enumerate(pods):
-            self.waking.rejected(pod, nodes, now + number * 1e-9)
+            self.waking.remember(pod, nodes, now + number * 1e-9)
 
     def grow(self, name: NodeName, size_bytes: int) -> None:
         """Make room on a node."""
         self._sizes[name] = size_bytes
         self.rebuild()
-        self.waking.room_on([name])
+        self.waking.look_on([name])
 
     def hold(self, pod: PodRef) -> None:
         """Answer about a pod, and hold what is said."""
@@ -144,8 +144,8 @@ async def test_nobody_is_woken_without_room() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
 
-        bench.waking.room_anywhere()
-        bench.waking.room_on([ONE, TWO])
+        bench.waking.look_everywhere()
+        bench.waking.look_on([ONE, TWO])
         await asyncio.sleep(1)
 
         assert bench.woken == []
@@ -169,7 +169,7 @@ async def test_room_on_a_node_that_was_no_candidate_wakes_nobody() -> None:
         bench.reject(bench.add("pod"), [TWO])
 
         bench.grow(ONE, SMALL)
-        bench.waking.room_anywhere()
+        bench.waking.look_everywhere()
         await asyncio.sleep(1)
 
         assert bench.woken == []
@@ -183,11 +183,11 @@ async def test_only_nodes_that_changed_are_looked_at() -> None:
         assert bench.woken == ["pod", "another"]
         bench.reject(bench.add("late"))
 
-        bench.waking.room_on([TWO])
+        bench.waking.look_on([TWO])
         await asyncio.sleep(1)
         assert bench.woken == ["pod", "another"]
 
-        bench.waking.room_on([ONE])
+        bench.waking.look_on([ONE])
         await asyncio.sleep(1)
         assert bench.woken == ["pod", "another", "late"]
 
@@ -231,7 +231,7 @@ async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
         assert bench.woken == ["first"]
 
         bench.extender.ledger.drop(first.uid, End.POD_GONE, 0.0)
-        bench.waking.room_on([ONE])
+        bench.waking.look_on([ONE])
         await asyncio.sleep(1)
         assert bench.woken == ["first", "second"]
 
@@ -246,7 +246,7 @@ async def test_a_pod_is_woken_once_until_it_is_rejected_again() -> None:
         assert bench.woken == ["pod"]
 
         bench.reject([pod])
-        bench.waking.room_on([ONE])
+        bench.waking.look_on([ONE])
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod", "pod"]
@@ -262,7 +262,7 @@ async def test_a_pod_that_is_rejected_before_its_patch_is_answered_is_woken_agai
         bench.reject([pod])
         await asyncio.sleep(1)
 
-        bench.waking.room_on([ONE])
+        bench.waking.look_on([ONE])
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod", "pod"]
@@ -357,7 +357,7 @@ async def test_one_whose_patch_always_fails_keeps_nobody_waiting_for_ever() -> N
         await asyncio.sleep(60)
 
         bench.reject(bench.add("good"))
-        bench.waking.room_on([ONE])
+        bench.waking.look_on([ONE])
         await asyncio.sleep(20)
 
         assert "good" in bench.woken
@@ -393,9 +393,9 @@ async def test_pods_of_the_leader_before_are_woken_once_wherever_they_fit() -> N
         pods = bench.add("pod", "large")
         bench.grow(TWO, SMALL)
 
-        bench.waking.found(pods, 0.0)
+        bench.waking.adopt(pods, 0.0)
         await asyncio.sleep(1)
-        bench.waking.room_anywhere()
+        bench.waking.look_everywhere()
         await asyncio.sleep(1)
 
         assert sorted(bench.woken) == ["large", "pod"]
@@ -412,7 +412,7 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
         )
         lost = msgspec.structs.replace(plain, uid="lost", claims=(ClaimKey("default/none"),))
 
-        bench.waking.found([plain, lost], 0.0)
+        bench.waking.adopt([plain, lost], 0.0)
         await asyncio.sleep(1)
 
         assert bench.woken == []
@@ -422,11 +422,11 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
 async def test_another_log_of_changes_may_be_room_anywhere() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
-        bench.waking.take_changes()
+        bench.waking.take([])
         await asyncio.sleep(1)
 
         bench.show(TWO, SMALL, ChangeLog())
-        bench.waking.take_changes()
+        bench.waking.take([])
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod"]
@@ -437,23 +437,23 @@ async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> 
         [pod] = bench.add("pod")
         changes = ChangeLog()
         bench.show(TWO, 0, changes)
-        bench.waking.take_changes()
+        bench.waking.take([])
         await asyncio.sleep(1)
         bench.reject([pod])
         bench.show(TWO, SMALL, changes)
 
         changes.add(ONE)
-        bench.waking.take_changes()
+        bench.waking.take([])
         await asyncio.sleep(1)
         assert bench.woken == []
 
         changes.add(TWO)
-        bench.waking.take_changes()
+        bench.waking.take([])
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
 
         bench.reject([pod])
-        bench.waking.take_changes()
+        bench.waking.take([])
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
 

@@ -56,7 +56,7 @@ class Following:
         return self.told[-1][1]
 
     @property
-    def nominated(self) -> list[str]:
+    def nominated(self) -> list[str | None]:
         """The nominations that were told, in order."""
         return [status.nominated if status else "gone" for _, status in self.told]
 

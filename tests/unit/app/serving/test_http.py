@@ -34,7 +34,7 @@ def app() -> FastAPI:
     metrics = Metrics(CollectorRegistry(), version="1.2.3")
     return create_apps(
         decisions=unchanging(Extender(GENEROUS), view, metrics),
-        unready=lambda: "",
+        unready=lambda: None,
         state=None,
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES),

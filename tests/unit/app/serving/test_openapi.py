@@ -29,7 +29,7 @@ def schema() -> dict[str, Any]:
     metrics = Metrics(CollectorRegistry(), version="1.2.3")
     return create_apps(
         decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
-        unready=lambda: "",
+        unready=lambda: None,
         state=None,
         metrics=metrics,
         settings=Settings(),

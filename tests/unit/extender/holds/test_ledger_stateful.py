@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.holds.hold import End, Sighting, charged
-from extender.holds.ledger import Ended, Ledger, Timeouts
+from extender.holds.hold import End, Sighting, State, charged
+from extender.holds.ledger import Ended, Ledger, Outcome, Timeouts
 from longhorn import NodeName, Replica, VolumeName
 from tests.builders import hold, replica
 
 Event = Mapping[str, Any]
-Promise = dict[str, Any]
+Kept = dict[str, Any]
 
 NODES = ["node-1", "node-2", "node-3"]
 PODS = ["a", "b", "c", "d"]
@@ -30,7 +30,7 @@ SIGNALS = {"node": "bound", "selected": "selected", "nominated": "nominated"}
 
 pods = st.sampled_from(PODS)
 nodes = st.sampled_from(NODES)
-maybe_nodes = st.sampled_from(["", "", *NODES])
+maybe_nodes = st.sampled_from([None, None, *NODES])
 timeouts = st.builds(
     Timeouts,
     choosing_seconds=st.sampled_from([0.0, 1.0, 5.0, 5.0, 50.0]),
@@ -42,7 +42,7 @@ class Model:
     """What follows from a list of events."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        self.promises: list[Promise] = []
+        self.holds: list[Kept] = []
         self.replicas: list[dict[str, Any]] = []
         self.ended: list[tuple[str, float, str, float]] = []
         """Pod, time of the answer, cause and time of the end."""
@@ -50,10 +50,8 @@ class Model:
             getattr(self, event["what"])(event)
 
     def answered(self, event: Event) -> None:
-        self._end(
-            [each for each in self.promises if each["pod"] == event["pod"]], "replaced", event
-        )
-        self.promises.append(
+        self._end([each for each in self.holds if each["pod"] == event["pod"]], "replaced", event)
+        self.holds.append(
             {
                 **event,
                 "seen": [],
@@ -63,29 +61,27 @@ class Model:
         )
 
     def seen(self, event: Event) -> None:
-        for promise in [each for each in self.promises if each["pod"] == event["pod"]]:
+        for kept in [each for each in self.holds if each["pod"] == event["pod"]]:
             names_a_node = any(event[way] for way in WAYS)
             if event["gone"]:
-                self._end([promise], "pod_gone", event)
+                self._end([kept], "pod_gone", event)
             elif names_a_node:
-                promise["seen"].append(event)
-                promise["refused"] = []
-            elif event["refused"] or self.named(promise):
-                promise["refused"].append(event["at"])
+                kept["seen"].append(event)
+                kept["refused"] = []
+            elif event["refused"] or self.named(kept):
+                kept["refused"].append(event["at"])
 
     def dropped(self, event: Event) -> None:
-        self._end(
-            [each for each in self.promises if each["pod"] == event["pod"]], event["why"], event
-        )
+        self._end([each for each in self.holds if each["pod"] == event["pod"]], event["why"], event)
 
     def settled(self, event: Event) -> None:
-        for promise in [*self.promises]:
-            until, why = self.deadline(promise, event)
-            node = self.node(promise)
-            if node and not any(self._waits(promise, v, node) for v in promise["volumes"]):
-                self._end([promise], "confirmed", event)
+        for kept in [*self.holds]:
+            until, why = self.deadline(kept, event)
+            node = self.node(kept)
+            if node and not any(self._waits(kept, v, node) for v in kept["volumes"]):
+                self._end([kept], "confirmed", event)
             elif until <= event["at"]:
-                self._end([promise], why, event)
+                self._end([kept], why, event)
 
     def made(self, event: Event) -> None:
         self.replicas.append({**event, "node": ""})
@@ -97,67 +93,65 @@ class Model:
     def removed(self, event: Event) -> None:
         self.replicas = [each for each in self.replicas if each["name"] != event["name"]]
 
-    def named(self, promise: Promise) -> list[tuple[str, str]]:
+    def named(self, kept: Kept) -> list[tuple[str, str]]:
         """Return how nodes were named, and which."""
-        ways = [next(way for way in WAYS if event[way]) for event in promise["seen"]]
-        return [(way, event[way]) for way, event in zip(ways, promise["seen"], strict=True)]
+        ways = [next(way for way in WAYS if event[way]) for event in kept["seen"]]
+        return [(way, event[way]) for way, event in zip(ways, kept["seen"], strict=True)]
 
-    def node(self, promise: Promise) -> str:
+    def node(self, kept: Kept) -> str:
         """Return the chosen node, empty if none is."""
-        if named := self.named(promise):
+        if named := self.named(kept):
             return named[-1][1]
-        return str(promise["nodes"][0]) if promise["only"] else ""
+        return str(kept["nodes"][0]) if kept["only"] else ""
 
-    def bound_at(self, promise: Promise) -> float | None:
-        return min((event["at"] for event in promise["seen"] if event["node"]), default=None)
+    def bound_at(self, kept: Kept) -> float | None:
+        return min((event["at"] for event in kept["seen"] if event["node"]), default=None)
 
-    def deadline(self, promise: Promise, limits: Event) -> tuple[float, str]:
-        ends = [self._longest(promise, limits)]
-        ends += [(at + 2.0, "unscheduled") for at in promise["refused"][:1]]
+    def deadline(self, kept: Kept, limits: Event) -> tuple[float, str]:
+        ends = [self._longest(kept, limits)]
+        ends += [(at + 2.0, "unscheduled") for at in kept["refused"][:1]]
         return min(ends, key=lambda each: each[0])
 
-    def _longest(self, promise: Promise, limits: Event) -> tuple[float, str]:
-        bound_at = self.bound_at(promise)
+    def _longest(self, kept: Kept, limits: Event) -> tuple[float, str]:
+        bound_at = self.bound_at(kept)
         if bound_at is not None:
             return bound_at + limits["placing"], "not_placed"
-        is_selected = self.named(promise) and self.named(promise)[-1][0] == "selected"
+        is_selected = self.named(kept) and self.named(kept)[-1][0] == "selected"
         if is_selected and limits["choosing"]:
-            return promise["at"] + 600.0, "not_bound"
-        return promise["at"] + limits["choosing"], (
-            "not_bound" if self.node(promise) else "not_chosen"
-        )
+            return kept["at"] + 600.0, "not_bound"
+        return kept["at"] + limits["choosing"], ("not_bound" if self.node(kept) else "not_chosen")
 
-    def on_node(self, node: str) -> list[Promise]:
+    def on_node(self, node: str) -> list[Kept]:
         return [
             each
-            for each in self.promises
+            for each in self.holds
             if (self.node(each) == node if self.node(each) else node in each["nodes"])
         ]
 
-    def charged(self, promise: Promise, node: str) -> list[str]:
+    def charged(self, kept: Kept, node: str) -> list[str]:
         return [
             volume
-            for volume in promise["volumes"]
-            if self._waits(promise, volume, node)
+            for volume in kept["volumes"]
+            if self._waits(kept, volume, node)
             and not any(
                 each["volume"] == volume and each["pinned"] == node and not each["node"]
                 for each in self.replicas
             )
         ]
 
-    def _waits(self, promise: Promise, volume: str, node: str) -> bool:
-        """Whether Longhorn has not put the volume anywhere yet, as far as this promise goes."""
+    def _waits(self, kept: Kept, volume: str, node: str) -> bool:
+        """Whether Longhorn has not put the volume anywhere yet, as far as this kept goes."""
         mine = [each for each in self._placed() if each["volume"] == volume]
         here = [each for each in mine if each["node"] == node]
-        new = [each for each in mine if each["name"] not in promise["had_disk"]]
-        return not here and not (new and self.node(promise))
+        new = [each for each in mine if each["name"] not in kept["had_disk"]]
+        return not here and not (new and self.node(kept))
 
     def _placed(self) -> list[dict[str, Any]]:
         return [each for each in self.replicas if each["node"]]
 
-    def _end(self, promises: Sequence[Promise], why: str, event: Event) -> None:
-        for each in promises:
-            self.promises.remove(each)
+    def _end(self, holds: Sequence[Kept], why: str, event: Event) -> None:
+        for each in holds:
+            self.holds.remove(each)
             self.ended.append((each["pod"], each["at"], why, event["at"]))
 
 
@@ -171,6 +165,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.events: list[Event] = []
         self.ended: list[Ended] = []
+        self.counted: set[tuple[str, NodeName, State]] = set()
         self.replicas: dict[str, Replica] = {}
 
     @rule(
@@ -184,7 +179,7 @@ class LedgerMachine(RuleBasedStateMachine):
     ) -> None:
         accepted = accepted[:1] if is_only_candidate else accepted
         self._note("answered", pod=pod, nodes=accepted, volumes=volumes, only=is_only_candidate)
-        self._over(
+        self._note_outcome(
             self.ledger.put(
                 hold(
                     pod,
@@ -222,14 +217,14 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(pod=pods, why=st.sampled_from([End.POD_GONE, End.UNSCHEDULED]))
     def a_pod_is_let_go(self, pod: str, why: End) -> None:
         self._note("dropped", pod=pod, why=why.value)
-        self._over(self.ledger.drop(f"uid-{pod}", why, self.now))
+        self._note_outcome(self.ledger.drop(f"uid-{pod}", why, self.now))
 
     @precondition(lambda self: len(self.ledger) > 1)
     @rule()
     def all_are_let_go(self) -> None:
         for each in self.ledger:
             self._note("dropped", pod=each.pod.name, why=End.HANDED_OVER.value)
-        self.ended += self.ledger.drop_all(End.HANDED_OVER, self.now)
+        self._note_outcome(self.ledger.drop_all(End.HANDED_OVER, self.now))
 
     @rule(volume=st.sampled_from(VOLUMES), pinned=st.sampled_from(["", *NODES]))
     def longhorn_makes_a_replica(self, volume: str, pinned: str) -> None:
@@ -276,7 +271,7 @@ class LedgerMachine(RuleBasedStateMachine):
             choosing=self.timeouts.choosing_seconds,
             placing=self.timeouts.placing_seconds,
         )
-        self.ended += self.ledger.settle(self._by_volume(), self.timeouts, self.now)
+        self._note_outcome(self.ledger.settle(self._by_volume(), self.timeouts, self.now))
         until = self.ledger.next_deadline(self.timeouts)
         assert until is None or until > self.now
 
@@ -294,14 +289,14 @@ class LedgerMachine(RuleBasedStateMachine):
     def _check_holds(self, model: Model) -> None:
         expected: dict[str, object] = {
             each["pod"]: (
-                "placed" if model.node(each) else "offered",
+                "chosen" if model.node(each) else "open",
                 {model.node(each)} if model.node(each) else {*each["nodes"]},
                 SIGNALS[model.named(each)[-1][0]] if each["seen"] else None,
                 model.bound_at(each),
                 each["at"],
                 each["volumes"],
             )
-            for each in model.promises
+            for each in model.holds
         }
         held: dict[str, object] = {
             each.pod.name: (
@@ -321,7 +316,7 @@ class LedgerMachine(RuleBasedStateMachine):
             "placing": self.timeouts.placing_seconds,
         }
         assert self.ledger.next_deadline(self.timeouts) == min(
-            (model.deadline(each, limits)[0] for each in model.promises), default=None
+            (model.deadline(each, limits)[0] for each in model.holds), default=None
         )
 
     def _check_nodes(self, model: Model) -> None:
@@ -336,6 +331,15 @@ class LedgerMachine(RuleBasedStateMachine):
                     for each in self.ledger.on_node(NodeName(node), but=f"uid-{but}")
                 )
 
+        chosen = {each["pod"]: model.node(each) for each in model.holds if model.node(each)}
+        open_ = [each["pod"] for each in model.holds if each["pod"] not in chosen]
+        for but in ["", *PODS]:
+            others = {node for pod, node in chosen.items() if pod != but}
+            assert self.ledger.chosen_nodes(but=f"uid-{but}") == others
+            found = self.ledger.open_holds(but=f"uid-{but}")
+            assert {each.pod.name for each in found} == {*open_} - {but}
+            assert self.ledger.is_choosing(but=f"uid-{but}") == bool({*open_} - {but})
+
     def _check_ends(self, model: Model) -> None:
         answers = sum(event["what"] == "answered" for event in self.events)
         assert answers == len(self.ended) + len(self.ledger)
@@ -343,25 +347,28 @@ class LedgerMachine(RuleBasedStateMachine):
             (each.hold.pod.name, each.hold.answered_at, each.why.value, each.at)
             for each in self.ended
         )
-        rebuilt = Ledger()
-        for each in self.ledger:
-            rebuilt.put(each)
-        assert vars(self.ledger) == vars(rebuilt), "an index holds what the ledger does not"
 
     def _see(self, pod: str, **told: Any) -> None:
         says: dict[str, Any] = (
-            dict.fromkeys(["gone", "refused"], False) | dict.fromkeys(WAYS, "") | told
+            dict.fromkeys(["gone", "refused"], False) | dict.fromkeys(WAYS) | told
         )
         self._note("seen", pod=pod, **says)
         sighting = Sighting(exists=not says.pop("gone"), **says)
-        self._over(self.ledger.see(f"uid-{pod}", sighting, self.now))
+        self._note_outcome(self.ledger.see(f"uid-{pod}", sighting, self.now))
 
     def _note(self, what: str, **details: Any) -> None:
         self.events.append({"what": what, "at": self.now, **details})
 
-    def _over(self, ended: Ended | None) -> None:
-        if ended is not None:
-            self.ended.append(ended)
+    def _note_outcome(self, outcome: Outcome) -> None:
+        """Check that an outcome says where less is held, and that it says so to others."""
+        self.ended += outcome.ended
+        before = self.counted
+        self.counted = {
+            (each.pod.uid, node, each.state) for each in self.ledger for node in each.nodes
+        }
+        less = {(uid, node) for uid, node, _ in before} - {(u, n) for u, n, _ in self.counted}
+        assert {node for _, node in less} <= outcome.freed
+        assert outcome.concerns_others or before <= self.counted
 
     def _by_volume(self) -> dict[VolumeName, list[Replica]]:
         return {
@@ -403,7 +410,7 @@ def walk(random: Random, moves: int) -> list[Ended]:
     return machine.ended
 
 
-def test_promises_end_in_each_way_there_is() -> None:
+def test_holds_end_in_each_way_there_is() -> None:
     """Otherwise the ledger and the model would agree about less than all."""
     random = Random(1)
 

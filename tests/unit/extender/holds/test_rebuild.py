@@ -1,10 +1,10 @@
-"""What the leader before promised is read off the cluster."""
+"""What the leader before held shows in the cluster."""
 
 import msgspec
 import pytest
 
 from app.kube.resources import AnyRecord
-from extender import Claim, Hold, Mode, PodStatus, State, promised
+from extender import Claim, Hold, Mode, PodStatus, State, rebuild
 from extender.holds.hold import Signal
 from longhorn import NodeName, Replica
 from tests.builders import (
@@ -31,15 +31,15 @@ def rebuilt(
     claims: tuple[str, ...] = ("vol",),
     mode: Mode = Mode.CAPACITY,
 ) -> Hold | None:
-    """Return the promise to one pod, in a cluster of two nodes and *records*."""
+    """Return the hold of one pod, in a cluster of two nodes and *records*."""
     view = view_of(node("node-1"), node("node-2"), storage_class(), *records)
-    holds = promised([(pod(*claims), status)], view, mode, NOW)
+    holds = rebuild([(pod(*claims), status)], view, mode, NOW)
     assert len(holds) <= 1
     return holds[0] if holds else None
 
 
 def where(hold: Hold | None) -> tuple[State, set[NodeName], Signal | None]:
-    """Return where a promise counts, and what named the node."""
+    """Return where a hold counts, and what named the node."""
     assert hold is not None
     return hold.state, {*hold.nodes}, hold.named_by
 
@@ -70,21 +70,21 @@ def provisioned(name: str = "vol", *replicas: Replica) -> list[AnyRecord]:
         pytest.param(PodStatus(version=7, node=HERE), Signal.BOUND, id="bound"),
     ],
 )
-def test_a_pod_whose_node_is_known_is_promised_it(status: PodStatus, signal: Signal) -> None:
-    assert where(rebuilt(status, claim("vol"))) == (State.PLACED, {HERE}, signal)
-    assert where(rebuilt(status, *unplaced())) == (State.PLACED, {HERE}, signal)
+def test_a_pod_whose_node_is_known_has_a_hold_there(status: PodStatus, signal: Signal) -> None:
+    assert where(rebuilt(status, claim("vol"))) == (State.CHOSEN, {HERE}, signal)
+    assert where(rebuilt(status, *unplaced())) == (State.CHOSEN, {HERE}, signal)
 
 
 def test_a_claim_that_is_to_be_provisioned_tells_the_node() -> None:
     hold = rebuilt(UNTOUCHED, selected())
 
-    assert where(hold) == (State.PLACED, {HERE}, Signal.SELECTED)
+    assert where(hold) == (State.CHOSEN, {HERE}, Signal.SELECTED)
 
 
 def test_one_of_several_claims_is_enough() -> None:
     hold = rebuilt(UNTOUCHED, claim("a"), selected("b"), claims=("a", "b"))
 
-    assert where(hold) == (State.PLACED, {HERE}, Signal.SELECTED)
+    assert where(hold) == (State.CHOSEN, {HERE}, Signal.SELECTED)
     assert hold is not None
     assert len(hold.volumes) == 2
 
@@ -93,7 +93,7 @@ def test_claims_that_are_bound_and_not_placed_tell_the_node_for_a_moment() -> No
     """Before Kubernetes 1.35 nothing else shows it until the pod is bound."""
     hold = rebuilt(UNTOUCHED, *provisioned())
 
-    assert where(hold) == (State.PLACED, {HERE}, None)
+    assert where(hold) == (State.CHOSEN, {HERE}, None)
 
 
 def test_claims_whose_replica_is_placed_tell_nothing() -> None:
@@ -101,33 +101,33 @@ def test_claims_whose_replica_is_placed_tell_nothing() -> None:
     assert rebuilt(UNTOUCHED, *provisioned("vol", replica(on="node-2"))) is None
 
 
-def test_a_pod_that_nobody_has_chosen_a_node_for_is_promised_nothing() -> None:
+def test_a_pod_that_nobody_has_chosen_a_node_for_has_no_hold() -> None:
     assert rebuilt(UNTOUCHED, claim("vol")) is None
     assert rebuilt(UNTOUCHED, *unplaced()) is None
     assert rebuilt(PodStatus(version=7, refusal="no room"), claim("vol")) is None
 
 
 @pytest.mark.parametrize("field", ["ended", "running"])
-def test_a_pod_that_runs_or_has_run_is_promised_nothing(field: str) -> None:
+def test_a_pod_that_runs_or_has_run_has_no_hold(field: str) -> None:
     status = msgspec.structs.replace(PodStatus(version=7, node=HERE), **{field: True})
 
     assert rebuilt(status, *unplaced()) is None
 
 
-def test_a_pod_whose_replicas_are_placed_is_promised_nothing() -> None:
+def test_a_pod_whose_replicas_are_placed_has_no_hold() -> None:
     assert rebuilt(PodStatus(node=HERE), *bound(volume()), replica(on="node-1")) is None
 
 
-def test_a_pod_bound_away_from_its_replicas_is_promised_room() -> None:
+def test_a_pod_bound_away_from_its_replicas_has_a_hold() -> None:
     hold = rebuilt(PodStatus(node=HERE), *bound(volume()), replica(on="node-2"))
 
-    assert where(hold) == (State.PLACED, {HERE}, Signal.BOUND)
+    assert where(hold) == (State.CHOSEN, {HERE}, Signal.BOUND)
 
 
 def test_a_replica_that_must_come_to_the_node_confirms_nothing() -> None:
     hold = rebuilt(PodStatus(node=HERE), *bound(volume()), pending("vol-r-1", of="vol"))
 
-    assert where(hold) == (State.PLACED, {HERE}, Signal.BOUND)
+    assert where(hold) == (State.CHOSEN, {HERE}, Signal.BOUND)
 
 
 def test_what_is_placed_of_a_pod_counts_no_more() -> None:
@@ -143,7 +143,7 @@ def test_what_is_placed_of_a_pod_counts_no_more() -> None:
     assert [each.name for each in hold.volumes] == ["a", "b"]
 
 
-def test_a_pod_that_needs_no_room_is_promised_none() -> None:
+def test_a_pod_that_needs_no_room_has_no_hold() -> None:
     bound_claim = claim("vol", persistent_volume="pv")
 
     assert rebuilt(PodStatus(node=HERE), bound_claim, persistent_volume("pv", driver="nfs")) is None
@@ -169,7 +169,7 @@ def test_a_pod_whose_claims_lead_nowhere_keeps_no_other_from_being_found(
     bound_here = PodStatus(node=HERE)
     pods = [(pod("vol"), bound_here), (pod("other", name="other"), bound_here)]
 
-    assert [each.pod.name for each in promised(pods, view, Mode.CAPACITY, NOW)] == ["other"]
+    assert [each.pod.name for each in rebuild(pods, view, Mode.CAPACITY, NOW)] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_a_nomination_is_not_what_the_pod_was_asked_with() -> None:
 def test_in_mode_node_a_pod_that_is_not_bound_keeps_others_waiting() -> None:
     hold = rebuilt(PodStatus(nominated=HERE), claim("vol"), mode=Mode.NODE)
 
-    assert where(hold) == (State.OFFERED, {HERE}, None)
+    assert where(hold) == (State.OPEN, {HERE}, None)
 
 
 def test_in_mode_node_a_pod_that_is_bound_keeps_its_node() -> None:
     hold = rebuilt(PodStatus(node=HERE), claim("vol"), mode=Mode.NODE)
 
-    assert where(hold) == (State.PLACED, {HERE}, Signal.BOUND)
+    assert where(hold) == (State.CHOSEN, {HERE}, Signal.BOUND)
 
 
 def test_all_pods_are_found_in_their_order() -> None:
@@ -211,7 +211,7 @@ def test_all_pods_are_found_in_their_order() -> None:
         for number, name in enumerate(names)
     ]
 
-    holds = promised(pods, view, Mode.CAPACITY, NOW)
+    holds = rebuild(pods, view, Mode.CAPACITY, NOW)
 
     assert [(each.pod.name, each.node) for each in holds] == [
         (ref.name, status.nominated) for ref, status in pods

@@ -1,12 +1,13 @@
-"""Only what happened to a pod and its claims after the answer tells of a promise."""
+"""Only what happened to a pod and its claims after the answer counts."""
 
 from collections.abc import Mapping
 
 import msgspec
 import pytest
 
-from extender import Claim, ClaimKey, Hold, Mode, PodStatus, sighting_of
+from extender import Claim, ClaimKey, Hold, Mode, PodStatus
 from extender.holds.hold import Sighting
+from extender.holds.sightings import sighting_of
 from longhorn import NodeName
 from tests.builders import claim, hold, pod
 
@@ -36,8 +37,8 @@ def selected(name: str, node: NodeName, *, bound: bool = False, deleting: bool =
     return msgspec.structs.replace(made, selected_node=node)
 
 
-def promise(*unbound: str, claims: tuple[str, ...] = ("a", "b")) -> Hold:
-    """Build a promise to a pod with claims, of which some were not bound at the answer."""
+def hold_of(*unbound: str, claims: tuple[str, ...] = ("a", "b")) -> Hold:
+    """Build the hold of a pod with claims, of which some were not bound at the answer."""
     made = hold(asked=ASKED, unbound=unbound)
     return msgspec.structs.replace(made, pod=pod(*claims))
 
@@ -90,7 +91,7 @@ def test_without_a_version_nothing_counts_as_old(asked: int, heard: int) -> None
 def test_a_nomination_counts_only_if_it_is_another() -> None:
     asked = PodStatus(version=10, nominated=HERE)
 
-    assert seen(later(nominated="node-1"), asked=asked).nominated == ""
+    assert seen(later(nominated="node-1"), asked=asked).nominated is None
     assert seen(later(nominated="node-2"), asked=asked).nominated == ELSEWHERE
     assert seen(later(), asked=asked) == Sighting()
 
@@ -106,49 +107,58 @@ def test_a_refusal_counts_only_if_it_is_another() -> None:
 def test_a_claim_that_was_unbound_names_the_node() -> None:
     claims = claims_of(claim("a"), selected("b", HERE))
 
-    assert sighting_of(promise("a", "b"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
+    assert sighting_of(hold_of("a", "b"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
 
 
 def test_a_claim_that_was_bound_at_the_answer_names_none() -> None:
     claims = claims_of(selected("a", HERE, bound=True), claim("b"))
 
-    assert sighting_of(promise("b"), ASKED, claims, Mode.CAPACITY) == Sighting()
+    assert sighting_of(hold_of("b"), ASKED, claims, Mode.CAPACITY) == Sighting()
 
 
 def test_a_claim_that_is_bound_meanwhile_names_the_node_still() -> None:
     claims = claims_of(selected("a", HERE, bound=True), selected("b", HERE))
 
-    assert sighting_of(promise("a", "b"), ASKED, claims, Mode.CAPACITY).selected == HERE
+    assert sighting_of(hold_of("a", "b"), ASKED, claims, Mode.CAPACITY).selected == HERE
 
 
 @pytest.mark.parametrize("others", [[], [claim("b")]], ids=["alone", "beside-another"])
 def test_a_claim_that_is_gone_names_none(others: list[Claim]) -> None:
-    assert sighting_of(promise("a", "b"), ASKED, claims_of(*others), Mode.CAPACITY) == Sighting()
+    assert sighting_of(hold_of("a", "b"), ASKED, claims_of(*others), Mode.CAPACITY) == Sighting()
 
 
 def test_a_claim_that_is_going_names_its_node_still() -> None:
     """It stays as long as a pod that is bound uses it, and its volume is placed for that one."""
     claims = claims_of(selected("a", HERE, deleting=True))
 
-    assert sighting_of(promise("a"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
+    assert sighting_of(hold_of("a"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
 
 
 def test_the_claims_tell_also_while_the_pod_is_as_it_was_before() -> None:
     claims = claims_of(selected("a", HERE))
     early = PodStatus(version=9, nominated=ELSEWHERE)
 
-    assert sighting_of(promise("a"), early, claims, Mode.CAPACITY) == Sighting(selected=HERE)
+    assert sighting_of(hold_of("a"), early, claims, Mode.CAPACITY) == Sighting(selected=HERE)
 
 
 def test_claims_of_other_pods_tell_nothing() -> None:
     claims = claims_of(claim("a"), selected("other", HERE))
 
-    assert sighting_of(promise("a"), ASKED, claims, Mode.CAPACITY) == Sighting()
+    assert sighting_of(hold_of("a"), ASKED, claims, Mode.CAPACITY) == Sighting()
 
 
 def test_in_mode_node_nothing_but_binding_counts() -> None:
     claims = claims_of(selected("a", ELSEWHERE))
     chosen = later(nominated="node-2", refusal="no room")
 
-    assert sighting_of(promise("a"), chosen, claims, Mode.NODE) == Sighting()
-    assert sighting_of(promise("a"), later(node="node-1"), claims, Mode.NODE) == Sighting(node=HERE)
+    assert sighting_of(hold_of("a"), chosen, claims, Mode.NODE) == Sighting()
+    assert sighting_of(hold_of("a"), later(node="node-1"), claims, Mode.NODE) == Sighting(node=HERE)
+
+
+def test_claims_provisioned_before_the_attempt_was_given_up_name_no_node() -> None:
+    """Their volumes can be attached anywhere, so the pod's node is open again."""
+    claims = claims_of(selected("a", HERE, bound=True))
+    refused = later(refusal="no room")
+
+    assert sighting_of(hold_of("a"), refused, claims, Mode.CAPACITY) == Sighting(refused=True)
+    assert sighting_of(hold_of("a"), later(), claims, Mode.CAPACITY) == Sighting(selected=HERE)

@@ -18,7 +18,7 @@ def waiting_for(**since: float) -> WaitingPods:
     """Build the pods that were rejected, each at its time."""
     pods = WaitingPods()
     for name, now in since.items():
-        pods.rejected(pod(name=name), NODES, now)
+        pods.add(pod(name=name), NODES, now)
     return pods
 
 
@@ -28,7 +28,7 @@ def test_a_rejected_pod_is_remembered_with_its_candidates() -> None:
     assert [*pods] == [
         WaitingPod(pod=pod(name="one"), candidates=frozenset(NODES), since=3.0, asked_at=3.0)
     ]
-    assert pods.asleep("uid-one")
+    assert pods.is_asleep("uid-one")
 
 
 def test_the_longest_wait_comes_first_and_equal_ones_by_uid() -> None:
@@ -37,7 +37,7 @@ def test_the_longest_wait_comes_first_and_equal_ones_by_uid() -> None:
 
 def test_the_longest_wait_counts_from_the_first_rejection() -> None:
     pods = waiting_for(one=1.0, two=2.0)
-    pods.rejected(pod(name="one"), NODES, 8.0)
+    pods.add(pod(name="one"), NODES, 8.0)
 
     assert pods.longest_wait_seconds(10.0) == 9.0
     assert WaitingPods().longest_wait_seconds(10.0) == 0.0
@@ -46,7 +46,7 @@ def test_the_longest_wait_counts_from_the_first_rejection() -> None:
 def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
-    pods.rejected(pod(name="one"), [NodeName("node-9")], 3.0)
+    pods.add(pod(name="one"), [NodeName("node-9")], 3.0)
 
     first = next(iter(pods))
     assert (first.pod.name, first.since, first.asked_at) == ("one", 1.0, 3.0)
@@ -57,22 +57,22 @@ def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> Non
 def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:
     pods = waiting_for(one=1.0)
 
-    pods.woken("uid-one")
-    woken = pods.asleep("uid-one")
-    pods.rejected(pod(name="one"), NODES, 2.0)
+    pods.mark_woken("uid-one")
+    woken = pods.is_asleep("uid-one")
+    pods.add(pod(name="one"), NODES, 2.0)
 
     assert not woken
-    assert pods.asleep("uid-one")
+    assert pods.is_asleep("uid-one")
 
 
 @pytest.mark.parametrize("uid", ["uid-two", ""])
 def test_who_does_not_wait_is_not_asleep_and_cannot_be_woken(uid: str) -> None:
     pods = waiting_for(one=1.0)
 
-    pods.woken(uid)
+    pods.mark_woken(uid)
     pods.forget(uid)
 
-    assert not pods.asleep(uid)
+    assert not pods.is_asleep(uid)
     assert names(pods) == ["one"]
 
 
@@ -80,7 +80,7 @@ def test_a_forgotten_pod_waits_no_more_and_loses_its_place() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.forget("uid-one")
-    pods.rejected(pod(name="one"), NODES, 3.0)
+    pods.add(pod(name="one"), NODES, 3.0)
 
     assert names(pods) == ["two", "one"]
 
@@ -95,7 +95,7 @@ def test_all_pods_can_be_forgotten() -> None:
 
 def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -> None:
     pods = waiting_for(old=0.0, asked=0.0, new=10.0)
-    pods.rejected(pod(name="asked"), NODES, 10.0)
+    pods.add(pod(name="asked"), NODES, 10.0)
 
     pods.forget_old(FORGET_SECONDS)
 
@@ -105,11 +105,11 @@ def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -
 def test_the_newest_are_left_out_if_there_are_too_many() -> None:
     pods = WaitingPods()
     for number in range(MOST_PODS + 5):
-        pods.rejected(pod(name=str(number)), NODES, float(number))
-    pods.rejected(pod(name="3"), NODES, 99_999.0)
+        pods.add(pod(name=str(number)), NODES, float(number))
+    pods.add(pod(name="3"), NODES, 99_999.0)
 
     assert len(pods) == MOST_PODS
-    assert not pods.asleep(f"uid-{MOST_PODS}")
+    assert not pods.is_asleep(f"uid-{MOST_PODS}")
     assert [each.asked_at for each in pods][3] == 99_999.0
 
 
@@ -120,6 +120,6 @@ def test_pods_may_come_and_go_while_one_looks_through_them() -> None:
     for each in pods:
         seen.append(each.pod.name)
         pods.forget(each.pod.uid)
-        pods.rejected(pod(name=f"{each.pod.name}-again"), NODES, 9.0)
+        pods.add(pod(name=f"{each.pod.name}-again"), NODES, 9.0)
 
     assert seen == ["a", "b", "c"]

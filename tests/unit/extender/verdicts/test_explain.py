@@ -97,6 +97,6 @@ def test_charge_names_the_pod_and_what_is_not_placed_yet() -> None:
     view = view_of(node("node-1"), placed)
 
     assert charges(ledger, NODE, view) == [
-        Charge(pod=pod(name="a"), state=State.OFFERED, bytes={VOL: 10 * GIB})
+        Charge(pod=pod(name="a"), state=State.OPEN, bytes={VOL: 10 * GIB})
     ]
     assert charges(ledger, NODE, view, but="uid-a") == []

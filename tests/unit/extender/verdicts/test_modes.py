@@ -100,7 +100,7 @@ def test_one_candidate_is_reserved_at_once() -> None:
     extender = Extender(GENEROUS, Mode.NODE)
     ask(extender, "first", "node-1")
 
-    assert extender.ledger.count(State.OFFERED) == 0
+    assert extender.ledger.count(State.OPEN) == 0
     assert ask(extender, "second").rejected[NODES[0]] == NodeReserved()
 
 

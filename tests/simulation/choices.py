@@ -1,6 +1,6 @@
-"""What was promised to pods by answers, as far as it can be seen from outside of our service.
+"""What must be held for pods, as far as it can be seen from outside of our service.
 
-A promise begins when kube-scheduler chooses a node that was accepted. It is about the volumes that
+A choice begins when kube-scheduler chooses a node that was accepted. It is about the volumes that
 need a replica there, until Longhorn has placed them or the pod is gone.
 """
 
@@ -15,11 +15,11 @@ from tests.simulation.truth import Truth
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a replica said, and what it knew then.
+    """What an instance said, and what it knew then.
 
     Attributes:
         at: When.
-        by: The pod of the replica.
+        by: The pod of the instance.
         known: The placed replicas that it knew of.
     """
 
@@ -28,13 +28,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[str]
 
 
-class Promise(msgspec.Struct, kw_only=True):
+class Choice(msgspec.Struct, kw_only=True):
     """One choice of a node.
 
     Attributes:
         scheduler: Which process chose.
         wants: All that needs a replica on the node.
-        placed_before: Replicas of the volumes that had a disk at the answer; where later ones are
+        placed_before: Processes of the volumes that had a disk at the answer; where later ones are
             is where Longhorn went.
         is_tried: Whether the attempt goes on, or came to a good end.
         selected: The uids of the claims that were to be provisioned for the node.
@@ -64,81 +64,78 @@ class Promise(msgspec.Struct, kw_only=True):
         return f"{self.pod} on {self.node} for {gib} GiB ({', '.join(times)})"
 
 
-class Promises:
-    """The promises that stand, one for a pod."""
+class Choices:
+    """The choices that stand, one for a pod."""
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._promises: dict[str, Promise] = {}
+        self._choices: dict[str, Choice] = {}
 
-    def put(self, promise: Promise) -> None:
-        self._promises[promise.uid] = promise
+    def put(self, choice: Choice) -> None:
+        self._choices[choice.uid] = choice
 
-    def of(self, uid: str) -> Promise | None:
-        return self._promises.get(uid)
-
-    def all(self) -> list[Promise]:
-        return [*self._promises.values()]
+    def all(self) -> list[Choice]:
+        return [*self._choices.values()]
 
     def fail(self, uid: str) -> None:
         """Take in that an attempt failed."""
-        if promise := self._promises.get(uid):
-            promise.is_tried = False
+        if choice := self._choices.get(uid):
+            choice.is_tried = False
 
     def take_back(self, uid: str) -> None:
         """Take in that a pod got no node: the last answer is the one that counts."""
-        self._promises.pop(uid, None)
+        self._choices.pop(uid, None)
 
     def crash(self, scheduler: int) -> None:
         """Take in that a scheduler has ended, and with it what it was about to do."""
-        for promise in self._promises.values():
-            if promise.scheduler == scheduler and promise.bound_at is None:
-                promise.is_tried = False
+        for choice in self._choices.values():
+            if choice.scheduler == scheduler and choice.bound_at is None:
+                choice.is_tried = False
 
     def refresh(self, now: float) -> None:
         """Take in what has become of pods and claims."""
-        for uid, promise in [*self._promises.items()]:
+        for uid, choice in [*self._choices.items()]:
             pod = self._truth.pod(uid)
             node = pod["spec"].get("nodeName") if pod else None
-            if pod is None or node not in (None, promise.node):
-                del self._promises[uid]
+            if pod is None or node not in (None, choice.node):
+                del self._choices[uid]
                 continue
-            if node and promise.bound_at is None:
-                promise.bound_at = now
-            selected = {claim["metadata"]["uid"] for claim in self._selected(pod, promise.node)}
-            if promise.marked_at is None and (node or selected):
-                promise.marked_at = now
-            if not node and promise.selected - selected - self._bound(pod):
-                promise.is_tried = False  # kube-scheduler only does not know it yet
-            promise.selected |= selected
+            if node and choice.bound_at is None:
+                choice.bound_at = now
+            selected = {claim["metadata"]["uid"] for claim in self._selected(pod, choice.node)}
+            if choice.marked_at is None and (node or selected):
+                choice.marked_at = now
+            if not node and choice.selected - selected - self._bound(pod):
+                choice.is_tried = False  # kube-scheduler only does not know it yet
+            choice.selected |= selected
 
-    def wanted(self, promise: Promise) -> list[Want]:
-        """Return what of a promise stands."""
-        pod = self._truth.pod(promise.uid)
+    def wanted(self, choice: Choice) -> list[Want]:
+        """Return what of a choice stands."""
+        pod = self._truth.pod(choice.uid)
         if pod is None:
             return []
-        if promise.is_tried or promise.bound_at is not None:
+        if choice.is_tried or choice.bound_at is not None:
             standing = set(self._volumes(self._truth.claims(pod)))
         else:
-            standing = set(self._volumes(self._selected(pod, promise.node)))
+            standing = set(self._volumes(self._selected(pod, choice.node)))
         return [
             want
-            for want in promise.wants
-            if want.volume in standing and not self._went_elsewhere(want, promise)
+            for want in choice.wants
+            if want.volume in standing and not self._went_elsewhere(want, choice)
         ]
 
-    def on_node(self, node: str) -> list[Promise]:
-        return [each for each in self._promises.values() if each.node == node]
+    def on_node(self, node: str) -> list[Choice]:
+        return [each for each in self._choices.values() if each.node == node]
 
-    def _went_elsewhere(self, want: Want, promise: Promise) -> bool:
+    def _went_elsewhere(self, want: Want, choice: Choice) -> bool:
         """Say whether Longhorn has placed a volume since, but not on the node."""
         placed = self._truth.placed_of([want.volume])
         since = {
             each["spec"]["nodeID"]
             for each in placed
-            if each["metadata"]["name"] not in promise.placed_before
+            if each["metadata"]["name"] not in choice.placed_before
         }
-        here = any(each["spec"]["nodeID"] == promise.node for each in placed)
+        here = any(each["spec"]["nodeID"] == choice.node for each in placed)
         return bool(since) and not here
 
     def _selected(self, pod: Object, node: str) -> list[Object]:

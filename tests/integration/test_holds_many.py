@@ -1,4 +1,4 @@
-"""More than a thousand promises stand at once, more than can be followed one by one."""
+"""More than a thousand holds stand at once, more pods than can be followed one by one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from extender import End
 from tests.integration.instances import VIRTUAL_TIME
-from tests.integration.promising import ONE, TWO, World, serving
+from tests.integration.scheduling import ONE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -18,13 +18,13 @@ ON_EACH = MANY // len(NODES)
 
 
 @asynccontextmanager
-async def promising_many(count: int = 1) -> AsyncIterator[World]:
-    """Serve, with promises that fill all nodes but the last, where one more claim has room."""
+async def holding_many(count: int = 1) -> AsyncIterator[World]:
+    """Serve, with holds that fill all nodes but the last, where one more claim has room."""
     async with serving(count, nodes=NODES, latency_seconds=0.0) as world:
         await world.add_pods(*PODS, "one", "two", gib=100 // ON_EACH)
         await world.settled()
         for number, pod in enumerate(PODS[:-1]):
-            await world.offer(pod, NODES[number // ON_EACH])
+            await world.accept(pod, NODES[number // ON_EACH])
         yield world
 
 
@@ -34,8 +34,8 @@ def node_of(pod: str) -> str:
 
 async def test_many_stand_and_are_taken_over_and_end() -> None:
     """Only some of the pods can be followed, but all claims are."""
-    async with promising_many(2) as world:
-        assert world.count("holds", state="placed") == MANY - 1
+    async with holding_many(2) as world:
+        assert world.count("holds", state="chosen") == MANY - 1
         assert (await world.ask("one")).accepted == [NODES[-1]]
         assert not (await world.ask("two")).accepted
 
@@ -49,7 +49,7 @@ async def test_many_stand_and_are_taken_over_and_end() -> None:
         assert world.ended(End.CONFIRMED) == MANY_PLACED
 
         leader.kill()
-        await world.replicas.until(lambda: not leader.is_leading, within=1)
+        await world.processes.until(lambda: not leader.is_leading, within=1)
         await world.answers()
         assert await world.held() == before
         assert not (await world.ask("one", *NODES[:-1])).accepted
@@ -69,10 +69,10 @@ async def test_a_pod_is_followed_however_many_claims_are_being_provisioned() -> 
         world.provision("moved")
         await world.settled()
         for pod in pods:
-            await world.offer(pod, node_of(pod))
+            await world.accept(pod, node_of(pod))
             world.select(pod, node_of(pod))
         await asyncio.sleep(10)
-        await world.offer("moved", ONE, TWO)
+        await world.accept("moved", ONE, TWO)
         world.bind("moved", ONE)
 
         await asyncio.sleep(4)

@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.integration.instances import VIRTUAL_TIME, Replica
-from tests.integration.promising import ONE, THREE, TWO, serving, wakes
+from tests.integration.instances import VIRTUAL_TIME, Process
+from tests.integration.scheduling import ONE, THREE, TWO, serving, wakes
 
 pytestmark = VIRTUAL_TIME
 
 
-@pytest.mark.parametrize("end", [Replica.terminate, Replica.kill])
+@pytest.mark.parametrize("end", [Process.terminate, Process.kill])
 async def test_a_new_leader_wakes_whom_the_one_before_rejected(
-    end: Callable[[Replica], None],
+    end: Callable[[Process], None],
 ) -> None:
     async with serving(2) as world:
         await world.add_pods("first", "second")
-        await world.offer("first", ONE)
-        await world.offer("first")
+        await world.accept("first", ONE)
+        await world.accept("first")
         await world.reject("second")
         world.refuse("second")
         leader = world.leader
         end(leader)
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
 
         await world.answers()
         await world.settled()
@@ -49,7 +49,7 @@ async def test_a_new_leader_wakes_nobody_who_needs_no_room() -> None:
         world.bind("bound", ONE)
         leader = world.leader
         leader.terminate()
-        await world.replicas.until(lambda: not leader.is_leading, within=2)
+        await world.processes.until(lambda: not leader.is_leading, within=2)
 
         await world.answers()
         await world.settled()
@@ -60,7 +60,7 @@ async def test_a_new_leader_wakes_nobody_who_needs_no_room() -> None:
 async def test_a_standby_wakes_nobody() -> None:
     async with serving(2) as world:
         await world.add_pods("first", "second")
-        await world.offer("first")
+        await world.accept("first")
         await world.reject("second")
         leader = world.leader
 
@@ -73,11 +73,11 @@ async def test_a_standby_wakes_nobody() -> None:
 async def test_an_old_leader_wakes_nobody() -> None:
     async with serving(2) as world:
         await world.add_pods("first", "second")
-        await world.offer("first")
+        await world.accept("first")
         await world.reject("second")
         old = world.leader
         old.freeze()
-        await world.replicas.until(lambda: not old.is_leading, within=6)
+        await world.processes.until(lambda: not old.is_leading, within=6)
 
         world.delete_pod("first")
         old.resume()

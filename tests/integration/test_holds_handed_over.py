@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.integration.instances import VIRTUAL_TIME
-from tests.integration.promising import ONE, THREE, TWO, Held, serving
+from tests.integration.scheduling import ONE, THREE, TWO, Held, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -13,14 +13,14 @@ pytestmark = VIRTUAL_TIME
 async def test_a_leader_that_ends_waits_until_the_last_choice_shows() -> None:
     async with serving(2) as world:
         await world.add_pods("first", "other")
-        await world.offer("first")
+        await world.accept("first")
         leader = world.leader
 
         leader.terminate()
         await asyncio.sleep(0.6)
         assert leader.is_leading
         world.select("first", TWO)
-        took = await world.replicas.until(lambda: not leader.is_leading, within=1, glance=0.001)
+        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
         await world.answers()
 
         assert took < 0.1
@@ -41,18 +41,18 @@ async def test_a_leader_that_ends_does_not_wait_for_what_was_chosen() -> None:
 
         world.select("first", ONE)
 
-        took = await world.replicas.until(lambda: not leader.is_leading, within=1, glance=0.001)
+        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
         assert took < 0.1
 
 
 async def test_a_leader_that_ends_waits_a_second_at_most() -> None:
     async with serving(2) as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         leader = world.leader
 
         leader.terminate()
-        took = await world.replicas.until(lambda: not leader.is_leading, within=2, glance=0.001)
+        took = await world.processes.until(lambda: not leader.is_leading, within=2, glance=0.001)
 
         assert took == pytest.approx(1.0, abs=0.05)
 
@@ -60,39 +60,39 @@ async def test_a_leader_that_ends_waits_a_second_at_most() -> None:
 async def test_a_leader_that_ends_answers_nobody_while_it_waits() -> None:
     async with serving(2) as world:
         await world.add_pods("first", "other")
-        await world.offer("first")
+        await world.accept("first")
         leader = world.leader
 
         leader.terminate()
         await asyncio.sleep(0.5)
 
         answer = await world.ask("other", of=leader)
-        assert answer.error == "this replica of the extender is shutting down"
+        assert answer.error == "this instance of the extender is shutting down"
 
 
 async def test_a_leader_with_nothing_open_ends_at_once() -> None:
     async with serving(2) as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         world.nominate("first", ONE)
         await world.settled()
         leader = world.leader
 
         leader.terminate()
 
-        took = await world.replicas.until(lambda: not leader.is_leading, within=1, glance=0.001)
+        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
         assert took < 0.1
 
 
 async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster() -> None:
     async with serving() as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         world.select("first", ONE)
         await world.settled()
         before, leader = await world.held(), world.leader
         world.set_config(enabled="false")
-        await world.replicas.until(lambda: not leader.is_leading, within=2)
+        await world.processes.until(lambda: not leader.is_leading, within=2)
         assert await world.held(leader) == []
 
         world.set_config(enabled="true")
@@ -111,7 +111,7 @@ async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster() 
 async def test_a_claim_heard_of_before_its_volume_is_held(*, nominated: bool) -> None:
     async with serving(2) as world:
         await world.add_pods("first", "other")
-        await world.offer("first")
+        await world.accept("first")
         if nominated:
             world.nominate("first", ONE)
         world.select("first", ONE)
@@ -121,11 +121,11 @@ async def test_a_claim_heard_of_before_its_volume_is_held(*, nominated: bool) ->
 
         world.provision("first")
         leader.terminate()
-        await world.replicas.until(lambda: not leader.is_leading, within=2)
+        await world.processes.until(lambda: not leader.is_leading, within=2)
         await world.answers()
         await asyncio.sleep(2)
 
-        assert held == [Held("first", "placed", (ONE,), (world.volume("first"),))]
+        assert held == [Held("first", "chosen", (ONE,), (world.volume("first"),))]
         assert await world.held() == held
 
 
@@ -140,9 +140,9 @@ async def test_a_pod_whose_volume_is_gone_delays_no_take_over() -> None:
         leader = world.leader
 
         leader.terminate()
-        await world.replicas.until(lambda: not leader.is_leading, within=0.1)
+        await world.processes.until(lambda: not leader.is_leading, within=0.1)
 
-        assert await world.replicas.until(world.replicas.addresses, within=5) < 2
+        assert await world.processes.until(world.processes.addresses, within=5) < 2
         assert await world.answers(within=0.1)
 
 
@@ -150,7 +150,7 @@ async def test_a_claim_that_is_being_deleted_is_held_as_long_as_its_pod_is_bound
     """It stays until no pod uses it, and Longhorn attaches its volume."""
     async with serving(2) as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         world.select("first", ONE)
         world.provision("first")
         world.bind("first", ONE)
@@ -162,7 +162,7 @@ async def test_a_claim_that_is_being_deleted_is_held_as_long_as_its_pod_is_bound
         assert before
 
         leader.terminate()
-        await world.replicas.until(lambda: not leader.is_leading, within=2)
+        await world.processes.until(lambda: not leader.is_leading, within=2)
         await world.answers()
 
         assert await world.held() == before

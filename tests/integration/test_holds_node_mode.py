@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from extender import End, Mode
-from tests.integration.instances import VIRTUAL_TIME, Replica
-from tests.integration.promising import (
+from tests.integration.instances import VIRTUAL_TIME, Process
+from tests.integration.scheduling import (
     ONE,
-    PLACING_SECONDS,
-    SCHEDULING_SECONDS,
     THREE,
     TWO,
     World,
@@ -39,7 +37,7 @@ def now() -> float:
 
 async def test_the_next_pod_waits_until_the_first_is_bound() -> None:
     async with locking() as world:
-        await world.offer("first")
+        await world.accept("first")
         asked = asyncio.create_task(world.ask("second"))
         await asyncio.sleep(2)
         world.nominate("first", TWO)
@@ -55,51 +53,9 @@ async def test_the_next_pod_waits_until_the_first_is_bound() -> None:
         assert (answer.accepted, answer.rejected) == ([ONE, THREE], {TWO: RESERVED})
 
 
-async def test_the_next_pod_is_answered_when_the_first_is_bound_to_the_one_accepted_node() -> None:
-    async with locking() as world:
-        await world.add_pods("large", gib=100)
-        world.run("third", TWO)
-        await world.settled()
-        assert (await world.ask("large", ONE, TWO)).accepted == [ONE]
-        asked = asyncio.create_task(world.ask("second"))
-        await world.settled()
-
-        world.bind("large", ONE)
-        began = now()
-        answer = await asked
-
-        assert answer.accepted == [TWO, THREE]
-        assert now() - began < 0.1
-
-
-async def test_a_pod_that_is_never_bound_locks_as_long_as_its_timeout() -> None:
-    async with locking() as world:
-        await world.offer("first")
-        began = now()
-
-        answer = await world.ask("second")
-
-        assert answer.accepted == [ONE, TWO, THREE]
-        assert now() - began == pytest.approx(SCHEDULING_SECONDS, abs=0.1)
-        assert world.ended(End.NOT_CHOSEN) == 1
-
-
-async def test_a_pod_that_is_gone_locks_no_more() -> None:
-    async with locking() as world:
-        await world.offer("first")
-        asked = asyncio.create_task(world.ask("second"))
-        await world.settled()
-
-        world.delete_pod("first")
-        began = now()
-
-        assert (await asked).accepted == [ONE, TWO, THREE]
-        assert now() - began < 0.1
-
-
 async def test_a_node_is_nobody_elses_until_the_replicas_are_placed() -> None:
     async with locking() as world:
-        await world.offer("first")
+        await world.accept("first")
         world.bind("first", ONE)
         await world.settled()
         assert (await world.ask("second", ONE)).rejected == {ONE: RESERVED}
@@ -111,68 +67,10 @@ async def test_a_node_is_nobody_elses_until_the_replicas_are_placed() -> None:
         assert (await world.ask("second", ONE)).accepted == [ONE]
 
 
-async def test_a_node_is_free_again_after_the_reservation_timeout() -> None:
-    async with locking() as world:
-        await world.offer("first")
-        world.bind("first", ONE)
-        took = await world.ends(End.NOT_PLACED, within=10)
-
-        assert took == pytest.approx(PLACING_SECONDS, abs=0.4)
-        assert (await world.ask("second", ONE)).accepted == [ONE]
-
-
-async def test_the_only_candidate_is_reserved_and_locks_nobody() -> None:
-    async with locking() as world:
-        await world.offer("first", ONE)
-
-        answer = await world.ask("second")
-
-        assert (answer.accepted, answer.rejected) == ([TWO, THREE], {ONE: RESERVED})
-
-
-async def test_who_needs_no_room_waits_for_nobody() -> None:
-    async with locking() as world:
-        world.provision("third")
-        world.place("third", ONE, healthyAt="2026-01-01T00:00:00Z")
-        await world.settled()
-        await world.offer("first")
-        began = now()
-
-        assert (await world.ask("third")).accepted == [ONE]
-        assert now() == began
-
-
-async def test_a_pod_does_not_lock_itself_out() -> None:
-    async with locking() as world:
-        await world.offer("first")
-        began = now()
-
-        await world.offer("first")
-
-        assert now() == began
-
-
-async def test_who_waits_is_answered_in_turn() -> None:
-    async with locking() as world:
-        await world.offer("first")
-        second = asyncio.create_task(world.ask("second"))
-        await asyncio.sleep(0.1)
-        third = asyncio.create_task(world.ask("third"))
-        await asyncio.sleep(0.1)
-
-        world.bind("first", ONE)
-        assert (await second).accepted == [TWO, THREE]
-        await world.settled()
-        assert not third.done()
-        world.bind("second", TWO)
-
-        assert (await third).accepted == [THREE]
-
-
 async def test_who_waited_in_vain_is_woken_when_the_lock_is_gone() -> None:
     """Only kube-schedulers that ask about two pods at once come to this."""
     async with locking() as world:
-        await world.offer("first")
+        await world.accept("first")
         second = asyncio.create_task(world.ask("second", ONE, TWO))
         await asyncio.sleep(0.1)
         third = asyncio.create_task(world.ask("third", THREE))
@@ -191,7 +89,7 @@ async def test_who_waited_in_vain_is_woken_when_the_lock_is_gone() -> None:
 )
 async def test_a_timeout_of_zero_ends_its_part_at_once(name: str, ended: End) -> None:
     async with locking() as world:
-        await world.offer("first")
+        await world.accept("first")
         if ended is End.NOT_PLACED:
             world.bind("first", ONE)
 
@@ -203,18 +101,18 @@ async def test_a_timeout_of_zero_ends_its_part_at_once(name: str, ended: End) ->
         assert now() == began
 
 
-@pytest.mark.parametrize("end", [Replica.terminate, Replica.kill])
+@pytest.mark.parametrize("end", [Process.terminate, Process.kill])
 async def test_the_next_leader_locks_for_a_pod_that_is_not_bound_yet(
-    end: Callable[[Replica], None],
+    end: Callable[[Process], None],
 ) -> None:
     async with locking(2) as world:
-        await world.offer("first")
+        await world.accept("first")
         world.nominate("first", ONE)
         world.select("first", ONE)
         await world.settled()
         leader = world.leader
         end(leader)
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
         asked = asyncio.create_task(world.ask("second"))
         await asyncio.sleep(1)
@@ -227,12 +125,12 @@ async def test_the_next_leader_locks_for_a_pod_that_is_not_bound_yet(
 
 async def test_the_next_leader_keeps_the_node_of_a_pod_that_is_bound() -> None:
     async with locking(2) as world:
-        await world.offer("first")
+        await world.accept("first")
         world.bind("first", ONE)
         await world.settled()
         leader = world.leader
         leader.terminate()
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
 
         assert (await world.ask("second")).rejected == {ONE: RESERVED}

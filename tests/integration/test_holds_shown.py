@@ -1,4 +1,4 @@
-"""What becomes of promises shows in the metrics, and in one line of the log for each."""
+"""What becomes of holds shows in the metrics, and in one line of the log for each."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from structlog.typing import EventDict
 
 from extender import End
 from tests.integration.instances import VIRTUAL_TIME
-from tests.integration.promising import ONE, TWO, World, serving
+from tests.integration.scheduling import ONE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -32,20 +32,20 @@ def ends_of(lines: list[EventDict]) -> list[EventDict]:
 async def test_holds_are_counted_by_state() -> None:
     async with serving() as world:
         await world.add_pods("first", "second", "third", gib=10)
-        await world.offer("first")
-        await world.offer("second")
-        await world.offer("third")
+        await world.accept("first")
+        await world.accept("second")
+        await world.accept("third")
         world.select("third", ONE)
         await world.settled()
 
-        assert world.count("holds", state="offered") == 2
-        assert world.count("holds", state="placed") == 1
+        assert world.count("holds", state="open") == 2
+        assert world.count("holds", state="chosen") == 1
 
 
 async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts() -> None:
     async with serving() as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         await asyncio.sleep(1)
         world.select("first", ONE)
         await asyncio.sleep(2)
@@ -61,13 +61,13 @@ async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts() -> None:
         assert observed(world, RESERVED, replicas_scheduled="true") == (1, 3.0)
         assert observed(world, RESERVED, replicas_scheduled="false") == (0, 0.0)
         assert world.ended(End.CONFIRMED) == 1
-        assert world.count("holds", state="placed") == 0
+        assert world.count("holds", state="chosen") == 0
 
 
 async def test_a_pod_that_is_not_bound_is_timed_until_the_end() -> None:
     async with serving() as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
 
         await asyncio.sleep(6)
 
@@ -79,7 +79,7 @@ async def test_a_pod_that_is_not_bound_is_timed_until_the_end() -> None:
 async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end() -> None:
     async with serving() as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         await world.settled()
         world.bind("first", ONE)
 
@@ -111,7 +111,7 @@ async def test_each_end_is_one_line(
 ) -> None:
     async with serving() as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
 
         with capture_logs() as lines:
             step(world)
@@ -128,51 +128,21 @@ async def test_each_end_is_one_line(
         }
 
 
-async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_promise() -> None:
+async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_hold() -> None:
     async with serving() as world:
         await world.add_pods("first")
         with capture_logs() as lines:
             for _ in range(3):
-                await world.offer("first")
+                await world.accept("first")
 
         assert [line["why"] for line in ends_of(lines)] == [End.REPLACED, End.REPLACED]
         assert observed(world, WAITED, pod_scheduled="false")[0] == 2
 
 
-async def test_waits_are_counted_and_timed_by_how_they_ended() -> None:
-    async with serving(nodes=(ONE, TWO), wait_seconds=1.0) as world:
-        await world.add_pods("first", "second", "third")
-        await world.offer("first")
-        timed_out = asyncio.create_task(world.ask("second"))
-        await asyncio.sleep(0.5)
-        assert world.count("filter_waiting") == 1
-        await timed_out
-
-        replaced = asyncio.create_task(world.ask("second"))
-        await asyncio.sleep(0.25)
-        resolved = asyncio.create_task(world.ask("second"))
-        await asyncio.sleep(0.25)
-        world.select("first", ONE)
-        await asyncio.gather(replaced, resolved)
-        assert world.count("filter_waiting") == 0
-
-        unavailable = asyncio.create_task(world.ask("third", TWO))
-        await asyncio.sleep(0.1)
-        world.set_config(enabled="false")
-        leader = world.leader
-        await unavailable
-
-        name = f"{FILTER_WAITED}_count"
-        outcomes = ("timeout", "superseded", "resolved", "unavailable")
-        counts = {each: world.count(name, leader, outcome=each) for each in outcomes}
-        assert counts == dict.fromkeys(outcomes, 1)
-        assert world.count(f"{FILTER_WAITED}_sum", leader, outcome="timeout") == pytest.approx(1.0)
-
-
 async def test_who_waits_to_be_woken_is_counted() -> None:
     async with serving(nodes=(ONE,)) as world:
         await world.add_pods("first", "second")
-        await world.offer("first")
+        await world.accept("first")
         assert not (await world.ask("second")).accepted
         assert world.count("waiting_pods") == 1
 
@@ -186,18 +156,5 @@ async def test_who_waits_to_be_woken_is_counted() -> None:
         assert line["pod"] == "default/second"
         assert line["waited_seconds"] == pytest.approx(1.0, abs=0.1)
 
-        await world.offer("second")
+        await world.accept("second")
         assert world.count("waiting_pods") == 0
-
-
-async def test_a_standby_shows_nothing() -> None:
-    async with serving(2) as world:
-        await world.add_pods("first")
-        await world.offer("first")
-        world.select("first", ONE)
-        await world.settled()
-
-        [standby] = world.replicas.standbys
-
-        assert world.count("holds", standby, state="offered") == 0
-        assert world.count("holds", standby, state="placed") == 0

@@ -1,4 +1,4 @@
-"""The two timeouts change while promises stand."""
+"""The two timeouts change while holds stand."""
 
 import asyncio
 
@@ -6,38 +6,23 @@ import pytest
 
 from extender import End
 from tests.integration.instances import NAMESPACE, VIRTUAL_TIME, setting
-from tests.integration.promising import ONE, THREE, TWO, serving
+from tests.integration.scheduling import ONE, THREE, TWO, serving
 
 pytestmark = VIRTUAL_TIME
 
 SCHEDULING = "scheduler-extender-pod-scheduling-timeout"
 
 
-async def test_with_a_scheduling_timeout_of_zero_nothing_is_promised() -> None:
+async def test_with_a_scheduling_timeout_of_zero_nothing_is_held() -> None:
     async with serving() as world:
         world.set_config(pod_scheduling_timeout="0")
         await world.add_pods("first", "second")
         await world.settled()
 
-        await world.offer("first")
-        await world.offer("second")
+        await world.accept("first")
+        await world.accept("second")
 
         assert await world.held() == []
-
-
-async def test_with_a_reservation_timeout_of_zero_a_promise_ends_with_binding() -> None:
-    async with serving() as world:
-        world.set_config(node_reservation_timeout="0")
-        await world.add_pods("first", "second")
-        await world.settled()
-        await world.offer("first")
-        await world.settled()
-        assert await world.held_nodes("first") == (ONE, TWO, THREE)
-
-        world.bind("first", ONE)
-
-        await world.ends(End.NOT_PLACED)
-        await world.offer("second")
 
 
 @pytest.mark.parametrize("seconds", ["0", "1"])
@@ -46,7 +31,7 @@ async def test_a_shorter_scheduling_timeout_ends_what_stands_too_long(seconds: s
         world.set_config(pod_scheduling_timeout="600")
         await world.add_pods("first")
         await world.settled()
-        await world.offer("first")
+        await world.accept("first")
         await asyncio.sleep(100)
         assert await world.held_nodes("first") == (ONE, TWO, THREE)
 
@@ -58,7 +43,7 @@ async def test_a_shorter_scheduling_timeout_ends_what_stands_too_long(seconds: s
 async def test_a_longer_scheduling_timeout_keeps_what_stands() -> None:
     async with serving() as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         await asyncio.sleep(4.9)
 
         world.set_config(pod_scheduling_timeout="60")
@@ -68,25 +53,12 @@ async def test_a_longer_scheduling_timeout_keeps_what_stands() -> None:
         await world.ends(End.NOT_CHOSEN, within=10)
 
 
-async def test_a_scheduling_timeout_of_zero_ends_what_is_being_provisioned() -> None:
-    async with serving() as world:
-        await world.add_pods("first")
-        await world.offer("first")
-        world.select("first", ONE)
-        await asyncio.sleep(20)
-        assert await world.held_nodes("first") == (ONE,)
-
-        world.set_config(pod_scheduling_timeout="0")
-
-        await world.ends(End.NOT_BOUND)
-
-
 async def test_a_shorter_reservation_timeout_ends_what_stands_too_long() -> None:
     async with serving() as world:
         world.set_config(node_reservation_timeout="600")
         await world.add_pods("first")
         await world.settled()
-        await world.offer("first")
+        await world.accept("first")
         world.bind("first", ONE)
         await asyncio.sleep(100)
         assert await world.held_nodes("first") == (ONE,)
@@ -101,7 +73,7 @@ async def test_a_longhorn_setting_ends_what_stands_too_long_and_its_end_is_heard
         await world.add_pods("first", "second")
         world.server.put(setting(SCHEDULING, "100"))
         await world.settled()
-        await world.offer("first")
+        await world.accept("first")
         await asyncio.sleep(50)
         assert await world.held_nodes("first") == (ONE, TWO, THREE)
 
@@ -110,20 +82,10 @@ async def test_a_longhorn_setting_ends_what_stands_too_long_and_its_end_is_heard
         await world.ends(End.NOT_CHOSEN)
 
 
-async def test_a_timeout_that_cannot_be_used_changes_nothing() -> None:
-    async with serving() as world:
-        await world.add_pods("first")
-        await world.offer("first")
-
-        world.set_config(pod_scheduling_timeout="never")
-
-        assert await world.ends(End.NOT_CHOSEN, within=10) == pytest.approx(5.0, abs=0.3)
-
-
 async def test_a_shorter_timeout_lets_who_waits_be_answered() -> None:
     async with serving(nodes=(ONE, TWO), wait_seconds=10.0) as world:
         await world.add_pods("first", "second")
-        await world.offer("first")
+        await world.accept("first")
         asked = asyncio.create_task(world.ask("second"))
         await world.settled()
 

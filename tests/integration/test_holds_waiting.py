@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.instances import VIRTUAL_TIME, Answer
-from tests.integration.promising import ONE, PROMISED, THREE, TWO, World, serving
+from tests.integration.scheduling import ONE, PROMISED, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -18,11 +18,11 @@ ASKED_AGAIN = "kube-scheduler has asked about this pod again"
 
 
 @asynccontextmanager
-async def offered(**settings: Any) -> AsyncIterator[World]:
+async def with_open_hold(**settings: Any) -> AsyncIterator[World]:
     """Serve, with a first pod that may go to either of two nodes and leaves no room there."""
     async with serving(nodes=(ONE, TWO), wait_seconds=WAIT_SECONDS, **settings) as world:
         await world.add_pods("first", "second", "third")
-        await world.offer("first")
+        await world.accept("first")
         yield world
 
 
@@ -53,7 +53,7 @@ class Asked:
 
 
 async def test_a_choice_that_leaves_room_is_answered_at_once() -> None:
-    async with offered() as world:
+    async with with_open_hold() as world:
         asked = await Asked.and_waits(world, "second")
 
         world.nominate("first", ONE)
@@ -65,7 +65,7 @@ async def test_a_choice_that_leaves_room_is_answered_at_once() -> None:
 
 
 async def test_a_pod_that_is_deleted_leaves_its_room_at_once() -> None:
-    async with offered() as world:
+    async with with_open_hold() as world:
         asked = await Asked.and_waits(world, "second")
 
         world.delete_pod("first")
@@ -76,107 +76,15 @@ async def test_a_pod_that_is_deleted_leaves_its_room_at_once() -> None:
 
 
 async def test_a_wait_ends_with_the_answer_that_was_to_be_given() -> None:
-    async with offered() as world:
+    async with with_open_hold() as world:
         answer, seconds = await Asked(world, "second").answer()
 
         assert answer.rejected == {ONE: PROMISED, TWO: PROMISED}
         assert seconds == pytest.approx(WAIT_SECONDS, abs=0.01)
 
 
-async def test_without_waiting_the_answer_is_given_at_once() -> None:
-    async with serving(nodes=(ONE,), wait_seconds=0.0) as world:
-        await world.add_pods("first", "second")
-        await world.offer("first")
-
-        answer, seconds = await Asked(world, "second").answer()
-
-        assert (answer.accepted, seconds) == ([], 0.0)
-
-
-async def test_a_choice_that_leaves_no_room_is_answered_at_once() -> None:
-    """There were two candidates for the first pod, and one was accepted."""
-    async with serving(nodes=(ONE, TWO), wait_seconds=WAIT_SECONDS) as world:
-        await world.add_pods("full", "first", "second")
-        world.run("full", TWO)
-        await world.settled()
-        assert (await world.ask("first")).accepted == [ONE]
-        asked = await Asked.and_waits(world, "second")
-
-        world.nominate("first", ONE)
-
-        answer, seconds = await asked.answer()
-        assert answer.accepted == []
-        assert seconds < 0.2 + PROMPTLY_SECONDS
-
-
-async def test_a_choice_that_may_leave_room_later_waits_on() -> None:
-    async with offered() as world:
-        await world.add_pods("small", gib=30)
-        await world.offer("small")
-        asked = await Asked.and_waits(world, "second")
-        world.nominate("small", ONE)
-        await asyncio.sleep(0.1)
-        assert asked.is_waiting
-
-        world.nominate("first", ONE)
-
-        answer, _ = await asked.answer()
-        assert answer.accepted == [TWO]
-
-
-async def test_nobody_waits_for_what_is_chosen() -> None:
-    async with offered() as world:
-        world.nominate("first", ONE)
-        await world.settled()
-
-        answer, seconds = await Asked(world, "second", ONE).answer()
-
-        assert (answer.rejected, seconds) == ({ONE: PROMISED}, 0.0)
-
-
-async def test_nobody_waits_for_room_that_there_is_not_anyway() -> None:
-    async with offered() as world:
-        await world.add_pods("huge", gib=101)
-
-        answer, seconds = await Asked(world, "huge").answer()
-
-        assert (answer.accepted, seconds) == ([], 0.0)
-
-
-async def test_nobody_waits_who_is_accepted_somewhere() -> None:
-    async with serving(wait_seconds=WAIT_SECONDS) as world:
-        await world.add_pods("first", "second")
-        await world.offer("first", ONE, TWO)
-
-        answer, seconds = await Asked(world, "second").answer()
-
-        assert (answer.accepted, seconds) == ([THREE], 0.0)
-
-
-async def test_nobody_waits_for_his_own_promise() -> None:
-    async with offered() as world:
-        answer, seconds = await Asked(world, "first").answer()
-
-        assert (answer.accepted, seconds) == ([ONE, TWO], 0.0)
-
-
-async def test_a_newer_call_for_the_pod_replaces_the_one_that_waits() -> None:
-    async with offered() as world:
-        older = await Asked.and_waits(world, "second")
-        newer = await Asked.and_waits(world, "second")
-
-        replaced, seconds = await older.answer()
-        world.nominate("first", ONE)
-        answered, _ = await newer.answer()
-
-        assert (replaced.error, replaced.closes) == (ASKED_AGAIN, False)
-        assert seconds < 0.5
-        assert answered.accepted == [TWO]
-        assert await world.held_nodes("second") == (TWO,)
-
-
 async def test_a_newer_call_that_is_answered_at_once_replaces_the_one_that_waits() -> None:
-    async with offered() as world:
+    async with with_open_hold() as world:
         older = await Asked.and_waits(world, "second", ONE)
         world.server.put({**node_with_room(world)})
         await asyncio.sleep(0.1)
@@ -196,20 +104,8 @@ def node_with_room(world: World) -> dict[str, Any]:
     return {**found, "metadata": {"name": THREE, "namespace": "longhorn-system"}}
 
 
-async def test_of_two_who_wait_one_gets_the_room() -> None:
-    async with offered() as world:
-        second = await Asked.and_waits(world, "second")
-        third = await Asked.and_waits(world, "third")
-
-        world.nominate("first", ONE)
-        answers = [(await each.answer())[0] for each in (second, third)]
-
-        assert [each.accepted for each in answers] == [[TWO], []]
-        assert [each.pod for each in await world.held()] == ["first", "second"]
-
-
 async def test_a_claim_that_is_deleted_meanwhile_is_named() -> None:
-    async with offered() as world:
+    async with with_open_hold() as world:
         asked = await Asked.and_waits(world, "second")
         world.delete_claim("second")
 
@@ -220,36 +116,36 @@ async def test_a_claim_that_is_deleted_meanwhile_is_named() -> None:
 
 
 async def test_a_leader_that_ends_lets_nobody_wait() -> None:
-    async with offered(count=2) as world:
+    async with with_open_hold(count=2) as world:
         asked = await Asked.and_waits(world, "second")
 
         world.leader.terminate()
 
         answer, seconds = await asked.answer()
-        assert answer.error == "this replica of the extender is shutting down"
+        assert answer.error == "this instance of the extender is shutting down"
         assert answer.closes
         assert seconds < 0.2 + PROMPTLY_SECONDS
 
 
 async def test_who_loses_the_lease_lets_nobody_wait() -> None:
-    async with offered() as world:
+    async with with_open_hold() as world:
         asked = await Asked.and_waits(world, "second")
-        lease = world.replicas.lease()
+        lease = world.processes.lease()
         assert lease is not None
         lease["spec"]["holderIdentity"] = "stranger"
 
         world.server.put(lease)
 
         answer, _ = await asked.answer()
-        assert answer.error == "this replica of the extender is not the leader"
+        assert answer.error == "this instance of the extender is not the leader"
         assert answer.closes
 
 
-async def test_what_was_promised_before_stands_while_a_pod_waits() -> None:
+async def test_what_was_held_before_stands_while_a_pod_waits() -> None:
     async with serving(wait_seconds=WAIT_SECONDS) as world:
         await world.add_pods("first", "second", "third")
-        await world.offer("first", ONE, TWO)
-        await world.offer("second", THREE)
+        await world.accept("first", ONE, TWO)
+        await world.accept("second", THREE)
         asked = await Asked.and_waits(world, "second", ONE, TWO)
         assert not (await world.ask("third", THREE)).accepted
 

@@ -14,8 +14,8 @@ import msgspec
 from extender import End
 from tests.builders import node_document
 from tests.fakes import Call, Object
-from tests.integration.instances import NAMESPACE, Answer, Replica, Replicas
-from tests.integration.promising_objects import (
+from tests.integration.instances import NAMESPACE, Answer, Process, Processes
+from tests.integration.pod_objects import (
     claim_object,
     pod_object,
     replica_object,
@@ -35,7 +35,7 @@ PREFIX = "longhorn_scheduler_extender_"
 
 
 class Held(NamedTuple):
-    """What stands of a promise."""
+    """A hold, as it shows."""
 
     pod: str
     state: str
@@ -44,32 +44,32 @@ class Held(NamedTuple):
 
 
 class World:
-    """Replicas of the service, and a cluster in which pods come and go.
+    """Instances of the service, and a cluster in which pods come and go.
 
     Attributes:
-        replicas: All processes.
+        processes: All instances.
         server: The API server.
     """
 
-    def __init__(self, replicas: Replicas, nodes: tuple[str, ...]) -> None:
-        self.replicas = replicas
-        self.server = replicas.server
+    def __init__(self, processes: Processes, nodes: tuple[str, ...]) -> None:
+        self.processes = processes
+        self.server = processes.server
         self.nodes = nodes
         for name in nodes:
             self.server.put(node_document(name))
         self.server.put(storage_class_object())
 
     @property
-    def leader(self) -> Replica:
-        return self.replicas.leader
+    def leader(self) -> Process:
+        return self.processes.leader
 
-    async def answers(self, *, within: float = 12.0) -> Replica:
-        """Wait until a replica answers; return it."""
-        await self.replicas.until(self._answering, within=within, glance=0.01)
+    async def answers(self, *, within: float = 12.0) -> Process:
+        """Wait until an instance answers; return it."""
+        await self.processes.until(self._answering, within=within, glance=0.01)
         return self.leader
 
     async def ask(
-        self, pod: str, *nodes: str, of: Replica | None = None, request: bytes | None = None
+        self, pod: str, *nodes: str, of: Process | None = None, request: bytes | None = None
     ) -> Answer:
         """Ask the leader where a pod may go, as kube-scheduler does, all nodes unless given."""
         body = self.request(pod, *nodes) if request is None else request
@@ -77,7 +77,7 @@ class World:
         assert answer is not None
         return answer
 
-    async def offer(self, pod: str, *nodes: str) -> None:
+    async def accept(self, pod: str, *nodes: str) -> None:
         """Have a pod accepted on nodes, all of them unless given."""
         answer = await self.ask(pod, *nodes)
         assert answer.accepted == list(nodes or self.nodes), answer
@@ -93,8 +93,8 @@ class World:
         names = list(nodes or self.nodes)
         return json.dumps({"Pod": self.of("pods", pod), "Nodes": None, "NodeNames": names}).encode()
 
-    async def held(self, by: Replica | None = None) -> list[Held]:
-        """Return what is promised."""
+    async def held(self, by: Process | None = None) -> list[Held]:
+        """Return what is held."""
         state = (await (by or self.leader).get("/debug/state")).json()
         return sorted(
             Held(
@@ -107,7 +107,7 @@ class World:
         )
 
     async def held_nodes(self, pod: str) -> tuple[str, ...]:
-        """Return where a promise to *pod* counts; nowhere if there is none."""
+        """Return where the hold for *pod* counts; nowhere if there is none."""
         return next((each.nodes for each in await self.held() if each.pod == pod), ())
 
     async def settled(self) -> None:
@@ -119,21 +119,21 @@ class World:
         state = (await self.leader.get("/debug/state")).json()
         return [each["pod"].removeprefix("default/") for each in state["waiting"]]
 
-    def count(self, name: str, replica: Replica | None = None, **labels: str) -> float:
+    def count(self, name: str, process: Process | None = None, **labels: str) -> float:
         """Return the value of a metric."""
-        registry = (replica or self.leader).registry
+        registry = (process or self.leader).registry
         value = registry.get_sample_value(PREFIX + name, labels)
         assert value is not None, (name, labels)
         return value
 
-    def ended(self, why: End, replica: Replica | None = None) -> float:
-        """Return how many promises ended for a cause."""
-        return self.count("holds_ended_total", replica, cause=why)
+    def ended(self, why: End, process: Process | None = None) -> float:
+        """Return how many holds ended for a cause."""
+        return self.count("holds_ended_total", process, cause=why)
 
     async def ends(self, why: End, *, within: float = SOON_SECONDS) -> float:
-        """Wait until a promise, the only one, ends for a cause; return how long it took."""
+        """Wait until the only hold ends for a cause; return how long it took."""
         leader = self.leader
-        took = await self.replicas.until(
+        took = await self.processes.until(
             lambda: self.ended(why, leader) == 1, within=within, glance=max(0.01, within / 100)
         )
         assert await self.held(leader) == []
@@ -151,7 +151,7 @@ class World:
         self.server.put(pod_object(name, *used))
 
     async def add_pods(self, *names: str, gib: int = CLAIM_GIB) -> None:
-        """Create pods with a claim each, and wait until the replicas know of them."""
+        """Create pods with a claim each, and wait until the instances know of them."""
         for name in names:
             self.add_pod(name, gib=gib)
         await asyncio.sleep(0.01)
@@ -242,8 +242,8 @@ class World:
         self.server.put({**found, "status": status})
 
     def _answering(self) -> bool:
-        leaders = self.replicas.leaders
-        return len(leaders) == 1 and not leaders[0].instance.unavailable()
+        leaders = self.processes.leaders
+        return len(leaders) == 1 and not leaders[0].instance.standing.unavailable()
 
 
 @asynccontextmanager
@@ -256,26 +256,26 @@ async def serving(
     wait_seconds: float = 0.0,
     **settings: Any,
 ) -> AsyncIterator[World]:
-    """Run replicas until the end of the block; the first question can be asked at once.
+    """Run instances until the end of the block; the first question can be asked at once.
 
     Args:
-        count: How many replicas run.
+        count: How many instances run.
         nodes: The nodes of the cluster that are asked about.
         seed: Of all chance.
         latency_seconds: Most that a request to the API server takes there and back.
         wait_seconds: Longest that an answer waits for the nodes of other pods.
-        settings: The other settings of the replicas.
+        settings: The other settings of the instances.
     """
-    async with Replicas(
+    async with Processes(
         seed,
         latency_seconds=latency_seconds,
         debug=True,
         filter_wait_seconds=wait_seconds,
         **settings,
-    ) as replicas:
-        world = World(replicas, nodes)
+    ) as processes:
+        world = World(processes, nodes)
         for number in range(count):
-            replicas.start(number)
+            processes.start(number)
         await world.answers()
         yield world
 

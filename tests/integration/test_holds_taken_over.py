@@ -1,4 +1,4 @@
-"""Another leader knows what the one before promised: it reads it off the cluster."""
+"""A new leader holds what the one before held: it finds it in the cluster."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from extender import End
-from tests.integration.instances import VIRTUAL_TIME, Replica
-from tests.integration.promising import ONE, THREE, TWO, World, serving
+from tests.integration.instances import VIRTUAL_TIME, Process
+from tests.integration.scheduling import ONE, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -42,22 +42,22 @@ def place_one(world: World) -> None:
 
 
 STATES = pytest.mark.parametrize("state", [nominate, select, provision, bind, place_one])
-ENDS = pytest.mark.parametrize("end", [Replica.terminate, Replica.kill])
+ENDS = pytest.mark.parametrize("end", [Process.terminate, Process.kill])
 
 
 @ENDS
 @STATES
-async def test_the_next_leader_holds_the_same(state: Step, end: Callable[[Replica], None]) -> None:
+async def test_the_next_leader_holds_the_same(state: Step, end: Callable[[Process], None]) -> None:
     async with serving(2) as world:
         world.add_pod("first", "a", "b", gib=30)
         await world.add_pods("other", gib=50)
-        await world.offer("first")
+        await world.accept("first")
         state(world)
         await world.settled()
         before, leader = await world.held(), world.leader
 
         end(leader)
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
 
         assert await world.held() == before
@@ -71,13 +71,13 @@ async def test_a_leader_that_was_away_holds_the_same_again(state: Step) -> None:
     async with serving() as world:
         world.add_pod("first", "a", "b", gib=30)
         await world.add_pods("other", gib=50)
-        await world.offer("first")
+        await world.accept("first")
         state(world)
         await world.settled()
         before, leader = await world.held(), world.leader
 
-        with world.replicas.server.outage():
-            await world.replicas.until(lambda: not leader.is_leading, within=6)
+        with world.processes.server.outage():
+            await world.processes.until(lambda: not leader.is_leading, within=6)
             await world.settled()
             assert await world.held(leader) == []
         await world.answers()
@@ -87,17 +87,17 @@ async def test_a_leader_that_was_away_holds_the_same_again(state: Step) -> None:
 
 
 @ENDS
-async def test_what_is_placed_after_a_take_over_ends_the_promise(
-    end: Callable[[Replica], None],
+async def test_what_is_placed_after_a_take_over_ends_the_hold(
+    end: Callable[[Process], None],
 ) -> None:
     async with serving(2) as world:
         world.add_pod("first", "a", "b", gib=30)
         await world.add_pods("other", gib=50)
-        await world.offer("first")
+        await world.accept("first")
         place_one(world)
         leader = world.leader
         end(leader)
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
 
         world.place("b", ONE)
@@ -107,16 +107,16 @@ async def test_what_is_placed_after_a_take_over_ends_the_promise(
 
 
 @ENDS
-async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Replica], None]) -> None:
+async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Process], None]) -> None:
     async with serving(2) as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         world.nominate("first", ONE)
         leader = world.leader
         end(leader)
 
         world.run("first", ONE)
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
 
         assert await world.held() == []
@@ -124,17 +124,17 @@ async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Replica],
 
 @ENDS
 async def test_a_pod_that_is_deleted_meanwhile_is_held_no_more(
-    end: Callable[[Replica], None],
+    end: Callable[[Process], None],
 ) -> None:
     async with serving(2) as world:
         await world.add_pods("first")
-        await world.offer("first")
+        await world.accept("first")
         world.select("first", ONE)
         leader = world.leader
         end(leader)
 
         world.delete_pod("first")
-        await world.replicas.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
 
         assert await world.held() == []
@@ -143,20 +143,20 @@ async def test_a_pod_that_is_deleted_meanwhile_is_held_no_more(
 async def test_a_frozen_leader_that_resumes_holds_nothing() -> None:
     async with serving(2) as world:
         await world.add_pods("first", "second", "other")
-        await world.offer("first")
+        await world.accept("first")
         world.select("first", ONE)
         await world.settled()
         old = world.leader
         old.freeze()
-        await world.replicas.until(lambda: not old.is_leading, within=6)
+        await world.processes.until(lambda: not old.is_leading, within=6)
         await world.answers()
-        await world.offer("second", TWO)
+        await world.accept("second", TWO)
 
         old.resume()
         refused = await world.ask("other", of=old)
         await asyncio.sleep(2)
 
-        assert refused.error == "this replica of the extender is not the leader"
+        assert refused.error == "this instance of the extender is not the leader"
         assert await world.held(old) == []
         assert (await world.ask("other")).accepted == [THREE]
 
@@ -164,8 +164,8 @@ async def test_a_frozen_leader_that_resumes_holds_nothing() -> None:
 async def test_a_leader_that_is_frozen_for_a_while_learns_what_it_missed() -> None:
     async with serving() as world:
         await world.add_pods("first", "second", "third")
-        await world.offer("first", ONE)
-        await world.offer("second", TWO, THREE)
+        await world.accept("first", ONE)
+        await world.accept("second", TWO, THREE)
         leader = world.leader
         leader.freeze()
         world.delete_pod("first")
