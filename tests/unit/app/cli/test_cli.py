@@ -202,6 +202,24 @@ def test_the_table_names_every_node_with_its_verdict(
     ]
 
 
+def test_the_table_says_why_a_node_will_do_and_a_disk_will_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    filter_(str(ROOT / "examples" / "rich"), "default/files")
+
+    shown = capsys.readouterr().out
+    assert "no volume of it must be on its node" in shown
+    assert "  ssd-1                      is not ready\n" in shown
+
+
+def test_the_table_has_each_volume_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(str(ROOT / "examples" / "goal2"), "default/quad", "--nodes", "node-4")
+
+    words = [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:-1]]
+    assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
+    assert [word[:4] for word in words[1::2]] == ["pvc-"] * 4
+
+
 def test_a_cluster_without_longhorn_nodes_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -144,6 +144,11 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.NODE_UNUSABLE,
+        {"longhorn_nodes": [node("node-1"), node("node-2", ready=False)]},
+        "no new replica can be placed on node-2: Longhorn node is not ready",
+    ),
+    (
+        Problem.NODE_UNUSABLE,
         {"longhorn_nodes": [node(f"n{n}", disk(allow_scheduling=False)) for n in range(7)]},
         "no new replica can be placed on n0, n1, n2, n3, n4 and 2 more: ",
     ),
