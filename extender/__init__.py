@@ -9,7 +9,7 @@ from extender.holds.sightings import sighting_of, without_stale
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from extender.space import DiskKind, DiskSpace, NodeSpace, node_space
-from extender.verdicts.answering import Basis, FilterResult
+from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Plan, charges, explain
 from extender.verdicts.rejections import REASONS, Rejection
@@ -17,6 +17,7 @@ from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
     "REASONS",
+    "Answer",
     "Basis",
     "ChangeLog",
     "Charge",
@@ -30,7 +31,6 @@ __all__ = [
     "Ended",
     "Extender",
     "ExtenderError",
-    "FilterResult",
     "Hold",
     "Ledger",
     "Mode",

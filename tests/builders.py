@@ -13,11 +13,11 @@ from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
 from app.kube.view import build_view
 from extender import (
+    Answer,
     Claim,
     ClaimKey,
     ClusterView,
     Extender,
-    FilterResult,
     Ledger,
     PersistentVolume,
     PodRef,
@@ -332,7 +332,7 @@ def ask(
     *claims: str,
     candidates: Iterable[str] | None = None,
     limits: StepLimits = GENEROUS,
-) -> FilterResult:
+) -> Answer:
     """Ask a fresh extender about a pod that uses *claims*, on all Longhorn nodes by default."""
     offered = sorted(view.spaces) if candidates is None else candidates
     return Extender(limits).filter(pod(*claims), [NodeName(name) for name in offered], view)

@@ -24,12 +24,12 @@ from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
 from app.serving.wire import FilterRequest
 from extender import (
+    Answer,
     Claim,
     ClaimKey,
     End,
     Ended,
     Extender,
-    FilterResult,
     Hold,
     Mode,
     PodRef,
@@ -129,7 +129,7 @@ class Promises:
         """Return what must run for as long as the replica does."""
         return [self._pods.run(), self._settle(), self._take_over()]
 
-    def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+    def give(self, request: FilterRequest, result: Answer, now: float) -> None:
         """Promise what an answer that is about to be given says."""
         pod, view = request.pod, self._cluster.view
         ended = self._extender.hold(result, request.status, view, timeouts=self.timeouts, now=now)

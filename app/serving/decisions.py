@@ -9,9 +9,9 @@ from app.metrics import Metrics
 from app.serving.turns import Turns
 from app.serving.wire import FilterRequest
 from extender import (
+    Answer,
     ClusterView,
     Extender,
-    FilterResult,
     UnresolvableClaimError,
     UnseenObjectError,
 )
@@ -53,7 +53,7 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str],
-        promise: Callable[[FilterRequest, FilterResult, float], None] | None,
+        promise: Callable[[FilterRequest, Answer, float], None] | None,
         wait_seconds: Callable[[], float],
         note: Callable[[FilterRequest], None],
         clock: Callable[[], float],
@@ -79,7 +79,7 @@ class Decisions:
 
     async def filter(
         self, request: FilterRequest, is_gone: Callable[[], Awaitable[bool]]
-    ) -> FilterResult:
+    ) -> Answer:
         """Split the candidates into accepted and rejected nodes.
 
         Nothing else runs between the decision and its promise.
@@ -99,7 +99,7 @@ class Decisions:
         if pod in self._waiting:
             self._waiting.pop(pod).set()
         decided = self._decide(request, began)
-        if isinstance(decided, FilterResult):
+        if isinstance(decided, Answer):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
             return await self._wait(request, is_gone, pod, began, decided)
@@ -111,7 +111,7 @@ class Decisions:
         pod: str,
         began: float,
         left_seconds: float,
-    ) -> FilterResult:
+    ) -> Answer:
         woken = self._waiting[pod] = asyncio.Event()
         outcome = "timeout"
         try:
@@ -123,7 +123,7 @@ class Decisions:
                 await self.turns.take(pod)
                 await self._check_wanted(pod, woken, is_gone)
                 decided = self._decide(request, began)
-                if isinstance(decided, FilterResult):
+                if isinstance(decided, Answer):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
                 left_seconds = decided
@@ -147,7 +147,7 @@ class Decisions:
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, request: FilterRequest, began: float) -> FilterResult | float:
+    def _decide(self, request: FilterRequest, began: float) -> Answer | float:
         """Return the answer, or for how many seconds it may wait, and nothing is promised yet."""
         if reason := self.unavailable():
             raise UnavailableError(reason)

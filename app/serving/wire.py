@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
-from extender import FilterResult, PodRef, PodStatus
+from extender import Answer, PodRef, PodStatus
 from longhorn import NodeName
 
 
@@ -124,7 +124,7 @@ def _node_name(index: int, item: Raw) -> NodeName:
         raise BadRequestError(text) from error
 
 
-def encode_result(result: FilterResult, request: FilterRequest) -> bytes:
+def encode_result(result: Answer, request: FilterRequest) -> bytes:
     """Encode the answer in the form of the request, accepted nodes in the order offered.
 
     All rejections are unresolvable: evicting pods frees no Longhorn space, so that anything else

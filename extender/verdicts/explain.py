@@ -7,7 +7,7 @@ import msgspec
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
-from extender.verdicts.answering import Basis, FilterResult
+from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
@@ -50,7 +50,7 @@ def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "")
 
 
 def explain(
-    answer: FilterResult, view: ClusterView, limits: StepLimits, ledger: Ledger
+    answer: Answer, view: ClusterView, limits: StepLimits, ledger: Ledger
 ) -> dict[NodeName, Plan]:
     """Return the plan for each accepted node, beside what is held for other pods.
 

@@ -9,10 +9,10 @@ from app.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.decisions import Decisions, UnavailableError
 from app.serving.wire import FilterRequest
 from extender import (
+    Answer,
     ClusterView,
     End,
     Extender,
-    FilterResult,
     PodRef,
     PodStatus,
     Timeouts,
@@ -40,7 +40,7 @@ class Promising:
         self._bench = bench
         self.given: list[str] = []
 
-    def give(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+    def give(self, request: FilterRequest, result: Answer, now: float) -> None:
         assert request.candidates == NODES
         self.given.append(request.pod.name)
         self._bench.extender.hold(
@@ -70,7 +70,7 @@ class Bench:
             metrics=Metrics(self.registry, version="1"),
         )
 
-    async def ask(self, name: str) -> FilterResult:
+    async def ask(self, name: str) -> Answer:
         request = FilterRequest(
             pod=pod(name, name=name), status=PodStatus(), candidates=NODES, nodes=None
         )
@@ -79,7 +79,7 @@ class Bench:
     async def is_gone(self) -> bool:
         return self.client_is_gone
 
-    async def waits(self, name: str) -> "asyncio.Task[FilterResult]":
+    async def waits(self, name: str) -> "asyncio.Task[Answer]":
         """Ask, and see that the answer waits."""
         task = asyncio.create_task(self.ask(name))
         await asyncio.sleep(0.1)
@@ -326,7 +326,7 @@ async def test_pods_without_uid_are_told_apart_by_name() -> None:
     bench = Bench()
     await bench.ask("first")
 
-    def ask(name: str) -> "asyncio.Task[FilterResult]":
+    def ask(name: str) -> "asyncio.Task[Answer]":
         nameless = PodRef(namespace="default", name=name, uid="", claims=pod(name).claims)
         request = FilterRequest(pod=nameless, status=PodStatus(), candidates=NODES, nodes=None)
         return asyncio.create_task(bench.decisions.filter(request, bench.is_gone))

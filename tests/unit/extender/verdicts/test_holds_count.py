@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender import (
+    Answer,
     Basis,
     ClusterView,
     Extender,
-    FilterResult,
     PodRef,
     PodStatus,
     StepLimits,
@@ -47,7 +47,7 @@ def hold(
 ) -> None:
     """Hold for a pod what an answer says that accepts these nodes, of more unless they are all."""
     request = resolve(asked, view)
-    answer = FilterResult(
+    answer = Answer(
         request=request,
         existing=existing_of(request, view),
         basis=Basis.PLACEMENT,
@@ -57,7 +57,7 @@ def hold(
     extender.hold(answer, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
 
 
-def ask_second(extender: Extender, view: ClusterView) -> FilterResult:
+def ask_second(extender: Extender, view: ClusterView) -> Answer:
     return extender.filter(pod("second", name="second"), sorted(view.spaces), view)
 
 
