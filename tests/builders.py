@@ -352,7 +352,7 @@ def placed(view: ClusterView, *claims: str) -> dict[str, dict[str, str]]:
     """Return for each accepted node the disk of every volume that is new there."""
     plans = explain(ask(view, *claims), view, GENEROUS, Ledger())
     return {
-        str(name): {str(v): str(d) for v, d in plan.placed.items()} for name, plan in plans.items()
+        str(name): {str(v): str(d) for v, d in plan.new.items()} for name, plan in plans.items()
     }
 
 

@@ -60,7 +60,7 @@ def node_report(
             )
             for charge in promised
         ],
-        assignment=dict([*plan.existing.items(), *plan.placed.items()]),
+        assignment=dict([*plan.existing.items(), *plan.new.items()]),
     )
 
 
@@ -75,9 +75,7 @@ def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
         left_bytes=space.logical_headroom_bytes,
         writable_bytes=space.physical_headroom_bytes,
         taken_bytes=sum(
-            plan.placed_bytes[volume]
-            for volume, disk in plan.placed.items()
-            if disk == space.disk.name
+            plan.new_bytes[volume] for volume, disk in plan.new.items() if disk == space.disk.name
         ),
         available_bytes=space.disk.available_bytes,
         minimal_available_bytes=space.minimal_available_bytes,
