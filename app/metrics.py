@@ -4,7 +4,7 @@ from collections import Counter as Tally
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from extender import REASONS, Basis, End, Ended, FilterResult, Hold, State
+from extender import REASONS, Answer, Basis, End, Ended, Hold, State
 
 _PREFIX = "longhorn_scheduler_extender_"
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
@@ -212,7 +212,7 @@ class Metrics:
             self.wake_ups_total.labels(outcome)
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
 
-    def count_result(self, result: FilterResult, rejections: Tally[str]) -> None:
+    def count_result(self, result: Answer, rejections: Tally[str]) -> None:
         """Count a decision and its rejections by reason."""
         self._decisions[outcome_of(result)].inc()
         self.candidates.observe(len(result.accepted) + len(result.rejected))
@@ -246,7 +246,7 @@ class Metrics:
         self._decisions[outcome].inc()
 
 
-def outcome_of(result: FilterResult) -> str:
+def outcome_of(result: Answer) -> str:
     """Return the label of a decision."""
     if result.basis is not Basis.PLACEMENT:
         return str(result.basis)

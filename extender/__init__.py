@@ -8,7 +8,7 @@ from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from extender.space import NodeSpace, node_space, why_unusable
-from extender.verdicts.answering import Basis, FilterResult
+from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Plan, charges, explain
 from extender.verdicts.rejections import REASONS, Rejection
@@ -18,6 +18,7 @@ from extender.view import ChangeLog, ClusterView, Cursor
 __all__ = [
     "REASONS",
     "Advanced",
+    "Answer",
     "Basis",
     "ChangeLog",
     "Charge",
@@ -29,7 +30,6 @@ __all__ = [
     "Ended",
     "Extender",
     "ExtenderError",
-    "FilterResult",
     "Hold",
     "Ledger",
     "Mode",

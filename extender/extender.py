@@ -7,7 +7,7 @@ from extender.holds.hold import End, Mode
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
-from extender.verdicts.answering import Basis, FilterResult, answer
+from extender.verdicts.answering import Answer, Basis, answer
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.view import ClusterView
@@ -29,9 +29,7 @@ class Extender:
         self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts()
 
-    def filter(
-        self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView
-    ) -> FilterResult:
+    def filter(self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView) -> Answer:
         """Split *candidates* into accepted and rejected nodes; one named twice counts once.
 
         Raises:
@@ -48,7 +46,7 @@ class Extender:
 
     def hold(
         self,
-        answer: FilterResult,
+        answer: Answer,
         asked: PodStatus,
         view: ClusterView,
         *,

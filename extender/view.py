@@ -52,7 +52,7 @@ class ChangeLog:
     def since(self, cursor: Cursor | None) -> tuple[Sequence[NodeName] | None, Cursor]:
         """Return what has changed since *cursor*, and the cursor to ask with the next time.
 
-        The changes are None if everything may have changed, as for who has no cursor yet.
+        The changes are None if everything may have changed, also for a reader without a cursor.
         """
         now = Cursor(self._era, len(self._nodes))
         if cursor is None or cursor.era is not self._era:

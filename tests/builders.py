@@ -13,11 +13,11 @@ from app.kube.resources import AnyRecord
 from app.kube.translate import Setting
 from app.kube.view import build_view
 from extender import (
+    Answer,
     Claim,
     ClaimKey,
     ClusterView,
     Extender,
-    FilterResult,
     Ledger,
     PersistentVolume,
     PodRef,
@@ -339,7 +339,7 @@ def ask(
     *claims: str,
     candidates: Iterable[str] | None = None,
     limits: StepLimits = GENEROUS,
-) -> FilterResult:
+) -> Answer:
     """Ask a fresh extender about a pod that uses *claims*, on all Longhorn nodes by default."""
     offered = sorted(view.spaces) if candidates is None else candidates
     return Extender(limits).filter(pod(*claims), [NodeName(name) for name in offered], view)
@@ -359,7 +359,7 @@ def placed(view: ClusterView, *claims: str) -> dict[str, dict[str, str]]:
     """Return for each accepted node the disk of every volume that is new there."""
     plans = explain(ask(view, *claims), view, GENEROUS, Ledger())
     return {
-        str(name): {str(v): str(d) for v, d in plan.placed.items()} for name, plan in plans.items()
+        str(name): {str(v): str(d) for v, d in plan.new.items()} for name, plan in plans.items()
     }
 
 

@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from app.instance.accounting import DiskReport, NodeReport, node_report
-from extender import Basis, Charge, ClusterView, FilterResult, Plan, PodRef
+from extender import Answer, Basis, Charge, ClusterView, Plan, PodRef
 from longhorn import NodeName
 
 _GIB = 2**30
@@ -28,7 +28,7 @@ class Report(msgspec.Struct):
 
 
 def make_report(
-    result: FilterResult,
+    result: Answer,
     plans: Mapping[NodeName, Plan],
     view: ClusterView,
     charges: Mapping[NodeName, Sequence[Charge]],

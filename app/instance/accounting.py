@@ -62,7 +62,7 @@ def node_report(
             )
             for charge in charges
         ],
-        assignment=dict([*plan.existing.items(), *plan.placed.items()]),
+        assignment=dict([*plan.existing.items(), *plan.new.items()]),
     )
 
 
@@ -78,9 +78,7 @@ def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
         logical_headroom_bytes=space.logical_headroom_bytes,
         physical_headroom_bytes=space.physical_headroom_bytes,
         taken_bytes=sum(
-            plan.placed_bytes[volume]
-            for volume, disk in plan.placed.items()
-            if disk == space.disk.name
+            plan.new_bytes[volume] for volume, disk in plan.new.items() if disk == space.disk.name
         ),
         available_bytes=space.disk.available_bytes,
         minimal_available_bytes=space.minimal_available_bytes,

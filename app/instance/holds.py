@@ -21,10 +21,10 @@ from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
 from app.serving.wire import FilterRequest
 from extender import (
+    Answer,
     Claim,
     End,
     Extender,
-    FilterResult,
     Hold,
     Outcome,
     PodStatus,
@@ -103,7 +103,7 @@ class Holds:
         """Return what must run for as long as the instance does."""
         return [self._pods.run(), self._settle()]
 
-    def answer(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+    def answer(self, request: FilterRequest, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given."""
         pod, view = request.pod, self._cluster.view
         outcome = self._extender.hold(result, request.status, view, timeouts=self.timeouts, now=now)

@@ -29,7 +29,7 @@ from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
 from app.serving.wire import FilterRequest
-from extender import Extender, FilterResult, Mode
+from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
 from longhorn import NodeName
 
@@ -265,7 +265,7 @@ class Instance:
         if self.standing.is_leading():  # the lease shows the leader's calls
             self._calls.note(request)
 
-    def _answered(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+    def _answered(self, request: FilterRequest, result: Answer, now: float) -> None:
         self.holds.answer(request, result, now)
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid)

@@ -11,9 +11,9 @@ from app.metrics import Metrics
 from app.serving.turns import Turns
 from app.serving.wire import FilterRequest
 from extender import (
+    Answer,
     ClusterView,
     Extender,
-    FilterResult,
     UnresolvableClaimError,
     UnseenObjectError,
 )
@@ -69,7 +69,7 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
-        on_answer: Callable[[FilterRequest, FilterResult, float], None] | None,
+        on_answer: Callable[[FilterRequest, Answer, float], None] | None,
         wait_seconds: Callable[[], float],
         on_request: Callable[[FilterRequest], None],
         clock: Callable[[], float],
@@ -92,7 +92,7 @@ class Decisions:
         for waiting in self._waiting.values():
             waiting.set()
 
-    async def filter(self, asking: Asking) -> FilterResult:
+    async def filter(self, asking: Asking) -> Answer:
         """Split the candidates into accepted and rejected nodes.
 
         Nothing else runs between the decision and the hold for it.
@@ -109,14 +109,12 @@ class Decisions:
         if pod in self._waiting:
             self._waiting.pop(pod).set()
         decided = self._decide(request, began)
-        if isinstance(decided, FilterResult):
+        if isinstance(decided, Answer):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
             return await self._wait(asking, pod, began, decided)
 
-    async def _wait(
-        self, asking: Asking, pod: str, began: float, left_seconds: float
-    ) -> FilterResult:
+    async def _wait(self, asking: Asking, pod: str, began: float, left_seconds: float) -> Answer:
         woken = self._waiting[pod] = asyncio.Event()
         outcome = "timeout"
         try:
@@ -128,7 +126,7 @@ class Decisions:
                 await self.turns.take(asking.client)
                 await self._check_wanted(asking, pod, woken)
                 decided = self._decide(asking.request, began)
-                if isinstance(decided, FilterResult):
+                if isinstance(decided, Answer):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
                 left_seconds = decided
@@ -150,7 +148,7 @@ class Decisions:
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, request: FilterRequest, began: float) -> FilterResult | float:
+    def _decide(self, request: FilterRequest, began: float) -> Answer | float:
         """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
         if (reason := self.unavailable()) is not None:
             raise UnavailableError(reason)

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
-from extender import FilterResult, PodRef, PodStatus
+from extender import Answer, PodRef, PodStatus
 from longhorn import NodeName
 
 
@@ -126,7 +126,7 @@ def _node_name(index: int, item: Raw) -> NodeName:
         raise BadRequestError(text) from error
 
 
-def encode_result(result: FilterResult, request: FilterRequest) -> bytes:
+def encode_result(result: Answer, request: FilterRequest) -> bytes:
     """Encode the answer in the form of the request, accepted nodes in the order of the candidates.
 
     All rejections are unresolvable: to evict pods frees no space in Longhorn. For any other kind of

@@ -34,7 +34,7 @@ class Basis(StrEnum):
     """Each node was judged by whether the volumes fit on its disks."""
 
 
-class FilterResult(msgspec.Struct, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer for one pod: every candidate is in exactly one of the two."""
 
     request: PodRequest
@@ -64,7 +64,7 @@ def answer(
     limits: StepLimits,
     remembered: RememberedVerdicts,
     ledger: Ledger,
-) -> FilterResult:
+) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
     Args:
@@ -76,12 +76,12 @@ def answer(
         ledger: What is held for pods; a pod's own hold does not count against it.
     """
     if not request.volumes:
-        return FilterResult(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates)
+        return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates)
     existing = existing_of(request, view)
     holders = nodes_with_all_replicas(existing, candidates)
     if holders:
         others = filterfalse(set(holders).__contains__, candidates)
-        return FilterResult(
+        return Answer(
             request=request,
             existing=existing,
             basis=Basis.REPLICAS,
@@ -98,7 +98,7 @@ def answer(
         judging = Judging(prepare(request, existing, view, view.settings), limits, ledger)
         rejected = judging.rejections(candidates, remembered)
         steps = judging.steps
-    return FilterResult(
+    return Answer(
         request=request,
         existing=existing,
         basis=Basis.PLACEMENT,

@@ -7,7 +7,7 @@ import msgspec
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
-from extender.verdicts.answering import Basis, FilterResult
+from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
@@ -16,13 +16,13 @@ from longhorn import DiskName, NodeName, Settings, VolumeName
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the volumes that must be local are on one accepted node."""
+    """Where the volumes that must be local are, or would go, on one accepted node."""
 
     existing: Mapping[VolumeName, DiskName] = {}
     """Volumes with a replica there already; nothing is added for them."""
-    placed: Mapping[VolumeName, DiskName] = {}
+    new: Mapping[VolumeName, DiskName] = {}
     """Volumes that a new replica is needed for."""
-    placed_bytes: Mapping[VolumeName, int] = {}
+    new_bytes: Mapping[VolumeName, int] = {}
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "")
 
 
 def explain(
-    answer: FilterResult, view: ClusterView, limits: StepLimits, ledger: Ledger
+    answer: Answer, view: ClusterView, limits: StepLimits, ledger: Ledger
 ) -> dict[NodeName, Plan]:
     """Return the plan for each accepted node, beside what is held for other pods.
 
@@ -81,10 +81,10 @@ def explain(
     for name in answer.accepted:
         holds = ledger.on_node(name, but=request.pod.uid)
         verdict = judge(case, view.spaces[name], holds, step_limit=limits.per_node)
-        placed = {VolumeName(v): DiskName(disk) for v, disk in verdict.assignment.items()}
+        new = {VolumeName(v): DiskName(disk) for v, disk in verdict.assignment.items()}
         plans[name] = Plan(
             existing=existing[name],
-            placed=placed,
-            placed_bytes={volume: sizes[volume] for volume in placed},
+            new=new,
+            new_bytes={volume: sizes[volume] for volume in new},
         )
     return plans

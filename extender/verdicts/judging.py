@@ -32,7 +32,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
-    """What is seen of nodes without packing."""
+    """The verdicts on nodes that follow without packing."""
 
     accepted: Sequence[NodeName]
     rejected: Mapping[NodeName, Rejection]
@@ -121,7 +121,7 @@ def _pack_beside(
     steps, outcome = 0, None
     for in_the_way, beside in competitors.fewer_each_time():
         if isinstance(outcome, Undecided) and isinstance(in_the_way, PendingReplicas):
-            break  # a hold ends by itself, but what Longhorn will place is there to stay
+            break  # holds end by themselves, but what Longhorn will place stays
         outcome = pack(
             demand.items + beside if beside else demand.prepared,
             space.bins,
@@ -139,5 +139,5 @@ def _pack_beside(
 
 
 def _suits(demand: Demand, space: NodeSpace, settings: Settings) -> bool:
-    """Say whether the node has the tags and the place that are asked for."""
+    """Say whether the node has the tags, and is in a zone and region, that are asked for."""
     return not node_mismatch(space.node, demand.node_selectors, demand.topologies, settings)

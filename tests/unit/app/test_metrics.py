@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from app.metrics import OUTCOMES, Metrics, outcome_of
-from extender import REASONS, Basis, FilterResult, Rejection
+from extender import REASONS, Answer, Basis, Rejection
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
 from tests.builders import pod
@@ -37,8 +37,8 @@ def labelled(metrics: Metrics, name: str) -> dict[str, float]:
     }
 
 
-def decision(basis: Basis, *accepted: str, rejected: tuple[str, ...] = ()) -> FilterResult:
-    return FilterResult(
+def decision(basis: Basis, *accepted: str, rejected: tuple[str, ...] = ()) -> Answer:
+    return Answer(
         request=PodRequest(pod=pod(), volumes=()),
         basis=basis,
         accepted=[NodeName(name) for name in accepted],
@@ -68,7 +68,7 @@ def test_the_version_is_a_label(metrics: Metrics) -> None:
         pytest.param(decision(Basis.PLACEMENT, rejected=("b",)), "does_not_fit", id="rejected"),
     ],
 )
-def test_the_outcome_of_a_decision(result: FilterResult, outcome: str) -> None:
+def test_the_outcome_of_a_decision(result: Answer, outcome: str) -> None:
     assert outcome_of(result) == outcome
 
 

@@ -1,14 +1,12 @@
 """The slow way to an answer: every node is packed by itself, and nothing is remembered."""
 
-from extender import ClusterView, FilterResult, Ledger, Rejection
+from extender import Answer, ClusterView, Ledger, Rejection
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
 from longhorn import NodeName, Settings
 
 
-def judged_singly(
-    answer: FilterResult, view: ClusterView, ledger: Ledger
-) -> dict[NodeName, Rejection]:
+def judged_singly(answer: Answer, view: ClusterView, ledger: Ledger) -> dict[NodeName, Rejection]:
     """Return why nodes are rejected that *answer* is about, all of them known to Longhorn."""
     assert isinstance(view.settings, Settings)
     request = answer.request

@@ -142,11 +142,11 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
     for name, plan in explain(result, view, GENEROUS, Ledger()).items():
         (node,) = (node for node in cluster.nodes if node.name == name)
         disks = {disk.name: disk for disk in node.disks}
-        new = {by_name[volume]: disks[disk] for volume, disk in plan.placed.items()}
+        new = {by_name[volume]: disks[disk] for volume, disk in plan.new.items()}
 
         assert holds(node, new, cluster.replicas, values)
-        assert plan.existing.keys() | plan.placed.keys() == by_name.keys()
-        assert not plan.existing.keys() & plan.placed.keys()
+        assert plan.existing.keys() | plan.new.keys() == by_name.keys()
+        assert not plan.existing.keys() & plan.new.keys()
 
 
 @settings(max_examples=200)

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
 from app.kube.view import ViewBuilder
-from extender import ClusterView, Extender, FilterResult, UnresolvableClaimError
+from extender import Answer, ClusterView, Extender, UnresolvableClaimError
 from extender.view import MOST_CHANGES
 from longhorn import Node, NodeName, Replica
 from tests.builders import (
@@ -64,7 +64,7 @@ def contents(view: ClusterView) -> dict[str, Any]:
     }
 
 
-def answers(extender: Extender, view: ClusterView) -> Iterator[FilterResult | str]:
+def answers(extender: Extender, view: ClusterView) -> Iterator[Answer | str]:
     """Ask about every pod; errors are answers too. The steps taken are not."""
     for each in PODS:
         try:

@@ -9,10 +9,10 @@ from app.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.decisions import Asking, Decisions, UnavailableError
 from app.serving.wire import FilterRequest
 from extender import (
+    Answer,
     ClusterView,
     End,
     Extender,
-    FilterResult,
     PodRef,
     PodStatus,
     Timeouts,
@@ -59,7 +59,7 @@ class Bench:
             metrics=Metrics(self.registry, version="1"),
         )
 
-    async def ask(self, name: str) -> FilterResult:
+    async def ask(self, name: str) -> Answer:
         return await self.decisions.filter(self.asking(pod(name, name=name)))
 
     def asking(self, asked: PodRef, client: str = "scheduler") -> Asking:
@@ -69,7 +69,7 @@ class Bench:
     async def is_gone(self) -> bool:
         return self.client_is_gone
 
-    async def waits(self, name: str) -> "asyncio.Task[FilterResult]":
+    async def waits(self, name: str) -> "asyncio.Task[Answer]":
         """Ask, and see that the answer waits."""
         task = asyncio.create_task(self.ask(name))
         await asyncio.sleep(0.1)
@@ -81,7 +81,7 @@ class Bench:
         self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
         self.decisions.wake()
 
-    def _answer(self, request: FilterRequest, result: FilterResult, now: float) -> None:
+    def _answer(self, request: FilterRequest, result: Answer, now: float) -> None:
         self.answered.append(request.pod.name)
         self.extender.hold(result, request.status, self.view, timeouts=TIMEOUTS, now=now)
 
@@ -284,7 +284,7 @@ async def test_pods_without_uid_are_told_apart_by_name() -> None:
     bench = Bench()
     await bench.ask("first")
 
-    def ask(name: str) -> "asyncio.Task[FilterResult]":
+    def ask(name: str) -> "asyncio.Task[Answer]":
         nameless = PodRef(namespace="default", name=name, uid="", claims=pod(name).claims)
         return asyncio.create_task(bench.decisions.filter(bench.asking(nameless)))
 

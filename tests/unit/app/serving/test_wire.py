@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import BadRequestError
 from app.serving.wire import FilterRequest, decode_request, encode_error, encode_result
-from extender import Basis, ClaimKey, FilterResult, PodRef, PodStatus, Rejection
+from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
 
@@ -57,8 +57,8 @@ def items_of(body: bytes) -> list[str]:
     return items
 
 
-def result(request: FilterRequest, *accepted: str) -> FilterResult:
-    return FilterResult(
+def result(request: FilterRequest, *accepted: str) -> Answer:
+    return Answer(
         request=PodRequest(pod=request.pod, volumes=()),
         basis=Basis.PLACEMENT,
         accepted=[NodeName(name) for name in accepted],

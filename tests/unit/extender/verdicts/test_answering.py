@@ -378,13 +378,13 @@ def test_strict_local_pod_does_not_spoil_what_is_remembered_of_another() -> None
 
 
 def test_many_different_needs_are_answered_as_the_first_was() -> None:
-    volumes = [volume(f"v{n}", size_bytes=(90 + n) * GIB) for n in range(20)]
+    volumes = [volume(f"v{n}", size_bytes=(90 + n) * GIB) for n in range(40)]
     view = view_of(node(), *bound(*volumes))
     extender = Extender(GENEROUS)
 
     def fitting() -> list[int]:
         return [
-            n for n in range(20) if extender.filter(pod(f"v{n}"), names("node-1"), view).accepted
+            n for n in range(40) if extender.filter(pod(f"v{n}"), names("node-1"), view).accepted
         ]
 
     assert fitting() == list(range(11))

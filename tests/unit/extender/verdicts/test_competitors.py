@@ -3,10 +3,12 @@
 import pytest
 
 from app.kube.resources import AnyRecord
-from extender.verdicts.rejections import InsufficientStorage, PendingReplicas
+from extender import StepLimits
+from extender.verdicts.rejections import InsufficientStorage, PackingUndecided, PendingReplicas
 from longhorn import Replica, Volume
 from tests.builders import (
     GIB,
+    ask,
     bound,
     disk,
     document,
@@ -209,6 +211,20 @@ def test_pending_replicas_do_not_compete_over_a_disk_of_another_node() -> None:
     own = volume(disk_selector=["ssd"])
 
     assert fits(view_of(node("node-1", *disks), elsewhere, *bound(own), *others))
+
+
+def test_nobody_is_named_when_the_packing_beside_a_pending_replica_is_undecided() -> None:
+    """The pod would fit alone; only a search finds that it fits beside the replica, too."""
+    disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=10 * GIB)
+    own = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate((5, 4, 4, 3, 2))]
+    other = volume("other", size_bytes=2 * GIB)
+    view = view_of(node("node-1", *disks), *bound(*own), other, pending(size_bytes=2 * GIB))
+    claims = [each.name for each in own]
+
+    result = ask(view, *claims, limits=StepLimits(per_node=0, per_request=0))
+
+    assert fits(view, *claims)
+    assert result.rejected == {"node-1": PackingUndecided()}
 
 
 def test_replica_whose_volume_is_not_heard_of_yet_counts() -> None:

@@ -47,7 +47,7 @@ def test_some_are_held_and_some_placed() -> None:
     )
 
     assert explain(ask(view, "old", "new"), view, GENEROUS, NOTHING) == {
-        NODE: Plan(existing={OLD: DISK_1}, placed={NEW: DISK_2}, placed_bytes={NEW: 20 * GIB})
+        NODE: Plan(existing={OLD: DISK_1}, new={NEW: DISK_2}, new_bytes={NEW: 20 * GIB})
     }
 
 
@@ -55,7 +55,7 @@ def test_pending_replicas_are_not_the_pods() -> None:
     view = view_of(node(), *bound(volume()), volume("other"), pending())
 
     assert explain(ask(view), view, GENEROUS, NOTHING) == {
-        NODE: Plan(placed={VOL: DISK_1}, placed_bytes={VOL: 10 * GIB})
+        NODE: Plan(new={VOL: DISK_1}, new_bytes={VOL: 10 * GIB})
     }
 
 
@@ -82,7 +82,7 @@ def test_volumes_are_planned_beside_what_is_held() -> None:
     view = view_of(node("node-1", *disks), *bound(volume("vol", size_bytes=5 * GIB)))
 
     placed = {
-        name: explain(ask(view), view, GENEROUS, ledger)[NODE].placed
+        name: explain(ask(view), view, GENEROUS, ledger)[NODE].new
         for name, ledger in {"alone": NOTHING, "beside": beside}.items()
     }
 

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import Basis, ClusterView, Extender, FilterResult, PodRef, PodStatus, Timeouts
+from extender import (
+    Answer,
+    Basis,
+    ClusterView,
+    Extender,
+    PodRef,
+    PodStatus,
+    StepLimits,
+    Timeouts,
+)
 from extender.demand.existing import existing_of
 from extender.demand.requests import resolve
 from extender.holds.hold import Sighting
@@ -38,7 +47,7 @@ def hold(
 ) -> None:
     """Hold for a pod what an answer says that accepts these nodes, of more unless they are all."""
     request = resolve(asked, view)
-    answer = FilterResult(
+    answer = Answer(
         request=request,
         existing=existing_of(request, view),
         basis=Basis.PLACEMENT,
@@ -48,7 +57,7 @@ def hold(
     extender.hold(answer, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
 
 
-def ask_second(extender: Extender, view: ClusterView) -> FilterResult:
+def ask_second(extender: Extender, view: ClusterView) -> Answer:
     return extender.filter(pod("second", name="second"), sorted(view.spaces), view)
 
 
@@ -210,6 +219,19 @@ def test_the_text_is_the_same_whoever_the_room_is_held_for(*, known: bool) -> No
     texts = {str(each) for each in ask_second(extender, view).rejected.values()}
 
     assert texts == {"its room is held for other pods that are being scheduled"}
+
+
+def test_a_hold_is_in_the_way_of_who_fits_without_it_as_far_as_is_known() -> None:
+    """Only a search would find that the pod fits beside the hold, too."""
+    disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=10 * GIB)
+    own = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate((5, 4, 4, 3, 2))]
+    view = view_of(node("node-1", *disks), *bound(*own, volume("other", size_bytes=2 * GIB)))
+    extender = Extender(StepLimits(per_node=0, per_request=0))
+    hold(extender, view, pod("other", name="other"), "node-1")
+
+    answer = extender.filter(pod(*(each.name for each in own)), sorted(view.spaces), view)
+
+    assert answer.rejected == {"node-1": RoomHeld(by_open=True)}
 
 
 SIZES = st.lists(st.sampled_from([1, 10, 20, 30, 60]), min_size=1, max_size=3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender import Basis, Extender, FilterResult, Mode, PodStatus, Timeouts
+from extender import Answer, Basis, Extender, Mode, PodStatus, Timeouts
 from extender.holds.hold import Sighting, State
 from extender.verdicts.rejections import (
     InsufficientStorage,
@@ -38,7 +38,7 @@ VIEW = view_of(
 )
 
 
-def ask(extender: Extender, name: str, *nodes: str, now: float = 0.0) -> FilterResult:
+def ask(extender: Extender, name: str, *nodes: str, now: float = 0.0) -> Answer:
     """Ask about a pod with a claim of its name, and hold what the answer says."""
     candidates = [NodeName(each) for each in nodes] or NODES
     asked = pod(name, name=name)

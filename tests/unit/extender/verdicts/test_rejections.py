@@ -215,6 +215,32 @@ def test_situations_cover_every_reason() -> None:
     assert list(REASONS) == sorted(set(REASONS))
 
 
+HELD = "its room is held for other pods that are being scheduled"
+LOCKED = "another pod that was given this node may still be bound to it"
+RESERVED = "the node is reserved until the replicas of another pod are placed"
+
+
+@pytest.mark.parametrize(
+    ("rejection", "text", "is_open"),
+    [
+        (RoomHeld(by_open=True), HELD, True),
+        (
+            RoomHeld(by_open=False),
+            "its room is held for other pods that are being scheduled",
+            False,
+        ),
+        (PodUnscheduled(), LOCKED, True),
+        (
+            NodeReserved(),
+            "the node is reserved until the replicas of another pod are placed",
+            False,
+        ),
+    ],
+)
+def test_holds_of_other_pods(rejection: Rejection, text: str, *, is_open: bool) -> None:
+    assert (str(rejection), rejection.is_open) == (text, is_open)
+
+
 def test_reasons_serve_as_metric_labels() -> None:
     assert [reason for reason in REASONS if not re.fullmatch("[a-z]+(_[a-z]+)*", reason)] == []
 
