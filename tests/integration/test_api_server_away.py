@@ -90,7 +90,7 @@ async def test_what_changed_meanwhile_is_known_soon_after(*, silent: bool) -> No
 
 
 @refused_or_silent
-async def test_a_replica_started_meanwhile_becomes_ready(*, silent: bool) -> None:
+async def test_an_instance_started_meanwhile_becomes_ready(*, silent: bool) -> None:
     async with Processes() as processes:
         with processes.server.outage(silent=silent):
             started = processes.start(0)

@@ -162,19 +162,6 @@ async def test_an_end_of_a_standby_is_not_noticed() -> None:
         assert leaving.ended.done()
 
 
-async def test_a_second_signal_changes_nothing() -> None:
-    async with Processes() as processes:
-        await processes.start_all(2)
-        leaving = processes.leader
-
-        leaving.terminate()
-        await asyncio.sleep(0.02)
-        leaving.terminate()
-
-        await processes.until(processes.is_answered, within=HAND_OVER_SECONDS)
-        assert leaving.ended.done()
-
-
 async def test_a_rolling_restart_never_stops_the_answers_for_long() -> None:
     async with Processes() as processes:
         await processes.start_all(3)

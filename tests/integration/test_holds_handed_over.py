@@ -70,20 +70,6 @@ async def test_a_leader_that_ends_answers_nobody_while_it_waits() -> None:
         assert answer.error == "this instance of the extender is shutting down"
 
 
-async def test_a_leader_with_nothing_open_ends_at_once() -> None:
-    async with serving(2) as world:
-        await world.add_pods("first")
-        await world.accept("first")
-        world.nominate("first", ONE)
-        await world.settled()
-        leader = world.leader
-
-        leader.terminate()
-
-        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
-        assert took < 0.1
-
-
 async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster() -> None:
     async with serving() as world:
         await world.add_pods("first")

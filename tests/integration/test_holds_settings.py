@@ -53,21 +53,6 @@ async def test_a_longer_scheduling_timeout_keeps_what_stands() -> None:
         await world.ends(End.NOT_CHOSEN, within=10)
 
 
-async def test_a_shorter_reservation_timeout_ends_what_stands_too_long() -> None:
-    async with serving() as world:
-        world.set_config(node_reservation_timeout="600")
-        await world.add_pods("first")
-        await world.settled()
-        await world.accept("first")
-        world.bind("first", ONE)
-        await asyncio.sleep(100)
-        assert await world.held_nodes("first") == (ONE,)
-
-        world.set_config(node_reservation_timeout="10")
-
-        await world.ends(End.NOT_PLACED)
-
-
 async def test_a_longhorn_setting_ends_what_stands_too_long_and_its_end_is_heard_of() -> None:
     async with serving() as world:
         await world.add_pods("first", "second")

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 
-from extender import End
 from tests.integration.instances import VIRTUAL_TIME, Process
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving
 
@@ -87,26 +86,6 @@ async def test_a_leader_that_was_away_holds_the_same_again(state: Step) -> None:
 
 
 @ENDS
-async def test_what_is_placed_after_a_take_over_ends_the_hold(
-    end: Callable[[Process], None],
-) -> None:
-    async with serving(2) as world:
-        world.add_pod("first", "a", "b", gib=30)
-        await world.add_pods("other", gib=50)
-        await world.accept("first")
-        place_one(world)
-        leader = world.leader
-        end(leader)
-        await world.processes.until(lambda: not leader.is_leading, within=6)
-        await world.answers()
-
-        world.place("b", ONE)
-
-        await world.ends(End.CONFIRMED)
-        assert (await world.ask("other")).accepted == [TWO, THREE]
-
-
-@ENDS
 async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Process], None]) -> None:
     async with serving(2) as world:
         await world.add_pods("first")
@@ -116,24 +95,6 @@ async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Process],
         end(leader)
 
         world.run("first", ONE)
-        await world.processes.until(lambda: not leader.is_leading, within=6)
-        await world.answers()
-
-        assert await world.held() == []
-
-
-@ENDS
-async def test_a_pod_that_is_deleted_meanwhile_is_held_no_more(
-    end: Callable[[Process], None],
-) -> None:
-    async with serving(2) as world:
-        await world.add_pods("first")
-        await world.accept("first")
-        world.select("first", ONE)
-        leader = world.leader
-        end(leader)
-
-        world.delete_pod("first")
         await world.processes.until(lambda: not leader.is_leading, within=6)
         await world.answers()
 

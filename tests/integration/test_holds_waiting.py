@@ -14,7 +14,6 @@ pytestmark = VIRTUAL_TIME
 
 WAIT_SECONDS = 1.0
 PROMPTLY_SECONDS = 0.1
-ASKED_AGAIN = "kube-scheduler has asked about this pod again"
 
 
 @asynccontextmanager
@@ -81,27 +80,6 @@ async def test_a_wait_ends_with_the_answer_that_was_to_be_given() -> None:
 
         assert answer.rejected == {ONE: PROMISED, TWO: PROMISED}
         assert seconds == pytest.approx(WAIT_SECONDS, abs=0.01)
-
-
-async def test_a_newer_call_that_is_answered_at_once_replaces_the_one_that_waits() -> None:
-    async with with_open_hold() as world:
-        older = await Asked.and_waits(world, "second", ONE)
-        world.server.put({**node_with_room(world)})
-        await asyncio.sleep(0.1)
-
-        answer = await world.ask("second", ONE, THREE)
-        replaced, _ = await older.answer()
-
-        assert answer.accepted == [THREE]
-        assert replaced.error == ASKED_AGAIN
-        assert await world.held_nodes("second") == (THREE,)
-
-
-def node_with_room(world: World) -> dict[str, Any]:
-    """Return a node as large as the others, by the name of one that is not there yet."""
-    found = world.server.get("nodes.longhorn.io", ONE, "longhorn-system")
-    assert found is not None
-    return {**found, "metadata": {"name": THREE, "namespace": "longhorn-system"}}
 
 
 async def test_a_claim_that_is_deleted_meanwhile_is_named() -> None:

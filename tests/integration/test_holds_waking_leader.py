@@ -57,19 +57,6 @@ async def test_a_new_leader_wakes_nobody_who_needs_no_room() -> None:
         assert world.woken == []
 
 
-async def test_a_standby_wakes_nobody() -> None:
-    async with serving(2) as world:
-        await world.add_pods("first", "second")
-        await world.accept("first")
-        await world.reject("second")
-        leader = world.leader
-
-        world.delete_pod("first")
-        await world.settled()
-
-        assert {call.client for call in world.server.calls if wakes(call)} == {leader.pod}
-
-
 async def test_an_old_leader_wakes_nobody() -> None:
     async with serving(2) as world:
         await world.add_pods("first", "second")

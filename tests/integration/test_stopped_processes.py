@@ -110,18 +110,6 @@ async def test_a_leader_frozen_for_less_than_its_lease_keeps_it(seconds_before: 
         assert processes.lease_spec["leaseTransitions"] == 0
 
 
-async def test_a_short_freeze_changes_nothing() -> None:
-    async with Processes() as processes:
-        frozen = await freeze_leader(processes)
-        await asyncio.sleep(2)
-
-        frozen.resume()
-
-        assert await processes.is_answered()
-        await processes.always(processes.is_answered, seconds=12)
-        assert processes.leader is frozen
-
-
 async def test_a_frozen_standby_is_not_noticed() -> None:
     async with Processes() as processes:
         await processes.start_all(2)

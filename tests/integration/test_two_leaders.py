@@ -61,17 +61,6 @@ async def test_a_leader_whose_lease_was_given_away_steps_down_at_once() -> None:
         assert answer.closes
 
 
-async def test_a_stranger_who_does_not_renew_is_replaced() -> None:
-    async with Processes() as processes:
-        await processes.start_all(3)
-
-        give_to_stranger(processes)
-        await processes.until(lambda: not processes.leaders, within=RENEWAL_SECONDS, glance=0.01)
-
-        await processes.until(processes.is_answered, within=9)
-        assert processes.lease_spec["leaseTransitions"] == 1
-
-
 async def test_a_stranger_who_renews_is_left_alone() -> None:
     async with Processes() as processes:
         await processes.start_all(3)

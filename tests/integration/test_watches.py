@@ -97,15 +97,3 @@ async def test_watches_that_end_in_good_order_are_not_noticed() -> None:
         cordon(processes, "node-3")
         await asyncio.sleep(1)
         assert await accepted(processes) == ["node-2", "node-4"]
-
-
-async def test_news_reach_leader_and_standby() -> None:
-    async with Processes() as processes:
-        await processes.start_all(2)
-
-        cordon(processes, "node-3")
-        await asyncio.sleep(0.1)
-        processes.leader.kill()
-        await processes.until(processes.is_answered, within=9)
-
-        assert await accepted(processes) == ["node-2", "node-4"]
