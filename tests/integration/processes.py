@@ -96,7 +96,8 @@ def start_process(gate: Gate, main: Coroutine[Any, Any, Result]) -> asyncio.Task
 def _gated_task(
     loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
 ) -> asyncio.Task[Any]:
-    gate = (options.get("context") or copy_context()).get(_GATE)
+    context = options.get("context")
+    gate = (copy_context() if context is None else context).get(_GATE)  # an empty one is false
     if gate is not None:
         coroutine = Gated(gate, coroutine)
     return asyncio.Task(coroutine, loop=loop, **options)
