@@ -73,8 +73,8 @@ def test_every_metric_has_a_row_with_its_type() -> None:
     }
 
 
-def test_every_end_of_a_promise_has_a_row() -> None:
-    rows = [code_in(row[0])[0] for row in table("promises.md", "how-a-promise-ends")]
+def test_every_end_of_a_hold_has_a_row() -> None:
+    rows = [code_in(row[0])[0] for row in table("holds.md", "how-a-hold-ends")]
 
     assert sorted(rows) == sorted(End)
 
