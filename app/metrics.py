@@ -1,12 +1,13 @@
 """Every metric of the process."""
 
 from collections import Counter as Tally
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from extender import REASONS, Answer, Basis, End, Ended, Hold, State
 
-_PREFIX = "longhorn_scheduler_extender_"
+_NAMESPACE = "longhorn_scheduler_extender"
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
             2.5, 5.0, 10.0)  # fmt: skip
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -29,187 +30,141 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry, *, version: str) -> None:
         self.registry = registry
-        self.filter_duration_seconds = Histogram(
-            f"{_PREFIX}filter_duration_seconds",
+        counter = partial(Counter, namespace=_NAMESPACE, registry=registry)
+        gauge = partial(Gauge, namespace=_NAMESPACE, registry=registry)
+        histogram = partial(Histogram, namespace=_NAMESPACE, registry=registry)
+        self.filter_duration_seconds = histogram(
+            "filter_duration_seconds",
             "Time from decoding a filter request to having sent the answer.",
             buckets=_SECONDS,
-            registry=registry,
         )
-        self.decisions_total = Counter(
-            f"{_PREFIX}decisions_total",
-            "Filter requests answered, by outcome.",
-            ["outcome"],
-            registry=registry,
+        self.decisions_total = counter(
+            "decisions_total", "Filter requests answered, by outcome.", ["outcome"]
         )
-        self.rejections_total = Counter(
-            f"{_PREFIX}rejections_total",
-            "Candidate nodes rejected, by reason.",
-            ["reason"],
-            registry=registry,
+        self.rejections_total = counter(
+            "rejections_total", "Candidate nodes rejected, by reason.", ["reason"]
         )
-        self.requests_in_flight = Gauge(
-            f"{_PREFIX}requests_in_flight",
-            "Filter requests being read or answered now.",
-            registry=registry,
+        self.requests_in_flight = gauge(
+            "requests_in_flight", "Filter requests being read or answered now."
         )
-        self.request_bytes = Histogram(
-            f"{_PREFIX}request_bytes",
-            "Size of the bodies of filter requests.",
-            buckets=_BYTES,
-            registry=registry,
+        self.request_bytes = histogram(
+            "request_bytes", "Size of the bodies of filter requests.", buckets=_BYTES
         )
-        self.candidates = Histogram(
-            f"{_PREFIX}candidates",
-            "Candidate nodes in a filter request.",
-            buckets=_COUNTS,
-            registry=registry,
+        self.candidates = histogram(
+            "candidates", "Candidate nodes in a filter request.", buckets=_COUNTS
         )
-        self.packing_steps = Histogram(
-            f"{_PREFIX}packing_steps",
+        self.packing_steps = histogram(
+            "packing_steps",
             "Placements the exact search tried for one filter request.",
             buckets=_STEPS,
-            registry=registry,
         )
-        self.heartbeat = Gauge(
-            f"{_PREFIX}heartbeat",
+        self.heartbeat = gauge(
+            "heartbeat",
             "1 while this instance leads, 0 otherwise; the label is its node.",
             ["node"],
-            registry=registry,
         )
-        self.leader_transitions_total = Counter(
-            f"{_PREFIX}leader_transitions_total",
+        self.leader_transitions_total = counter(
+            "leader_transitions_total",
             "Times this instance became the leader, or a standby again.",
             ["role"],
-            registry=registry,
         )
-        self.objects = Gauge(
-            f"{_PREFIX}objects",
-            "Objects known, by kind.",
-            ["kind"],
-            registry=registry,
-        )
-        self.unreadable_objects = Gauge(
-            f"{_PREFIX}unreadable_objects",
+        self.objects = gauge("objects", "Objects known, by kind.", ["kind"])
+        self.unreadable_objects = gauge(
+            "unreadable_objects",
             "Objects that cannot be read, by kind; what they belong to is rejected.",
             ["kind"],
-            registry=registry,
         )
-        self.view_age_seconds = Gauge(
-            f"{_PREFIX}view_age_seconds",
+        self.view_age_seconds = gauge(
+            "view_age_seconds",
             "Time since the API server last sent something of a kind; NaN before it ever did.",
             ["kind"],
-            registry=registry,
         )
-        self.watch_restarts_total = Counter(
-            f"{_PREFIX}watch_restarts_total",
+        self.watch_restarts_total = counter(
+            "watch_restarts_total",
             "Lists and watches started again, by kind and cause.",
             ["kind", "cause"],
-            registry=registry,
         )
-        self.settings_errors_total = Counter(
-            f"{_PREFIX}settings_errors_total",
+        self.settings_errors_total = counter(
+            "settings_errors_total",
             "Values of live settings that could not be used, each counted once.",
-            registry=registry,
         )
-        self.pod_scheduling_wait_duration_seconds = Histogram(
-            f"{_PREFIX}pod_scheduling_wait_duration_seconds",
+        self.pod_scheduling_wait_duration_seconds = histogram(
+            "pod_scheduling_wait_duration_seconds",
             "Time from the answer that made a hold until the pod was bound, or until the hold "
             "ended without.",
             ["pod_scheduled"],
             buckets=_WAITS,
-            registry=registry,
         )
-        self.node_reservation_duration_seconds = Histogram(
-            f"{_PREFIX}node_reservation_duration_seconds",
+        self.node_reservation_duration_seconds = histogram(
+            "node_reservation_duration_seconds",
             "Time from when a pod was bound until its replicas were placed, or until the hold "
             "ended without.",
             ["replicas_scheduled"],
             buckets=_WAITS,
-            registry=registry,
         )
-        self.node_choice_duration_seconds = Histogram(
-            f"{_PREFIX}node_choice_duration_seconds",
+        self.node_choice_duration_seconds = histogram(
+            "node_choice_duration_seconds",
             "Time from an answer with several nodes until it was known which one is chosen.",
             buckets=_SECONDS,
-            registry=registry,
         )
-        self.holds = Gauge(
-            f"{_PREFIX}holds",
-            "Holds that stand: open on all accepted nodes, or chosen on one.",
-            ["state"],
-            registry=registry,
+        self.holds = gauge(
+            "holds", "Holds that stand: open on all accepted nodes, or chosen on one.", ["state"]
         )
-        self.holds_ended_total = Counter(
-            f"{_PREFIX}holds_ended_total",
+        self.holds_ended_total = counter(
+            "holds_ended_total",
             "Holds that ended, by cause; the last three ran out of time.",
             ["cause"],
-            registry=registry,
         )
-        self.filter_waiting = Gauge(
-            f"{_PREFIX}filter_waiting",
+        self.filter_waiting = gauge(
+            "filter_waiting",
             "Filter requests that wait for another pod's node, or for an object not known yet.",
-            registry=registry,
         )
-        self.filter_wait_duration_seconds = Histogram(
-            f"{_PREFIX}filter_wait_duration_seconds",
+        self.filter_wait_duration_seconds = histogram(
+            "filter_wait_duration_seconds",
             "How long filter requests waited that did, by how that ended.",
             ["outcome"],
             buckets=_SECONDS,
-            registry=registry,
         )
-        self.waiting_pods = Gauge(
-            f"{_PREFIX}waiting_pods",
-            "Pods that got no node and were not asked about again.",
-            registry=registry,
+        self.waiting_pods = gauge(
+            "waiting_pods", "Pods that got no node and were not asked about again."
         )
-        self.longest_wait_seconds = Gauge(
-            f"{_PREFIX}longest_wait_seconds",
+        self.longest_wait_seconds = gauge(
+            "longest_wait_seconds",
             "Time since the pod that waits longest was first rejected; 0 if no pod waits.",
-            registry=registry,
         )
-        self.wake_ups_total = Counter(
-            f"{_PREFIX}wake_ups_total",
+        self.wake_ups_total = counter(
+            "wake_ups_total",
             "Rejected pods for which there was room again, by the outcome of waking them.",
             ["outcome"],
-            registry=registry,
         )
-        self.connections = Gauge(
-            f"{_PREFIX}connections",
-            "Connections of clients that are open.",
-            registry=registry,
-        )
-        self.connections_ended_total = Counter(
-            f"{_PREFIX}connections_ended_total",
+        self.connections = gauge("connections", "Connections of clients that are open.")
+        self.connections_ended_total = counter(
+            "connections_ended_total",
             "Connections ended by this side before the client had its answer, by cause.",
             ["cause"],
-            registry=registry,
         )
-        self.tls_reloads_total = Counter(
-            f"{_PREFIX}tls_reloads_total",
+        self.tls_reloads_total = counter(
+            "tls_reloads_total",
             "Changes found in the certificate files, by whether the new ones could be used.",
             ["outcome"],
-            registry=registry,
         )
-        Gauge(
-            f"{_PREFIX}build_info", "Always 1; the label is the version.", ["version"],
-            registry=registry,
-        ).labels(version).set(1)  # fmt: skip
+        gauge("build_info", "Always 1; the label is the version.", ["version"]).labels(version).set(
+            1
+        )
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
-        for role in ROLES:
-            self.leader_transitions_total.labels(role)
-        for scheduled in ("true", "false"):
-            self.pod_scheduling_wait_duration_seconds.labels(scheduled)
-            self.node_reservation_duration_seconds.labels(scheduled)
-        for cause in End:
-            self.holds_ended_total.labels(cause)
-        for outcome in WAIT_OUTCOMES:
-            self.filter_wait_duration_seconds.labels(outcome)
-        for why in CONNECTION_ENDS:
-            self.connections_ended_total.labels(why)
-        for outcome in TLS_OUTCOMES:
-            self.tls_reloads_total.labels(outcome)
-        for outcome in WAKE_UP_OUTCOMES:
-            self.wake_ups_total.labels(outcome)
+        shown_from_the_start = (
+            (self.leader_transitions_total, ROLES),
+            (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
+            (self.node_reservation_duration_seconds, ("true", "false")),
+            (self.holds_ended_total, End),
+            (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
+            (self.connections_ended_total, CONNECTION_ENDS),
+            (self.tls_reloads_total, TLS_OUTCOMES),
+            (self.wake_ups_total, WAKE_UP_OUTCOMES),
+        )
+        for metric, labels in shown_from_the_start:
+            for label in labels:
+                metric.labels(label)
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
 
     def count_result(self, result: Answer, rejections: Tally[str]) -> None:

@@ -4,9 +4,13 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 3,000 recorded decisions of Longhorn's own scheduler (docs/decisions/0012).
 """
 
-from longhorn.arithmetic import limit_bytes, minimal_available_bytes, volume_size_bytes
+from longhorn.arithmetic import (
+    capacity_bytes,
+    limit_bytes,
+    minimal_available_bytes,
+    volume_size_bytes,
+)
 from longhorn.candidates import Candidate, Candidates, disk_reason, find_candidates
-from longhorn.capacity import Capacity, capacity_of
 from longhorn.choice import choices
 from longhorn.disks import DiskKind, DiskSpace, disk_space, is_schedulable, mismatch, takes_replicas
 from longhorn.eviction import drain_may_end, needs_eviction
@@ -41,59 +45,14 @@ from longhorn.settings import (
 from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
-    "SCHEDULER_SETTINGS",
-    "BackingImage",
-    "Candidate",
-    "Candidates",
-    "Capacity",
-    "Condition",
-    "Disk",
-    "DiskId",
-    "DiskKind",
-    "DiskName",
-    "DiskSpace",
-    "Locality",
-    "Need",
-    "Node",
-    "NodeName",
-    "NodeRefusal",
-    "NodeSpace",
-    "Reason",
-    "Replica",
-    "ReplicaName",
-    "Selector",
-    "Settings",
-    "TopologyTerm",
-    "UnreadableSetting",
-    "Volume",
-    "VolumeName",
-    "all_match",
-    "capacity_of",
-    "choices",
-    "disk_reason",
-    "disk_space",
-    "drain_may_end",
-    "find_candidates",
-    "has_tags",
-    "is_potentially_reusable",
-    "is_schedulable",
-    "limit_bytes",
-    "meets_topology",
-    "minimal_available_bytes",
-    "mismatch",
-    "need_of",
-    "needs_eviction",
-    "needs_new_replica",
-    "node_space",
-    "parse_bool",
-    "parse_int",
-    "read_settings",
-    "refusal_of",
-    "reusable",
-    "split_tags",
-    "tags_match",
-    "takes_back",
-    "takes_replicas",
-    "value_for_engine",
+    "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates", "Condition",
+    "Disk", "DiskId", "DiskKind", "DiskName", "DiskSpace", "Locality", "Need", "Node", "NodeName",
+    "NodeRefusal", "NodeSpace", "Reason", "Replica", "ReplicaName", "Selector", "Settings",
+    "TopologyTerm", "UnreadableSetting", "Volume", "VolumeName", "all_match", "capacity_bytes",
+    "choices", "disk_reason", "disk_space", "drain_may_end", "find_candidates", "has_tags",
+    "is_potentially_reusable", "is_schedulable", "limit_bytes", "meets_topology",
+    "minimal_available_bytes", "mismatch", "need_of", "needs_eviction", "needs_new_replica",
+    "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of", "reusable",
+    "split_tags", "tags_match", "takes_back", "takes_replicas", "value_for_engine",
     "volume_size_bytes",
-]
+]  # fmt: skip

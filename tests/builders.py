@@ -28,7 +28,7 @@ from extender import (
     explain,
 )
 from extender.demand.requests import LocalVolume
-from extender.holds.hold import Hold, make_hold
+from extender.holds.hold import Hold, State
 from longhorn import (
     BackingImage,
     Condition,
@@ -304,20 +304,20 @@ def hold(
     unbound: Iterable[str] = (),
 ) -> Hold:
     """Build the hold for the pod of this name, which may go to two nodes."""
-    return make_hold(
-        pod(name=name),
-        [local(each) for each in volumes],
-        [NodeName(each) for each in nodes],
-        replicas=replicas,
-        existing=[
+    return Hold(
+        pod=pod(name=name),
+        volumes=tuple(local(each) for each in volumes),
+        placed_before=frozenset(each.name for each in replicas if each.disk),
+        existing=frozenset(
             (each.volume, each.node)
             for each in replicas
             if each.node and each.active and not (each.failed or each.deleting)
-        ],
-        only_candidate=only_candidate,
-        now=now,
+        ),
+        state=State.CHOSEN if only_candidate else State.OPEN,
+        nodes=frozenset(NodeName(each) for each in nodes),
+        answered_at=now,
         asked=asked,
-        unbound=[(ClaimKey(f"default/{each}"), None) for each in unbound],
+        unbound=frozenset((ClaimKey(f"default/{each}"), None) for each in unbound),
     )
 
 

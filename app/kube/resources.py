@@ -63,7 +63,23 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_LONGHORN, _LONGHORN_VERSION = "longhorn.io", "v1beta2"
+def _longhorn(
+    plural: str,
+    structure: type[Any],
+    record: type[AnyRecord],
+    record_of: Callable[[Any], AnyRecord],
+) -> Resource:
+    """Describe a kind of Longhorn's; its records have the name of the kind."""
+    return Resource(
+        group="longhorn.io",
+        version="v1beta2",
+        plural=plural,
+        kind=record.__name__,
+        structure=structure,
+        record=record,
+        record_of=record_of,
+    )
+
 
 CLAIMS = Resource(
     plural="persistentvolumeclaims",
@@ -110,51 +126,13 @@ KUBERNETES_NODES = Resource(
     record=translate.KubernetesNode,
     record_of=translate.kubernetes_node_record,
 )
-NODES = Resource(
-    group=_LONGHORN,
-    version=_LONGHORN_VERSION,
-    plural="nodes",
-    kind="Node",
-    structure=objects.LonghornNode,
-    record=Node,
-    record_of=translate.node_record,
+NODES = _longhorn("nodes", objects.LonghornNode, Node, translate.node_record)
+VOLUMES = _longhorn("volumes", objects.Volume, Volume, translate.volume_record)
+REPLICAS = _longhorn("replicas", objects.Replica, Replica, translate.replica_record)
+BACKING_IMAGES = _longhorn(
+    "backingimages", objects.BackingImage, BackingImage, translate.backing_image_record
 )
-VOLUMES = Resource(
-    group=_LONGHORN,
-    version=_LONGHORN_VERSION,
-    plural="volumes",
-    kind="Volume",
-    structure=objects.Volume,
-    record=Volume,
-    record_of=translate.volume_record,
-)
-REPLICAS = Resource(
-    group=_LONGHORN,
-    version=_LONGHORN_VERSION,
-    plural="replicas",
-    kind="Replica",
-    structure=objects.Replica,
-    record=Replica,
-    record_of=translate.replica_record,
-)
-BACKING_IMAGES = Resource(
-    group=_LONGHORN,
-    version=_LONGHORN_VERSION,
-    plural="backingimages",
-    kind="BackingImage",
-    structure=objects.BackingImage,
-    record=BackingImage,
-    record_of=translate.backing_image_record,
-)
-SETTINGS = Resource(
-    group=_LONGHORN,
-    version=_LONGHORN_VERSION,
-    plural="settings",
-    kind="Setting",
-    structure=objects.Setting,
-    record=translate.Setting,
-    record_of=translate.setting_record,
-)
+SETTINGS = _longhorn("settings", objects.Setting, translate.Setting, translate.setting_record)
 
 CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 """Read in all namespaces."""

@@ -6,7 +6,7 @@ wait and asks nobody: what is seen of the pod and its claims arrives as a `Sight
 as they are now, and the time as a number.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -129,46 +129,6 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
         assert self.state is State.CHOSEN
         [node] = self.nodes
         return node
-
-
-def make_hold(
-    pod: PodRef,
-    volumes: Sequence[LocalVolume],
-    nodes: Iterable[NodeName],
-    *,
-    replicas: Iterable[Replica],
-    existing: Iterable[tuple[VolumeName, NodeName]],
-    only_candidate: bool,
-    now: float,
-    asked: PodStatus,
-    unbound: Iterable[tuple[ClaimKey, NodeName | None]],
-) -> Hold:
-    """Make the hold for an answer that accepts *nodes*.
-
-    Args:
-        pod: The pod that was asked about.
-        volumes: What needs a replica on its node.
-        nodes: The accepted nodes.
-        replicas: All replicas of the volumes now.
-        existing: The volumes and nodes for which no room is held, because a usable replica is
-            there.
-        only_candidate: Whether kube-scheduler sent one node alone. Then there is no choice.
-        now: The time of the answer.
-        asked: The pod as kube-scheduler sent it.
-        unbound: Its claims that are not bound yet, each with the old selected-node that does not
-            count.
-    """
-    return Hold(
-        pod=pod,
-        volumes=tuple(volumes),
-        placed_before=frozenset(replica.name for replica in replicas if replica.disk),
-        existing=frozenset(existing),
-        state=State.CHOSEN if only_candidate else State.OPEN,
-        nodes=frozenset(nodes),
-        answered_at=now,
-        asked=asked,
-        unbound=frozenset(unbound),
-    )
 
 
 def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:

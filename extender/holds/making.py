@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
-from extender.holds.hold import Hold, make_hold
+from extender.holds.hold import Hold, State
 from extender.kubernetes import PodStatus
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -32,18 +32,19 @@ def hold_for(
             node that a claim names: it knows that this was taken back, and we will hear of it.
         now: The time of the answer.
     """
-    return make_hold(
-        request.pod,
-        request.volumes,
-        nodes,
-        replicas=[r for volume in request.volumes for r in view.replicas.get(volume.name, ())],
-        existing=[(volume, node) for volume, holders in existing.items() for node in holders],
-        only_candidate=only_candidate,
-        now=now,
+    replicas = (r for volume in request.volumes for r in view.replicas.get(volume.name, ()))
+    return Hold(
+        pod=request.pod,
+        volumes=request.volumes,
+        placed_before=frozenset(replica.name for replica in replicas if replica.disk),
+        existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
+        state=State.CHOSEN if only_candidate else State.OPEN,
+        nodes=frozenset(nodes),
+        answered_at=now,
         asked=asked,
-        unbound=[
+        unbound=frozenset(
             (key, None if only_candidate else view.claims[key].selected_node)
             for key in request.pod.claims
             if not view.claims[key].persistent_volume
-        ],
+        ),
     )

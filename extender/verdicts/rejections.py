@@ -15,6 +15,11 @@ class Rejection(msgspec.Struct, frozen=True):
     """A reason from a closed set (the label in metrics) and, as `str()`, its text."""
 
     reason: ClassVar[str]
+    text: ClassVar[str]
+    """Where it is the same for all; others say it in `__str__`."""
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def is_open(self) -> bool:
@@ -24,16 +29,12 @@ class Rejection(msgspec.Struct, frozen=True):
 
 class UnknownNode(Rejection, frozen=True):
     reason = "unknown_node"
-
-    def __str__(self) -> str:
-        return "no Longhorn node of this name"
+    text = "no Longhorn node of this name"
 
 
 class UnreadableNode(Rejection, frozen=True):
     reason = "unreadable_node"
-
-    def __str__(self) -> str:
-        return "Longhorn's objects of this node cannot be read; see the extender's log"
+    text = "Longhorn's objects of this node cannot be read; see the extender's log"
 
 
 class SettingUnreadable(Rejection, frozen=True, kw_only=True):
@@ -46,37 +47,27 @@ class SettingUnreadable(Rejection, frozen=True, kw_only=True):
 
 class NodeDeleting(Rejection, frozen=True):
     reason = "node_deleting"
-
-    def __str__(self) -> str:
-        return "Longhorn node is being deleted"
+    text = "Longhorn node is being deleted"
 
 
 class NodeNotReady(Rejection, frozen=True):
     reason = "node_not_ready"
-
-    def __str__(self) -> str:
-        return "Longhorn node is not ready"
+    text = "Longhorn node is not ready"
 
 
 class NodeNotSchedulable(Rejection, frozen=True):
     reason = "node_not_schedulable"
-
-    def __str__(self) -> str:
-        return "Longhorn node is not schedulable, as when it is cordoned"
+    text = "Longhorn node is not schedulable, as when it is cordoned"
 
 
 class NodeSchedulingDisabled(Rejection, frozen=True):
     reason = "node_scheduling_disabled"
-
-    def __str__(self) -> str:
-        return "scheduling is disabled on the Longhorn node"
+    text = "scheduling is disabled on the Longhorn node"
 
 
 class NodeEvicting(Rejection, frozen=True):
     reason = "node_evicting"
-
-    def __str__(self) -> str:
-        return "Longhorn node is being evicted"
+    text = "Longhorn node is being evicted"
 
 
 class NodeTags(Rejection, frozen=True, kw_only=True):
@@ -91,37 +82,27 @@ class NodeTags(Rejection, frozen=True, kw_only=True):
 
 class Topology(Rejection, frozen=True):
     reason = "topology"
-
-    def __str__(self) -> str:
-        return "Longhorn node is outside the zones and regions a volume is limited to"
+    text = "Longhorn node is outside the zones and regions a volume is limited to"
 
 
 class ReplicasElsewhere(Rejection, frozen=True):
     reason = "replicas_elsewhere"
-
-    def __str__(self) -> str:
-        return "another candidate node already holds replicas of all the pod's Longhorn volumes"
+    text = "another candidate node already holds replicas of all the pod's Longhorn volumes"
 
 
 class StrictLocalElsewhere(Rejection, frozen=True):
     reason = "strict_local_elsewhere"
-
-    def __str__(self) -> str:
-        return "a strict-local volume of the pod has its replica on another node"
+    text = "a strict-local volume of the pod has its replica on another node"
 
 
 class StrictLocalUnusable(Rejection, frozen=True):
     reason = "strict_local_unusable"
-
-    def __str__(self) -> str:
-        return "the replica of a strict-local volume on this node cannot be used"
+    text = "the replica of a strict-local volume on this node cannot be used"
 
 
 class NoUsableDisk(Rejection, frozen=True):
     reason = "no_usable_disk"
-
-    def __str__(self) -> str:
-        return "no disk of the Longhorn node takes new replicas"
+    text = "no disk of the Longhorn node takes new replicas"
 
 
 class NoDiskOfType(Rejection, frozen=True, kw_only=True):
@@ -172,13 +153,12 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
 
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
-
-    def __str__(self) -> str:
-        return "the room is needed by replicas Longhorn is about to place on this node"
+    text = "the room is needed by replicas Longhorn is about to place on this node"
 
 
 class RoomHeld(Rejection, frozen=True, kw_only=True):
     reason = "room_held"
+    text = "its room is held for other pods that are being scheduled"
     by_open: bool
     """Whether only holds of pods that may still go to another node are in the way."""
 
@@ -186,33 +166,24 @@ class RoomHeld(Rejection, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         return self.by_open
 
-    def __str__(self) -> str:
-        return "its room is held for other pods that are being scheduled"
-
 
 class PodUnscheduled(Rejection, frozen=True):
     reason = "pod_unscheduled"
+    text = "another pod that was given this node may still be bound to it"
 
     @property
     def is_open(self) -> bool:
         return True
 
-    def __str__(self) -> str:
-        return "another pod that was given this node may still be bound to it"
-
 
 class NodeReserved(Rejection, frozen=True):
     reason = "node_reserved"
-
-    def __str__(self) -> str:
-        return "the node is reserved until the replicas of another pod are placed"
+    text = "the node is reserved until the replicas of another pod are placed"
 
 
 class PackingUndecided(Rejection, frozen=True):
     reason = "packing_undecided"
-
-    def __str__(self) -> str:
-        return "whether the pod's volumes fit on this node was not decided within the step limit"
+    text = "whether the pod's volumes fit on this node was not decided within the step limit"
 
 
 def _size(size_bytes: int) -> str:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from longhorn import Capacity
 from tests.actors import api as kinds
 from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
-from tests.actors.longhorn.capacity import capacity
+from tests.actors.longhorn.capacity import Capacity, capacity
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running
 
 
