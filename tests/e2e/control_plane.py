@@ -286,7 +286,7 @@ def running(folder: Path) -> Iterator[ControlPlane]:
 
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
-    "kind": "Settings",
+    "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "users": [EXTENDER]}, {"level": "None"}],
 }
