@@ -127,7 +127,7 @@ async def test_the_connections_to_the_api_server_are_cut(
         restarted = await leader.metric(RESTARTS) - restarts
         outcome = await scheduling.outcome(within=WITHIN_SECONDS)
 
-    report.measured("watches of the leader begun anew while they were cut", f"{restarted:g}")
+    report.measured("watches of the leader started again while they were cut", f"{restarted:g}")
     _expect_placed(report, "watches cut every 0.5 s", outcome)
     assert restarted > 0
 
