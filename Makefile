@@ -63,7 +63,7 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, packing, promises, synchronisation and load; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, packing, holds, synchronisation and load; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_pack
 	$(BIN)/python -m benchmarks.bench_holds

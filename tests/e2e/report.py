@@ -42,16 +42,16 @@ class Report:
         self.plots: dict[str, str] = {}
 
     def run(self, case: str, variant: str, nodes: Iterable[str], outcome: Outcome) -> None:
-        """Take in one run of a case."""
+        """Add one run of a case."""
         row = Row(case=case, variant=variant, nodes=tuple(nodes), runs=[])
         self.rows.setdefault((case, variant), row).runs.append(outcome)
 
     def measured(self, what: str, figures: str) -> None:
-        """Take in a figure."""
+        """Add a figure."""
         self.measurements.append(Measurement(what=what, figures=figures))
 
     def plot(self, case: str, file: str) -> None:
-        """Have the runs of a case drawn, all its variants in one plot."""
+        """Draw the runs of a case, all its variants in one plot."""
         self.plots[case] = file
 
     def write(self, folder: Path, *, today: date, kubernetes: str) -> None:

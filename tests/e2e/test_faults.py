@@ -1,7 +1,7 @@
 """Faults while pods are placed: none is lost, and none goes where its volume does not fit.
 
 The pods and nodes are those of goal 1b: all disks are filled exactly, which kube-scheduler alone
-would not do, and neither would an extender that forgets what it has promised.
+would not do, and neither would an extender that forgets its holds.
 """
 
 import asyncio

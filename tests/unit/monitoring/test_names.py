@@ -95,7 +95,7 @@ def test_targets_of_others_do_not_alert(query: Query) -> None:
         assert each.metric.startswith(PREFIX) or ("job", "=", JOB) in each.matchers
 
 
-def test_promises_that_ran_out_are_those_of_the_service() -> None:
+def test_holds_that_ran_out_are_those_of_the_service() -> None:
     causes = {*RAN_OUT.split("|")}
 
     assert causes == {*[*End][-3:]}  # as the help of the metric says
