@@ -1,4 +1,4 @@
-"""Places the charter's pods with the real service: `make demo`.
+"""Asks the real service about the charter's pods: `make demo`.
 
 For each embedded cluster it starts `serve` on a free port of loopback, posts the pods to /filter
 as kube-scheduler does, prints the answers, and stops the service. The exit status is 0 only if
