@@ -22,7 +22,7 @@ help: ## Show this list
 
 install: $(VENV)/.installed ## Make the virtual environment and install the service into it
 
-demo: install ## Start the service on the embedded clusters and place the charter's pods
+demo: install ## Start the service on the embedded clusters and ask it about the charter's pods
 	$(BIN)/python -m examples.demo
 
 serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HOST=, PORT=)
@@ -63,7 +63,7 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, packing, promises, synchronisation and load; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, packing, holds, synchronisation and load; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_pack
 	$(BIN)/python -m benchmarks.bench_holds

@@ -1,4 +1,4 @@
-"""What /filter is compared with: the same server and decoder, echoing what it got."""
+"""What /filter is compared with: the same server and decoder; it echoes what it got."""
 
 import sys
 

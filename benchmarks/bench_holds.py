@@ -61,7 +61,7 @@ def _world(nodes: int) -> tuple[ClusterView, list[PodRef]]:
 
 
 def _burst(view: ClusterView, pods: list[PodRef], open_: int) -> Iterator[float]:
-    """Yield the time for each pod, from the first one beside as many open holds on."""
+    """Yield the time for each pod, from the first one with as many open holds on."""
     extender = Extender(Settings().step_limits)
     candidates = [NodeName(node_name(number)) for number in range(len(view.spaces))]
     extender.filter(pods[0], candidates, view)

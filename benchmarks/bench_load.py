@@ -52,7 +52,7 @@ async def measure() -> None:
 
 
 async def _row(name: str, replica: Replica, crowd: str | None) -> None:
-    """Measure beside one crowd."""
+    """Measure while one crowd loads the service."""
     _reset_peak(replica.pid)
     process = None
     if crowd is not None:
@@ -75,7 +75,7 @@ async def _row(name: str, replica: Replica, crowd: str | None) -> None:
 
 
 async def _ask(replica: Replica) -> tuple[list[float], int]:
-    """Have a process ask again and again; return how long answers took, and how many were none."""
+    """Let a process ask again and again; return how long answers took, and how many failed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.prober", str(replica.port), str(SECONDS - 2)),
         stdout=asyncio.subprocess.PIPE,

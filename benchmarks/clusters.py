@@ -17,9 +17,9 @@ def node_name(number: int) -> str:
 
 
 def cluster(nodes: int, disks: int, pods: list[Object], *, seed: int) -> Object:
-    """Return a list of all objects: nodes whose disks are taken to random parts, and claims.
+    """Return a list of all objects: nodes whose disks are filled at random, and claims.
 
-    Disks have 100 to 400 GiB, of which 30 to 100 % are promised, so that the larger pods fit on
+    Disks have 100 to 400 GiB, of which 30 to 100 % are scheduled, so that the larger pods fit on
     some nodes only.
     """
     random = Random(seed)
@@ -101,7 +101,7 @@ def _longhorn_node(name: str, disks: int, random: Random) -> Object:
     specs, statuses = {}, {}
     for number in range(disks):
         size = random.choice((100, 200, 400)) * GIB
-        promised = round(size * random.uniform(0.3, 1.0)) // GIB * GIB
+        scheduled = round(size * random.uniform(0.3, 1.0)) // GIB * GIB
         specs[f"disk-{number}"] = {
             "diskType": "filesystem",
             "path": f"/mnt/disk-{number}",
@@ -117,7 +117,7 @@ def _longhorn_node(name: str, disks: int, random: Random) -> Object:
             "conditions": _TRUE,
             "storageMaximum": size,
             "storageAvailable": size * 9 // 10,
-            "storageScheduled": promised,
+            "storageScheduled": scheduled,
             "scheduledReplica": {},
         }
     return {

@@ -19,15 +19,15 @@ BODIES, BODY_BYTES = 50, 50 * 10**6
 REQUESTS_PER_SECOND = 10_000 / 60
 NODES, DISKS = 100, 4
 PODS = [pod(f"busy-{number}", [(2 if number % 5 == 0 else 500) * GIB, GIB]) for number in range(20)]
-"""Those that fit nowhere are asked for again and again; few that fit wait for their node at once,
-as kube-scheduler places one after another."""
+"""Those that fit nowhere are asked for again and again. Few that fit wait for their node at once,
+since kube-scheduler schedules one after another."""
 _HEAD = b"POST /filter HTTP/1.1\r\nhost: x\r\n"
 
 Crowd = Callable[[int, float], Coroutine[None, None, Counter[str]]]
 
 
 async def slow(port: int, until: float) -> Counter[str]:
-    """Send requests of one byte a second over 500 connections; whoever is cut off comes again."""
+    """Send requests of one byte a second over 500 connections; one that is cut off is reopened."""
     seen: Counter[str] = Counter()
 
     async def one(number: int) -> None:
@@ -92,7 +92,7 @@ async def greedy(port: int, until: float) -> Counter[str]:
 
 
 async def busy(port: int, until: float) -> Counter[str]:
-    """Send 10,000 requests a minute, each at its time whatever became of the others."""
+    """Send 10,000 requests a minute, each at its time, whatever happens to the others."""
     seen: Counter[str] = Counter()
     bodies = [request(each, names_part(NODES)) for each in PODS]
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []

@@ -1,4 +1,4 @@
-"""What `bench_sync.py` measures: a process that follows the stub as a replica of the service does.
+"""What `bench_sync.py` measures: a process that follows the stub like an instance.
 
 Run as ``python -m benchmarks.follower PORT``; it prints a JSON document. It is a process of its
 own, so that its peak memory is that of following the cluster, interpreter and libraries included.
@@ -36,7 +36,7 @@ _FORMS = {
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/longhorn-system/leases/x"
 _TICK_SECONDS = 0.001
 _RENEWAL_SECONDS = 0.05
-"""How often the lease is read; oftener than a leader does, to meet the worst moment."""
+"""How often the lease is read: more often than a leader does, to meet the worst moment."""
 _DEADLINE_SECONDS = 55.0
 """For everything."""
 _EVENT = b'{"type":"MODIFIED"'
@@ -50,7 +50,7 @@ class Watched(Connection):
     def __init__(self, api_client: client.ApiClient) -> None:
         super().__init__(api_client)
         self.listed: set[str] = set()
-        """Paths whose objects are all taken in, and are only watched since."""
+        """Paths whose objects are all known, and are only watched now."""
         self.taken_seconds: list[float] = []
         """From an event's bytes to the moment more is asked for: its effects are settled then."""
 
@@ -94,7 +94,7 @@ class Pauses:
         gc.callbacks.append(self._collected)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self.stall_seconds = self.renewal_seconds = self.collection_seconds = 0.0
 
     async def tick(self) -> None:
@@ -130,7 +130,7 @@ class Phase(NamedTuple):
     longest_stall_ms: float
     """The longest that the loop ran nothing else."""
     slowest_renewal_ms: float
-    """The slowest small request meanwhile."""
+    """The slowest small request in that time."""
     longest_collection_ms: float
     """The longest garbage collection; part of some stall."""
     peak_mb: float

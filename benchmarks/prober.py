@@ -16,14 +16,14 @@ PAUSE_SECONDS = 0.05
 PATIENCE_SECONDS = 5.0
 """kube-scheduler's httpTimeout in the shipped configurations."""
 ADDRESS = "127.0.0.2"
-"""The crowds are at another one, as in a cluster."""
+"""The crowds use another one, as in a cluster."""
 NORMAL = pod("normal", [3 * GIB, 5 * GIB])
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def ask(port: int, seconds: float) -> tuple[list[float], int]:
-    """Ask again and again; return how long answers took, and how many were none."""
+    """Ask again and again; return how long answers took, and how many failed."""
     body = request(NORMAL, names_part(NODES))
     sent = b"POST /filter HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body
     latencies, failed = [], 0

@@ -1,4 +1,4 @@
-"""Places the charter's pods with the real service: `make demo`.
+"""Asks the real service about the charter's pods: `make demo`.
 
 For each embedded cluster it starts `serve` on a free port of loopback, posts the pods to /filter
 as kube-scheduler does, prints the answers, and stops the service. The exit status is 0 only if
@@ -30,10 +30,10 @@ _LIMITS = Settings().step_limits
 
 
 class Question(NamedTuple):
-    """A pod to ask for, the nodes to offer, and those that must come back."""
+    """A pod to ask about, its candidates, and those that must be accepted."""
 
     pod: str
-    offered: Sequence[str]
+    candidates: Sequence[str]
     expected: Sequence[str]
 
 
@@ -150,7 +150,7 @@ def _ask(address: str, example: Path, question: Question) -> dict[str, Any]:
     arguments = {
         "Pod": {key: pod[key] for key in ("metadata", "spec", "status")},
         "Nodes": None,
-        "NodeNames": list(question.offered),
+        "NodeNames": list(question.candidates),
     }
     request = urllib.request.Request(  # noqa: S310 (a fixed scheme)
         f"{address}/filter",
@@ -182,7 +182,7 @@ def _print_disks(console: Console, example: Path, question: Question) -> None:
     cluster, _ = load_cluster(example)
     view, pod = build_view(cluster), cluster.of(Pod)[f"default/{question.pod}"].ref
     extender = Extender(_LIMITS)
-    result = extender.filter(pod, map(NodeName, question.offered), view)
+    result = extender.filter(pod, map(NodeName, question.candidates), view)
     plans = explain(result, view, _LIMITS, extender.ledger)
     report = make_report(result, plans, view, {})
     for line in table_lines(report, pod, result.basis):

@@ -104,8 +104,8 @@ ROWS = (
             Panel(
                 title="Leaders",
                 question="Does exactly one instance lead?",
-                advice="0: nobody answers kube-scheduler. 2 for longer than a minute: turn the "
-                "extender off and see who holds the Lease.",
+                advice="0: no instance answers kube-scheduler. 2 for longer than a minute: turn "
+                "the extender off and see which instance holds the Lease.",
                 queries=(Query(f"sum(max by (pod) ({_series('heartbeat')}))", "leaders"),),
                 kind="number",
                 width=4,
@@ -137,7 +137,7 @@ ROWS = (
             ),
             Panel(
                 title="p99 of an answer",
-                question="How long do the slowest answers take, but for 1 in 100?",
+                question="How long do answers take, except for the slowest 1 in 100?",
                 advice="Half of kube-scheduler's httpTimeout or more: see which waits it is below.",
                 queries=_quantiles("filter_duration_seconds", 0.99),
                 unit="s",
@@ -148,7 +148,7 @@ ROWS = (
             ),
             Panel(
                 title="Pods that wait for room",
-                question="How many pods got no node and were not asked about since?",
+                question="How many pods got no node and were not asked about again?",
                 advice="Look at the reasons of rejections, then at a pod with the filter command.",
                 queries=(Query(f"max({_series('waiting_pods')})", "pods"),),
                 kind="number",
@@ -218,8 +218,9 @@ ROWS = (
             Panel(
                 title="Requests without a decision",
                 question="Which requests get none, and from which instance?",
-                advice="error: a claim leads nowhere. unavailable: a standby was asked, a few at a "
-                "hand-over are normal. bad_request: no filter call, or too large or slow.",
+                advice="error: no volume is found for a claim. unavailable: a standby was asked, "
+                "a few at a hand-over are normal. bad_request: not a filter call, or too large or "
+                "slow.",
                 queries=(
                     _events(
                         "decisions_total",
@@ -254,9 +255,9 @@ ROWS = (
             ),
             Panel(
                 title="How long answers waited",
-                question="How long did answers wait that did?",
-                advice="Near EXTENDER_FILTER_WAIT_SECONDS: waits end by the clock and not by a "
-                "choice.",
+                question="How long did the answers that waited do so?",
+                advice="Near EXTENDER_FILTER_WAIT_SECONDS: waits end because the time is over, not "
+                "because a node is chosen.",
                 queries=(_quantile_by("filter_wait_duration_seconds", "outcome"),),
                 unit="s",
                 alerts=("FilterSlow",),
@@ -368,7 +369,7 @@ ROWS = (
             ),
             Panel(
                 title="Nodes left undecided",
-                question="Were nodes rejected because the search was cut short?",
+                question="Were nodes rejected because the search reached its limit?",
                 advice="Anything but 0: raise EXTENDER_STEP_LIMIT and EXTENDER_REQUEST_STEP_LIMIT.",
                 queries=(
                     _events("rejections_total", "pod", selector='reason="packing_undecided"'),
@@ -390,8 +391,8 @@ ROWS = (
                 alerts=("NoLeader", "TwoLeaders"),
             ),
             Panel(
-                title="Changes of the lead",
-                question="Does the lead stay where it is?",
+                title="Changes of the leader",
+                question="Does the leader stay the same?",
                 advice="Changes without a roll-out: the leader cannot renew its Lease in time.",
                 queries=(_events("leader_transitions_total", "role", "pod"),),
                 width=_HALF,
@@ -412,14 +413,14 @@ ROWS = (
                 title="Watches started again",
                 question="Do watches break off?",
                 advice="ended every 5 to 10 minutes is normal. connection, status, malformed: see "
-                "the API server and what is between.",
+                "the API server, and any proxy before it.",
                 queries=(_events("watch_restarts_total", "kind", "cause"),),
                 width=_HALF,
                 alerts=("WatchFlapping",),
             ),
             Panel(
                 title="Objects known",
-                question="Does it see the cluster that it should?",
+                question="Does it see the right cluster?",
                 advice="0 of a kind that the cluster has: the wrong namespace, or rights that are "
                 "missing.",
                 queries=(_largest("objects", "kind"),),
@@ -435,7 +436,7 @@ ROWS = (
             Panel(
                 title="Settings that cannot be used",
                 question="Was a live setting mistyped?",
-                advice="The log names it (settings.unusable). The last good value stays in force.",
+                advice="The log names it (settings.unusable). The last good value stays in use.",
                 queries=(_events("settings_errors_total", "pod"),),
                 alerts=("SettingsErrors",),
             ),
@@ -447,8 +448,7 @@ ROWS = (
             Panel(
                 title="Connections",
                 question="How many clients are connected?",
-                advice="Near EXTENDER_CONNECTION_LIMIT: something else than kube-scheduler "
-                "connects.",
+                advice="Near EXTENDER_CONNECTION_LIMIT: other clients than kube-scheduler connect.",
                 queries=(Query(f"sum by (pod) ({_series('connections')})", "{{pod}}"),),
                 alerts=("ConnectionLimit",),
             ),
@@ -456,13 +456,13 @@ ROWS = (
                 title="Connections ended by us",
                 question="Which clients are cut off, and why?",
                 advice="displaced: too many connections. headers_late, answer_not_taken: clients "
-                "that are slow, or probe the port. handshake_failed: certificates do not fit.",
+                "that are slow, or probe the port. handshake_failed: a certificate is refused.",
                 queries=(_events("connections_ended_total", "cause"),),
                 alerts=("ConnectionLimit", "SlowClients", "HandshakesFail"),
             ),
             Panel(
                 title="Certificate read again",
-                question="Did a new certificate come into force?",
+                question="Is a new certificate in use?",
                 advice="unusable: the old one is served until it expires; the log says why.",
                 queries=(_events("tls_reloads_total", "outcome"),),
                 alerts=("CertificateUnusable",),
@@ -495,7 +495,7 @@ ROWS = (
             ),
             Panel(
                 title="Open files",
-                question="Does an instance come near to its limit of open files?",
+                question="Is an instance near its limit of open files?",
                 advice="Near the limit connections are refused: see connections.",
                 queries=(
                     Query(_process(f"process_open_fds{{{_OURS}}}"), "{{pod}}"),

@@ -108,7 +108,7 @@ ALERTS = (
         severity="warning",
         expr=_increase("leader_transitions_total", 'role="leader"', "15m") + " > 4",
         lasts="0m",
-        summary="The lead of the Longhorn scheduler extender changes again and again.",
+        summary="The leader of the Longhorn scheduler extender changes again and again.",
         description="In {{ $labels.namespace }} an instance became the leader "
         '{{ $value | printf "%.0f" }} times in 15 minutes.',
     ),
@@ -134,7 +134,7 @@ ALERTS = (
             + " > 0"
         ),
         lasts="5m",
-        summary="kube-scheduler asks the Longhorn scheduler extender in vain.",
+        summary="kube-scheduler asks the Longhorn scheduler extender and gets no answer.",
         description="For 5 minutes every request in {{ $labels.namespace }} reached an instance "
         "that may not answer.",
     ),
@@ -154,7 +154,7 @@ ALERTS = (
         lasts="15m",
         summary="The Longhorn scheduler extender gets requests that it must refuse.",
         description='{{ $value | printf "%.0f" }} requests in {{ $labels.namespace }} within 10 '
-        "minutes were no filter calls, too large, or too slow.",
+        "minutes were not filter calls, too large, or too slow.",
     ),
     Alert(
         name="FilterSlow",
@@ -164,7 +164,7 @@ ALERTS = (
             f"(rate({PREFIX}filter_duration_seconds_bucket[5m]))) > {FILTER_SECONDS_LIMIT:g}"
         ),
         lasts="10m",
-        summary="Answers of the Longhorn scheduler extender come near to kube-scheduler's timeout.",
+        summary="Answers of the Longhorn scheduler extender take nearly as long as the timeout.",
         description="1 in 100 answers in {{ $labels.namespace }} takes longer than "
         f"{FILTER_SECONDS_LIMIT:g} s; kube-scheduler gives up after its httpTimeout (5 s as "
         "shipped).",
@@ -202,7 +202,7 @@ ALERTS = (
         expr=f"max by (namespace) ({PREFIX}longest_wait_seconds) > {LIMIT}",
         limit_seconds=1800,
         lasts="5m",
-        summary="A pod has been rejected on every node for long.",
+        summary="A pod has been rejected on every node for a long time.",
         description="By the extender in {{ $labels.namespace }}, for "
         "{{ $value | humanizeDuration }}: there is no room for its volumes.",
     ),
@@ -220,7 +220,7 @@ ALERTS = (
         severity="warning",
         expr=_increase("rejections_total", 'reason="packing_undecided"', "1h") + " > 0",
         lasts="0m",
-        summary="Nodes were rejected because the search for a packing was cut short.",
+        summary="Nodes were rejected because the search for a packing reached its limit.",
         description='{{ $value | printf "%.0f" }} nodes in {{ $labels.namespace }} were rejected '
         "within an hour although the pod might fit there.",
     ),
@@ -277,7 +277,7 @@ ALERTS = (
         expr=_increase("settings_errors_total", "", "1h") + " > 0",
         lasts="0m",
         summary="A live setting of the Longhorn scheduler extender cannot be used.",
-        description="In {{ $labels.namespace }} the last good value stays in force.",
+        description="In {{ $labels.namespace }} the last good value stays in use.",
     ),
     # Connections
     Alert(

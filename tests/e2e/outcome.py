@@ -80,9 +80,9 @@ def _without_room(
     """
     others = [each for each in replicas if each["spec"]["volumeName"] not in volumes]
     bins = [
-        Bin(name, 0, limit_bytes(spec, status, settings) - promised, _PLENTY)
+        Bin(name, 0, limit_bytes(spec, status, settings) - scheduled, _PLENTY)
         for name, spec, status in disks(node)
-        for promised in (counted(status, others)["storageScheduled"],)
+        for scheduled in (counted(status, others)["storageScheduled"],)
     ]
     fitting: list[Item] = []
     for volume, size in sorted(volumes.items(), key=lambda each: (each[1], each[0])):

@@ -1,4 +1,4 @@
-"""The table of what was placed and measured, one row a case. Pure but for writing the files."""
+"""The table of what was scheduled and measured, one row a case. Pure but for writing the files."""
 
 import platform
 from collections import Counter
@@ -42,16 +42,16 @@ class Report:
         self.plots: dict[str, str] = {}
 
     def run(self, case: str, variant: str, nodes: Iterable[str], outcome: Outcome) -> None:
-        """Take in one run of a case."""
+        """Add one run of a case."""
         row = Row(case=case, variant=variant, nodes=tuple(nodes), runs=[])
         self.rows.setdefault((case, variant), row).runs.append(outcome)
 
     def measured(self, what: str, figures: str) -> None:
-        """Take in a figure."""
+        """Add a figure."""
         self.measurements.append(Measurement(what=what, figures=figures))
 
     def plot(self, case: str, file: str) -> None:
-        """Have the runs of a case drawn, all its variants in one plot."""
+        """Draw the runs of a case, all its variants in one plot."""
         self.plots[case] = file
 
     def write(self, folder: Path, *, today: date, kubernetes: str) -> None:
@@ -97,24 +97,25 @@ _HEAD = """\
 {today}, Kubernetes {kubernetes}, {machine}. Made by `make e2e-report`; how the cases are set up is
 in [the tests](e2e.md).
 
-- *placements*: pods by node (in the nodes' order), and in how many runs.
-- *no room*: volumes that do not fit on the disks where their pods are, in the run with most. This
-  is what scheduling answers for. One that Longhorn put on another node takes room there, so that a
-  shortage can show twice.
-- *elsewhere*: volumes that Longhorn placed on another node than their pods', likewise.
-- *over-committed*: disks with more on them than Longhorn's own limit, likewise. With nothing under
-  *no room* this is Longhorn's own doing: it chooses disks for volumes that attach together before
-  it has seen its last choice. "Longhorn up to date" turns that off.
+- *pods*: how many pods each node got (in the nodes' order), and in how many runs.
+- *no room*: volumes that do not fit on the disks of their pods' node, in the run with most. This is
+  what scheduling must avoid. A volume that Longhorn places on another node takes room there, so one
+  shortage may count twice.
+- *elsewhere*: volumes that Longhorn placed on another node than their pods', in the run with most.
+- *over-committed*: disks with more on them than Longhorn's own limit, in the run with most. If *no
+  room* is 0, only Longhorn is the cause: it chooses disks for volumes that attach together before
+  it knows its last choice. "Longhorn up to date" plays a Longhorn that knows it.
 - *attempts*, *calls*: scheduling attempts and calls of /filter per run, the median.
 - *longest*: the longest call of /filter of all runs.
-- *bound*: from the wish until the last pod has a node; the median of the runs, and the longest.
+- *bound*: from creating the pods until the last one has a node; the median of the runs, and the
+  longest.
 """
 
 _HEADINGS = (
     "case",
     "variant",
     "runs",
-    "placements",
+    "pods",
     "no room",
     "elsewhere",
     "over-committed",
@@ -127,14 +128,14 @@ _HEADINGS = (
 
 def _row(row: Row) -> str:
     runs = row.runs
-    placements = Counter(run.pods(row.nodes) for run in runs).most_common()
+    pods = Counter(run.pods(row.nodes) for run in runs).most_common()
     bound = [run.bound_seconds for run in runs]
     return _line(
         (
             row.case,
             row.variant,
             str(len(runs)),
-            ", ".join(f"{placement} ({count})" for placement, count in placements),
+            ", ".join(f"{by_node} ({count})" for by_node, count in pods),
             str(max(run.without_room for run in runs)),
             str(max(run.elsewhere for run in runs)),
             str(max(run.overcommitted_disks for run in runs)),

@@ -117,10 +117,10 @@ async def test_an_installation_from_its_first_day_to_more_than_100_nodes(
         await all_is_fine(world)
 
         await add_many_nodes(world)
-        await call(world, "offered-some")
+        await call(world, "sent-some")
         await doctor.finds("nodes-not-sent")
         await look_at_all_nodes(world)
-        await call(world, "offered-all")
+        await call(world, "sent-all")
         await doctor.finds()
 
 
@@ -333,11 +333,11 @@ async def call(world: World, name: str) -> None:
     """Have kube-scheduler ask about a pod, and wait until that is noted."""
     await world.api.create(pod(name), kinds.PODS)
     await until(lambda: bool(world.calls_for(name)), within=30, what=f"a call for {name}")
-    offered = world.calls_for(name)[0].candidates
+    sent = world.calls_for(name)[0].candidates
 
     async def is_noted() -> bool:
         lease = await world.api.get(LEASES, NAME, NAMESPACE)
-        return read_most(((lease or {}).get("metadata") or {}).get("annotations") or {}) >= offered
+        return read_most(((lease or {}).get("metadata") or {}).get("annotations") or {}) >= sent
 
     await until(is_noted, within=5)
 
@@ -354,7 +354,7 @@ async def set_live(world: World, name: str, value: str) -> None:
 
 
 async def put_back(world: World, pod: Object) -> None:
-    """Create a pod anew that was deleted, with the addresses that it had."""
+    """Create a deleted pod again, with the addresses that it had."""
     known = {field: pod["metadata"][field] for field in ("name", "namespace", "labels")}
     await world.api.create({"metadata": known, "spec": pod["spec"]}, kinds.PODS)
     addresses = {field: pod["status"][field] for field in ("podIP", "podIPs")}

@@ -1,7 +1,7 @@
 """Faults while pods are placed: none is lost, and none goes where its volume does not fit.
 
 The pods and nodes are those of goal 1b: all disks are filled exactly, which kube-scheduler alone
-would not do, and neither would an extender that forgets what it has promised.
+would not do, and neither would an extender that forgets its holds.
 """
 
 import asyncio
@@ -127,7 +127,7 @@ async def test_the_connections_to_the_api_server_are_cut(
         restarted = await leader.metric(RESTARTS) - restarts
         outcome = await scheduling.outcome(within=WITHIN_SECONDS)
 
-    report.measured("watches of the leader begun anew while they were cut", f"{restarted:g}")
+    report.measured("watches of the leader started again while they were cut", f"{restarted:g}")
     _expect_placed(report, "watches cut every 0.5 s", outcome)
     assert restarted > 0
 

@@ -28,22 +28,22 @@ async def test_the_only_fitting_node_of_300(
         disks = [{"a": 100} for _ in range(NODES)]
         disks[NODES // 2 - 1] = {"a": 1000, "b": 1000}
         await world.add_nodes(*disks)
-        offered, found = [], 0
+        sent, found = [], 0
         for number in range(PODS):
             first = await _first_call(world, f"pair-{number}")
-            offered.append(first.candidates)
+            sent.append(first.candidates)
             found += first.accepted == [ONLY]
 
-    shown = f"{min(offered)} to {max(offered)} of {NODES} nodes offered"
+    shown = f"{min(sent)} to {max(sent)} of {NODES} nodes sent"
     setting = "by default" if percentage == 0 else f"percentageOfNodesToScore {percentage}"
     report.measured(
         f"one fitting node of {NODES}, {setting}",
         f"{shown}; accepted at the first attempt: {found} of {PODS} pods",
     )
     if percentage:
-        assert (offered, found) == ([NODES] * PODS, PODS)
+        assert (sent, found) == ([NODES] * PODS, PODS)
     else:
-        assert max(offered) < NODES
+        assert max(sent) < NODES
         assert found < PODS
 
 

@@ -1,8 +1,8 @@
-"""The leader is killed while it has promises in each of their states; the next one has the same.
+"""The leader is killed while it has holds in each of their states; the next one has the same.
 
 Eight pods are on their way; then eight more come to the next leader. All of them together fill the
-disks exactly, and Longhorn shows nothing of the first ones yet: a promise that is lost is a disk
-that is over-committed.
+disks exactly, and Longhorn shows nothing of the first ones yet: if a hold is lost, a disk is
+over-committed.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     states: tuple[str, bool]
-    """What the promises are that are waited for: their state, and whether their pods are bound."""
+    """The holds to wait for: their state, and whether their pods are bound."""
     count: int
     """How many of them."""
     delays: Delays
     api_delay_seconds: float = 0.0
-    """How late the leader hears what becomes of its answers."""
+    """How late the leader sees what follows from its answers."""
 
     def __str__(self) -> str:
         return self.name
@@ -55,7 +55,7 @@ OPEN = Moment(
 CHOSEN = Moment(
     name="chosen, not bound", states=("chosen", False), count=PODS, delays=_SLOW_TO_PROVISION
 )
-BOUND = Moment(name="bound", states=("chosen", True), count=PODS, delays=_SLOW_TO_ATTACH)
+BOUND = Moment(name="of bound pods", states=("chosen", True), count=PODS, delays=_SLOW_TO_ATTACH)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ async def test_the_next_leader_knows_what_was_held(
         outcome = await both.outcome(within=90)
 
     gap = max(later - earlier for earlier, later in pairwise(answered))
-    report.measured(f"no answer after SIGKILL, promises {moment}", f"{gap:.1f} s")
-    report.run(f"fault: leader gets SIGKILL, promises {moment}", EXTENDER[True], NODES, outcome)
+    report.measured(f"no answer after SIGKILL, holds {moment}", f"{gap:.1f} s")
+    report.run(f"fault: leader gets SIGKILL, holds {moment}", EXTENDER[True], NODES, outcome)
     for uid, hold in before.items():
         assert after[uid]["state"] == "chosen"
         assert set(after[uid]["nodes"]) <= set(hold["nodes"])
@@ -107,7 +107,7 @@ async def _make_claims(world: World, leader: Replica) -> None:
 
 
 async def _holds_of(leader: Replica, moment: Moment) -> dict[str, Object]:
-    """Wait until the leader has promises as wished for; return all it has, by the pod's uid."""
+    """Wait until the leader has such holds; return all it has, by the pod's uid."""
     async with asyncio.timeout(30):
         while True:
             holds = await _holds(leader)

@@ -76,7 +76,7 @@ async def _reject_pair(world: World) -> None:
 
 
 async def _seconds_until_accepted(world: World, *, wake_up: bool) -> float:
-    """Wait until the pod is given a node, or for long enough that nobody will wake it."""
+    """Wait until the pod is given a node, or for long enough to know that it is not woken."""
     since = time.time()
 
     def accepted() -> list[float]:

@@ -49,7 +49,7 @@ DELAYS = Delays(
     replica_cleanup=(0.1, 0.5),
     delete_poll=0.2,
 )
-"""As in a cluster that is well, but sooner where nobody is waiting for a decision."""
+"""As in a healthy cluster, but sooner where no decision waits."""
 
 Disks = Mapping[str, int]
 """Gibibytes of each disk by its name."""
@@ -148,7 +148,7 @@ class World:
         await self.control_plane.start_scheduler(config)
 
     async def kill_scheduler(self) -> None:
-        """End kube-scheduler at once; its counters begin anew with the next one."""
+        """End kube-scheduler at once; its counters start again with the next one."""
         self._attempts_before = await self.attempts()
         self.control_plane.kill_scheduler()
 

@@ -34,7 +34,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def quiet_cluster() -> dict[str, str]:
-    """Return every series of two replicas that nobody asks anything."""
+    """Return every series of two instances that get no requests."""
     series = {}
     for pod in ("a", "b"):
         for name, labels, value in _samples(leads=pod == "a"):
@@ -137,7 +137,7 @@ _BUSY = {
 CASES = (
     Case("quiet cluster", {}, {0: NOTHING, 5: NOTHING, 60: NOTHING, 119: NOTHING}),
     Case(
-        "quiet cluster, in which watches are silent for 90 s and begin anew as they should",
+        "quiet cluster, in which watches are silent for 90 s and start again as they should",
         {
             'view_age_seconds{kind="pods",pod="a"}': "0 30 60 90 " * 60,
             'watch_restarts_total{cause="idle",kind="pods",pod="a"}': "0+1x240",
@@ -147,7 +147,7 @@ CASES = (
     ),
     Case("busy cluster", _BUSY, {10: NOTHING, 30: NOTHING, 60: NOTHING}),
     Case(
-        "busy cluster whose counters begin anew, as in a restart",
+        "busy cluster whose counters start again, as in a restart",
         dict.fromkeys(_BUSY, "100+30x20 0+30x200")
         | {'process_start_time_seconds{pod="a"}': "1000x20 1600x200"},
         {11: NOTHING, 15: NOTHING, 40: NOTHING},
@@ -167,7 +167,7 @@ CASES = (
         {5: NOTHING, 6: NOTHING, 7: NOTHING, 10: NOTHING, 20: NOTHING},
     ),
     Case(
-        "hand-over after which nobody asks any more",
+        "hand-over after which there are no more requests",
         {
             'heartbeat{node="n",pod="a"}': "1x10 0x200",
             'heartbeat{node="n",pod="b"}': "0x11 1x200",
@@ -213,7 +213,7 @@ CASES = (
     ),
     Case("one replica only", without("b", after=20), {20: NOTHING, 27: ("NoStandby",)}),
     Case(
-        "nobody leads",
+        "no instance leads",
         {'heartbeat{node="n",pod="a"}': "1x20 0x200"},
         {11: NOTHING, 12: NOTHING, 13: ("NoLeader",), 60: ("NoLeader",)},
     ),
@@ -242,7 +242,7 @@ CASES = (
         {14: NOTHING, 16: ("Unavailable",), 60: ("Unavailable",)},
     ),
     Case(
-        "somebody asks a standby, while kube-scheduler asks the leader",
+        "another client asks a standby, while kube-scheduler asks the leader",
         {
             'decisions_total{outcome="unavailable",pod="b"}': "0x20 0+2x200",
             'decisions_total{outcome="nothing_local",pod="a"}': "0 0 0 1 1 1 2 2 2 3 3 3 4 4 4"
@@ -288,9 +288,9 @@ CASES = (
         {'filter_wait_duration_seconds_count{outcome="abandoned",pod="a"}': "0x20 0+1x200"},
         {10: NOTHING, 14: ("Abandoned",)},
     ),
-    # What is promised
+    # What is held
     Case(
-        "half of the promises are not kept by Longhorn",
+        "for half of the holds Longhorn places no replicas",
         {
             'holds_ended_total{cause="not_placed",pod="a"}': "0x20 0+1x200",
             'holds_ended_total{cause="confirmed",pod="a"}': "0+1x220",
@@ -298,12 +298,12 @@ CASES = (
         {10: NOTHING, 20: ("HoldsExpire",)},
     ),
     Case(
-        "a few promises of many run out",
+        "a few holds of many run out",
         _BUSY | {'holds_ended_total{cause="not_chosen",pod="a"}': "0+1x240"},
         {20: NOTHING, 60: NOTHING},
     ),
     Case(
-        "three promises run out",
+        "three holds run out",
         {'holds_ended_total{cause="not_bound",pod="a"}': "0x20 3x200"},
         {15: NOTHING, 20: NOTHING},
     ),
@@ -391,7 +391,7 @@ CASES = (
         {12: NOTHING, 24: NOTHING, 27: ("HandshakesFail",)},
     ),
     Case(
-        "somebody who scans the port once",
+        "a client that scans the port once",
         {'connections_ended_total{cause="handshake_failed",pod="a"}': "0x20 3x200"},
         {12: NOTHING, 27: NOTHING},
     ),

@@ -2,7 +2,7 @@
 
 Rules are evaluated as they are shipped, but for time: their windows, how long they must last and
 the limits of waits are a 60th, so that a minute of theirs is a second of this test. The service's
-own times (the lease, timeouts of promises, backoffs) are not, which is why a hand-over could alert
+own times (the lease, timeouts of holds, backoffs) are not, which is why a hand-over could alert
 here and cannot at the true durations; `rule_cases.py` has those.
 """
 
@@ -160,7 +160,7 @@ class Stage(NamedTuple):
             _in_background(_repeat(0.5, lambda number: self._overtake("slow", number))),
             _in_background(_repeat(0.7, lambda number: self._overtake("late", number))),
             _in_background(_repeat(3.0, self._leave)),
-            _in_background(_repeat(4.0, self._break_promises)),
+            _in_background(_repeat(4.0, self._let_holds_expire)),
             _in_background(_repeat(1.0, lambda _: _connect(leader.port, 12, seconds=4))),
             _in_background(self._third_replica()),
         ):
@@ -244,8 +244,8 @@ class Stage(NamedTuple):
         self.cluster.remove(first, f"{first}-0")
         self.cluster.remove(second, f"{second}-0")
 
-    async def _break_promises(self, number: int) -> None:
-        """Have promises run out of time, in each way."""
+    async def _let_holds_expire(self, number: int) -> None:
+        """Let holds run out of time, in each way."""
         pods = [f"broken-{number}-{each}" for each in range(6)]
         for pod in pods:
             await self.cluster.create(pod, 1)
