@@ -124,10 +124,13 @@ class Invariants:
         known = {str(each.name) for found in view.replicas.values() for each in found if each.disk}
         self._answers[uid] = Answer(at=self._trace.seconds, by=process.pod, known=frozenset(known))
         if not body["Error"]:
-            self._check_rebuilt(process)
+            self._check_rebuilt(process, uid)
 
-    def _check_rebuilt(self, process: Process) -> None:
-        """After a change of leaders, the new one must hold what shows in the cluster."""
+    def _check_rebuilt(self, process: Process, asked: str) -> None:
+        """After a change of leaders, the new one must hold what shows in the cluster.
+
+        The answer for the pod with uid *asked* has replaced what was held for it.
+        """
         if self._leaders[-1:] == [process.pod]:
             return
         self._leaders.append(process.pod)
@@ -139,6 +142,8 @@ class Invariants:
         self.choices.refresh(now)
         ledger = ledger_of(process)
         for choice in self.choices.all():
+            if choice.uid == asked:
+                continue
             if choice.marked_at is None or now - choice.marked_at < HEARD_SECONDS:
                 continue
             pending = self._limits.pending(choice)
