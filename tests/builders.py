@@ -64,8 +64,8 @@ def disk(
     tags: Iterable[str] = (),
     allow_scheduling: bool = True,
     evicting: bool = False,
-    ready: bool = True,
-    schedulable: bool = True,
+    ready: bool | None = True,
+    schedulable: bool | None = True,
     maximum_bytes: int = 100 * GIB,
     reserved_bytes: int = 0,
     available_bytes: int | None = None,
@@ -92,8 +92,10 @@ def disk(
     )
 
 
-def condition(is_true: bool, reason: str = "") -> Condition:  # noqa: FBT001
-    """Build a condition; *reason* is why it is not true."""
+def condition(is_true: bool | None, reason: str = "") -> Condition:  # noqa: FBT001
+    """Build a condition, None being one that the object does not have; *reason* is why not."""
+    if is_true is None:
+        return Condition()
     return Condition("True") if is_true else Condition("False", reason)
 
 
@@ -105,8 +107,8 @@ def node(
     tags: Iterable[str] = (),
     allow_scheduling: bool = True,
     evicting: bool = False,
-    ready: bool = True,
-    schedulable: bool = True,
+    ready: bool | None = True,
+    schedulable: bool | None = True,
     deleting: bool = False,
 ) -> Node:
     """Build a node, with one empty disk unless disks are given."""
