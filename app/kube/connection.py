@@ -174,4 +174,5 @@ def _retry_after_seconds(headers: Mapping[str, str]) -> float:
 def _unreachable(error: Exception, deadline_seconds: float) -> UnreachableError:
     if isinstance(error, TimeoutError):
         return UnreachableError(f"the API server did not answer within {deadline_seconds:g} s")
-    return UnreachableError(f"the API server cannot be reached: {error or type(error).__name__}")
+    why = str(error) or type(error).__name__
+    return UnreachableError(f"the API server cannot be reached: {why}")

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -326,3 +327,21 @@ async def test_kubeconfig_that_is_asked_for_goes_before_the_service_account(
 
     connection = await connect(kubeconfig, None)
     await connection.close()
+
+
+class Nameless:
+    """A session whose requests fail without a text."""
+
+    async def request(self, **_: Any) -> Any:
+        raise ConnectionResetError
+
+
+async def test_an_error_without_a_text_is_told_by_its_name(server: FakeApiServer) -> None:
+    client = server.client("us")
+    session: Any = client.rest_client.pool_manager
+    client.rest_client.pool_manager = Nameless()  # type: ignore[assignment]  # the part that is used
+
+    with pytest.raises(UnreachableError, match="cannot be reached: ConnectionResetError"):
+        await Connection(client).request("GET", "/api/v1/pods", deadline_seconds=1.0)
+
+    await session.close()
