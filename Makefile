@@ -29,7 +29,7 @@ serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HO
 	$(BIN)/python -m app serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
 
 test: install-dev ## Run the tests that need nothing but Python
-	$(BIN)/python -m pytest --numprocesses auto --durations=10
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations=10
 
 simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))

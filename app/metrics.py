@@ -91,14 +91,14 @@ class Metrics:
         self.pod_scheduling_wait_duration_seconds = histogram(
             "pod_scheduling_wait_duration_seconds",
             "Time from the answer that made a hold until the pod was bound, or until the hold "
-            "ended without.",
+            "ended without that.",
             ["pod_scheduled"],
             buckets=_WAITS,
         )
         self.node_reservation_duration_seconds = histogram(
             "node_reservation_duration_seconds",
             "Time from when a pod was bound until its replicas were placed, or until the hold "
-            "ended without.",
+            "ended without that.",
             ["replicas_scheduled"],
             buckets=_WAITS,
         )
@@ -108,7 +108,7 @@ class Metrics:
             buckets=_SECONDS,
         )
         self.holds = gauge(
-            "holds", "Holds that stand: open on all accepted nodes, or chosen on one.", ["state"]
+            "holds", "Holds: open (on all accepted nodes) or chosen (on one).", ["state"]
         )
         self.holds_ended_total = counter(
             "holds_ended_total",

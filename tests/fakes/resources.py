@@ -80,3 +80,8 @@ RESOURCES = (
     _longhorn("settings", "Setting"),
     _longhorn("backingimages", "BackingImage"),
 )
+SCHEDULER_RESOURCES = (
+    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
+)
+"""Kinds that kube-scheduler reads and the service does not."""

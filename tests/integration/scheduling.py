@@ -30,7 +30,7 @@ SCHEDULING_SECONDS, PLACING_SECONDS = 5.0, 5.0
 """The timeouts, as they are unless set."""
 SOON_SECONDS = 0.5
 """Until something that shows in the cluster counts here, requests and watches included."""
-PROMISED = "its room is held for other pods that are being scheduled"
+HELD = "its room is held for other pods that are being scheduled"
 PREFIX = "longhorn_scheduler_extender_"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from extender import End
 from tests.integration.instances import VIRTUAL_TIME
-from tests.integration.scheduling import ONE, PROMISED, THREE, TWO, World, serving
+from tests.integration.scheduling import HELD, ONE, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -31,7 +31,7 @@ async def test_an_answer_counts_on_every_node_that_it_accepts() -> None:
         answer = await world.ask("second")
 
         assert answer.accepted == [THREE]
-        assert answer.rejected == {ONE: PROMISED, TWO: PROMISED}
+        assert answer.rejected == {ONE: HELD, TWO: HELD}
 
 
 @CHOICES

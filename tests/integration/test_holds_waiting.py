@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.instances import VIRTUAL_TIME, Answer
-from tests.integration.scheduling import ONE, PROMISED, THREE, TWO, World, serving
+from tests.integration.scheduling import HELD, ONE, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -58,7 +58,7 @@ async def test_a_choice_that_leaves_room_is_answered_at_once() -> None:
         world.nominate("first", ONE)
 
         answer, seconds = await asked.answer()
-        assert (answer.accepted, answer.rejected) == ([TWO], {ONE: PROMISED})
+        assert (answer.accepted, answer.rejected) == ([TWO], {ONE: HELD})
         assert seconds < 0.2 + PROMPTLY_SECONDS
         assert await world.held_nodes("second") == (TWO,)
 
@@ -78,7 +78,7 @@ async def test_a_wait_ends_with_the_answer_that_was_to_be_given() -> None:
     async with with_open_hold() as world:
         answer, seconds = await Asked(world, "second").answer()
 
-        assert answer.rejected == {ONE: PROMISED, TWO: PROMISED}
+        assert answer.rejected == {ONE: HELD, TWO: HELD}
         assert seconds == pytest.approx(WAIT_SECONDS, abs=0.01)
 
 

@@ -10,8 +10,8 @@ import msgspec
 from tests.actors.api import Object
 from tests.actors.scheduler import Reply
 from tests.fakes import Call
+from tests.fakes.resources import SCHEDULER_RESOURCES
 from tests.integration.instances import NODES, Process, Processes, ipv4, ipv6
-from tests.unit.actors.world import MORE_RESOURCES
 
 EXAMPLE_KINDS = (
     "persistentvolumeclaims",
@@ -50,7 +50,7 @@ class Service(Processes):
             for obj in self.server.list(resource):
                 metadata = obj["metadata"]
                 self.server.delete(resource, metadata["name"], metadata.get("namespace", ""))
-        for kind in MORE_RESOURCES:
+        for kind in SCHEDULER_RESOURCES:
             self.server.add_resource(kind)
 
     async def post(self, body: bytes) -> Reply | None:

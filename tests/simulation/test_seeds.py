@@ -9,9 +9,8 @@ import pytest
 from tests.integration.instances import VIRTUAL_TIME
 from tests.simulation.simulation import Result, simulate
 
-SEEDS = range(16)
+SEEDS = range(8)
 """A few of those that `make simulate SEEDS=500` goes through."""
-TWICE = (6, 12)
 
 
 def replay(seed: int, hash_seed: str) -> str:
@@ -36,6 +35,5 @@ async def test_holds_keep_disks_within_their_limits(seed: int) -> None:
     assert not result.violations, told(result)
 
 
-@pytest.mark.parametrize("seed", TWICE)
-def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
-    assert replay(seed, "1") == replay(seed, "2")
+def test_the_same_seed_gives_the_same_trace() -> None:
+    assert replay(5, "1") == replay(5, "2")

@@ -61,7 +61,7 @@ class Problem(Enum):
     OBJECT_UNREADABLE = (
         Check.LONGHORN,
         Severity.WARNING,
-        "correct the object: until then no pod is placed where it counts",
+        "correct the object: until then no pod gets a node for which it is needed",
     )
     NODE_UNUSABLE = (
         Check.LONGHORN,
@@ -126,17 +126,17 @@ class Problem(Enum):
     LEASE_ABSENT = (
         Check.LEASE,
         Severity.ERROR,
-        "see why no instance leads: their logs, and what else is found here",
+        "see why no instance leads: their logs, and the other findings of this run",
     )
     LEASE_FREE = (
         Check.LEASE,
         Severity.ERROR,
-        "see why no instance wants to lead: their /readyz, and what else is found here",
+        "see why no instance wants to lead: their /readyz, and the other findings of this run",
     )
     LEASE_STALE = (
         Check.LEASE,
         Severity.ERROR,
-        "see why no other instance takes over: their /readyz, and what else is found here",
+        "see why no other instance takes over: their /readyz, and the other findings of this run",
     )
     HOLDER_GONE = (
         Check.LEASE,

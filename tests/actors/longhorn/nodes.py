@@ -1,4 +1,4 @@
-"""Node managers: each publishes what is promised on the disks of its node, a while after it is.
+"""Node managers: each publishes what is scheduled on the disks of its node, a while after it is.
 
 Source: longhorn-manager controller/node_controller.go syncNode.
 """

@@ -13,8 +13,7 @@ from tests.actors.longhorn import storage_class
 from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler import Configuration, Event, Forgotten, Reply, Scheduler
 from tests.fakes import FakeApiServer
-from tests.fakes.resources import RESOURCES
-from tests.unit.actors.world import MORE_RESOURCES
+from tests.fakes.resources import RESOURCES, SCHEDULER_RESOURCES
 
 NODES = ("node-1", "node-2", "node-3")
 
@@ -66,7 +65,7 @@ class Stage:
     """
 
     def __init__(self, *claims: str, **configuration: Any) -> None:
-        self.server = FakeApiServer(Random(0), resources=(*RESOURCES, *MORE_RESOURCES))
+        self.server = FakeApiServer(Random(0), resources=(*RESOURCES, *SCHEDULER_RESOURCES))
         self.extender = Extender()
         self.events: list[Event] = []
         self._configuration = Configuration(**configuration)

@@ -11,18 +11,14 @@ import pytest
 from tests.actors import api as kinds
 from tests.actors.api import Api, Kind, Object
 from tests.actors.longhorn import Delays, DiskSpec, Longhorn, longhorn_node, storage_class
-from tests.fakes import FakeApiServer, Resource
-from tests.fakes.resources import RESOURCES
+from tests.fakes import FakeApiServer
+from tests.fakes.resources import RESOURCES, SCHEDULER_RESOURCES
 
 GIB = 2**30
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "longhorn-system"
 BEST_EFFORT = {"numberOfReplicas": "1", "dataLocality": "best-effort"}
 VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
-MORE_RESOURCES = (
-    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
-    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
-)
 
 
 class World:
@@ -30,7 +26,7 @@ class World:
 
     def __init__(self, seed: int = 0, *, delays: Delays | None = None, stale: bool = True) -> None:
         self.random = Random(seed)
-        resources = (*RESOURCES, *MORE_RESOURCES)
+        resources = (*RESOURCES, *SCHEDULER_RESOURCES)
         self.server = FakeApiServer(Random(self.random.random()), resources=resources)
         self.server.latency = lambda _: (
             self.random.uniform(0, 0.01),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 import msgspec
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from extender import (
@@ -117,7 +117,6 @@ def values_of(cluster: Cluster) -> dict[str, str]:
     return {setting.name: setting.value for setting in cluster.settings}
 
 
-@settings(max_examples=200)
 @given(clusters())
 def test_a_node_is_accepted_if_and_only_if_some_assignment_holds(cluster: Cluster) -> None:
     values = values_of(cluster)
@@ -132,7 +131,6 @@ def test_a_node_is_accepted_if_and_only_if_some_assignment_holds(cluster: Cluste
     assert accepted(cluster.view, *cluster.claims) == expected
 
 
-@settings(max_examples=200)
 @given(clusters(own_replicas=True, pending_replicas=True))
 def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
     view, values = cluster.view, values_of(cluster)
@@ -149,7 +147,6 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
         assert not plan.existing.keys() & plan.new.keys()
 
 
-@settings(max_examples=200)
 @given(clusters(own_replicas=True, pending_replicas=True))
 def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
     view = cluster.view

@@ -126,7 +126,7 @@ def test_headrooms_of_a_disk() -> None:
     assert space.physical_headroom_bytes == 50 * GIB - 1
 
 
-def test_over_promised_disk_has_negative_headroom() -> None:
+def test_over_scheduled_disk_has_negative_headroom() -> None:
     space = space_of(node("node-1", disk(listed={"a": 130 * GIB}))).disks[0]
 
     assert space.logical_headroom_bytes == -30 * GIB

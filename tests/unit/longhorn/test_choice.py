@@ -73,13 +73,13 @@ def test_exact_fill_of_everything_leaves_nothing_to_compare() -> None:
     assert chosen(*nodes, size=100) == ["a1", "b1"]
 
 
-def test_reserved_and_promised_bytes_are_not_unused() -> None:
-    """What is over-promised counts as nothing, not as less."""
+def test_reserved_and_scheduled_bytes_are_not_unused() -> None:
+    """What is scheduled beyond the size counts as nothing, not as less."""
     reserved = disk(200, spec={"storageReserved": 120 * 2**30})
-    over_promised = disk(100, scheduled=130)
+    over_scheduled = disk(100, scheduled=130)
 
     assert chosen(node("a", reserved), node("b", disk(100)), size=50) == ["b1"]
-    found = search(volume(10), node("a", over_promised), settings=TWICE)
+    found = search(volume(10), node("a", over_scheduled), settings=TWICE)
     assert [*found.unused_bytes.values()] == [0]
 
 

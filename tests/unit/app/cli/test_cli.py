@@ -106,7 +106,7 @@ def test_the_exit_status_says_whether_it_fits(
     assert filter_(cluster, pod, "-o", output) == status
 
 
-def test_what_is_promised_to_other_pods_counts_and_is_shown(
+def test_what_is_held_for_other_pods_counts_and_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A pod that is bound and waits for its volume has the room that Longhorn does not show yet."""

@@ -187,7 +187,7 @@ def test_replica_that_only_has_room_does_not_keep_the_pod_from_other_nodes() -> 
     ("found", "expected"),
     [
         pytest.param(disk(), Worth.ROOM, id="as-it-was"),
-        pytest.param(disk(schedulable=False), Worth.ROOM, id="too-much-promised"),
+        pytest.param(disk(schedulable=False), Worth.ROOM, id="too-much-scheduled"),
         pytest.param(
             disk(schedulable=False, available_bytes=25 * GIB + 1), Worth.ROOM, id="nearly-full"
         ),
