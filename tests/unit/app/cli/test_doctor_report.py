@@ -36,8 +36,8 @@ def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
     assert lines == [
         "ok       lease            pod a holds it",
         "error    lease            nobody holds it",
-        f"{INDENT}-> see why no instance wants to lead: their /readyz, and what else is",
-        f"{INDENT}   found here",
+        f"{INDENT}-> see why no instance wants to lead: their /readyz, and the other",
+        f"{INDENT}   findings of this run",
         "1 ok, 1 error",
     ]
 
