@@ -1,6 +1,6 @@
 """Measures what slow, greedy and busy clients cost others: latency, memory and the lease.
 
-A replica of the real service leads on an embedded cluster; a normal request is sent over a kept
+An instance of the real service leads on an embedded cluster; a normal request is sent over a kept
 connection every 50 ms, first alone, then beside each of the crowds of `crowds.py`.
 """
 
@@ -18,7 +18,7 @@ from benchmarks.prober import NORMAL
 from tests.fakes import FakeApiServer
 from tests.integration.instances import config_map, pod_object, service
 from tests.monitoring.api import over_http
-from tests.monitoring.replicas import Replica
+from tests.monitoring.instances import InstanceProcess
 
 SEED = 1
 SECONDS = 20.0
@@ -38,46 +38,46 @@ async def measure() -> None:
         for each in (*claimed, *pods, service(), config_map(), pod_object(0)):
             server.put(each)
         async with over_http(server) as api_port:
-            replica = Replica(Path(folder), 0, api_port)
-            replica.start()
+            instance = InstanceProcess(Path(folder), 0, api_port)
+            instance.start()
             try:
-                await replica.is_up()
-                await replica.leads()
-                await _row("nobody", replica, None)
+                await instance.is_up()
+                await instance.leads()
+                await _row("nobody", instance, None)
                 for crowd in sys.argv[1:] or CROWDS:
-                    await _row(crowd, replica, crowd)
-                await _row("nobody", replica, None)
+                    await _row(crowd, instance, crowd)
+                await _row("nobody", instance, None)
             finally:
-                replica.kill()
+                instance.kill()
 
 
-async def _row(name: str, replica: Replica, crowd: str | None) -> None:
+async def _row(name: str, instance: InstanceProcess, crowd: str | None) -> None:
     """Measure while one crowd loads the service."""
-    _reset_peak(replica.pid)
+    _reset_peak(instance.pid)
     process = None
     if crowd is not None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks.crowds", crowd, str(replica.port), str(SECONDS)),
+            *(sys.executable, "-m", "benchmarks.crowds", crowd, str(instance.port), str(SECONDS)),
             stdout=asyncio.subprocess.PIPE,
         )
         await asyncio.sleep(1)
-    latencies, failed = await _ask(replica)
+    latencies, failed = await _ask(instance)
     seen = json.loads((await process.communicate())[0]) if process is not None else {}
     percentiles = quantiles(latencies, n=100)
-    terms = sum(each["event"] == "lease.acquired" for each in replica.events())
+    terms = sum(each["event"] == "lease.acquired" for each in instance.events())
     crowd_got = ", ".join(f"{text} {count}" for text, count in sorted(seen.items()))
     print(
         f"{name:8}{len(latencies):9}{failed:8}{1e3 * percentiles[49]:9.1f}"
         f"{1e3 * percentiles[98]:9.1f}{1e3 * max(latencies):9.1f}"
-        f"{peak_bytes(replica.pid) // MIB:6}{terms:7}  {crowd_got}",
+        f"{peak_bytes(instance.pid) // MIB:6}{terms:7}  {crowd_got}",
         flush=True,
     )
 
 
-async def _ask(replica: Replica) -> tuple[list[float], int]:
+async def _ask(instance: InstanceProcess) -> tuple[list[float], int]:
     """Let a process ask again and again; return how long answers took, and how many failed."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.prober", str(replica.port), str(SECONDS - 2)),
+        *(sys.executable, "-m", "benchmarks.prober", str(instance.port), str(SECONDS - 2)),
         stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await process.communicate()

@@ -31,8 +31,8 @@ def pack(items: Sequence[Item] | PreparedItems, bins: Sequence[Bin], *, step_lim
         items: Items to place, or what `prepare` made of them; ids are unique.
         bins: Candidate bins; ids are unique. Order breaks ties between packings, never decides
             whether there is one.
-        step_limit: Most placements to search. With hundreds of items and bins a placement takes
-            longer and counts as several, so that the limit bounds the time.
+        step_limit: Most steps of the search. With hundreds of items and bins a step takes longer
+            and counts as several, so that the limit bounds the time.
 
     Returns:
         `Packed` and `Infeasible` are proofs; `Undecided` means that the limit was reached. The

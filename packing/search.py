@@ -36,8 +36,8 @@ def search(items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int) -> Ou
 
     Every item must fit some bin on its own, and no bin may have a negative room.
 
-    Complexity: a placement takes O(bins * (types + groups)). When that is more than about 4,000, it
-    counts as several steps, so *step_limit* bounds time and memory for any input.
+    Complexity: a step takes O(bins * (types + groups)). When that is more than about 4,000, it
+    counts as several, so *step_limit* bounds time and memory for any input.
     """
     problem = Problem(items, bins)
     root = problem.frame(problem.root(), dead=frozenset())

@@ -31,7 +31,7 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """Proof that all items fit: the bin of every item. *steps* counts the placements searched."""
+    """Proof that all items fit: the bin of every item. *steps* counts those of the search."""
 
     assignment: dict[ItemId, BinId]
     steps: int = 0

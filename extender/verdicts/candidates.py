@@ -22,7 +22,7 @@ from packing import Item
 
 
 class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many placements the packing may try, so that no request blocks the others for long."""
+    """How many steps the packing may take, so that no request blocks the others for long."""
 
     per_node: int
     per_request: int

@@ -28,7 +28,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     assignment: Mapping[str, str] = {}
     """On an accepted node the disk's name for each volume that a new replica is needed for."""
     steps: int = 0
-    """Placements that the packing tried."""
+    """Steps that the packing took."""
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ def judge(case: Case, space: NodeSpace, holds: Sequence[Hold], *, step_limit: in
         case: The pod.
         space: The node.
         holds: Those of other pods that count on this node.
-        step_limit: Most placements to try.
+        step_limit: Most steps to take.
     """
     node, demand = space.node, case.demand
     present: set[VolumeName] = set()

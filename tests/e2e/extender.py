@@ -1,6 +1,6 @@
-"""Replicas of the service as processes, and the proxy that stands for kube-proxy.
+"""Instances of the service as processes, and the proxy that stands for kube-proxy.
 
-Each replica runs with the token of the shipped ServiceAccount and nothing else. Its pod is an
+Each instance runs with the token of the shipped ServiceAccount and nothing else. Its pod is an
 object alone, with an address that may be published; the proxy knows which port stands for it.
 """
 
@@ -37,7 +37,7 @@ _PODS_NODE = "control-plane"
 """Where the pods of the service are said to be; no node that pods of tests could go to."""
 
 
-class Replica:
+class InstanceProcess:
     """One process in one pod."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Replica:
         return state
 
     async def filter(self, body: Object) -> Object:
-        """Ask this replica itself, past the Service."""
+        """Ask this instance itself, past the Service."""
         async with httpx.AsyncClient(timeout=10.0) as http:
             response = await http.post(f"http://127.0.0.1:{self.port}/filter", json=body)
         answer: Object = response.raise_for_status().json()
@@ -103,10 +103,10 @@ class Replica:
 
 
 class Extender:
-    """All replicas, and the Service in front of them.
+    """All instances, and the Service in front of them.
 
     Attributes:
-        replicas: In the order of their pods.
+        instances: In the order of their pods.
         url: What kube-scheduler calls.
     """
 
@@ -125,10 +125,10 @@ class Extender:
             control_plane: Which gives tokens.
             api: To make the pods.
             folder: For logs, and what passes through the proxy.
-            server: How the replicas reach the API server.
-            settings: Of the replicas, where they are not the defaults.
+            server: How the instances reach the API server.
+            settings: Of the instances, where they are not the defaults.
         """
-        self.replicas: list[Replica] = []
+        self.instances: list[InstanceProcess] = []
         self.url = ""
         self._control_plane = control_plane
         self._api = api
@@ -139,18 +139,18 @@ class Extender:
         self._proxy: Process | None = None
 
     async def start(self, count: int) -> None:
-        """Start replicas and the proxy; return when kube-scheduler would be answered."""
+        """Start instances and the proxy; return when kube-scheduler would be answered."""
         kubeconfig = self._control_plane.users.kubeconfig(EXTENDER, self._server)
         for number, port in enumerate(free_ports(count)):
-            replica = Replica(number, port, self._folder, kubeconfig, self._settings)
-            self.replicas.append(replica)
-            await self._make_pod(replica)
+            instance = InstanceProcess(number, port, self._folder, kubeconfig, self._settings)
+            self.instances.append(instance)
+            await self._make_pod(instance)
         self._proxy = self._start_proxy()
         await until(self.is_answering, within=START_SECONDS, what=self._trouble)
 
     async def stop(self) -> None:
         """End all of it."""
-        for process in [each.process for each in self.replicas]:
+        for process in [each.process for each in self.instances]:
             await process.stop()
         if self._proxy is not None:
             await self._proxy.stop()
@@ -159,16 +159,16 @@ class Extender:
         """Return the calls of /filter that began at *since*, seconds since the epoch, or later."""
         return [call for call in read_calls(self._record) if call.at >= since]
 
-    async def leader(self) -> Replica:
-        """Return the replica that holds the lease."""
-        [leader] = [each for each in self.replicas if each.pod == await self._holder()]
+    async def leader(self) -> InstanceProcess:
+        """Return the instance that holds the lease."""
+        [leader] = [each for each in self.instances if each.pod == await self._holder()]
         return leader
 
     async def is_answering(self) -> bool:
         """Whether a call through the Service gets a verdict: a pod without claims, no node."""
         assert self._proxy is not None
         self._proxy.assert_running()
-        for each in self.replicas:
+        for each in self.instances:
             each.process.assert_running()
         return await self.answers_now()
 
@@ -206,10 +206,10 @@ class Extender:
         holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
         return str(holder).partition("_")[0]
 
-    async def _make_pod(self, replica: Replica) -> None:
+    async def _make_pod(self, instance: InstanceProcess) -> None:
         await self._api.ensure(
             {
-                "metadata": {"name": replica.pod, "namespace": NAMESPACE},
+                "metadata": {"name": instance.pod, "namespace": NAMESPACE},
                 "spec": {
                     "nodeName": _PODS_NODE,
                     "containers": [{"name": "extender", "image": "none"}],
@@ -217,14 +217,14 @@ class Extender:
             },
             PODS,
         )
-        addresses = {"podIP": replica.address, "podIPs": [{"ip": replica.address}]}
-        key = Key(NAMESPACE, replica.pod)
+        addresses = {"podIP": instance.address, "podIPs": [{"ip": instance.address}]}
+        key = Key(NAMESPACE, instance.pod)
         await self._api.patch(PODS, key, {"status": addresses}, "status")
 
     def _start_proxy(self) -> Process:
         [port] = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
-        endpoints = [f"--endpoint={each.address}:{each.port}" for each in self.replicas]
+        endpoints = [f"--endpoint={each.address}:{each.port}" for each in self.instances]
         flags = {
             "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
             "namespace": NAMESPACE,

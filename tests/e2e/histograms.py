@@ -28,7 +28,7 @@ class Histogram(msgspec.Struct, frozen=True):
 
 
 def read_histogram(metrics: str, name: str) -> Histogram:
-    """Read a histogram out of a replica's metrics, all its labels taken together."""
+    """Read a histogram out of an instance's metrics, all its labels taken together."""
     counts: dict[float, int] = {}
     for family in text_string_to_metric_families(metrics):
         if family.name == PREFIX + name:

@@ -23,7 +23,7 @@ from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE, setting, storage_class
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.extender import ROOT, Replica
+from tests.e2e.extender import ROOT, InstanceProcess
 from tests.e2e.installation import install
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
 from tests.e2e.users import ADMIN, EXTENDER, SCHEDULER
@@ -105,8 +105,8 @@ async def test_an_installation_from_its_first_day_to_more_than_100_nodes(
     make_world: MakeWorld,
 ) -> None:
     """kube-scheduler begins as it does by default: it looks at some of many nodes only."""
-    async with make_world(replicas=2, percentageOfNodesToScore=0) as world:
-        await label_replicas(world)
+    async with make_world(instances=2, percentageOfNodesToScore=0) as world:
+        await label_instances(world)
         doctor = Doctor(world.control_plane)
         await doctor.finds("no-longhorn-node", "never-called")
 
@@ -133,15 +133,15 @@ async def all_is_fine(world: World) -> None:
 
 
 async def test_every_defect_is_found_and_gone_when_it_is_mended(make_world: MakeWorld) -> None:
-    async with make_world(replicas=2) as world:
-        await label_replicas(world)
+    async with make_world(instances=2) as world:
+        await label_instances(world)
         await world.add_nodes({"disk": 100}, {"disk": 100})
         await call(world, "wired")
         doctor = Doctor(world.control_plane)
         await doctor.finds()
         await rights_and_longhorn(world, doctor)
         await storage_classes(world, doctor)
-        await replicas(world, doctor)
+        await instances(world, doctor)
         await settings(world, doctor)
         await endpoints(world, doctor)
         await service(world, doctor)
@@ -202,17 +202,17 @@ async def storage_classes(world: World, doctor: Doctor) -> None:
     await api.create(storage_class(STORAGE_CLASS), kinds.STORAGE_CLASSES)
 
 
-async def replicas(world: World, doctor: Doctor) -> None:
-    first, second = world.extender.replicas
+async def instances(world: World, doctor: Doctor) -> None:
+    first, second = world.extender.instances
     await set_ready(world, first, ready=False)
     await doctor.finds("no-standby", "instance-not-ready")
     await set_ready(world, second, ready=False)
     await doctor.finds("no-instance-ready", "instance-not-ready")
     for each in (first, second):
         await set_ready(world, each, ready=True)
-    await label_replicas(world, "another")
+    await label_instances(world, "another")
     await doctor.finds("no-instance")
-    await label_replicas(world)
+    await label_instances(world)
 
 
 async def settings(world: World, doctor: Doctor) -> None:
@@ -281,7 +281,7 @@ async def service(world: World, doctor: Doctor) -> None:
 
 
 async def leadership(world: World, doctor: Doctor) -> None:
-    first, second = world.extender.replicas
+    first, second = world.extender.instances
     for each in (first, second):
         each.process.freeze()
     await doctor.finds("lease-stale")
@@ -342,10 +342,10 @@ async def call(world: World, name: str) -> None:
     await until(is_noted, within=5)
 
 
-async def label_replicas(world: World, app: str = NAME) -> None:
+async def label_instances(world: World, app: str = NAME) -> None:
     """Label the pods as the Deployment does, or otherwise."""
     changes = {"metadata": {"labels": {"app": app}}}
-    for each in world.extender.replicas:
+    for each in world.extender.instances:
         await world.api.patch(kinds.PODS, Key(NAMESPACE, each.pod), changes)
 
 
@@ -362,10 +362,10 @@ async def put_back(world: World, pod: Object) -> None:
     await until(lambda: is_running(world, key_of(pod)), within=10)
 
 
-async def set_ready(world: World, replica: Replica, *, ready: bool) -> None:
+async def set_ready(world: World, instance: InstanceProcess, *, ready: bool) -> None:
     condition = {"type": "Ready", "status": str(ready), "message": "readiness probe failed"}
     changes = {"status": {"conditions": [condition]}}
-    await world.api.patch(kinds.PODS, Key(NAMESPACE, replica.pod), changes, "status")
+    await world.api.patch(kinds.PODS, Key(NAMESPACE, instance.pod), changes, "status")
 
 
 @contextlib.asynccontextmanager

@@ -167,8 +167,8 @@ async def test_the_extender_is_down_and_only_its_own_pods_wait(
         assert scheduling.bound() == 1
         await world.api.delete(kinds.PODS, kinds.Key("default", "other"))
         await until(lambda: world.seen.pod("other") is None, within=30)
-        for replica in world.extender.replicas:
-            replica.restart()
+        for instance in world.extender.instances:
+            instance.restart()
         await until(world.extender.answers_now, within=60)
         outcome = await scheduling.outcome(within=WITHIN_SECONDS)
 
@@ -188,8 +188,8 @@ async def test_the_extender_is_down_and_ignored(make_world: MakeWorld, report: R
 
 
 async def _end_all(world: World) -> None:
-    for replica in world.extender.replicas:
-        replica.process.kill()
+    for instance in world.extender.instances:
+        instance.process.kill()
 
 
 def _reasons(world: World) -> set[str]:

@@ -37,7 +37,7 @@ async def test_3a_drained_pods_go_where_their_volumes_fit(
 async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(
     make_world: MakeWorld, report: Report
 ) -> None:
-    async with make_world(replicas=1) as world:
+    async with make_world(instances=1) as world:
         for _ in range(RUNS):
             outcome = await _drain(world, extender=False)
 
@@ -84,7 +84,7 @@ async def test_3b_pods_return_to_their_replicas(
 
 
 async def test_3b_without_the_extender_they_do_not(make_world: MakeWorld, report: Report) -> None:
-    async with make_world(replicas=1) as world:
+    async with make_world(instances=1) as world:
         restarts = [await _restart(world, extender=False) for _ in range(RUNS)]
 
     moved = [sum(after[pod] != before[pod] for pod in before) for before, after, _ in restarts]

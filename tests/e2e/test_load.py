@@ -31,7 +31,7 @@ END_SECONDS = 30.0
 async def test_pods_are_placed_and_the_lease_is_kept_beside(
     make_world: MakeWorld, report: Report, crowd: str
 ) -> None:
-    async with make_world(replicas=2) as world:
+    async with make_world(instances=2) as world:
         await world.add_nodes(*[{"disk": 100}] * PODS)
         leader = await world.extender.leader()
         before = await _lease(world)

@@ -40,7 +40,7 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
     written = _lines(control_plane.audit_log)
 
     try:
-        async with make_world(replicas=2) as world:
+        async with make_world(instances=2) as world:
             await _live(world)
     finally:
         if not streaming_lists:

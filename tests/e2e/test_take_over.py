@@ -17,7 +17,7 @@ from tests.actors.api import Object
 from tests.actors.longhorn import Delays
 from tests.e2e.cases import NODES, TAKE_OVER_SECONDS, UNEVEN
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.extender import Replica
+from tests.e2e.extender import InstanceProcess
 from tests.e2e.report import EXTENDER, Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, stateful_set
@@ -94,7 +94,7 @@ async def test_the_next_leader_knows_what_was_held(
     assert (outcome.without_room, outcome.overcommitted_disks) == (0, 0)
 
 
-async def _make_claims(world: World, leader: Replica) -> None:
+async def _make_claims(world: World, leader: InstanceProcess) -> None:
     """Make the claims first: if the leader hears of them late, it cannot answer for their pods."""
     for number in range(PODS):
         await world.api.create(claim(f"data-0-web-{number}"), kinds.CLAIMS)
@@ -106,7 +106,7 @@ async def _make_claims(world: World, leader: Replica) -> None:
     await until(are_known, within=10)
 
 
-async def _holds_of(leader: Replica, moment: Moment) -> dict[str, Object]:
+async def _holds_of(leader: InstanceProcess, moment: Moment) -> dict[str, Object]:
     """Wait until the leader has such holds; return all it has, by the pod's uid."""
     async with asyncio.timeout(30):
         while True:
@@ -120,5 +120,5 @@ async def _holds_of(leader: Replica, moment: Moment) -> dict[str, Object]:
                 return holds
 
 
-async def _holds(leader: Replica) -> dict[str, Object]:
+async def _holds(leader: InstanceProcess) -> dict[str, Object]:
     return {hold["uid"]: hold for hold in (await leader.state())["holds"]}

@@ -63,7 +63,7 @@ async def test_the_shipped_configuration_calls_over_https_with_its_certificate(
     make_world: MakeWorld, tmp_path: Path, ca: trustme.CA, https: Server
 ) -> None:
     folder = write(tmp_path / "scheduler", ca.issue_cert("kube-scheduler"), ca)
-    async with make_world(replicas=1, **scheduler(folder, https.port)) as world:
+    async with make_world(instances=1, **scheduler(folder, https.port)) as world:
         await world.add_nodes({"disk": 100})
         await world.api.create(pod("known"), kinds.PODS)
         await until(lambda: bool(_node_of(world, "known")), within=PATIENCE_SECONDS)
@@ -89,7 +89,7 @@ async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
 ) -> None:
     of = {"ca": ca, "somebody": trustme.CA()}
     folder = write(tmp_path / "scheduler", of[signs].issue_cert("kube-scheduler"), of[trusts])
-    async with make_world(replicas=1, **scheduler(folder, https.port)) as world:
+    async with make_world(instances=1, **scheduler(folder, https.port)) as world:
         await world.add_nodes({"disk": 100})
         await world.api.create(pod("stranger"), kinds.PODS)
         await until(lambda: why in _message(world, "stranger"), within=PATIENCE_SECONDS)

@@ -56,7 +56,7 @@ Disks = Mapping[str, int]
 
 
 class World:
-    """One control plane, its scheduler, some replicas of the service, and a Longhorn.
+    """One control plane, its scheduler, some instances of the service, and a Longhorn.
 
     Attributes:
         api: Requests as an administrator.
@@ -71,7 +71,7 @@ class World:
         control_plane: ControlPlane,
         folder: Path,
         *,
-        replicas: int = 3,
+        instances: int = 3,
         stale: bool = True,
         delays: Delays = DELAYS,
         settings: Settings | None = None,
@@ -82,7 +82,7 @@ class World:
         Args:
             control_plane: Running, without nodes.
             folder: For the logs of what is started here.
-            replicas: How many of our service.
+            instances: How many of our service.
             stale: Whether Longhorn places from what it last saw of nodes, as it does.
             delays: How long Longhorn takes.
             settings: Of our service where they are not the defaults, by the fields of
@@ -92,7 +92,7 @@ class World:
         """
         self.control_plane = control_plane
         self._folder = folder
-        self._replicas = replicas
+        self._instances = instances
         self._stale = stale
         self._delays = delays
         self._settings = settings or {}
@@ -121,7 +121,7 @@ class World:
                 self.control_plane, self.api, self._folder, server=server, settings=self._settings
             )
             stack.push_async_callback(self.extender.stop)
-            await self.extender.start(self._replicas)
+            await self.extender.start(self._instances)
             stack.push_async_callback(self.control_plane.stop_scheduler)
             await self.start_scheduler()
             self._stack = stack.pop_all()

@@ -13,7 +13,7 @@ LEASE_SECONDS = 8
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("seed", range(6))
-async def test_another_replica_answers_within_the_lease_and_a_second(seed: int, count: int) -> None:
+async def test_another_instance_answers_within_the_lease_and_a_second(seed: int, count: int) -> None:
     async with Processes(seed) as processes:
         await processes.start_all(count)
         killed = processes.leader
@@ -49,7 +49,7 @@ async def test_of_two_processes_with_one_pod_name_one_leads() -> None:
         assert [twin.is_running for twin in twins] == [True, True]
 
 
-async def test_one_replica_after_another_is_replaced() -> None:
+async def test_one_instance_after_another_is_replaced() -> None:
     async with Processes() as processes:
         await processes.start_all(3)
         for _ in range(2):

@@ -10,7 +10,7 @@ from app.config import NAME
 from tests.builders import node_document
 from tests.fakes import FakeApiServer, Object
 from tests.integration.instances import NAMESPACE, config_map, service
-from tests.integration.instances import pod_object as replica_pod
+from tests.integration.instances import pod_object as instance_pod
 from tests.integration.pod_objects import (
     claim_object,
     pod_object,
@@ -25,7 +25,7 @@ ROOMS = ("room-1", "room-2", "room-3")
 """Nodes of one disk of 100 GiB each, beside those of the example."""
 PATIENCE_SECONDS = 20.0
 KNOWN_SECONDS = 0.1
-"""Until the replicas have heard of something new, and more."""
+"""Until the instances have heard of something new, and more."""
 
 
 class Cluster:
@@ -35,7 +35,7 @@ class Cluster:
         self._server = server
         self._leader = leader
 
-    def install(self, replicas: int) -> None:
+    def install(self, instances: int) -> None:
         """Put what is there before anything happens."""
         example = (ROOT / "examples" / "goal2" / "cluster.yaml").read_text()
         others = ("slow-1", "slow-2", "late-1", "late-2", "left-1", "left-2", "sleep-1")
@@ -45,7 +45,7 @@ class Cluster:
             storage_class_object(),
             service(),
             config_map(),
-            *(replica_pod(number) for number in range(replicas)),
+            *(instance_pod(number) for number in range(instances)),
         ):
             self._server.put(obj)
 
@@ -126,6 +126,6 @@ class Cluster:
 
     @property
     def lease_holder(self) -> str:
-        """The pod whose replica leads."""
+        """The pod whose instance leads."""
         lease = self._server.get("leases.coordination.k8s.io", NAME, NAMESPACE)
         return str(lease["spec"]["holderIdentity"]).split("_")[0] if lease else ""

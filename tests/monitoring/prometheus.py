@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes real replicas, and what it says."""
+"""A real Prometheus that scrapes real instances, and what it says."""
 
 import asyncio
 import json

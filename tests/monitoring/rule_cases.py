@@ -1,6 +1,6 @@
 """What Prometheus sees over time in normal and in bad times, and which alerts must fire then.
 
-A case changes some series of a quiet cluster with two replicas, of which `a` leads. Values are in
+A case changes some series of a quiet cluster with two instances, of which `a` leads. Values are in
 the notation of promtool, a sample every 30 s: `0x3 1x5` is four times 0 and six times 1, `0+2x9`
 rises by 2 nine times, `_` is no sample and `stale` the end of a series. The whole set of alerts
 that fire at a time is stated, so that a case also says which ones must not.
@@ -211,7 +211,7 @@ CASES = (
         {'up{pod="b"}': "1x20 0x200"},
         {12: NOTHING, 17: ("TargetDown",), 27: ("NoStandby", "TargetDown")},
     ),
-    Case("one replica only", without("b", after=20), {20: NOTHING, 27: ("NoStandby",)}),
+    Case("one instance only", without("b", after=20), {20: NOTHING, 27: ("NoStandby",)}),
     Case(
         "no instance leads",
         {'heartbeat{node="n",pod="a"}': "1x20 0x200"},
@@ -231,13 +231,13 @@ CASES = (
         {11: NOTHING, 13: ("LeaderChanges",)},
     ),
     Case(
-        "a replica restarts over and over",
+        "an instance restarts over and over",
         {'process_start_time_seconds{pod="b"}': "1000x20 1600x4 1700x4 1800x4 1900x200"},
         {14: NOTHING, 17: ("Restarts",)},
     ),
     # What is answered
     Case(
-        "every request reaches a replica that may not answer",
+        "every request reaches an instance that may not answer",
         {'decisions_total{outcome="unavailable",pod="b"}': "0x20 0+2x200"},
         {14: NOTHING, 16: ("Unavailable",), 60: ("Unavailable",)},
     ),
@@ -339,7 +339,7 @@ CASES = (
         {12: NOTHING, 13: NOTHING, 15: ("ViewStale",)},
     ),
     Case(
-        "a kind is listed late by a replica that starts",
+        "a kind is listed late by an instance that starts",
         {'view_age_seconds{kind="pods",pod="b"}': "NaN NaN NaN NaN 20x200"},
         {1: NOTHING, 6: NOTHING},
     ),

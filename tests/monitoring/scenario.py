@@ -1,4 +1,4 @@
-"""A day in a minute: real replicas at work, then in trouble, seen by a real Prometheus.
+"""A day in a minute: real instances at work, then in trouble, seen by a real Prometheus.
 
 Rules are evaluated as they are shipped, but for time: their windows, how long they must last and
 the limits of waits are a 60th, so that a minute of theirs is a second of this test. The service's
@@ -28,8 +28,8 @@ from tests.integration import instances as names
 from tests.integration.rbac import shipped
 from tests.monitoring.api import free_port, over_http
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
+from tests.monitoring.instances import InstanceProcess
 from tests.monitoring.prometheus import Alerting, Prometheus, Sample, running
-from tests.monitoring.replicas import Replica
 
 FASTER = 60
 QUIET_SECONDS = 12.0
@@ -43,7 +43,7 @@ PROVOKED = (
     "ViewIncomplete", "ViewStale", "WakeUpsFail",
 )  # fmt: skip
 NOT_PROVOKED = {
-    "TwoLeaders": "no fault of ours or of the API server makes two replicas lead",
+    "TwoLeaders": "no fault of ours or of the API server makes two instances lead",
     "LeaderChanges": "five changes take longer than a 60th of 15 minutes",
     "Restarts": "three starts of a process do when the machine is busy",
     "WatchFlapping": "ten failures of a watch do, since it pauses for up to 8 s between them",
@@ -111,15 +111,15 @@ async def record(folder: Path) -> Recording:
     async with (
         over_http(server) as api_port,
         running(folder, tuple(map(faster, ALERTS))) as prometheus,
-        _replicas(folder, api_port) as replicas,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{replicas[0].port}") as leader,
+        _instances(folder, api_port) as instances,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{instances[0].port}") as leader,
         _in_background(prometheus.watch()),
     ):
         cluster = Cluster(server, leader)
-        cluster.install(replicas=3)
+        cluster.install(instances=3)
         began_at = time.time()
-        await _start(replicas, prometheus)
-        stage = Stage(cluster, replicas, prometheus, folder, denied)
+        await _start(instances, prometheus)
+        stage = Stage(cluster, instances, prometheus, folder, denied)
         async with _in_background(_work(cluster)):
             await asyncio.sleep(QUIET_SECONDS)
             in_quiet = await prometheus.firing()
@@ -144,14 +144,14 @@ class Stage(NamedTuple):
     """Where trouble is made."""
 
     cluster: Cluster
-    replicas: list[Replica]
+    instances: list[InstanceProcess]
     prometheus: Prometheus
     folder: Path
     denied: set[tuple[str, str]]
 
     async def trouble(self) -> None:
         """Have everything go wrong that leaves the leader in place."""
-        cluster, leader = self.cluster, self.replicas[0]
+        cluster, leader = self.cluster, self.instances[0]
         await self._reject_for_good()
         cluster.put(_unreadable())
         cluster.set_config(**{"scheduler-extender-node-reservation-timeout": "soon"})
@@ -162,7 +162,7 @@ class Stage(NamedTuple):
             _in_background(_repeat(3.0, self._leave)),
             _in_background(_repeat(4.0, self._let_holds_expire)),
             _in_background(_repeat(1.0, lambda _: _connect(leader.port, 12, seconds=4))),
-            _in_background(self._third_replica()),
+            _in_background(self._third_instance()),
         ):
             await self._wake_up()
             await self._undecided()
@@ -173,16 +173,16 @@ class Stage(NamedTuple):
 
     async def turn_off(self) -> None:
         """End all but one, and have that one not lead."""
-        for replica in self.replicas[1:]:
-            replica.kill()
+        for instance in self.instances[1:]:
+            instance.kill()
         self.cluster.set_config(**{"scheduler-extender-enabled": "false"})
         await self._fires("NoLeader", "Unavailable", "TargetDown", "NoStandby")
 
     async def go_away(self, server: FakeApiServer) -> None:
-        """Have the API server fall silent, and the last replica end."""
+        """Have the API server fall silent, and the last instance end."""
         with server.outage(silent=True):
             await self._fires("ViewStale")
-        self.replicas[0].kill()
+        self.instances[0].kill()
         await self._fires("Absent")
 
     async def _fires(self, *alerts: str) -> None:
@@ -255,20 +255,20 @@ class Stage(NamedTuple):
         for pod in pods[4:]:
             self.cluster.bind(pod, ROOMS[0])
 
-    async def _third_replica(self) -> None:
-        """Start a replica that may not list everything, break its certificate, and crowd it.
+    async def _third_instance(self) -> None:
+        """Start an instance that may not list everything, break its certificate, and crowd it.
 
         Part of the crowd says something else than TLS.
         """
-        replica = self.replicas[2]
-        replica.start()
-        await replica.is_up()
-        self.prometheus.scrape(replica.pod, replica.metrics_port)
+        instance = self.instances[2]
+        instance.start()
+        await instance.is_up()
+        self.prometheus.scrape(instance.pod, instance.metrics_port)
         (self.folder / "tls.crt").write_text("no certificate")
 
         async def crowd(_: int) -> None:
-            await _connect(replica.port, 3, seconds=0.1)
-            await _connect(replica.metrics_port, 60, seconds=0.2)
+            await _connect(instance.port, 3, seconds=0.1)
+            await _connect(instance.metrics_port, 60, seconds=0.2)
 
         await _repeat(1.0, crowd)
 
@@ -276,15 +276,15 @@ class Stage(NamedTuple):
 _AT_END = ("Absent", "NoLeader", "NoStandby", "TargetDown", "Unavailable", "ViewStale")
 
 
-async def _start(replicas: list[Replica], prometheus: Prometheus) -> None:
-    """Start two replicas of which the first leads."""
-    first, second = replicas[:2]
+async def _start(instances: list[InstanceProcess], prometheus: Prometheus) -> None:
+    """Start two instances of which the first leads."""
+    first, second = instances[:2]
     first.start()
     await first.leads()
     second.start()
     await second.is_up()
-    for replica in (first, second):
-        prometheus.scrape(replica.pod, replica.metrics_port)
+    for instance in (first, second):
+        prometheus.scrape(instance.pod, instance.metrics_port)
 
 
 async def _work(cluster: Cluster) -> None:
@@ -382,8 +382,8 @@ async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]
 
 
 @asynccontextmanager
-async def _replicas(folder: Path, api_port: int) -> AsyncIterator[list[Replica]]:
-    """Make two replicas, and one that serves HTTPS; end them at the end."""
+async def _instances(folder: Path, api_port: int) -> AsyncIterator[list[InstanceProcess]]:
+    """Make two instances, and one that serves HTTPS; end them at the end."""
     certificate = trustme.CA().issue_cert("127.0.0.1")
     certificate.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
     certificate.private_key_pem.write_to_path(str(folder / "tls.key"))
@@ -392,13 +392,13 @@ async def _replicas(folder: Path, api_port: int) -> AsyncIterator[list[Replica]]
         "EXTENDER_TLS_CERT_FILE": str(folder / "tls.crt"),
         "EXTENDER_TLS_PRIVATE_KEY_FILE": str(folder / "tls.key"),
     }
-    replicas = [
-        Replica(folder, 0, api_port, **_SETTINGS),
-        Replica(folder, 1, api_port, **_SETTINGS),
-        Replica(folder, 2, api_port, **_SETTINGS, **https),
+    instances = [
+        InstanceProcess(folder, 0, api_port, **_SETTINGS),
+        InstanceProcess(folder, 1, api_port, **_SETTINGS),
+        InstanceProcess(folder, 2, api_port, **_SETTINGS, **https),
     ]
     try:
-        yield replicas
+        yield instances
     finally:
-        for replica in replicas:
-            replica.kill()
+        for instance in instances:
+            instance.kill()

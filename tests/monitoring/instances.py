@@ -1,4 +1,4 @@
-"""Replicas of the service as real processes, on the API server at a loopback port."""
+"""Instances of the service as real processes, on the API server at a loopback port."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ READY_SECONDS = 60.0
 """A start takes 3 s of a core, and others may want it, too."""
 
 
-class Replica:
+class InstanceProcess:
     """The process in one pod, which can be ended and started again.
 
     Attributes:
