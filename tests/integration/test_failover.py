@@ -13,7 +13,9 @@ LEASE_SECONDS = 8
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("seed", range(6))
-async def test_another_instance_answers_within_the_lease_and_a_second(seed: int, count: int) -> None:
+async def test_another_instance_answers_within_the_lease_and_a_second(
+    seed: int, count: int
+) -> None:
     async with Processes(seed) as processes:
         await processes.start_all(count)
         killed = processes.leader
