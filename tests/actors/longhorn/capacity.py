@@ -19,7 +19,7 @@ from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.objects import DRIVER, HOSTNAME_LABEL
 from tests.actors.longhorn.records import recorded
-from tests.actors.longhorn.settings import Settings, known
+from tests.actors.longhorn.settings import Settings, are_readable, known
 
 WORKERS = 10
 
@@ -156,6 +156,8 @@ class Publisher:
             if self._published.pop(segment, None) is not None:
                 await cluster.api.delete(CSI_STORAGE_CAPACITIES, key)
             return
+        if not are_readable(cluster.setting_values()):
+            return  # CSI GetCapacity fails
         found = capacity(node, storage_class, cluster.setting_values())
         if self._published.get(segment) == found:
             return

@@ -15,7 +15,13 @@ from tests.actors.longhorn.accounts import counted, disks
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.objects import condition
 from tests.actors.longhorn.records import recorded
-from tests.actors.longhorn.settings import DISABLE_WHEN_CORDONED, Settings, is_on, known
+from tests.actors.longhorn.settings import (
+    DISABLE_WHEN_CORDONED,
+    Settings,
+    are_readable,
+    is_on,
+    known,
+)
 
 WORKERS = 10
 
@@ -134,7 +140,7 @@ class Nodes:
         self._waiting.discard(name)
         cluster = self._cluster
         node = await cluster.api.get(LONGHORN_NODES, name, cluster.namespace)
-        if node is None:
+        if node is None or not are_readable(cluster.setting_values()):
             return
         is_cordoned = cluster.is_cordoned(name)
         situation = Situation(

@@ -19,6 +19,11 @@ Settings = Mapping[str, str]
 """Values by name of the settings that have an object."""
 
 
+def are_readable(settings: Settings) -> bool:
+    """Say whether those that decide where replicas go can be read; else controllers fail."""
+    return isinstance(longhorn.read_settings(settings), longhorn.Settings)
+
+
 def known(settings: Settings) -> longhorn.Settings:
     """Read those that decide where replicas go; all of them can be read."""
     found = longhorn.read_settings(settings)

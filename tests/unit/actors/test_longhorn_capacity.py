@@ -1,9 +1,11 @@
 """CSIStorageCapacity objects."""
 
+import asyncio
+
 import pytest
 
 from tests.actors import api as kinds
-from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
+from tests.actors.longhorn import DiskSpec, longhorn_node, setting, storage_class
 from tests.actors.longhorn.capacity import Capacity, capacity
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running
 
@@ -92,3 +94,19 @@ def test_over_provisioning_counts_in_whole_numbers() -> None:
     settings = {"storage-over-provisioning-percentage": "150"}
 
     assert capacity(node, storage_class("local"), settings) == Capacity(151 + 16, 151)
+
+
+@VIRTUAL_TIME
+async def test_nothing_is_published_while_a_setting_cannot_be_read() -> None:
+    name = "allow-empty-node-selector-volume"
+    world = World()
+    world.add_node("node-1", 100)
+    world.put(kinds.SETTINGS, setting(name, "perhaps"))
+    async with running(world):
+        await asyncio.sleep(60)
+        assert published(world) == {}
+        node = world.nodes()[0]["metadata"]["name"]
+        assert world.published_gib(node) == {"disk-1": 0}
+
+        world.server.delete("settings.longhorn.io", name, "longhorn-system")
+        await world.until(lambda: published(world) == {("local", "node-1"): (100, 100)}, within=61)
