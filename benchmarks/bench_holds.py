@@ -88,7 +88,7 @@ def _settle(holds: int) -> Iterator[float]:
         extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
     for _ in range(SETTLINGS):
         started = time.perf_counter()
-        outcome = extender.ledger.settle(view.replicas, TIMEOUTS, 1.0)
+        outcome = extender.ledger.settle(view, TIMEOUTS, 1.0)
         extender.ledger.next_deadline(TIMEOUTS)
         yield time.perf_counter() - started
         assert not outcome.ended

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from extender.demand.requests import resolve
-from extender.holds.hold import End, Mode
+from extender.forecast.ranking import Rankings
+from extender.holds.hold import End, Mode, is_shown
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
@@ -28,6 +29,7 @@ class Extender:
         self._limits = limits
         self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts()
+        self._rankings = Rankings()
 
     def filter(self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView) -> Answer:
         """Split *candidates* into accepted and rejected nodes; one named twice counts once.
@@ -41,6 +43,7 @@ class Extender:
             view,
             limits=self._limits,
             remembered=self._verdicts,
+            rankings=self._rankings,
             ledger=self.ledger,
         )
 
@@ -70,8 +73,11 @@ class Extender:
             What became of the hold of the earlier answer.
         """
         pod, accepted = answer.request.pod, answer.accepted
-        needs_room = answer.basis is Basis.PLACEMENT and accepted
-        if not (needs_room and pod.uid and timeouts.choosing_seconds):
+        needs_room = answer.basis is Basis.PLACEMENT or (
+            self.ledger.mode is Mode.CAPACITY
+            and not all(is_shown(each, view) for each in answer.request.remote)
+        )
+        if not (needs_room and accepted and pod.uid and timeouts.choosing_seconds):
             return self.ledger.drop(pod.uid, End.REPLACED, now)
         hold = hold_for(
             answer.request,

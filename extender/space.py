@@ -6,7 +6,7 @@ the minimum that Longhorn keeps free; only bytes that a volume already holds are
 since a new volume holds none. docs/accounting.md has a worked example.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from longhorn import (
     Disk,
@@ -34,6 +34,9 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
     roomiest: tuple[Bin, ...]
     """Those of them that no other of their kind matches in both headrooms, by logical headroom,
     largest first. What none of them takes alone, no disk takes."""
+    unused_bytes: Mapping[Kind, int]
+    """What is neither used, reserved nor scheduled on the usable disks, by their kind: Longhorn
+    puts a replica where most is left."""
     refusal: NodeRefusal | None
     """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
     takes_replicas: bool
@@ -73,11 +76,17 @@ def node_space(
     )
     bins = tuple(_bin(space, kinds) for space in disks if why_unusable(space.disk) is None)
     refusal = refusal_of(node)
+    unused: dict[Kind, int] = {}
+    for space in disks:
+        if why_unusable(space.disk) is None:
+            kind = kinds[space.kind]
+            unused[kind] = unused.get(kind, 0) + _unused_bytes(space)
     return NodeSpace(
         node=node,
         disks=disks,
         bins=bins,
         roomiest=_roomiest(bins),
+        unused_bytes=unused,
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
@@ -130,6 +139,11 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
     )
+
+
+def _unused_bytes(space: DiskSpace) -> int:
+    disk = space.disk
+    return max(0, disk.available_bytes - disk.reserved_bytes - space.scheduled_bytes)
 
 
 def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:

@@ -9,6 +9,7 @@ from extender.space import NodeSpace
 from longhorn import (
     BackingImage,
     DiskKind,
+    Due,
     NodeName,
     Replica,
     Settings,
@@ -69,6 +70,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     volumes: Mapping[VolumeName, Volume]
     backing_images: Mapping[str, BackingImage]
     replicas: Mapping[VolumeName, Sequence[Replica]]
+    due: Mapping[VolumeName, Due]
+    """Volumes of which Longhorn is about to place replicas, as its objects show, and which."""
     spaces: Mapping[NodeName, NodeSpace]
     disk_kinds: Mapping[DiskKind, int]
     settings: Settings | UnreadableSetting

@@ -13,7 +13,18 @@ from longhorn.arithmetic import (
 from longhorn.candidates import Candidate, Candidates, disk_reason, find_candidates
 from longhorn.choice import choices
 from longhorn.disks import DiskKind, DiskSpace, disk_space, is_schedulable, mismatch, takes_replicas
+from longhorn.due import (
+    MOST_REPLICAS,
+    NOTHING_DUE,
+    Due,
+    due_replicas,
+    has_data,
+    is_placed,
+    is_usable,
+    waits_for_attach,
+)
 from longhorn.eviction import drain_may_end, needs_eviction
+from longhorn.groups import Usage, stage_of, usage_of
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeRefusal, NodeSpace, has_tags, meets_topology, node_space, refusal_of
 from longhorn.reasons import Reason
@@ -45,14 +56,15 @@ from longhorn.settings import (
 from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
-    "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates", "Condition",
-    "Disk", "DiskId", "DiskKind", "DiskName", "DiskSpace", "Locality", "Need", "Node", "NodeName",
-    "NodeRefusal", "NodeSpace", "Reason", "Replica", "ReplicaName", "Selector", "Settings",
-    "TopologyTerm", "UnreadableSetting", "Volume", "VolumeName", "all_match", "capacity_bytes",
-    "choices", "disk_reason", "disk_space", "drain_may_end", "find_candidates", "has_tags",
-    "is_potentially_reusable", "is_schedulable", "limit_bytes", "meets_topology",
-    "minimal_available_bytes", "mismatch", "need_of", "needs_eviction", "needs_new_replica",
-    "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of", "reusable",
-    "split_tags", "tags_match", "takes_back", "takes_replicas", "value_for_engine",
-    "volume_size_bytes",
+    "MOST_REPLICAS", "NOTHING_DUE", "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates",
+    "Condition", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSpace", "Due", "Locality", "Need",
+    "Node", "NodeName", "NodeRefusal", "NodeSpace", "Reason", "Replica", "ReplicaName", "Selector",
+    "Settings", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName", "all_match",
+    "capacity_bytes", "choices", "disk_reason", "disk_space", "drain_may_end", "due_replicas",
+    "find_candidates", "has_data", "has_tags", "is_placed", "is_potentially_reusable",
+    "is_schedulable", "is_usable", "limit_bytes", "meets_topology", "minimal_available_bytes",
+    "mismatch", "need_of", "needs_eviction", "needs_new_replica", "node_space", "parse_bool",
+    "parse_int", "read_settings", "refusal_of", "reusable", "split_tags", "stage_of", "tags_match",
+    "takes_back", "takes_replicas", "usage_of", "value_for_engine", "volume_size_bytes",
+    "waits_for_attach",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import msgspec
 from longhorn.disks import DiskSpace, is_under_pressure
 from longhorn.needs import Need
 from longhorn.nodes import NodeSpace, has_tags
-from longhorn.records import NodeName, Replica, Volume
+from longhorn.records import Node, NodeName, Replica, Volume
 from longhorn.settings import Settings
 
 
@@ -45,6 +45,26 @@ def usage_of(replicas: Iterable[Replica], nodes: Sequence[NodeSpace]) -> Usage:
         staying_nodes=staying,
         staying_zones=frozenset(zones[name] for name in staying),
     )
+
+
+def stage_of(node: Node, usage: Usage, volume: Volume, settings: Settings) -> int | None:
+    """Say in which of the groups a node that has the tags comes first; None: in none.
+
+    A replica goes to a node of the lowest stage that has room for it.
+    """
+    is_used = node.name in usage.nodes
+    is_emptied = is_used and node.name not in usage.staying_nodes
+    if node.zone not in usage.zones:
+        return 0
+    if not _either(volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity):
+        best_effort = (volume.auto_balance or settings.auto_balance) == "best-effort"
+        comes_back = best_effort or node.zone not in usage.staying_zones
+        return 1 if is_emptied and comes_back else None
+    if not is_used:
+        return 1
+    if _either(volume.soft_anti_affinity, settings.soft_anti_affinity) or is_emptied:
+        return 2
+    return None
 
 
 def groups(

@@ -70,9 +70,17 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     """RWX and not migratable: attached to the share manager's node, not to the pod's."""
     standby: bool = False
     sharded: bool = False
+    copying: bool = False
+    """A full copy of another volume that is not done: one replica, the others come later."""
     deleting: bool = False
+    wanted_replicas: int = 1
+    """spec.numberOfReplicas."""
     node: NodeName | None = None
     """spec.nodeID: where it is to be attached."""
+    attached_to: NodeName | None = None
+    """status.currentNodeID, if the state is attached."""
+    has_frontend: bool = True
+    """Whether it is attached so that pods can use it."""
     soft_anti_affinity: bool | None = None
     """Whether two replicas may share a node; None follows the setting, also in the next two."""
     zone_soft_anti_affinity: bool | None = None
@@ -81,6 +89,8 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     """None follows the setting."""
     degraded: bool = False
     """Attached, with fewer healthy replicas than wanted."""
+    healthy: bool = False
+    """Attached, with as many healthy replicas as wanted."""
     degraded_at: datetime | None = None
     """When it was last found so; None also if Longhorn's time cannot be read."""
 

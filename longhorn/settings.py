@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+_VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 _INT = re.compile(r"[+-]?[0-9]{1,19}")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -27,6 +28,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     drain_policy: str = "block-if-contains-last-replica"
     fast_rebuild_v2: bool = True
     """Whether failed replicas of data engine v2 are reused."""
+    allow_degraded: bool = True
+    """Whether a volume of locality disabled may start before all its replicas are placed."""
+    rebuild_limit: int = 5
+    """Replicas that are rebuilt on a node at a time; 0: no replica is replaced."""
+    version: str = ""
+    """Of Longhorn, as v1.12.1; empty if it is not known."""
+
+    @property
+    def places_best_effort_at_attach(self) -> bool:
+        """Whether replicas of best-effort volumes wait for the first attach, as since v1.10.
+
+        Before, they are placed at once, as those of locality disabled are. A version that cannot
+        be read counts as a new one.
+        """
+        found = _VERSION.match(self.version)
+        return found is None or (int(found[1]), int(found[2])) >= (1, 10)
 
 
 class UnreadableSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +123,9 @@ _FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "replica-replenishment-wait-interval": ("replenishment_wait_seconds", parse_int),
     "node-drain-policy": ("drain_policy", str),
     "fast-replica-rebuild-enabled": ("fast_rebuild_v2", _is_on_for_v2),
+    "allow-volume-creation-with-degraded-availability": ("allow_degraded", parse_bool),
+    "concurrent-replica-rebuild-per-node-limit": ("rebuild_limit", parse_int),
+    "current-longhorn-version": ("version", str),
 }
 """Setting: our field, how it is read."""
 

@@ -27,7 +27,7 @@ from extender import (
     StorageClass,
     explain,
 )
-from extender.demand.requests import LocalVolume
+from extender.demand.requests import WantedVolume
 from extender.holds.hold import Hold, State
 from longhorn import (
     BackingImage,
@@ -141,6 +141,13 @@ def volume(
     standby: bool = False,
     sharded: bool = False,
     deleting: bool = False,
+    replicas: int = 1,
+    node: str | None = None,
+    attached_to: str | None = None,
+    degraded: bool = False,
+    healthy: bool = False,
+    soft: bool | None = None,
+    zone_soft: bool | None = None,
 ) -> Volume:
     """Build a volume; *topology* lists pairs of zone and region."""
     return Volume(
@@ -157,6 +164,13 @@ def volume(
         standby=standby,
         sharded=sharded,
         deleting=deleting,
+        wanted_replicas=replicas,
+        node=None if node is None else NodeName(node),
+        attached_to=None if attached_to is None else NodeName(attached_to),
+        degraded=degraded,
+        healthy=healthy,
+        soft_anti_affinity=soft,
+        zone_soft_anti_affinity=zone_soft,
     )
 
 
@@ -289,9 +303,9 @@ def pod(*claims: str, name: str = "pod") -> PodRef:
     )
 
 
-def local(name: str = "vol") -> LocalVolume:
-    """Build what asks for a replica of a new volume on the pod's node."""
-    return LocalVolume(name=VolumeName(name), need=need_of(volume(name), None), strict=False)
+def wanted(of: Volume) -> WantedVolume:
+    """Build what a pod asks for that uses a volume without backing image."""
+    return WantedVolume(volume=of, need=need_of(of, None))
 
 
 def hold(
@@ -308,7 +322,7 @@ def hold(
     """Build the hold for the pod of this name, which may go to two nodes."""
     return Hold(
         pod=pod(name=name),
-        volumes=tuple(local(each) for each in volumes),
+        volumes=tuple(wanted(volume(each)) for each in volumes),
         placed_before=frozenset(each.name for each in replicas if each.disk),
         existing=frozenset(
             (each.volume, each.node)

@@ -31,7 +31,7 @@ from extender import (
     State,
     Timeouts,
 )
-from longhorn import NodeName, Replica
+from longhorn import NodeName, Replica, Volume
 
 log = structlog.get_logger()
 
@@ -133,7 +133,7 @@ class Holds:
         changed = [each for change in changes for each in change]
         keys = [each.key for each in changed if isinstance(each, Claim)]
         self._act(self.ledger.see_claims(keys, self._cluster.view.claims, now), now)
-        if any(isinstance(each, Replica | ConfigMap | Setting) for each in changed):
+        if any(isinstance(each, Replica | Volume | ConfigMap | Setting) for each in changed):
             self._is_due.set()
 
     async def all_chosen(self, *, within_seconds: float) -> None:
@@ -149,7 +149,7 @@ class Holds:
         while True:
             self._is_due.clear()
             now, timeouts = self._clock(), self.timeouts
-            self._act(self.ledger.settle(self._cluster.view.replicas, timeouts, now), now)
+            self._act(self.ledger.settle(self._cluster.view, timeouts, now), now)
             until = self.ledger.next_deadline(timeouts)
             with contextlib.suppress(TimeoutError):
                 left = None if until is None else max(until - now, _SETTLING_SECONDS)

@@ -141,6 +141,9 @@ class VolumeSpec(KubeStruct, frozen=True):
     migratable: bool | None = None
     standby: bool | None = msgspec.field(default=None, name="Standby")
     backing_image: Text = None
+    number_of_replicas: Integer | None = None
+    data_source: Text = None
+    clone_mode: Text = None
     topology_requirement: list[TopologyRequirement] | None = None
     data_layout: DataLayout | None = None
     node_id: Text = msgspec.field(default=None, name="nodeID")
@@ -150,7 +153,15 @@ class VolumeSpec(KubeStruct, frozen=True):
     replica_disk_soft_anti_affinity: Text = None
 
 
+class CloneStatus(KubeStruct, frozen=True):
+    state: Text = None
+
+
 class VolumeStatus(KubeStruct, frozen=True):
+    state: Text = None
+    current_node_id: Text = msgspec.field(default=None, name="currentNodeID")
+    frontend_disabled: bool | None = None
+    clone_status: CloneStatus | None = None
     actual_size: Bytes = None
     robustness: Text = None
     last_degraded_at: Text = None

@@ -213,15 +213,32 @@ def volume_record(volume: objects.Volume) -> Volume:
         shared=spec.access_mode == "rwx" and not spec.migratable,
         standby=bool(spec.standby or status.is_standby),
         sharded=spec.data_layout is not None and spec.data_layout.type == "sharded",
+        copying=_is_copying(spec, status),
         deleting=bool(volume.metadata.deletion_timestamp),
+        wanted_replicas=max(0, spec.number_of_replicas or 0),
         node=NodeName(spec.node_id) if spec.node_id else None,
+        attached_to=_node_name(status.current_node_id) if status.state == "attached" else None,
+        has_frontend=not status.frontend_disabled,
         soft_anti_affinity=_is_soft(spec.replica_soft_anti_affinity),
         zone_soft_anti_affinity=_is_soft(spec.replica_zone_soft_anti_affinity),
         disk_soft_anti_affinity=_is_soft(spec.replica_disk_soft_anti_affinity),
         auto_balance=(None if spec.replica_auto_balance in _AS_SET else spec.replica_auto_balance),
         degraded=status.robustness == "degraded",
+        healthy=status.robustness == "healthy",
         degraded_at=_time(status.last_degraded_at),
     )
+
+
+def _is_copying(spec: objects.VolumeSpec, status: objects.VolumeStatus) -> bool:
+    """Whether a volume is a full copy of another one or of a snapshot that is not done.
+
+    Source: longhorn-manager types/types.go IsDataFromVolume, controller/volume_controller.go
+    getReplenishReplicasCount.
+    """
+    source = spec.data_source or ""
+    state = (status.clone_status.state if status.clone_status else None) or ""
+    is_copy = source.startswith(("vol://", "snap://")) and spec.clone_mode != "linked-clone"
+    return is_copy and not (state == "completed" or state.startswith("copy-completed"))
 
 
 def replica_record(replica: objects.Replica) -> Replica:

@@ -22,9 +22,11 @@ from extender import (
     node_space,
 )
 from longhorn import (
+    NOTHING_DUE,
     SCHEDULER_SETTINGS,
     BackingImage,
     DiskKind,
+    Due,
     Node,
     NodeName,
     Replica,
@@ -33,6 +35,7 @@ from longhorn import (
     UnreadableSetting,
     Volume,
     VolumeName,
+    due_replicas,
     read_settings,
 )
 
@@ -57,6 +60,7 @@ class ViewBuilder:
         """The replicas placed on a node, or bound to it and not placed yet."""
         self._replicas: dict[VolumeName, list[Replica]] = {}
         """Of each volume, by name."""
+        self._due: dict[VolumeName, Due] = {}
         self._settings: dict[str, str] = {}
         self._spaces: dict[NodeName, NodeSpace] = {}
         self._kinds: dict[DiskKind, int] = {}
@@ -65,6 +69,8 @@ class ViewBuilder:
         self._changes = ChangeLog()
         self._dirty: set[NodeName] = set()
         """Nodes whose space must be worked out again."""
+        self._dirty_volumes: set[VolumeName] = set()
+        """Volumes of which it must be found out again what is due."""
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(read_settings({}))
@@ -86,6 +92,9 @@ class ViewBuilder:
         for name in sorted(self._dirty):
             self._settle_node(name)
         self._dirty.clear()
+        for volume in self._dirty_volumes:
+            self._settle_volume(volume)
+        self._dirty_volumes.clear()
 
     def _begin_view(self) -> None:
         """Begin a view on which nothing was decided yet."""
@@ -95,6 +104,7 @@ class ViewBuilder:
         self.view = self._new_view(self._longhorn_settings())
         if self.view.settings != previous.settings:
             self._dirty.update(self._nodes)
+            self._dirty_volumes.update(self._objects.of(Volume))
         self._dirty.update(set(previous.unreadable_nodes) ^ set(self.view.unreadable_nodes))
 
     def _settle_node(self, name: NodeName) -> None:
@@ -109,6 +119,16 @@ class ViewBuilder:
             self._spaces[name] = space
             self._changes.add(name)
 
+    def _settle_volume(self, name: VolumeName) -> None:
+        volume, settings = self._objects.of(Volume).get(name), self.view.settings
+        due = NOTHING_DUE
+        if volume is not None and isinstance(settings, Settings):
+            due = due_replicas(volume, self._replicas.get(name, ()), settings)
+        if due == NOTHING_DUE:
+            self._due.pop(name, None)
+        else:
+            self._due[name] = due
+
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]
         return ClusterView(
@@ -118,6 +138,7 @@ class ViewBuilder:
             volumes=self._objects.of(Volume),
             backing_images=self._objects.of(BackingImage),
             replicas=self._replicas,
+            due=self._due,
             spaces=self._spaces,
             disk_kinds=self._kinds,
             settings=settings,
@@ -150,10 +171,13 @@ class ViewBuilder:
         match record:
             case Replica():
                 insort(self._replicas.setdefault(record.volume, []), record, key=_name_of)
+                self._dirty_volumes.add(record.volume)
                 node = record.node or record.hard_node_affinity
                 if node is not None:
                     self._of_node[node][record.name] = record
                     self._dirty.add(node)
+            case Volume():
+                self._dirty_volumes.add(record.name)
             case Node():
                 self._node_tags.update(record.tags)
                 for disk in record.disks:
@@ -171,12 +195,15 @@ class ViewBuilder:
             case Replica():
                 of_volume = self._replicas[record.volume]
                 of_volume.remove(record)
+                self._dirty_volumes.add(record.volume)
                 if not of_volume:
                     del self._replicas[record.volume]
                 node = record.node or record.hard_node_affinity
                 if node is not None:
                     del self._of_node[node][record.name]
                     self._dirty.add(node)
+            case Volume():
+                self._dirty_volumes.add(record.name)
             case Node():
                 _subtract(self._node_tags, record.tags)
                 for disk in record.disks:

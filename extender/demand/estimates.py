@@ -9,6 +9,7 @@ from extender.errors import UnresolvableClaimError
 from extender.kubernetes import Claim, StorageClass
 from extender.view import ClusterView
 from longhorn import (
+    MOST_REPLICAS,
     BackingImage,
     Locality,
     Selector,
@@ -43,6 +44,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     parameters = storage_class.parameters
     engine = _one_of(storage_class, "dataEngine", "v1", _DISK_TYPES)
     sharded = parameters.get("dataLayout.type") == "sharded"
+    wanted_replicas = _wanted_replicas(storage_class, engine, view, sharded=sharded)
     volume = Volume(
         name=future_volume_name(claim),
         size_bytes=volume_size_bytes(claim.requested_bytes),
@@ -53,12 +55,18 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         backing_image=parameters.get("backingImage") or None,
         shared=claim.read_write_many and not _migratable(storage_class),
         sharded=sharded,
+        wanted_replicas=wanted_replicas,
+        soft_anti_affinity=_is_soft(storage_class, "replicaSoftAntiAffinity"),
+        zone_soft_anti_affinity=_is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
+        disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
     )
-    if volume.needs_local_replica and not view.unreadable_nodes:  # these may have any tag
+    if not (sharded or view.unreadable_nodes):  # these may have any tag
         _check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
         _check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
-    if volume.locality is Locality.STRICT_LOCAL:
-        _check_single_replica(storage_class, engine, view)
+    if volume.locality is Locality.STRICT_LOCAL and wanted_replicas != 1:
+        raise _bad_parameter(
+            storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
+        )
     return volume
 
 
@@ -129,22 +137,36 @@ def _check_tags(
             )
 
 
-def _check_single_replica(storage_class: StorageClass, engine: str, view: ClusterView) -> None:
-    """Longhorn's webhook refuses a strict-local volume of more than one replica."""
+def _is_soft(storage_class: StorageClass, parameter: str) -> bool | None:
+    """Read an anti-affinity; None if Longhorn's setting counts."""
+    allowed = ("ignored", "enabled", "disabled")
+    value = _one_of(storage_class, parameter, "ignored", allowed)
+    return None if value == "ignored" else value == "enabled"
+
+
+def _wanted_replicas(
+    storage_class: StorageClass, engine: str, view: ClusterView, *, sharded: bool
+) -> int:
+    """Read how many replicas the volume will have; 0 in the class means as Longhorn's setting.
+
+    Longhorn's webhook refuses more than 20, and more than one for a strict-local volume.
+    """
     try:
         replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
     except ValueError:
         raise _bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
+    if replicas == 0 and sharded:
+        return 1
     if replicas == 0:
         name = "default-replica-count"
         try:
             replicas = parse_int(value_for_engine(_setting(name, "3", view), engine))
         except ValueError:
             raise _bad_setting(name) from None
-    if replicas != 1:
-        raise _bad_parameter(
-            storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
-        )
+    if not 0 < replicas <= MOST_REPLICAS:
+        advice = f"a volume has 1 to {MOST_REPLICAS} replicas"
+        raise _bad_parameter(storage_class, "numberOfReplicas", advice)
+    return replicas
 
 
 def _bad_parameter(

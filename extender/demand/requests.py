@@ -1,4 +1,4 @@
-"""From a pod to the volumes that must have a replica on the pod's node."""
+"""From a pod to its Longhorn volumes, and which of them must have a replica on the pod's node."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -20,25 +20,41 @@ Key = TypeVar("Key", bound=str)
 Found = TypeVar("Found")
 
 
-class LocalVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """A volume that must have a replica on the node of the pod."""
+class WantedVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume of a pod, and what each new replica of it needs."""
 
-    name: VolumeName
+    volume: Volume
+    """As it is; as Longhorn would create it, if it does not exist yet."""
     need: Need
-    strict: bool
-    """strict-local: once its replica is placed, no other node will do."""
+
+    @property
+    def name(self) -> VolumeName:
+        """Its name."""
+        return self.volume.name
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it must have a replica on the node of the pod."""
+        return self.volume.needs_local_replica
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether it is strict-local: once its replica is placed, no other node will do."""
+        return self.volume.locality is Locality.STRICT_LOCAL
 
 
 class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A pod with its claims resolved."""
 
     pod: PodRef
-    volumes: tuple[LocalVolume, ...]
-    """Only those that must be local, in the order of the pod's volumes."""
+    volumes: tuple[WantedVolume, ...]
+    """Those that must be local, in the order of the pod's volumes."""
+    remote: tuple[WantedVolume, ...] = ()
+    """Those whose replicas may all be on other nodes, in the same order."""
 
 
 def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
-    """Find the Longhorn volumes of the pod's claims, and keep those that must be local.
+    """Find the Longhorn volumes of the pod's claims.
 
     A claim named twice counts once, as do two claims of one volume. Claims of other storage
     are ignored.
@@ -60,19 +76,19 @@ def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
     Raises:
         UnresolvableClaimError: As `resolve` does.
     """
-    local: dict[VolumeName, LocalVolume] = {}
+    wanted: dict[VolumeName, WantedVolume] = {}
     for key in pod.claims:
         found = _volume_of(key, view)
-        if found is None or not found[0].needs_local_replica:
-            continue
-        volume, image = found
-        _check_replicas(volume, view)
-        local[volume.name] = LocalVolume(
-            name=volume.name,
-            need=need_of(volume, image),
-            strict=volume.locality is Locality.STRICT_LOCAL,
-        )
-    return PodRequest(pod=pod, volumes=tuple(local.values()))
+        if found is not None:
+            volume, image = found
+            if volume.needs_local_replica:
+                _check_replicas(volume, view)
+            wanted[volume.name] = WantedVolume(volume=volume, need=need_of(volume, image))
+    return PodRequest(
+        pod=pod,
+        volumes=tuple(each for each in wanted.values() if each.is_local),
+        remote=tuple(each for each in wanted.values() if not each.is_local),
+    )
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:
@@ -116,8 +132,10 @@ def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, Backi
         raise UnresolvableClaimError(
             "Volume", name, "is being deleted", "restore it or use another claim"
         )
-    if not (volume.backing_image and volume.needs_local_replica):
+    if not volume.backing_image:
         return volume, None
+    if not volume.needs_local_replica:
+        return volume, view.backing_images.get(volume.backing_image)
     return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
 
 
@@ -125,13 +143,15 @@ def _estimated_volume(
     claim: Claim, storage_class: StorageClass, view: ClusterView
 ) -> tuple[Volume, BackingImage | None]:
     volume = estimate_volume(claim, storage_class, view)
-    if not (volume.backing_image and volume.needs_local_replica):
+    if not volume.backing_image:
         return volume, None
     is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
     if volume.backing_image not in view.backing_images and not is_unreadable:
         future = future_backing_image(storage_class)
         if future is not None:
             return volume, future
+    if not volume.needs_local_replica:
+        return volume, view.backing_images.get(volume.backing_image)
     return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
 
 

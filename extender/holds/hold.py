@@ -11,9 +11,18 @@ from enum import StrEnum
 
 import msgspec
 
-from extender.demand.requests import LocalVolume
+from extender.demand.requests import WantedVolume
 from extender.kubernetes import ClaimKey, PodRef, PodStatus
-from longhorn import NodeName, Replica, ReplicaName, VolumeName
+from extender.view import ClusterView
+from longhorn import (
+    NOTHING_DUE,
+    NodeName,
+    Replica,
+    ReplicaName,
+    UnreadableSetting,
+    VolumeName,
+    due_replicas,
+)
 
 ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
 
@@ -101,8 +110,10 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """What we keep for one pod."""
 
     pod: PodRef
-    volumes: tuple[LocalVolume, ...]
+    volumes: tuple[WantedVolume, ...]
     """What needs a replica on the pod's node."""
+    remote: tuple[WantedVolume, ...] = ()
+    """The pod's other volumes, whose replicas may all be elsewhere."""
     placed_before: frozenset[ReplicaName]
     """Replicas of the volumes that had a disk at the answer. Newer ones show where Longhorn put
     the volumes since."""
@@ -155,7 +166,7 @@ def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
     return hold
 
 
-def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[LocalVolume]:
+def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[WantedVolume]:
     """Yield the volumes for which a hold still takes room on *node*.
 
     Left out are the volumes that Longhorn has placed, and those with a replica that Longhorn must
@@ -171,15 +182,36 @@ def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[
             yield volume
 
 
-def is_confirmed(hold: Hold, replicas: ReplicasByVolume) -> bool:
-    """Whether Longhorn has placed all volumes of a chosen hold."""
-    return hold.state is State.CHOSEN and all(
-        _is_counted_by_longhorn(volume, hold, hold.node, replicas) for volume in hold.volumes
+def is_confirmed(hold: Hold, view: ClusterView) -> bool:
+    """Whether Longhorn's objects show all that a chosen hold was made for.
+
+    Each volume that needs a replica on the node has one, and what else is due of the volumes is
+    due by Longhorn's objects, too.
+    """
+    return (
+        hold.state is State.CHOSEN
+        and all(
+            _is_counted_by_longhorn(volume, hold, hold.node, view.replicas)
+            for volume in hold.volumes
+        )
+        and all(is_shown(volume, view) for volume in (*hold.volumes, *hold.remote))
     )
 
 
+def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether Longhorn's objects show all replicas that will be placed once a pod attaches it."""
+    if isinstance(view.settings, UnreadableSetting):
+        return True  # Longhorn places nothing
+    volume = view.volumes.get(wanted.name)
+    replicas = view.replicas.get(wanted.name, ())
+    coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
+    if volume is None:  # its replicas may be seen before it is
+        return coming == NOTHING_DUE or bool(replicas)
+    return coming == view.due.get(wanted.name, NOTHING_DUE)
+
+
 def _is_counted_by_longhorn(
-    volume: LocalVolume, hold: Hold, node: NodeName, replicas: ReplicasByVolume
+    volume: WantedVolume, hold: Hold, node: NodeName, replicas: ReplicasByVolume
 ) -> bool:
     """Whether no room is held for *volume* on *node*, because Longhorn's objects count it.
 

@@ -14,7 +14,6 @@ from extender.holds.hold import (
     End,
     Hold,
     Mode,
-    ReplicasByVolume,
     Sighting,
     Signal,
     State,
@@ -23,6 +22,7 @@ from extender.holds.hold import (
 )
 from extender.holds.sightings import sighting_of, without_stale
 from extender.kubernetes import Claim, ClaimKey, PodStatus
+from extender.view import ClusterView
 from longhorn import NodeName
 
 Key = TypeVar("Key", bound=str)
@@ -224,9 +224,9 @@ class Ledger:
         self._amend(after)
         return Outcome(advanced=(Advanced(before=before, after=after),))
 
-    def settle(self, replicas: ReplicasByVolume, timeouts: Timeouts, now: float) -> Outcome:
-        """End the holds that *replicas* confirm or whose time is over."""
-        due = [(uid, _due(hold, replicas, timeouts, now)) for uid, hold in self._holds.items()]
+    def settle(self, view: ClusterView, timeouts: Timeouts, now: float) -> Outcome:
+        """End the holds that the objects of *view* confirm or whose time is over."""
+        due = [(uid, _due(hold, view, timeouts, now)) for uid, hold in self._holds.items()]
         return _together(self.drop(uid, why, now) for uid, why in due if why is not None)
 
     def next_deadline(self, timeouts: Timeouts) -> float | None:
@@ -286,9 +286,9 @@ def _together(outcomes: Iterable[Outcome]) -> Outcome:
     )
 
 
-def _due(hold: Hold, replicas: ReplicasByVolume, timeouts: Timeouts, now: float) -> End | None:
+def _due(hold: Hold, view: ClusterView, timeouts: Timeouts, now: float) -> End | None:
     """Return why a hold ends now, None if it stands."""
-    if is_confirmed(hold, replicas):
+    if is_confirmed(hold, view):
         return End.CONFIRMED
     until, why = deadline(hold, timeouts)
     return why if now >= until else None

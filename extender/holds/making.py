@@ -32,10 +32,12 @@ def hold_for(
             node that a claim names: it knows that this was taken back, and we will hear of it.
         now: The time of the answer.
     """
-    replicas = (r for volume in request.volumes for r in view.replicas.get(volume.name, ()))
+    volumes = (*request.volumes, *request.remote)
+    replicas = (r for volume in volumes for r in view.replicas.get(volume.name, ()))
     return Hold(
         pod=request.pod,
         volumes=request.volumes,
+        remote=request.remote,
         placed_before=frozenset(replica.name for replica in replicas if replica.disk),
         existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
         state=State.CHOSEN if only_candidate else State.OPEN,

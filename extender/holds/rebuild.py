@@ -39,12 +39,12 @@ def rebuild(
             request = resolve_for_scheduled(pod, view)
         except UnresolvableClaimError:
             continue
-        if request.volumes and not (status.running or status.ended):
+        if (request.volumes or request.remote) and not (status.running or status.ended):
             asked = PodStatus(version=status.version, refusal=status.refusal)
             existing = existing_of(request, view)
             made = hold_for(request, existing, (), view, asked=asked, only_candidate=True, now=now)
             hold = _on_chosen_node(made, request, status, view)
-            if hold is not None and not is_confirmed(hold, view.replicas):
+            if hold is not None and not is_confirmed(hold, view):
                 holds.append(_reopened(hold) if mode is Mode.NODE else hold)
     return holds
 

@@ -8,10 +8,11 @@ import msgspec
 
 from extender.demand.existing import Existing, Worth, existing_of
 from extender.demand.requests import PodRequest
+from extender.forecast.ranking import Rankings
 from extender.holds.hold import Mode
 from extender.holds.ledger import Ledger
 from extender.verdicts.candidates import Judging, StepLimits
-from extender.verdicts.case import prepare
+from extender.verdicts.case import Case, prepare
 from extender.verdicts.rejections import (
     PodUnscheduled,
     Rejection,
@@ -19,6 +20,7 @@ from extender.verdicts.rejections import (
     SettingUnreadable,
 )
 from extender.verdicts.remembered import RememberedVerdicts
+from extender.verdicts.starting import start_rejection
 from extender.view import ClusterView
 from longhorn import NodeName, UnreadableSetting
 
@@ -63,6 +65,7 @@ def answer(
     *,
     limits: StepLimits,
     remembered: RememberedVerdicts,
+    rankings: Rankings,
     ledger: Ledger,
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
@@ -73,9 +76,10 @@ def answer(
         view: The cluster now.
         limits: Bounds on the packing's work.
         remembered: What is known already for pods of the same needs; added to.
+        rankings: Where new replicas find most room; kept up to date.
         ledger: What is held for pods; a pod's own hold does not count against it.
     """
-    if not request.volumes:
+    if not (request.volumes or request.remote):
         return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates)
     existing = existing_of(request, view)
     holders = nodes_with_all_replicas(existing, candidates)
@@ -88,25 +92,56 @@ def answer(
             accepted=holders,
             rejected=dict.fromkeys(others, ReplicasElsewhere()),
         )
+    basis = Basis.PLACEMENT if request.volumes else Basis.NOTHING_LOCAL
     rejected: Mapping[NodeName, Rejection]
     steps = 0
     if isinstance(view.settings, UnreadableSetting):
-        rejected = dict.fromkeys(candidates, SettingUnreadable(setting=view.settings.name))
-    elif ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
+        rejected = {}
+        if request.volumes:
+            rejected = dict.fromkeys(candidates, SettingUnreadable(setting=view.settings.name))
+    elif request.volumes and ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
         rejected = dict.fromkeys(candidates, PodUnscheduled())
     else:
-        judging = Judging(prepare(request, existing, view, view.settings), limits, ledger)
-        rejected = judging.rejections(candidates, remembered)
-        steps = judging.steps
+        case = prepare(
+            request,
+            existing,
+            view,
+            view.settings,
+            ledger=ledger,
+            rankings=rankings,
+            step_limit=limits.per_node,
+        )
+        rejected, steps = _judge(case, candidates, limits, remembered, ledger)
     return Answer(
         request=request,
         existing=existing,
-        basis=Basis.PLACEMENT,
+        basis=basis,
         # A built-in filter, since this is most of what thousands of known nodes cost.
         accepted=list(filterfalse(rejected.__contains__, candidates)) if rejected else candidates,
         rejected=rejected,
         steps=steps,
     )
+
+
+def _judge(
+    case: Case,
+    candidates: Sequence[NodeName],
+    limits: StepLimits,
+    remembered: RememberedVerdicts,
+    ledger: Ledger,
+) -> tuple[Mapping[NodeName, Rejection], int]:
+    """Return why candidates are rejected, and the steps that it took."""
+    rejected: Mapping[NodeName, Rejection] = {}
+    steps = 0
+    if case.request.volumes:
+        judging = Judging(case, limits, ledger)
+        rejected = judging.rejections(candidates, remembered)
+        steps = judging.steps
+    if len(rejected) < len(candidates):
+        everywhere = start_rejection(case)
+        if everywhere is not None:
+            return dict.fromkeys(candidates, everywhere), steps
+    return rejected, steps
 
 
 def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:
@@ -116,6 +151,8 @@ def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) 
     about to move. Longhorn's schedulability of the node does not matter, as nothing new is put
     there.
     """
+    if not existing:
+        return []
     everywhere = set.intersection(*({*by_node} for by_node in existing.values()))
     if not everywhere:
         return []

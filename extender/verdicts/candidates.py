@@ -53,9 +53,15 @@ class Judging:
         """
         case, uid = self._case, self._case.request.pod.uid
         open_ = open_holds(self._ledger.open_holds(but=uid), case)
-        apart = case.holders | self._ledger.chosen_nodes(but=uid) | open_.partly
+        apart = (
+            case.holders
+            | self._ledger.chosen_nodes(but=uid)
+            | open_.partly
+            | case.forecast.on.keys()
+            | case.loads.nodes_due
+        )
         alone, beside, singly = candidates, list[NodeName](), list[NodeName]()
-        if case.strict_nodes:
+        if case.strict_nodes or (case.is_strict and case.coming):
             alone, singly = [], [*candidates]
         elif apart or open_.nodes:
             alone = []
@@ -101,11 +107,11 @@ class Judging:
         if space is None:
             is_unreadable = name in view.unreadable_nodes
             return UnreadableNode() if is_unreadable else UnknownNode(), False
-        holds = self._ledger.on_node(name, but=self._case.request.pod.uid)
-        if holds and self._ledger.mode is Mode.NODE:
+        by_node, uid = self._ledger.mode is Mode.NODE, self._case.request.pod.uid
+        if by_node and self._ledger.on_node(name, but=uid):
             return NodeReserved(), False
         limit = max(0, min(self._limits.per_node, self._limits.per_request - self.steps))
-        verdict = judge(self._case, space, holds, step_limit=limit)
+        verdict = judge(self._case, space, step_limit=limit)
         self.steps += verdict.steps
         is_undecided = isinstance(verdict.rejection, PackingUndecided)
         was_cut_short = is_undecided and limit < self._limits.per_node

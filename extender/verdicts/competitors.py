@@ -1,47 +1,64 @@
 """What else will take room on a node that a pod's volumes need.
 
 Longhorn retries a replica with hardNodeAffinity at least every 30 s, so it takes room on that node
-as soon as there is any. docs/decisions/0001 says which of them count. What is held for other pods
-takes room until Longhorn's objects show it.
+as soon as there is any. docs/decisions/0001 says which of them count. What is held for other pods,
+and what Longhorn is about to place, takes room until Longhorn's objects show it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from extender.holds.hold import Hold, State, charged
+from extender.demand.items import Demand, demand_of
+from extender.forecast.forecast import Remote
+from extender.forecast.loads import Load
+from extender.holds.hold import Hold
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
-from extender.verdicts.fitting import Demand, demand_of
 from extender.verdicts.rejections import PendingReplicas, Rejection, RoomHeld
-from extender.verdicts.suitability import node_mismatch
-from longhorn import Need, NodeName, Replica, VolumeName, need_of
-from packing import Bin, Item, Kind, is_stranded
-
-_PLENTY_BYTES = 2**63
+from longhorn import Need, NodeName, VolumeName
+from packing import Item, Kind
 
 
 class Competitors(msgspec.Struct, frozen=True, kw_only=True):
-    """What competes with a pod's volumes on one node, from the most to the least certain."""
+    """What competes with a pod's volumes on one node."""
 
-    pending: tuple[Item, ...] = ()
-    """Replicas that Longhorn will place on this node."""
-    chosen: tuple[Item, ...] = ()
-    """Held for pods whose node this is."""
-    open: tuple[Item, ...] = ()
-    """Held for pods that may still go to another node."""
+    load: Load = Load()
+    """What goes to this node and no other."""
+    remote: tuple[Remote, ...] = ()
+    """What the forecast puts here, and what may go elsewhere."""
 
-    def fewer_each_time(self) -> Iterator[tuple[Rejection | None, tuple[Item, ...]]]:
-        """Yield what to pack along: everything first, then without the least certain.
+    @property
+    def remote_items(self) -> tuple[Item, ...]:
+        """What the forecast puts here."""
+        return tuple(each.item for each in self.remote)
+
+    @property
+    def sure_items(self) -> tuple[Item, ...]:
+        """The same, but for the volumes of pods that may yet go to several nodes."""
+        return tuple(each.item for each in self.remote if each.coming.is_sure)
+
+    def remote_rejection(self, *, by_open: bool) -> Rejection:
+        """Return the rejection of a pod whose room the forecast needs.
+
+        Args:
+            by_open: Whether there would be room without the pods that may go to several nodes.
+        """
+        if by_open or any(each.coming.is_held for each in self.remote):
+            return RoomHeld(by_open=by_open)
+        return PendingReplicas()
+
+    def fewer_each_time(self) -> Iterator[tuple[Rejection, tuple[Item, ...]]]:
+        """Yield what to pack along of the load, without the least certain of it first.
 
         With each comes who is in the way of a pod that fits beside these, but not beside more.
         """
-        yield None, self.pending + self.chosen + self.open
-        if self.open:
-            yield RoomHeld(by_open=True), self.pending + self.chosen
-        if self.chosen:
-            yield RoomHeld(by_open=False), self.pending
-        if self.pending:
+        load = self.load
+        if load.open:
+            yield RoomHeld(by_open=True), load.pending + load.chosen
+        if load.chosen:
+            yield RoomHeld(by_open=False), load.pending
+        if load.pending:
             yield PendingReplicas(), ()
 
 
@@ -84,84 +101,30 @@ def open_holds(holds: Iterable[Hold], case: Case) -> OpenHolds:
 
 
 def competitors_of(
-    demand: Demand, space: NodeSpace, holds: Iterable[Hold], case: Case
+    demand: Demand, space: NodeSpace, load: Load, remote: Iterable[Remote]
 ) -> Competitors:
-    """Return what competes with *demand* on a node.
+    """Return what of a node's load, and of what is forecast there, competes with *demand*.
 
-    Left out is what belongs to the pod's own volumes, and replicas that Longhorn cannot place
-    there: whose volume is being deleted or whose backing image is gone, that the node does not
-    suit, or that fit on no disk even alone. A node must not be lost to them for ever. One whose
-    volume is not known counts: a live view may hear of the volume later than of the replica.
-    Holds count if they would fit on an empty disk: they end by themselves, and on a disk that
-    seems full something may have been deleted a moment ago.
-
-    Args:
-        demand: What the pod needs on this node.
-        space: The node.
-        holds: Those of other pods that count on this node.
-        case: The pod.
+    That is what may use the same disks, or disks that the rest may use.
     """
-    pending = [item for replica in space.pending for item in _pending(replica, space, case)]
-    # Pods that share a volume need its room once, and are sure of it if one of them is.
-    chosen: dict[VolumeName, Need] = {}
-    open_: dict[VolumeName, Need] = {}
-    for hold in holds:
-        needs = chosen if hold.state is State.CHOSEN else open_
-        for volume in charged(hold, space.node.name, case.view.replicas):
-            if volume.name not in case.own:
-                needs[volume.name] = volume.need
-    for name in chosen:
-        open_.pop(name, None)
-    empty = _emptied(space)
-    fitting = [
-        [item for item in items if not is_stranded(item, bins)]
-        for items, bins in (
-            (pending, space.bins),
-            (_held(chosen, case), empty),
-            (_held(open_, case), empty),
-        )
-    ]
+    remote = tuple(remote)
     here = frozenset(bin_.kind for bin_ in space.bins)
     asked = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
-    reached = _reached([item for items in fitting for item in items], asked, here)
+    reached = _reached([*load.items, *(each.item for each in remote)], asked, here)
     ids = {item.id for item in reached}
-    kept = [tuple(item for item in items if item.id in ids) for items in fitting]
-    return Competitors(pending=kept[0], chosen=kept[1], open=kept[2])
-
-
-def _pending(replica: Replica, space: NodeSpace, case: Case) -> Iterator[Item]:
-    """Yield what a pending replica needs, if Longhorn can place it on the node."""
-    view = case.view
-    if replica.volume in case.own:
-        return
-    volume = view.volumes.get(replica.volume)
-    if volume is None:  # unreadable, or not heard of yet
-        everywhere = frozenset(view.disk_kinds.values())  # its selectors are not known
-        yield Item(replica.name, replica.size_bytes, 0, everywhere)
-        return
-    if volume.deleting:
-        return
-    image = None
-    if volume.backing_image is not None:
-        image = view.backing_images.get(volume.backing_image)
-        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
-            return
-    demand = demand_of([(str(replica.name), need_of(volume, image))], view, case.settings)
-    if not node_mismatch(space.node, demand.node_selectors, demand.topologies, case.settings):
-        yield from demand.items
+    kept = [
+        tuple(item for item in items if item.id in ids)
+        for items in (load.pending, load.chosen, load.open)
+    ]
+    return Competitors(
+        load=Load(pending=kept[0], chosen=kept[1], open=kept[2]),
+        remote=tuple(each for each in remote if each.item.id in ids),
+    )
 
 
 def _held(needs: Mapping[VolumeName, Need], case: Case) -> tuple[Item, ...]:
-    if not needs:
-        return ()
     named = [(f"held/{name}", need) for name, need in needs.items()]
     return demand_of(named, case.view, case.settings).items
-
-
-def _emptied(space: NodeSpace) -> list[Bin]:
-    """Return the usable disks as if nothing were on them."""
-    limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
-    return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
 
 
 def _reached(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:

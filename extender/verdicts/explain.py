@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from extender.forecast.ranking import Rankings
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
@@ -75,12 +76,19 @@ def explain(
         return {name: Plan(existing=existing[name]) for name in answer.accepted}
     if not isinstance(view.settings, Settings):
         return {}  # no node is accepted by its room without settings
-    case = prepare(request, answer.existing, view, view.settings)
+    case = prepare(
+        request,
+        answer.existing,
+        view,
+        view.settings,
+        ledger=ledger,
+        rankings=Rankings(),
+        step_limit=limits.per_node,
+    )
     sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
     plans = {}
     for name in answer.accepted:
-        holds = ledger.on_node(name, but=request.pod.uid)
-        verdict = judge(case, view.spaces[name], holds, step_limit=limits.per_node)
+        verdict = judge(case, view.spaces[name], step_limit=limits.per_node)
         new = {VolumeName(v): DiskName(disk) for v, disk in verdict.assignment.items()}
         plans[name] = Plan(
             existing=existing[name],

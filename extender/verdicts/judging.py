@@ -4,21 +4,23 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from extender.holds.hold import Hold
+from extender.demand.items import Demand, demand_of, suits, total_of
+from extender.forecast.forecast import fits
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
 from extender.verdicts.competitors import Competitors, competitors_of
-from extender.verdicts.fitting import Demand, demand_of, shortage, total_of
+from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
     PackingUndecided,
     PendingReplicas,
     Rejection,
+    StrictLocalAtRisk,
     StrictLocalElsewhere,
     StrictLocalUnusable,
 )
 from extender.verdicts.suitability import node_mismatch, node_rejection
-from longhorn import NodeName, Settings, VolumeName
-from packing import Item, Packed, Undecided, is_stranded, pack
+from longhorn import NodeName, VolumeName
+from packing import Item, Outcome, Packed, Undecided, is_stranded, pack
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +63,7 @@ def glance(case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item]) -> 
             space is None
             or not space.takes_replicas
             or space.pending
-            or not (suits_any_node or _suits(demand, space, settings))
+            or not (suits_any_node or suits(demand, space.node, settings))
         ):
             rest.append(name)
             continue
@@ -81,7 +83,7 @@ def glance(case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item]) -> 
     return Glance(accepted=accepted, rejected=rejected, rest=rest)
 
 
-def judge(case: Case, space: NodeSpace, holds: Sequence[Hold], *, step_limit: int) -> Verdict:
+def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Verdict:
     """Say whether the pod fits on one node, and on which disks what must be placed anew.
 
     Volumes that have a replica there need no room and are left out.
@@ -89,8 +91,7 @@ def judge(case: Case, space: NodeSpace, holds: Sequence[Hold], *, step_limit: in
     Args:
         case: The pod.
         space: The node.
-        holds: Those of other pods that count on this node.
-        step_limit: Most steps to take.
+        step_limit: Most steps of the packing.
     """
     node, demand = space.node, case.demand
     present: set[VolumeName] = set()
@@ -109,35 +110,69 @@ def judge(case: Case, space: NodeSpace, holds: Sequence[Hold], *, step_limit: in
     if rejection is not None:
         return Verdict(rejection=rejection)
     competitors = Competitors()
-    if demand.items and (space.pending or holds):
-        competitors = competitors_of(demand, space, holds, case)
-    return _pack_beside(competitors, demand, space, case, step_limit=step_limit)
+    if demand.items:
+        load, remote = case.loads.on(space), case.forecast.on.get(node.name, ())
+        competitors = competitors_of(demand, space, load, remote)
+    verdict = _pack_beside(competitors, demand, space, case, step_limit=step_limit)
+    if verdict.rejection is None and case.is_strict and _is_at_risk(demand, space, case):
+        return Verdict(rejection=StrictLocalAtRisk(), steps=verdict.steps)
+    return verdict
 
 
 def _pack_beside(
     competitors: Competitors, demand: Demand, space: NodeSpace, case: Case, *, step_limit: int
 ) -> Verdict:
     """Pack *demand* with all its competitors; if that fails, find out who is in the way."""
-    steps, outcome = 0, None
-    for in_the_way, beside in competitors.fewer_each_time():
-        if isinstance(outcome, Undecided) and isinstance(in_the_way, PendingReplicas):
+    trial = _Trial(demand, space, step_limit)
+    load = competitors.load.items
+    outcome = trial.beside(load + competitors.remote_items)
+    if competitors.remote and not isinstance(outcome, Packed):
+        outcome = trial.beside(load)
+        if isinstance(outcome, Packed) and not case.forecast.gives_way(
+            space.node.name, demand.items + load
+        ):
+            is_open = isinstance(trial.beside(load + competitors.sure_items), Packed)
+            return Verdict(
+                rejection=competitors.remote_rejection(by_open=is_open), steps=trial.steps
+            )
+    if isinstance(outcome, Packed):
+        own = {item.id: outcome.assignment[item.id] for item in demand.items}
+        return Verdict(assignment=own, steps=trial.steps)
+    for rejection, beside in competitors.fewer_each_time():
+        if isinstance(outcome, Undecided) and isinstance(rejection, PendingReplicas):
             break  # holds end by themselves, but what Longhorn will place stays
-        outcome = pack(
-            demand.items + beside if beside else demand.prepared,
-            space.bins,
-            step_limit=max(0, step_limit - steps),
-        )
-        steps += outcome.steps
+        outcome = trial.beside(beside)
         if isinstance(outcome, Packed):
-            if in_the_way is not None:
-                return Verdict(rejection=in_the_way, steps=steps)
-            own = {item.id: outcome.assignment[item.id] for item in demand.items}
-            return Verdict(assignment=own, steps=steps)
+            return Verdict(rejection=rejection, steps=trial.steps)
     if isinstance(outcome, Undecided):
-        return Verdict(rejection=PackingUndecided(), steps=steps)
-    return Verdict(rejection=shortage(demand, space, case.settings), steps=steps)
+        return Verdict(rejection=PackingUndecided(), steps=trial.steps)
+    return Verdict(rejection=shortage(demand, space, case.settings), steps=trial.steps)
 
 
-def _suits(demand: Demand, space: NodeSpace, settings: Settings) -> bool:
-    """Say whether the node has the tags, and is in a zone and region, that are asked for."""
-    return not node_mismatch(space.node, demand.node_selectors, demand.topologies, settings)
+class _Trial:
+    """Packs a demand on one node beside this or that, within one limit of steps."""
+
+    def __init__(self, demand: Demand, space: NodeSpace, step_limit: int) -> None:
+        self.steps = 0
+        self._demand = demand
+        self._bins = space.bins
+        self._step_limit = step_limit
+
+    def beside(self, others: tuple[Item, ...]) -> Outcome:
+        items = self._demand.items + others if others else self._demand.prepared
+        outcome = pack(items, self._bins, step_limit=max(0, self._step_limit - self.steps))
+        self.steps += outcome.steps
+        return outcome
+
+
+def _is_at_risk(demand: Demand, space: NodeSpace, case: Case) -> bool:
+    """Whether replicas that may go to this node could take the room of a strict-local volume.
+
+    Longhorn binds such a volume to the node that it is attached to first, even if it finds no room
+    there. So it must fit wherever the others go.
+    """
+    worst = case.forecast.worst_on(space.node.name, case.coming)
+    if not worst:
+        return False
+    items = (*demand.items, *case.loads.on(space).items, *worst)
+    return not fits(items, space, case.step_limit)

@@ -100,6 +100,54 @@ class StrictLocalUnusable(Rejection, frozen=True):
     text = "the replica of a strict-local volume on this node cannot be used"
 
 
+class StrictLocalAtRisk(Rejection, frozen=True):
+    reason = "strict_local_at_risk"
+    text = (
+        "replicas that are about to be placed may take the room, and a strict-local volume cannot "
+        "go elsewhere then"
+    )
+
+    @property
+    def is_open(self) -> bool:
+        return True
+
+
+class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
+    reason = "no_room_anywhere"
+    size_bytes: int
+    by_open: bool
+    """Whether only holds of pods that may still go to several nodes are in the way."""
+
+    def __str__(self) -> str:
+        return (
+            f"no disk of any Longhorn node takes a replica of a volume of "
+            f"{_size(self.size_bytes)}, so Longhorn could not start it"
+        )
+
+    @property
+    def is_open(self) -> bool:
+        return self.by_open
+
+
+class TooFewReplicas(Rejection, frozen=True, kw_only=True):
+    reason = "too_few_replicas"
+    wanted: int
+    size_bytes: int
+    by_open: bool
+    """As above."""
+
+    def __str__(self) -> str:
+        return (
+            f"not all {self.wanted} replicas of a volume of {_size(self.size_bytes)} have room, "
+            f"and Longhorn starts none with fewer "
+            f"(allow-volume-creation-with-degraded-availability is false)"
+        )
+
+    @property
+    def is_open(self) -> bool:
+        return self.by_open
+
+
 class NoUsableDisk(Rejection, frozen=True):
     reason = "no_usable_disk"
     text = "no disk of the Longhorn node takes new replicas"
@@ -153,7 +201,7 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
 
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
-    text = "the room is needed by replicas Longhorn is about to place on this node"
+    text = "the room is needed by replicas Longhorn is about to place"
 
 
 class RoomHeld(Rejection, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """The slow way to an answer: every node is packed by itself, and nothing is remembered."""
 
 from extender import Answer, ClusterView, Ledger, Rejection
+from extender.forecast.ranking import Rankings
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
 from longhorn import NodeName, Settings
@@ -10,11 +11,18 @@ def judged_singly(answer: Answer, view: ClusterView, ledger: Ledger) -> dict[Nod
     """Return why nodes are rejected that *answer* is about, all of them known to Longhorn."""
     assert isinstance(view.settings, Settings)
     request = answer.request
-    case = prepare(request, answer.existing, view, view.settings)
+    case = prepare(
+        request,
+        answer.existing,
+        view,
+        view.settings,
+        ledger=ledger,
+        rankings=Rankings(),
+        step_limit=1_000_000,
+    )
     rejections = {}
     for name in (*answer.accepted, *answer.rejected):
-        holds = ledger.on_node(name, but=request.pod.uid)
-        rejection = judge(case, view.spaces[name], holds, step_limit=1_000_000).rejection
+        rejection = judge(case, view.spaces[name], step_limit=1_000_000).rejection
         if rejection is not None:
             rejections[name] = rejection
     return rejections

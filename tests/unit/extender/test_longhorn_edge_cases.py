@@ -614,9 +614,9 @@ def test_volumes_that_cannot_be_packed_are_rejected__48() -> None:
     ],
 )
 def test_volume_without_demand_on_the_node(volume: Volume) -> None:
-    view = view_of(node("node-1", disk(scheduled_bytes=100 * GIB)), *bound(volume))
+    full = node("node-1", disk(scheduled_bytes=100 * GIB))
 
-    assert fits(view)
+    assert fits(view_of(full, node("node-2"), *bound(volume)))
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,13 @@ import msgspec
 import pytest
 
 from app.kube.view import build_view
-from extender import ClusterView
-from extender.demand.requests import LocalVolume, PodRequest
+from extender import ClusterView, Ledger
+from extender.demand.requests import PodRequest, WantedVolume
+from extender.forecast.ranking import Rankings
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
-from longhorn import Need, NodeName, Settings, VolumeName, need_of
-from tests.builders import document, objects_of, pod, read
+from longhorn import Need, NodeName, Settings, need_of
+from tests.builders import document, objects_of, pod, read, volume
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
 
@@ -76,8 +77,16 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
     """Yield each disk's UUID, and whether the volume would fit on it alone."""
     view, need = situation_of(vector)
     assert isinstance(view.settings, Settings)
-    volume = LocalVolume(name=VolumeName("vol"), need=need, strict=False)
-    case = prepare(PodRequest(pod=pod(), volumes=(volume,)), {}, view, view.settings)
+    asked = WantedVolume(volume=volume(), need=need)
+    case = prepare(
+        PodRequest(pod=pod(), volumes=(asked,)),
+        {},
+        view,
+        view.settings,
+        ledger=Ledger(),
+        rankings=Rankings(),
+        step_limit=10,
+    )
     only_node = vector["scheduling"]["spec"]["hardNodeAffinity"]
     for name, space in view.spaces.items():
         usable = {bin_.id: bin_ for bin_ in space.bins}
@@ -85,7 +94,7 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
             may_try = disk.name in usable and only_node in ("", name)
             bins = (usable[disk.name],) if may_try else ()
             alone = msgspec.structs.replace(space, bins=bins, roomiest=bins)
-            yield str(disk.id), judge(case, alone, [], step_limit=10).rejection is None
+            yield str(disk.id), judge(case, alone, step_limit=10).rejection is None
 
 
 def situation_of(vector: Vector) -> tuple[ClusterView, Need]:

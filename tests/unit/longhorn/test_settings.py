@@ -47,6 +47,9 @@ def test_every_setting_is_read() -> None:
         "replica-replenishment-wait-interval": "30",
         "node-drain-policy": "always-allow",
         "fast-replica-rebuild-enabled": "false",
+        "allow-volume-creation-with-degraded-availability": "false",
+        "concurrent-replica-rebuild-per-node-limit": "0",
+        "current-longhorn-version": "v1.9.2",
     }
 
     assert values.keys() == SCHEDULER_SETTINGS
@@ -63,6 +66,9 @@ def test_every_setting_is_read() -> None:
         replenishment_wait_seconds=30,
         drain_policy="always-allow",
         fast_rebuild_v2=False,
+        allow_degraded=False,
+        rebuild_limit=0,
+        version="v1.9.2",
     )
 
 
@@ -159,3 +165,25 @@ def test_numbers_as_go_reads_them(value: str, number: int) -> None:
 def test_values_by_data_engine(value: str, *, expected: bool) -> None:
     """What cannot be read here means false, and stops nothing."""
     assert read_settings({FAST_REBUILD: value}) == Settings(fast_rebuild_v2=expected)
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("v1.9.2", False),
+        ("v1.8.0-rc1", False),
+        ("v1.10.0", True),
+        ("1.12.1", True),
+        ("v2.0.0", True),
+        ("", True),
+        ("master", True),
+        ("v1.100000.0", True),
+    ],
+)
+def test_since_when_best_effort_volumes_wait_for_their_attach(
+    version: str, *, expected: bool
+) -> None:
+    settings = read_settings({"current-longhorn-version": version})
+
+    assert isinstance(settings, Settings)
+    assert settings.places_best_effort_at_attach is expected

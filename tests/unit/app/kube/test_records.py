@@ -98,8 +98,15 @@ def test_volume() -> None:
             "accessMode": "rwo",
             "backingImage": "image",
             "topologyRequirement": [{"zone": "a"}, {"region": "r", "zone": None}],
+            "numberOfReplicas": 3,
+            "nodeID": "node-1",
         },
-        status={"actualSize": 42},
+        status={
+            "actualSize": 42,
+            "state": "attached",
+            "currentNodeID": "node-2",
+            "robustness": "healthy",
+        },
     )
 
     assert read(written) == volume(
@@ -111,6 +118,10 @@ def test_volume() -> None:
         disk_selector=["ssd"],
         backing_image="image",
         topology=[("a", ""), ("", "r")],
+        replicas=3,
+        node="node-1",
+        attached_to="node-2",
+        healthy=True,
     )
 
 
@@ -289,7 +300,7 @@ def test_sizes_are_numbers_or_strings(size: object) -> None:
 
     assert found == disk(maximum_bytes=100 * GIB, reserved_bytes=100 * GIB, listed={"a": 100 * GIB})
     assert read_volume({"size": size}, {"actualSize": size}) == volume(
-        size_bytes=100 * GIB, actual_bytes=100 * GIB, locality=Locality.DISABLED
+        size_bytes=100 * GIB, actual_bytes=100 * GIB, locality=Locality.DISABLED, replicas=0
     )
 
 

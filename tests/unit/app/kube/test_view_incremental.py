@@ -49,11 +49,13 @@ def contents(view: ClusterView) -> dict[str, Any]:
         "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
         "spaces": {
             name: (
-                msgspec.structs.replace(space, bins=(), roomiest=()),
+                msgspec.structs.replace(space, bins=(), roomiest=(), unused_bytes={}),
+                {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
             )
             for name, space in view.spaces.items()
         },
+        "due": dict(view.due),
         "settings": view.settings,
         "setting_values": dict(view.setting_values),
         "node_tags": set(view.node_tags),

@@ -167,21 +167,46 @@ def test_negative_size() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "parameters"),
-    [
-        (claim("vol"), {"dataLocality": "disabled"}),
-        (claim("vol"), {"dataLayout.type": "sharded"}),
-        (claim("vol", read_write_many=True), {"dataLocality": "best-effort"}),
-    ],
-    ids=["disabled", "sharded", "shared"],
-)
-def test_unknown_tag_costs_no_node_where_nothing_is_local(
-    asked: Claim, parameters: dict[str, str]
-) -> None:
-    of_no_disk = bare_class(parameters={**parameters, "diskSelector": "none"})
+def test_unknown_tag_costs_no_node_where_there_are_no_replicas() -> None:
+    of_no_disk = bare_class(parameters={"dataLayout.type": "sharded", "diskSelector": "none"})
 
-    assert accepted(view_of(CLUSTER, asked, of_no_disk)) == ["node-1"]
+    assert accepted(view_of(CLUSTER, claim("vol"), of_no_disk)) == ["node-1"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "locality"),
+    [(claim("vol"), "disabled"), (claim("vol", read_write_many=True), "best-effort")],
+    ids=["disabled", "shared"],
+)
+def test_no_volume_is_created_with_a_tag_that_no_disk_has(asked: Claim, locality: str) -> None:
+    of_no_disk = storage_class(dataLocality=locality, diskSelector="none")
+
+    with pytest.raises(UnresolvableClaimError, match="tag 'none' is on no Longhorn disk"):
+        accepted(view_of(CLUSTER, asked, of_no_disk))
+
+
+@pytest.mark.parametrize("count", ["21", "-1", "3.5", "many", str(2**70)])
+def test_a_count_of_replicas_that_longhorn_refuses(count: str) -> None:
+    with pytest.raises(UnresolvableClaimError, match="numberOfReplicas"):
+        estimate(claim(), storage_class(numberOfReplicas=count))
+
+
+@pytest.mark.parametrize(("count", "expected"), [("1", 1), ("20", 20), ("0", 3), ("", 3)])
+def test_how_many_replicas_the_volume_will_have(count: str, expected: int) -> None:
+    parameters = {"numberOfReplicas": count} if count else {}
+
+    assert estimate(claim(), bare_class(parameters=parameters)).wanted_replicas == expected
+
+
+def test_anti_affinities_of_the_class() -> None:
+    found = estimate(
+        claim(),
+        storage_class(replicaSoftAntiAffinity="enabled", replicaZoneSoftAntiAffinity="disabled"),
+    )
+
+    assert found.soft_anti_affinity is True
+    assert found.zone_soft_anti_affinity is False
+    assert found.disk_soft_anti_affinity is None
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
 from extender import PodRef, UnresolvableClaimError
-from extender.demand.requests import LocalVolume, PodRequest, resolve
-from longhorn import Locality, Need, TopologyTerm, Volume, VolumeName
+from extender.demand.requests import PodRequest, WantedVolume, resolve
+from longhorn import Locality, Need, TopologyTerm, Volume
 from tests.builders import (
     GIB,
     backing_image,
@@ -20,26 +20,20 @@ from tests.builders import (
     storage_class,
     view_of,
     volume,
+    wanted,
 )
 
 NO_IMAGE: tuple[tuple[str, ...], ...] = ((),)
 
 
-def local(name: str = "vol", *, size_bytes: int = 10 * GIB, strict: bool = False) -> LocalVolume:
-    need = Need(
-        size_bytes=size_bytes,
-        actual_bytes=0,
-        disk_type="filesystem",
-        node_selectors=NO_IMAGE,
-        disk_selectors=NO_IMAGE,
-        topology=(),
-    )
-    return LocalVolume(name=VolumeName(name), need=need, strict=strict)
+def local(name: str = "vol", *, size_bytes: int = 10 * GIB, strict: bool = False) -> WantedVolume:
+    locality = Locality.STRICT_LOCAL if strict else Locality.BEST_EFFORT
+    return wanted(volume(name, size_bytes=size_bytes, locality=locality))
 
 
 def resolved(
     *records: AnyRecord | Unreadable, claims: tuple[str, ...] = ("vol",)
-) -> tuple[LocalVolume, ...]:
+) -> tuple[WantedVolume, ...]:
     return resolve(pod(*claims), view_of(*records)).volumes
 
 

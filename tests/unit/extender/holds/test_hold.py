@@ -19,8 +19,8 @@ from extender.holds.hold import (
     charged,
     is_confirmed,
 )
-from longhorn import NodeName, Replica, VolumeName
-from tests.builders import hold, local, pending, pod, replica
+from longhorn import NodeName, Replica, ReplicaName, VolumeName
+from tests.builders import hold, pending, pod, replica, view_of, volume, wanted
 
 HERE = NodeName("node-1")
 ELSEWHERE = NodeName("node-2")
@@ -59,7 +59,11 @@ def charges(of: Hold, *replicas: Replica, node: NodeName = HERE) -> list[str]:
 
 def confirms(of: Hold, *replicas: Replica) -> bool:
     """Say whether *replicas*, all there are now, confirm a hold."""
-    return is_confirmed(of, by_volume(replicas))
+    named = {each.name if each.volume == "a" else f"{each.name}-b": each for each in replicas}
+    return is_confirmed(
+        of,
+        view_of(*(msgspec.structs.replace(r, name=ReplicaName(name)) for name, r in named.items())),
+    )
 
 
 def test_a_new_hold_counts_on_each_accepted_node() -> None:
@@ -69,7 +73,7 @@ def test_a_new_hold_counts_on_each_accepted_node() -> None:
 
     assert msgspec.structs.replace(made, existing=frozenset()) == Hold(
         pod=pod(name="pod"),
-        volumes=(local("a"), local("b")),
+        volumes=(wanted(volume("a")), wanted(volume("b"))),
         placed_before=frozenset(each.name for each in before[:2]),
         existing=frozenset(),
         state=State.OPEN,

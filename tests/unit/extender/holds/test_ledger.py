@@ -8,7 +8,7 @@ import math
 import msgspec
 import pytest
 
-from extender.holds.hold import End, Hold, Mode, ReplicasByVolume, Sighting, State, advance
+from extender.holds.hold import End, Hold, Mode, Sighting, State, advance
 from extender.holds.ledger import (
     GIVEN_UP_SECONDS,
     PROVISIONING_SECONDS,
@@ -21,13 +21,13 @@ from extender.holds.ledger import (
 )
 from extender.kubernetes import Claim, ClaimKey, PodStatus
 from longhorn import NodeName
-from tests.builders import claim, hold, pending, pod, replica
+from tests.builders import claim, hold, pending, pod, replica, view_of
 
 HERE = NodeName("node-1")
 ELSEWHERE = NodeName("node-2")
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=7.0)
-NONE: ReplicasByVolume = {}
-PLACED: ReplicasByVolume = {replica().volume: [replica()]}
+NONE = view_of()
+PLACED = view_of(replica())
 """A replica of the one volume, on node-1."""
 NO_CHANGE = Outcome()
 
@@ -157,7 +157,7 @@ def test_placed_replicas_do_not_confirm_an_open_hold() -> None:
 
 def test_replica_that_must_go_to_the_node_confirms_nothing_and_runs_out_of_time() -> None:
     ledger = ledger_of(BOUND)
-    waiting: ReplicasByVolume = {pending(of="vol").volume: [pending(of="vol")]}
+    waiting = view_of(pending(of="vol"))
 
     assert ledger.settle(waiting, TIMEOUTS, 110.0) == NO_CHANGE
     assert ledger.settle(waiting, TIMEOUTS, 111.0) == over(BOUND, End.NOT_PLACED, 111.0)

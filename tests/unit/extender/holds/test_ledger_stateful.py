@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from extender.holds.hold import End, Sighting, State, charged
 from extender.holds.ledger import Ended, Ledger, Outcome, Timeouts
 from longhorn import NodeName, Replica, VolumeName
-from tests.builders import hold, replica
+from tests.builders import hold, replica, view_of
 
 Event = Mapping[str, Any]
 Kept = dict[str, Any]
@@ -271,7 +271,9 @@ class LedgerMachine(RuleBasedStateMachine):
             choosing=self.timeouts.choosing_seconds,
             placing=self.timeouts.placing_seconds,
         )
-        self._note_outcome(self.ledger.settle(self._by_volume(), self.timeouts, self.now))
+        self._note_outcome(
+            self.ledger.settle(view_of(*self.replicas.values()), self.timeouts, self.now)
+        )
         until = self.ledger.next_deadline(self.timeouts)
         assert until is None or until > self.now
 

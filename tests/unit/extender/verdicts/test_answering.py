@@ -43,7 +43,8 @@ def names(*candidates: str) -> list[NodeName]:
 
 
 def test_pod_without_local_volumes_keeps_all_candidates() -> None:
-    view = view_of(node(ready=False), *bound(volume(locality=Locality.DISABLED)))
+    elsewhere = node("node-2"), node("node-1", ready=False)
+    view = view_of(*elsewhere, *bound(volume(locality=Locality.DISABLED)))
 
     result = ask(view, candidates=["node-1", "unknown"])
 

@@ -2,9 +2,11 @@
 
 import pytest
 
+from extender import ClusterView, Ledger
 from extender.demand.existing import existing_of
-from extender.demand.requests import resolve
-from extender.verdicts.case import prepare
+from extender.demand.requests import PodRequest, resolve
+from extender.forecast.ranking import Rankings
+from extender.verdicts.case import Case, prepare
 from extender.verdicts.judging import glance
 from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
 from longhorn import Node, NodeName, Settings
@@ -13,6 +15,19 @@ from tests.builders import GIB, bound, disk, node, pending, pod, setting, view_o
 
 NODE = NodeName("node-1")
 HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-1", "disk-2")))
+
+
+def case_of(request: PodRequest, view: ClusterView) -> Case:
+    assert isinstance(view.settings, Settings)
+    return prepare(
+        request,
+        existing_of(request, view),
+        view,
+        view.settings,
+        ledger=Ledger(),
+        rankings=Rankings(),
+        step_limit=1_000_000,
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,8 +54,7 @@ def test_verdict_without_packing(
     tagged = setting("allow-empty-disk-selector-volume", "false")
     view = view_of(at, tagged, *bound(*volumes))
     request = resolve(pod(*names), view)
-    assert isinstance(view.settings, Settings)
-    case = prepare(request, existing_of(request, view), view, view.settings)
+    case = case_of(request, view)
     kinds = frozenset(view.disk_kinds.values())
 
     seen = glance(case, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)])
@@ -53,7 +67,6 @@ def test_verdict_without_packing(
 def test_pending_replicas_are_packed_along() -> None:
     view = view_of(node(), *bound(volume()), volume("other"), pending())
     request = resolve(pod(), view)
-    assert isinstance(view.settings, Settings)
-    case = prepare(request, existing_of(request, view), view, view.settings)
+    case = case_of(request, view)
 
     assert list(glance(case, [NODE], beside=()).rest) == [NODE]

@@ -17,6 +17,7 @@ from extender.verdicts.rejections import (
     NodeSchedulingDisabled,
     NodeTags,
     NoDiskOfType,
+    NoRoomAnywhere,
     NoUsableDisk,
     PackingUndecided,
     PendingReplicas,
@@ -24,8 +25,10 @@ from extender.verdicts.rejections import (
     ReplicasElsewhere,
     RoomHeld,
     SettingUnreadable,
+    StrictLocalAtRisk,
     StrictLocalElsewhere,
     StrictLocalUnusable,
+    TooFewReplicas,
     Topology,
     UnknownNode,
     UnreadableNode,
@@ -180,7 +183,7 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
     ),
     (
         PendingReplicas(),
-        "the room is needed by replicas Longhorn is about to place on this node",
+        "the room is needed by replicas Longhorn is about to place",
         view_of(
             node(),
             *bound(volume(size_bytes=60 * GIB)),
@@ -192,6 +195,37 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         PackingUndecided(),
         "whether the pod's volumes fit on this node was not decided within the step limit",
         view_of(node("node-1", *PUZZLE_DISKS), *bound(*PUZZLE)),
+    ),
+    (
+        NoRoomAnywhere(size_bytes=10 * GIB, by_open=False),
+        "no disk of any Longhorn node takes a replica of a volume of 10 GiB, so Longhorn could not "
+        "start it",
+        view_of(
+            node("node-1", disk(maximum_bytes=9 * GIB)),
+            *bound(volume(locality=Locality.DISABLED, replicas=3)),
+        ),
+    ),
+    (
+        TooFewReplicas(wanted=3, size_bytes=10 * GIB, by_open=False),
+        "not all 3 replicas of a volume of 10 GiB have room, and Longhorn starts none with fewer "
+        "(allow-volume-creation-with-degraded-availability is false)",
+        view_of(
+            node("node-1"),
+            node("node-2"),
+            setting("allow-volume-creation-with-degraded-availability", "false"),
+            *bound(volume(locality=Locality.DISABLED, replicas=3)),
+        ),
+    ),
+    (
+        StrictLocalAtRisk(),
+        "replicas that are about to be placed may take the room, and a strict-local volume cannot "
+        "go elsewhere then",
+        view_of(
+            node("node-1", disk(maximum_bytes=19 * GIB)),
+            node("node-2"),
+            *bound(volume(locality=Locality.STRICT_LOCAL)),
+            volume("other", locality=Locality.DISABLED),
+        ),
     ),
 ]
 IDS = [f"{rejection.reason}-{number}" for number, (rejection, _, _) in enumerate(SITUATIONS)]
@@ -250,7 +284,8 @@ def test_texts_have_no_number_but_what_the_pod_needs(text: str, view: ClusterVie
     sizes = [volume.size_bytes for volume in view.volumes.values()]
     needed = {str(size // unit) for size in [*sizes, sum(sizes)] for unit in (GIB, TIB)}
 
-    assert set(re.findall(r"\d+", text)) <= {str(len(sizes)), *needed}
+    wanted = {str(volume.wanted_replicas) for volume in view.volumes.values()}
+    assert set(re.findall(r"\d+", text)) <= {str(len(sizes)), *needed, *wanted}
 
 
 @pytest.mark.parametrize(

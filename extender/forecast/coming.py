@@ -1,0 +1,153 @@
+"""The replicas that Longhorn will place where it likes, volume by volume."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from extender.forecast.loads import need_in
+from extender.holds.hold import Hold, State, charged
+from extender.view import ClusterView
+from longhorn import (
+    Locality,
+    Need,
+    NodeName,
+    Replica,
+    Settings,
+    Volume,
+    VolumeName,
+    due_replicas,
+    is_potentially_reusable,
+    waits_for_attach,
+)
+
+
+class Coming(msgspec.Struct, frozen=True, kw_only=True):
+    """Replicas of one volume that will be placed where Longhorn's search finds best."""
+
+    volume: Volume
+    need: Need
+    count: int
+    replicas: Sequence[Replica] = ()
+    """Those that there are: where they are, others of the volume do not go."""
+    local: NodeName | None = None
+    """Where a pod's hold keeps room for one more of the volume."""
+    prefers: NodeName | None = None
+    """Where the first one goes if it fits: the node that the volume is to be attached to."""
+    is_sure: bool
+    """Not only because of a pod that may yet go to several nodes."""
+    is_held: bool
+    """Whether a pod's hold tells of it; else Longhorn's objects do."""
+
+
+def coming(
+    holds: Iterable[Hold], view: ClusterView, settings: Settings, *, own: Collection[VolumeName]
+) -> list[Coming]:
+    """List what will be placed, the surest first; volumes of one certainty by name.
+
+    Args:
+        holds: What is held for other pods.
+        view: The cluster.
+        settings: Longhorn's.
+        own: Volumes to leave out: those of the pod that is asked about.
+    """
+    held: dict[VolumeName, Coming] = {}
+    known: set[VolumeName] = set(own)
+    for hold in sorted(holds, key=lambda each: each.state is State.OPEN):
+        for wanted in (*hold.volumes, *hold.remote):
+            if wanted.name not in known:
+                known.add(wanted.name)
+                found = _of_hold(hold, wanted.volume, wanted.need, view, settings)
+                if found.count:
+                    held[wanted.name] = found
+    shown = (
+        _of_volume(view.volumes[name], due.anywhere, view, settings)
+        for name, due in view.due.items()
+        if due.anywhere and name not in known and name in view.volumes
+    )
+    return sorted(
+        [*held.values(), *(each for each in shown if each is not None)],
+        key=lambda each: (not each.is_sure, each.volume.name),
+    )
+
+
+def coming_of(
+    volume: Volume,
+    need: Need,
+    view: ClusterView,
+    settings: Settings,
+    *,
+    local: NodeName | None = None,
+    has_local: bool = False,
+    is_sure: bool = True,
+) -> Coming:
+    """Say what of a volume will be placed anywhere once a pod attaches it.
+
+    Args:
+        volume: As the pod's claim leads to it; what the cluster shows of it counts more.
+        need: Of a new replica of it.
+        view: The cluster.
+        settings: Longhorn's.
+        local: Where room is kept for one replica, if that is known.
+        has_local: Whether room is kept for one replica on the pod's node, wherever that is.
+        is_sure: Whether the pod's node is known.
+    """
+    replicas = view.replicas.get(volume.name, ())
+    volume = view.volumes.get(volume.name, volume)
+    count = due_replicas(volume, replicas, settings, attaching=True).anywhere
+    if has_local and waits_for_attach(volume, settings):
+        count = max(0, count - 1)
+    return Coming(
+        volume=volume,
+        need=need,
+        count=count,
+        replicas=_counted(replicas),
+        local=local,
+        is_sure=is_sure,
+        is_held=True,
+    )
+
+
+def _of_hold(
+    hold: Hold, volume: Volume, need: Need, view: ClusterView, settings: Settings
+) -> Coming:
+    has_local = any(
+        each.name == volume.name
+        for node in hold.nodes
+        for each in charged(hold, node, view.replicas)
+    )
+    is_chosen = hold.state is State.CHOSEN
+    return coming_of(
+        volume,
+        need,
+        view,
+        settings,
+        local=hold.node if is_chosen and has_local else None,
+        has_local=has_local,
+        is_sure=is_chosen,
+    )
+
+
+def _of_volume(volume: Volume, count: int, view: ClusterView, settings: Settings) -> Coming | None:
+    need = need_in(volume, view)
+    if need is None or not need.size_bytes:
+        return None
+    replicas = view.replicas.get(volume.name, ())
+    wants_local = (
+        volume.locality is Locality.BEST_EFFORT
+        and settings.places_best_effort_at_attach
+        and not any(r.node == volume.node and not r.failed for r in replicas)
+    )
+    return Coming(
+        volume=volume,
+        need=need,
+        count=count,
+        replicas=_counted(replicas),
+        prefers=volume.node if wants_local else None,
+        is_sure=True,
+        is_held=False,
+    )
+
+
+def _counted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
+    """Keep the replicas that others of their volume stay away from."""
+    return tuple(r for r in replicas if r.node and (not r.failed or is_potentially_reusable(r)))

@@ -1,0 +1,146 @@
+"""Which replicas of a volume Longhorn is about to place: they take room soon, and nothing shows it.
+
+Source: longhorn-manager controller/volume_controller.go replenishReplicas,
+getReplenishReplicasCount, ReconcileEngineReplicaState and EvictReplicas.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from longhorn.records import Locality, NodeName, Replica, Volume
+from longhorn.reuse import is_potentially_reusable
+from longhorn.settings import Settings
+
+MOST_REPLICAS = 20
+"""Longhorn's webhook refuses a volume that wants more."""
+
+
+class Due(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicas of one volume that Longhorn places as soon as they fit.
+
+    Left out are Replica objects with hardNodeAffinity: they name their node themselves.
+    """
+
+    anywhere: int = 0
+    """So many go where Longhorn's search finds the best place."""
+    on_node: NodeName | None = None
+    """One goes to this node, and to no other."""
+
+
+NOTHING_DUE = Due()
+
+
+def is_placed(replica: Replica) -> bool:
+    """Say whether a replica has its node and disk."""
+    return replica.node is not None and replica.disk is not None
+
+
+def is_usable(replica: Replica) -> bool:
+    """Say whether a replica counts as one of those that its volume wants, placed or not."""
+    return replica.active and not (replica.failed or replica.evicting or replica.deleting)
+
+
+def has_data(replicas: Iterable[Replica]) -> bool:
+    """Say whether the volume of these replicas was ever written to."""
+    return any(replica.healthy_once for replica in replicas)
+
+
+def waits_for_attach(volume: Volume, settings: Settings) -> bool:
+    """Say whether the replicas of a volume are placed only when it is to be attached."""
+    if volume.locality is Locality.BEST_EFFORT:
+        return settings.places_best_effort_at_attach
+    return volume.locality is Locality.STRICT_LOCAL
+
+
+def due_replicas(
+    volume: Volume, replicas: Sequence[Replica], settings: Settings, *, attaching: bool = False
+) -> Due:
+    """Say which replicas of *volume* Longhorn is about to place.
+
+    - A volume that was never written to gets all that it lacks at once: when it is created, or
+      when it is to be attached if its locality wants a replica on the pod's node.
+    - One with data gets one after another while it is attached. None is due while another one is
+      being rebuilt, or while a failed one may come back.
+    - One that is attached, healthy and without a replica on its node gets one more there, if it
+      is of locality best-effort.
+
+    Args:
+        volume: The volume.
+        replicas: All its replicas.
+        settings: Longhorn's settings.
+        attaching: Whether a pod is about to attach it, though the volume does not show that yet.
+            Then the replica on the pod's node is among those that are due.
+    """
+    wanted = 1 if volume.copying else min(volume.wanted_replicas, MOST_REPLICAS)
+    if volume.deleting or volume.sharded or not wanted:
+        return NOTHING_DUE
+    is_open = attaching or volume.node is not None or not waits_for_attach(volume, settings)
+    if not is_open:
+        return NOTHING_DUE
+    usable = [replica for replica in replicas if is_usable(replica)]
+    placed = sum(is_placed(replica) for replica in usable)
+    pinned = sum(r.node is None and r.hard_node_affinity is not None for r in usable)
+    if not has_data(replicas):
+        anywhere = max(0, wanted - placed - pinned)
+        if volume.locality is Locality.STRICT_LOCAL and volume.node is not None:
+            return Due(on_node=volume.node if anywhere else None)
+        return Due(anywhere=anywhere)
+    floating = sum(r.node is None and r.hard_node_affinity is None for r in usable)
+    if floating:
+        return Due(anywhere=floating)
+    if _is_replaced(volume, replicas, usable, wanted, settings, attaching=attaching):
+        return Due(anywhere=1)
+    return Due(on_node=_wants_more_on(volume, replicas, placed, wanted, settings))
+
+
+def _is_replaced(
+    volume: Volume,
+    replicas: Iterable[Replica],
+    usable: Sequence[Replica],
+    wanted: int,
+    settings: Settings,
+    *,
+    attaching: bool,
+) -> bool:
+    """Whether Longhorn makes a replica for one that failed, was lost or is being evicted.
+
+    A replica that is bound to the node of a best-effort volume does not count while it is not
+    placed: it is one more than wanted.
+    """
+    if not settings.rebuild_limit or any(is_potentially_reusable(r) for r in replicas):
+        return False
+    if any(is_placed(replica) and not replica.healthy_once for replica in usable):
+        return False
+    extra = sum(
+        r.node is None and volume.attached_to is not None and r.hard_node_affinity in _own(volume)
+        for r in usable
+    )
+    if len(usable) - extra >= wanted:
+        return False
+    if volume.attached_to is None:
+        return attaching
+    return volume.degraded or any(r.evicting and not r.deleting for r in replicas)
+
+
+def _own(volume: Volume) -> tuple[NodeName | None, ...]:
+    return (volume.attached_to,) if volume.locality is Locality.BEST_EFFORT else ()
+
+
+def _wants_more_on(
+    volume: Volume, replicas: Sequence[Replica], placed: int, wanted: int, settings: Settings
+) -> NodeName | None:
+    """Return the node where Longhorn makes one replica more than wanted, if there is one.
+
+    Not while the volume migrates, which shows in replicas that are not active.
+    """
+    node = volume.attached_to
+    is_wanted = (
+        volume.locality is Locality.BEST_EFFORT
+        and volume.has_frontend
+        and volume.healthy
+        and placed >= wanted
+        and settings.rebuild_limit
+        and not any(node in (r.node, r.hard_node_affinity) or not r.active for r in replicas)
+    )
+    return node if is_wanted else None
