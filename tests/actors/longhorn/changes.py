@@ -3,9 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tests.actors.api import Object
+from tests.actors.longhorn.creation import MOST_RETRIES
 from tests.actors.longhorn.lifecycle import PRECHECK, robustness
 from tests.actors.longhorn.objects import HOSTNAME_LABEL, condition
-from tests.actors.longhorn.records import BEST_EFFORT, read_replica, read_volume
+from tests.actors.longhorn.records import read_replica, read_volume
+
+RESET = "Reset schedulable due to allow volume creation with degraded availability"
 
 
 def marked(replica: Object, removing: Collection[str], now: str) -> Object:
@@ -15,57 +18,55 @@ def marked(replica: Object, removing: Collection[str], now: str) -> Object:
     return {**replica, "metadata": {**replica["metadata"], "deletionTimestamp": now}}
 
 
-def running() -> Object:
-    return {
-        "spec": {"desireState": "running"},
-        "status": {"currentState": "running", "started": True},
-    }
+def to_be(state: str) -> Object:
+    """Wish a replica's process running or stopped."""
+    return {"spec": {"desireState": state}}
 
 
-def healthy(now: str) -> Object:
-    return {"spec": {"healthyAt": now, "lastHealthyAt": now}}
+def bound(node: str) -> Object:
+    """Bind a replica to the only node it may go to."""
+    return {"spec": {"hardNodeAffinity": node}}
 
 
-def on_attach(replicas: Sequence[Object], now: str) -> Iterator[tuple[Object, Object]]:
-    """Start the replicas that have data; if none has, the volume is new and all are equal."""
-    read = [(obj, read_replica(obj)) for obj in replicas]
-    staying = [(obj, each) for obj, each in read if each.node and not each.is_leaving]
-    has_data = any(each.is_healthy for _, each in staying)
-    for obj, each in staying:
-        if not has_data:
-            yield obj, {**running(), "spec": {**running()["spec"], **healthy(now)["spec"]}}
-        elif each.is_healthy:
-            yield obj, running()
+def healthy(replica: Object, now: str) -> Object:
+    """Take a replica for one with all data."""
+    since = replica["spec"]["healthyAt"] or now
+    return {"spec": {"healthyAt": since, "lastHealthyAt": now, "rebuildRetryCount": 0}}
 
 
-def on_detach(replicas: Sequence[Object]) -> Iterator[tuple[Object, Object]]:
-    """Stop what runs."""
-    stopped = {
-        "spec": {"desireState": "stopped"},
-        "status": {"currentState": "stopped", "started": False},
-    }
-    for obj in replicas:
-        if read_replica(obj).is_running:
-            yield obj, stopped
+def on_attach(replicas: Sequence[Object], now: str) -> Iterator[tuple[str, Object]]:
+    """Say what the engine finds in its replicas: if none has data all are new, and equal."""
+    running = [(obj, each) for obj in replicas if (each := read_replica(obj)).is_running]
+    has_data = any(each.is_healthy for _, each in running)
+    for obj, each in running:
+        if each.is_healthy or not has_data:
+            yield each.name, healthy(obj, now)
 
 
-def unfinished(replicas: Sequence[Object]) -> tuple[str, ...]:
-    """Name the replicas whose rebuild a detachment breaks off: they are of no use."""
+def on_detach(replicas: Sequence[Object], now: str) -> Iterator[tuple[str, Object]]:
+    """Give up the replicas without data, placed or not, if others have some.
+
+    Source: controller/volume_controller.go closeVolumeDependentResources.
+    """
     read = [read_replica(obj) for obj in replicas]
-    if not any(each.is_healthy for each in read):
-        return ()
-    return tuple(each.name for each in read if each.node and not each.is_healthy)
+    if any(each.is_healthy for each in read):
+        given_up = {"failedAt": now, "lastFailedAt": now, "rebuildRetryCount": MOST_RETRIES}
+        for each in read:
+            if not each.is_healthy and not each.is_failed and not each.is_leaving:
+                yield each.name, {"spec": given_up}
 
 
-def entering(state: str, volume: Object, replicas: Sequence[Object]) -> Object:
+def entering(state: str, volume: Object, replicas: Sequence[Object], now: str) -> Object:
     """Build what is written into a volume that enters a state."""
     status: Object = {"state": state}
     if state == "attached":
         node = read_volume(volume).wished_node
         health = robustness(read_volume(volume), [read_replica(each) for each in replicas])
-        status |= {"currentNodeID": node, "ownerID": node, "robustness": health}
+        status |= {"currentNodeID": node, "ownerID": node, **judged(health, now)["status"]}
+    if state == "detaching":
+        status |= {"robustness": "unknown" if replicas else "faulted"}
     if state == "detached":
-        status |= {"currentNodeID": "", "robustness": "unknown", "lastDegradedAt": ""}
+        status |= {"currentNodeID": "", "lastDegradedAt": ""}
     return {"status": status}
 
 
@@ -81,19 +82,30 @@ def pinned(node: str) -> Object:
 
 
 def scheduled(
-    volume: Object, replicas: Sequence[Object], failed: Mapping[str, Sequence[str]], now: str
+    volume: Object,
+    replicas: Sequence[Object],
+    failed: Mapping[str, Sequence[str]],
+    *,
+    allow_degraded: bool,
+    now: str,
 ) -> Object:
-    """Build the condition Scheduled with all reasons; nothing if it is as before."""
-    reasons = ", ".join(sorted({reason for each in failed.values() for reason in each}))
-    if PRECHECK in failed:
-        reasons = f"precheck new replica failed: {reasons}"
-    local = read_volume(volume).locality == BEST_EFFORT and any(
-        each.name in failed and each.hard_node for each in map(read_replica, replicas)
-    )
+    """Build the condition Scheduled with all reasons; nothing if it is as before.
+
+    A volume that is not attached yet passes with one placed replica if the setting allows that.
+    Source: controller/volume_controller.go reconcileVolumeCondition, util/error.go Join.
+    """
+    read = [read_replica(each) for each in replicas]
     new = condition("Scheduled", since=now)
     if failed:
-        reason = "LocalReplicaSchedulingFailure" if local else "ReplicaSchedulingFailure"
-        new = condition("Scheduled", "False", reason=reason, message=reasons, since=now)
+        is_local = any(each.name in failed and each.hard_node for each in read)
+        reason = "LocalReplicaSchedulingFailure" if is_local else "ReplicaSchedulingFailure"
+        message = ";".join(sorted({each for reasons in failed.values() for each in reasons}))
+        if PRECHECK in failed:
+            message = f"precheck new replica failed: {message}"
+        new = condition("Scheduled", "False", reason=reason, message=message, since=now)
+        is_new = not read_volume(volume).current_node and any(each.node for each in read)
+        if is_new and allow_degraded:
+            new = condition("Scheduled", message=RESET, since=now)
     others = []
     for each in volume["status"].get("conditions") or ():
         if each["type"] != "Scheduled":

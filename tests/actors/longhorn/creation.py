@@ -11,6 +11,7 @@ from tests.actors.api import Object
 from tests.actors.longhorn.settings import DEFAULT_LOCALITY, DEFAULT_REPLICAS, Settings, text
 
 MIB = 2**20
+MOST_RETRIES = 5
 
 _ENGINE_IMAGE = "longhornio/longhorn-engine:v1.12.1"
 
@@ -92,7 +93,11 @@ def unknown_tags(volume: Object, nodes: Iterable[Object]) -> tuple[str, ...]:
 
 
 def replica_object(volume: Object, hard_node: str, random: Random) -> Object:
-    """Build a replica that has no place yet."""
+    """Build a replica that has no place yet.
+
+    One that is to be filled from others is made with as many retries as a replica has at most, so
+    that it is not used again should that fail (controller/volume_controller.go).
+    """
     metadata, spec = volume["metadata"], volume["spec"]
     name = metadata["name"]
     return {
@@ -128,7 +133,7 @@ def replica_object(volume: Object, hard_node: str, random: Random) -> Object:
             "lastHealthyAt": "",
             "failedAt": "",
             "lastFailedAt": "",
-            "rebuildRetryCount": 0,
+            "rebuildRetryCount": MOST_RETRIES if volume["status"]["state"] == "attached" else 0,
         },
         "status": {"ownerID": "", "currentState": "stopped", "started": False, "conditions": []},
     }

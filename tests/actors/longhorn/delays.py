@@ -19,16 +19,22 @@ class Delays(msgspec.Struct, frozen=True, kw_only=True):
     delete_poll: float = 2.0
     """DeleteVolume looks whether the volume has gone, as often."""
     volume_sync: Span = (0.05, 0.3)
-    """From one state of a new volume to the next; "within a few syncs", so chosen."""
+    """From one state of a new volume to the next: creation seen, detaching, detached. So that the
+    traces' volumes are detached as long after their creation."""
     attach_wish: Span = (0.3, 1.5)
     """From the pod's node to Volume.spec.nodeID: attach-detach controller, CSI attacher, Longhorn's
     VolumeAttachment. Chosen."""
+    write: Span = (0.0, 0.1)
+    """From one write of a pass to the next: each waits until the own cache shows it, looking every
+    0.1 s (datastore/longhorn.go verifyUpdate)."""
+    process: Span = (0.1, 0.5)
+    """The process of a replica starts or stops. Chosen."""
     attach: Span = (1.0, 4.0)
-    """Engine and replicas start, attaching to attached. Chosen."""
+    """The engine starts, all replicas running to attached. Chosen."""
     detach_wish: Span = (0.3, 1.5)
     """From the pod's end to an empty Volume.spec.nodeID, by the same way back. Chosen."""
     detach: Span = (0.5, 2.0)
-    """Engine and replicas stop, detaching to detached. Chosen."""
+    """The engine stops, before the replicas do. Chosen."""
     rebuild: Span = (5.0, 20.0)
     """A replica is filled from another one. Depends on what is written; chosen for little data."""
     replica_cleanup: Span = (0.5, 3.0)
@@ -52,6 +58,8 @@ FAST = Delays(
     delete_poll=0.1,
     volume_sync=(0.0, 0.02),
     attach_wish=(0.0, 0.1),
+    write=(0.0, 0.01),
+    process=(0.01, 0.05),
     attach=(0.05, 0.2),
     detach_wish=(0.0, 0.1),
     detach=(0.05, 0.1),

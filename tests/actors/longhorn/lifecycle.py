@@ -1,12 +1,13 @@
 """What to do next about a volume and its replicas. Pure.
 
-    "" -> creating -> detached -> attaching -> attached -> detaching -> detached
-                                      `------ wish withdrawn -----^
+    "" -> creating -> detaching -> detached -> attaching -> attached -> detaching -> detached
+                          ^------ wish withdrawn -----'
 
 Source: longhorn-manager controller/volume_controller.go. Each step brings the volume a little
-nearer to what is wished for; whoever acts on it reads both anew and asks again.
+nearer to what is wished for; whoever acts on it asks again after each. A pass ends with `Become`.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -34,9 +35,13 @@ class DeleteReplica(msgspec.Struct, frozen=True):
 
 
 class RunReplica(msgspec.Struct, frozen=True):
-    """Start the process of a replica."""
+    """Wish the process of a replica running."""
 
     replica: str
+
+
+class StopReplicas(msgspec.Struct, frozen=True):
+    """Wish all of them stopped, as the engine is."""
 
 
 class FinishRebuild(msgspec.Struct, frozen=True):
@@ -56,7 +61,7 @@ class DeleteVolume(msgspec.Struct, frozen=True):
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """Write down how healthy the attached volume is."""
+    """Write down how healthy the volume is."""
 
     robustness: str
 
@@ -66,6 +71,7 @@ Step = (
     | PlaceReplica
     | DeleteReplica
     | RunReplica
+    | StopReplicas
     | FinishRebuild
     | Become
     | DeleteVolume
@@ -77,7 +83,10 @@ PRECHECK = "precheck"
 
 
 def next_steps(
-    volume: Volume, replicas: Sequence[Replica], failed: Collection[str]
+    volume: Volume,
+    replicas: Sequence[Replica],
+    failed: Collection[str],
+    placed: Collection[str] = (),
 ) -> tuple[Step, ...]:
     """List what may be done now; steps that take time do not keep the later ones waiting.
 
@@ -85,19 +94,20 @@ def next_steps(
         volume: The volume.
         replicas: All of its replicas.
         failed: Replicas that found no place just now; they wait for another time.
+        placed: Replicas that were placed just now.
     """
     staying = [each for each in replicas if not each.is_leaving]
     if volume.state == "deleting":
         if not replicas:
             return (DeleteVolume(),)
         return tuple(DeleteReplica(each.name) for each in staying)
-    replicas = staying
     return (
-        *(DeleteReplica(name) for name in _surplus(volume, replicas)),
-        *_missing(volume, replicas, failed),
-        *_placements(volume, replicas, failed),
-        *_running(volume, replicas),
-        *_transition(volume, replicas),
+        *(DeleteReplica(name) for name in _surplus(volume, staying)),
+        *_missing(volume, staying, failed),
+        *_placements(volume, staying, failed),
+        *_processes(volume, staying, placed),
+        *_transition(volume, staying),
+        *_judgement(volume, staying),
     )
 
 
@@ -108,18 +118,34 @@ def robustness(volume: Volume, replicas: Sequence[Replica]) -> str:
 
 
 def _surplus(volume: Volume, replicas: Sequence[Replica]) -> Sequence[str]:
-    """Name a replica that is no longer needed."""
+    """Name a replica that is no longer needed.
+
+    Of more healthy ones than wanted a remote one goes once a local one is healthy, from where
+    they are most crowded; without locality they stay. Source: controller/volume_controller.go
+    cleanupExtraHealthyReplicas, getPreferredReplicaCandidatesForDeletion.
+    """
+    given_up = [each for each in replicas if each.is_given_up]
     staying = [each for each in replicas if each.is_healthy and not each.is_evicting]
     evicting = [each for each in replicas if each.is_evicting]
-    enough = len(staying) >= volume.wanted_replicas
-    if not enough:
-        return ()
+    if len(staying) < volume.wanted_replicas:
+        return [each.name for each in given_up[:1]]
     pending = [each for each in replicas if not each.node and _is_pointless(volume, each, replicas)]
     spare: list[Replica] = []
     if volume.state == "attached" and len(staying) > volume.wanted_replicas:
-        local = volume.current_node if volume.locality == BEST_EFFORT else ""
-        spare = [each for each in staying if each.node != local]
-    return [each.name for each in (*evicting, *pending, *spare)[:1]]
+        is_local = any(each.node == volume.current_node for each in staying)
+        if volume.locality == BEST_EFFORT and is_local:
+            spare = [each for each in _crowded(staying) if each.node != volume.current_node]
+    return [each.name for each in (*given_up, *evicting, *pending, *spare)[:1]]
+
+
+def _crowded(replicas: Sequence[Replica]) -> Sequence[Replica]:
+    """Return those that share a disk with most others, or else a node, or else a zone; or all."""
+    for place in ("disk", "node", "zone"):
+        counts = Counter(getattr(each, place) for each in replicas)
+        most = max(counts.values())
+        if most > 1:
+            return [each for each in replicas if counts[getattr(each, place)] == most]
+    return replicas
 
 
 def _is_pointless(volume: Volume, pending: Replica, replicas: Sequence[Replica]) -> bool:
@@ -133,18 +159,20 @@ def _is_pointless(volume: Volume, pending: Replica, replicas: Sequence[Replica])
 def _missing(
     volume: Volume, replicas: Sequence[Replica], failed: Collection[str]
 ) -> Sequence[Step]:
+    """Create what is missing: at first all at once, later one after the other."""
     attached = volume.state == "attached"
-    has_data = any(each.is_healthy for each in replicas)
     regular = [
         each
         for each in replicas
         if not each.is_evicting
+        and not each.is_failed
         and (each.node or not each.hard_node or volume.locality == STRICT_LOCAL)
     ]
-    if not volume.state:
-        return ()
-    if len(regular) < volume.wanted_replicas and (attached or not has_data):
-        return () if PRECHECK in failed else (CreateReplica(""),)
+    if len(regular) < volume.wanted_replicas:
+        is_new = not any(each.is_healthy for each in replicas)
+        is_filling = any(not each.is_healthy for each in regular)
+        wanted = not is_filling if attached else is_new
+        return (CreateReplica(""),) if wanted and PRECHECK not in failed else ()
     if attached and volume.is_for_pods and volume.locality == BEST_EFFORT:
         here = volume.current_node
         is_local = any(here in (each.node, each.hard_node) for each in replicas)
@@ -162,35 +190,64 @@ def _placements(
     return [
         PlaceReplica(each.name, each.hard_node or strict)
         for each in replicas
-        if not each.node and each.name not in failed
+        if not each.node and not each.is_failed and each.name not in failed
     ]
 
 
-def _running(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:
-    if volume.state != "attached":
-        return ()
-    placed = [each for each in replicas if each.node]
-    return [
-        *(RunReplica(each.name) for each in placed if not each.is_running),
-        *(FinishRebuild(each.name) for each in placed if not each.is_healthy),
-    ]
+def _processes(
+    volume: Volume, replicas: Sequence[Replica], placed: Collection[str]
+) -> Sequence[Step]:
+    """Run what is placed and stop what runs; what an attached volume gets runs a pass later."""
+    usable = [each for each in replicas if each.node and not each.is_failed]
+    stopped = [each for each in usable if not (each.shall_run or each.is_running)]
+    match volume.state:
+        case "detached" | "attaching" if volume.wished_node:
+            return [RunReplica(each.name) for each in stopped]
+        case "attached":
+            filling = [each for each in usable if each.is_running and not each.is_healthy]
+            return [
+                *(RunReplica(each.name) for each in stopped if each.name not in placed),
+                *(FinishRebuild(each.name) for each in filling),
+            ]
+        case "detaching" if any(each.shall_run for each in replicas):
+            return [StopReplicas()]
+    return ()
 
 
 def _transition(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:
     wished = volume.wished_node
+    usable = [each for each in replicas if each.node and not each.is_failed]
+    is_stopped = not any(each.shall_run or each.is_running for each in replicas)
     match volume.state:
         case "":
             return (Become("creating"),)
-        case "creating" | "detaching":
+        case "creating":
+            return (Become("detaching"),)
+        case "detaching" if is_stopped:
             return (Become("detached"),)
-        case "detached" if wished:
+        case "detached" if wished and usable:
             return (Become("attaching"),)
         case "attaching" if not wished:
             return (Become("detaching"),)
-        case "attaching" if any(each.node for each in replicas):
+        case "attaching" if usable and all(each.is_running for each in usable):
             return (Become("attached"),)
         case "attached" if wished != volume.current_node:
             return (Become("detaching"),)
-        case "attached" if volume.robustness != robustness(volume, replicas):
-            return (Judge(robustness(volume, replicas)),)
     return ()
+
+
+def _judgement(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:
+    """Judge an attached volume, and a detached one: that is faulted while it has no replica.
+
+    Source: controller/volume_controller.go isAutoSalvageNeeded.
+    """
+    match volume.state:
+        case "attached" if volume.wished_node == volume.current_node:
+            found = robustness(volume, replicas)
+        case "detached" if not replicas:
+            found = "faulted"
+        case "detached" if volume.robustness == "faulted":
+            found = "unknown"
+        case _:
+            return ()
+    return () if found == volume.robustness else (Judge(found),)

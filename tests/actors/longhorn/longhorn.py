@@ -13,6 +13,7 @@ from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.creation import CreateVolumeError, unknown_tags, volume_object
 from tests.actors.longhorn.delays import Delays
 from tests.actors.longhorn.eviction import Evictions
+from tests.actors.longhorn.instances import Instances
 from tests.actors.longhorn.nodes import Nodes
 from tests.actors.longhorn.objects import NAMESPACE
 from tests.actors.longhorn.placement import Placement
@@ -51,6 +52,7 @@ class Longhorn:
         )
         placement = Placement(self.cluster, stale=stale)
         self._volumes = Volumes(self.cluster, placement)
+        self._instances = Instances(self.cluster)
         self._wishes = Wishes(self.cluster)
         self._nodes = Nodes(self.cluster)
         self._evictions = Evictions(self.cluster, placement, self._wishes, self._nodes)
@@ -65,7 +67,14 @@ class Longhorn:
             for informer in self.cluster.informers:
                 await informer.synced.wait()
             self._knows.set()
-            parts = (self._nodes, self._volumes, self._wishes, self._evictions, self._publisher)
+            parts = (
+                self._nodes,
+                self._volumes,
+                self._instances,
+                self._wishes,
+                self._evictions,
+                self._publisher,
+            )
             for part in parts:
                 tasks.create_task(part.run())
         raise AssertionError("controllers do not end")

@@ -3,18 +3,18 @@
 As Longhorn is, the managers know the Node objects as last published, and each places without
 regard to the others: replicas that are placed within the delay of the node status can end up on a
 disk that has room for one of them only. (One cache serves all managers here; what matters is how
-late the objects are written.) The other way, for comparison, one replica is placed at a
-time, and every Replica object counts that is assigned already.
+late the objects are written.) The other way, for comparison, every replica counts from the moment
+that a disk was chosen for it.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 
 import longhorn
 from longhorn import Candidate, Candidates, node_space
-from tests.actors.api import REPLICAS, Object
+from tests.actors.api import Object
 from tests.actors.longhorn.accounts import counted, disks
 from tests.actors.longhorn.cluster import Cluster
+from tests.actors.longhorn.draft import merged
 from tests.actors.longhorn.records import recorded
 
 NO_REASON = "replica scheduling failed"
@@ -26,26 +26,30 @@ class Placement:
     def __init__(self, cluster: Cluster, *, stale: bool) -> None:
         self._cluster = cluster
         self._stale = stale
-        self._turn = asyncio.Lock()
+        self._promised: dict[str, Object] = {}
 
-    async def place(
-        self, replica: Object, volume: Object, replicas: Sequence[Object], hard_node: str
-    ) -> tuple[str, ...]:
-        """Assign a disk to a replica; return why there is none, if so.
+    def place(
+        self, replica: Object, volume: Object, replicas: Sequence[Object]
+    ) -> Object | tuple[str, ...]:
+        """Choose a disk for a replica; return what is to be written into it, or why there is none.
 
         Args:
-            replica: A replica without a place.
+            replica: A replica without a place; hardNodeAffinity names the only node it may go to.
             volume: Its volume.
             replicas: All replicas of the volume.
-            hard_node: The only node it may go to, unless "".
         """
-        affine = {**replica, "spec": {**replica["spec"], "hardNodeAffinity": hard_node}}
-        if self._stale:
-            return await self._assign(affine, volume, replicas, [*self._nodes()])
-        async with self._turn:
-            assigned = await self._cluster.api.list(REPLICAS, self._cluster.namespace)
-            nodes = [counting(node, assigned) for node in self._nodes()]
-            return await self._assign(affine, volume, replicas, nodes)
+        name, nodes = replica["metadata"]["name"], [*self._nodes()]
+        self.forget(name)
+        if not self._stale:
+            nodes = [counting(node, self._assigned()) for node in nodes]
+        candidates = self._search(replica, volume, replicas, nodes)
+        chosen = longhorn.choices(candidates, int(volume["spec"]["size"]))
+        if not chosen:
+            return candidates.errors or (NO_REASON,)
+        changes = assignment(self._cluster.random.choice(chosen), nodes)
+        if not self._stale:
+            self._promised[name] = merged(replica, changes)
+        return changes
 
     def precheck(self, volume: Object, replicas: Sequence[Object]) -> tuple[str, ...]:
         """Say why no disk of the cluster would take one more replica; nothing if one would."""
@@ -53,8 +57,23 @@ class Placement:
         candidates = self._search(blank, volume, replicas, self._nodes())
         return () if candidates.disks else candidates.errors or (NO_REASON,)
 
+    def forget(self, replica: str) -> None:
+        """Count a replica no longer that is gone, or placed anew."""
+        self._promised.pop(replica, None)
+
     def _nodes(self) -> Iterable[Object]:
         return self._cluster.nodes.objects.values()
+
+    def _assigned(self) -> Iterable[Object]:
+        """Return all replicas, also those as placed whose assignment is not heard of yet."""
+        known = {
+            key.name: each
+            for key, each in self._cluster.replicas.objects.items()
+            if each["spec"]["nodeID"]
+        }
+        for name in [name for name in self._promised if name in known]:
+            del self._promised[name]
+        return [*known.values(), *self._promised.values()]
 
     def _search(
         self, replica: Object, volume: Object, replicas: Sequence[Object], nodes: Iterable[Object]
@@ -73,20 +92,6 @@ class Placement:
             now=self._cluster.wall_clock(),
         )
 
-    async def _assign(
-        self, replica: Object, volume: Object, replicas: Sequence[Object], nodes: Sequence[Object]
-    ) -> tuple[str, ...]:
-        candidates = self._search(replica, volume, replicas, nodes)
-        chosen = longhorn.choices(candidates, int(volume["spec"]["size"]))
-        if not chosen:
-            return candidates.errors or (NO_REASON,)
-        disk = self._cluster.random.choice(chosen)
-        changes = assignment(replica, disk, nodes)
-        await self._cluster.api.patch(
-            REPLICAS, self._cluster.key(replica["metadata"]["name"]), changes
-        )
-        return ()
-
 
 def counting(node: Object, replicas: Iterable[Object]) -> Object:
     """Return *node* as it will be published once its status counts all of *replicas*."""
@@ -97,8 +102,8 @@ def counting(node: Object, replicas: Iterable[Object]) -> Object:
     return {**node, "status": {**node["status"], "diskStatus": statuses}}
 
 
-def assignment(replica: Object, disk: Candidate, nodes: Iterable[Object]) -> Object:
-    """Build what is written into a replica that goes to *disk*, over this version of it."""
+def assignment(disk: Candidate, nodes: Iterable[Object]) -> Object:
+    """Build what is written into a replica that goes to *disk*."""
     [path] = (
         status["diskPath"]
         for node in nodes
@@ -106,14 +111,6 @@ def assignment(replica: Object, disk: Candidate, nodes: Iterable[Object]) -> Obj
         if status["diskUUID"] == disk.disk
     )
     return {
-        "metadata": {
-            "resourceVersion": replica["metadata"]["resourceVersion"],
-            "labels": {"longhornnode": disk.node, "longhorndiskuuid": disk.disk},
-        },
-        "spec": {
-            "nodeID": disk.node,
-            "diskID": disk.disk,
-            "diskPath": path,
-            "hardNodeAffinity": replica["spec"]["hardNodeAffinity"],
-        },
+        "metadata": {"labels": {"longhornnode": disk.node, "longhorndiskuuid": disk.disk}},
+        "spec": {"nodeID": disk.node, "diskID": disk.disk, "diskPath": path},
     }

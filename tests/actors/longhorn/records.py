@@ -1,5 +1,7 @@
 """Volumes and replicas as Longhorn's controllers decide on them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +22,7 @@ _RESOURCES = {
 BEST_EFFORT = "best-effort"
 STRICT_LOCAL = "strict-local"
 DISABLED = "disabled"
+NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +59,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     is_running: bool
     is_leaving: bool
     """Whether it is being removed."""
+    shall_run: bool = False
+    is_failed: bool = False
+    is_given_up: bool = False
+    """Whether it failed before it ever had data: it is of no use."""
+    disk: str = ""
+    zone: str = ""
 
 
 def read_volume(obj: Object) -> Volume:
@@ -73,7 +82,8 @@ def read_volume(obj: Object) -> Volume:
     )
 
 
-def read_replica(obj: Object) -> Replica:
+def read_replica(obj: Object, zones: Mapping[str, str] = NOWHERE) -> Replica:
+    """Read a Replica object; *zones* are those of the nodes, by name."""
     spec, status = obj["spec"], obj.get("status") or {}
     return Replica(
         name=obj["metadata"]["name"],
@@ -83,6 +93,11 @@ def read_replica(obj: Object) -> Replica:
         is_evicting=bool(spec.get("evictionRequested")),
         is_running=status.get("currentState") == "running",
         is_leaving=bool(obj["metadata"].get("deletionTimestamp")),
+        shall_run=spec.get("desireState") == "running",
+        is_failed=bool(spec.get("failedAt")),
+        is_given_up=bool(spec.get("failedAt")) and not spec.get("healthyAt"),
+        disk=spec.get("diskID", ""),
+        zone=zones.get(spec.get("nodeID", ""), ""),
     )
 
 

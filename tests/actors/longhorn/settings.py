@@ -8,11 +8,13 @@ import longhorn
 DISABLE_WHEN_CORDONED: Final = "disable-scheduling-on-cordoned-node"
 DEFAULT_LOCALITY: Final = "default-data-locality"
 DEFAULT_REPLICAS: Final = "default-replica-count"
+ALLOW_DEGRADED: Final = "allow-volume-creation-with-degraded-availability"
 
 DEFAULTS: Final = {
     DISABLE_WHEN_CORDONED: "true",
     DEFAULT_LOCALITY: "disabled",
     DEFAULT_REPLICAS: '{"v1":"3","v2":"3"}',
+    ALLOW_DEGRADED: "true",
 }
 
 Settings = Mapping[str, str]

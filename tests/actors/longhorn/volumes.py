@@ -1,12 +1,14 @@
 """The volume controller: brings volumes and their replicas to the state wished for.
 
-Every node's manager works on the volumes that are to be attached there, several at a time.
-Volumes and replicas are read anew for every step and written over the version read; only nodes,
-settings and backing images come from caches.
+Every node's manager works on the volumes that are to be attached there, several at a time. A pass
+reads a volume and its replicas anew, decides in memory, and writes at its end: first the replicas
+one after another, then the volume, each over the version read. Only creations and deletions are
+done as they are decided. Nodes, settings and backing images come from caches.
+Source: longhorn-manager controller/volume_controller.go syncVolume.
 """
 
 import asyncio
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from tests.actors.api import PERSISTENT_VOLUMES, REPLICAS, VOLUMES, Key, Kind, Object
 from tests.actors.controller import Controller
@@ -14,29 +16,17 @@ from tests.actors.longhorn import changes, lifecycle
 from tests.actors.longhorn.cluster import Cluster, Timers
 from tests.actors.longhorn.creation import replica_object
 from tests.actors.longhorn.delays import Span
-from tests.actors.longhorn.lifecycle import PRECHECK, Step, next_steps
+from tests.actors.longhorn.draft import Draft
+from tests.actors.longhorn.lifecycle import PRECHECK, Become, Step, next_steps
 from tests.actors.longhorn.placement import Placement
-from tests.actors.longhorn.records import STRICT_LOCAL, read_replica, read_volume
+from tests.actors.longhorn.records import STRICT_LOCAL, Volume, read_replica, read_volume
+from tests.actors.longhorn.settings import ALLOW_DEGRADED, is_on
 
 WORKERS = 5
 """How many volumes a node's manager works on at a time."""
 
 _BUSY_SECONDS = 0.02
 _MOST_STEPS = 100
-
-
-class Known(NamedTuple):
-    """A volume and its replicas as just read."""
-
-    volume: Object
-    replicas: list[Object]
-
-    def replica(self, name: str) -> Object:
-        return next(each for each in self.replicas if each["metadata"]["name"] == name)
-
-
-Failed = dict[str, tuple[str, ...]]
-"""Why replicas found no place, by name."""
 
 
 class Volumes:
@@ -71,13 +61,20 @@ class Volumes:
     def _on_replica(self, old: Object | None, new: Object | None) -> None:
         replica = new or old
         assert replica is not None
+        if new is None:
+            self._placement.forget(replica["metadata"]["name"])
         self._add(replica["spec"]["volumeName"])
 
     def _on_node(self, _old: Object | None, _new: Object | None) -> None:
-        """Try again what found no place."""
-        for key, volume in self._cluster.volumes.objects.items():
-            if read_volume(volume).scheduled == "False":
-                self._add(key.name)
+        """Try again what found no place; volumes without any replica wait for their time.
+
+        Source: controller/volume_controller.go enqueueNodeChange.
+        """
+        replicas = self._cluster.replicas.objects.values()
+        for name in dict.fromkeys(
+            each["spec"]["volumeName"] for each in replicas if not each["spec"]["nodeID"]
+        ):
+            self._add(name)
 
     def _add(self, name: str) -> None:
         volume = self._cluster.volumes.get(name, self._cluster.namespace)
@@ -98,19 +95,23 @@ class Volumes:
             self._busy.discard(name)
 
     async def _reconcile(self, name: str) -> float | None:
-        failed: Failed = {}
-        for _ in range(_MOST_STEPS):
-            known = await self._read(name)
-            if known is None:
-                return None
-            waits = await self._step(known, failed)
-            if waits is not None:
-                await self._report(known, failed)
-                retry = [self._cluster.delays.scheduling_retry] if failed else []
-                return min([*waits, *retry], default=None)
-        raise AssertionError(f"volume {name} does not come to rest")
+        """Make one pass; its own writes bring the next."""
+        draft = await self._read(name)
+        if draft is None:
+            return None
+        if not read_volume(draft.volume).state:
+            left = self._timers.left(name, span=self._cluster.delays.volume_sync)
+            if left:
+                return left
+        await self._pin(draft.volume)
+        done: list[Step] = []
+        again = await self._decide(draft, done)
+        await self._write(draft)
+        for step in done:
+            self._timers.stop(name, *([] if isinstance(step, Become) else [str(step)]))
+        return again
 
-    async def _read(self, name: str) -> Known | None:
+    async def _read(self, name: str) -> Draft | None:
         volume = await self._cluster.api.get(VOLUMES, name, self._cluster.namespace)
         replicas = await self._cluster.replicas_of(name)
         if volume is None:
@@ -118,106 +119,148 @@ class Volumes:
                 self._begin_removal(replica["metadata"]["name"])
             return None
         now = self._cluster.timestamp()
-        return Known(volume, [changes.marked(each, self._removing, now) for each in replicas])
+        return Draft(volume, [changes.marked(each, self._removing, now) for each in replicas])
 
-    async def _step(self, known: Known, failed: Failed) -> list[float] | None:
-        """Take the first step that is due; None if one was taken, else how long each takes."""
-        volume = read_volume(known.volume)
-        replicas = [read_replica(each) for each in known.replicas]
-        waits = []
-        for step in next_steps(volume, replicas, failed):
-            span = self._span(step, volume.state)
-            left = self._timers.left(volume.name, str(step), span=span) if span else 0.0
-            if not left:
-                await self._take(step, known, failed)
-                self._timers.stop(volume.name, str(step))
+    async def _decide(self, draft: Draft, done: list[Step]) -> float | None:
+        """Take the steps that are due; return when to look again, if not after the next event."""
+        nodes = self._cluster.nodes.objects.items()
+        zones = {key.name: node["status"].get("zone", "") for key, node in nodes}
+        for _ in range(_MOST_STEPS):
+            volume = read_volume(draft.volume)
+            replicas = [read_replica(each, zones) for each in draft.replicas]
+            waits = []
+            for step in next_steps(volume, replicas, draft.failed, draft.placed):
+                span = self._span(step, volume)
+                left = self._timers.left(volume.name, str(step), span=span) if span else 0.0
+                if not left:
+                    break
+                waits.append(left)
+            else:
+                self._judge(draft)
+                retry = [self._cluster.delays.scheduling_retry] if draft.failed else []
+                return min([*waits, *retry], default=None)
+            await self._take(step, draft)
+            done.append(step)
+            if isinstance(step, Become | lifecycle.DeleteVolume):
                 return None
-            waits.append(left)
-        return waits
+        raise AssertionError(f"volume {draft.name} does not come to rest")
 
-    def _span(self, step: Step, state: str) -> Span | None:
+    def _span(self, step: Step, volume: Volume) -> Span | None:
         """Say how long a step takes, if it takes any time."""
         delays = self._cluster.delays
         match step:
             case lifecycle.FinishRebuild():
                 return delays.rebuild
-            case lifecycle.Become("creating"):
-                return delays.volume_sync
-            case lifecycle.Become("attached"):
+            case lifecycle.StopReplicas():
+                return delays.detach
+            case Become("attached"):
                 return delays.attach
-            case lifecycle.Become("detached"):
-                return delays.detach if state == "detaching" else delays.volume_sync
+            case Become("detaching" | "detached") if not (
+                volume.current_node or volume.wished_node
+            ):
+                return delays.volume_sync
         return None
 
-    async def _take(self, step: Step, known: Known, failed: Failed) -> None:
-        now = self._cluster.timestamp()
+    async def _take(self, step: Step, draft: Draft) -> None:
         match step:
             case lifecycle.CreateReplica(hard_node):
-                await self._create(known, hard_node, failed)
-            case lifecycle.PlaceReplica(name, hard_node):
-                replica = known.replica(name)
-                reasons = await self._placement.place(replica, *known, hard_node)
-                if reasons:
-                    failed[name] = reasons
+                await self._create(draft, hard_node)
             case lifecycle.DeleteReplica(name):
                 self._begin_removal(name)
-            case lifecycle.RunReplica(name):
-                await self._write(REPLICAS, known.replica(name), changes.running())
-            case lifecycle.FinishRebuild(name):
-                await self._write(REPLICAS, known.replica(name), changes.healthy(now))
-            case lifecycle.Judge(robustness):
-                await self._write(VOLUMES, known.volume, changes.judged(robustness, now))
-            case lifecycle.Become(state):
-                await self._become(state, known)
+                now = self._cluster.timestamp()
+                draft.put(changes.marked(draft.replica(name), self._removing, now))
             case lifecycle.DeleteVolume():
-                await self._cluster.api.delete(VOLUMES, self._key(known.volume))
+                await self._cluster.api.delete(VOLUMES, self._cluster.key(draft.name))
+            case _:
+                self._change(step, draft)
 
-    async def _create(self, known: Known, hard_node: str, failed: Failed) -> None:
-        reasons = () if hard_node else self._placement.precheck(*known)
+    def _change(self, step: Step, draft: Draft) -> None:
+        now = self._cluster.timestamp()
+        match step:
+            case lifecycle.PlaceReplica(name, hard_node):
+                self._place(draft, name, hard_node)
+            case lifecycle.RunReplica(name):
+                draft.change_replica(name, changes.to_be("running"))
+            case lifecycle.StopReplicas():
+                for replica in draft.replicas:
+                    if read_replica(replica).shall_run:
+                        draft.change_replica(replica["metadata"]["name"], changes.to_be("stopped"))
+            case lifecycle.FinishRebuild(name):
+                draft.change_replica(name, changes.healthy(draft.replica(name), now))
+            case lifecycle.Judge(robustness):
+                draft.change_volume(changes.judged(robustness, now))
+            case Become(state):
+                self._become(state, draft)
+
+    async def _create(self, draft: Draft, hard_node: str) -> None:
+        reasons = () if hard_node else self._placement.precheck(draft.volume, draft.replicas)
         if reasons:
-            failed[PRECHECK] = reasons
+            draft.failed[PRECHECK] = reasons
             return
-        replica = replica_object(known.volume, hard_node, self._cluster.random)
-        await self._cluster.api.create(replica, REPLICAS)
+        replica = replica_object(draft.volume, hard_node, self._cluster.random)
+        draft.put(await self._cluster.api.create(replica, REPLICAS))
+        await asyncio.sleep(self._cluster.draw(self._cluster.delays.write))
 
-    async def _become(self, state: str, known: Known) -> None:
-        """Enter a state: the replicas first, so that a volume is never ahead of them."""
-        name, now = known.volume["metadata"]["name"], self._cluster.timestamp()
+    def _place(self, draft: Draft, name: str, hard_node: str) -> None:
+        if hard_node != draft.replica(name)["spec"]["hardNodeAffinity"]:
+            draft.change_replica(name, changes.bound(hard_node))
+        found = self._placement.place(draft.replica(name), draft.volume, draft.replicas)
+        if isinstance(found, tuple):
+            draft.failed[name] = found
+        else:
+            draft.change_replica(name, found)
+            draft.placed.add(name)
+
+    def _become(self, state: str, draft: Draft) -> None:
+        now = self._cluster.timestamp()
+        self._judge(draft)
         if state == "attached":
-            for replica, change in changes.on_attach(known.replicas, now):
-                await self._write(REPLICAS, replica, change)
-            known = Known(known.volume, await self._cluster.replicas_of(name))
-            await self._pin(known.volume)
+            for name, change in changes.on_attach(draft.replicas, now):
+                draft.change_replica(name, change)
         if state == "detached":
-            for replica, change in changes.on_detach(known.replicas):
-                await self._write(REPLICAS, replica, change)
-            for unfinished in changes.unfinished(known.replicas):
-                self._begin_removal(unfinished)
-        await self._write(VOLUMES, known.volume, changes.entering(state, *known))
-        self._timers.stop(name)
+            for name, change in changes.on_detach(draft.replicas, now):
+                draft.change_replica(name, change)
+        draft.change_volume(changes.entering(state, draft.volume, draft.replicas, now))
+
+    def _judge(self, draft: Draft) -> None:
+        """Decide about the condition Scheduled."""
+        allow_degraded = is_on(self._cluster.setting_values(), ALLOW_DEGRADED)
+        draft.change_volume(
+            changes.scheduled(
+                draft.volume,
+                draft.replicas,
+                draft.failed,
+                allow_degraded=allow_degraded,
+                now=self._cluster.timestamp(),
+            )
+        )
 
     async def _pin(self, volume: Object) -> None:
-        """Keep pods of a strict-local volume on its node (longhorn-manager, after an attach)."""
+        """Keep pods of a strict-local volume on the node it is wished on, placed there or not.
+
+        Source: controller/volume_controller.go ReconcilePersistentVolume.
+        """
         decided = read_volume(volume)
         found = self._cluster.persistent_volumes.get(decided.name)
-        if decided.locality == STRICT_LOCAL and found and not found["spec"].get("nodeAffinity"):
+        is_strict = decided.locality == STRICT_LOCAL and decided.wished_node
+        if is_strict and found and not found["spec"].get("nodeAffinity"):
             key = Key("", decided.name)
             change = changes.pinned(decided.wished_node)
             await self._cluster.api.patch(PERSISTENT_VOLUMES, key, change)
 
-    async def _report(self, known: Known, failed: Failed) -> None:
-        """Write the condition Scheduled, if it is another than before."""
-        change = changes.scheduled(*known, failed, self._cluster.timestamp())
-        if change:
-            await self._write(VOLUMES, known.volume, change)
+    async def _write(self, draft: Draft) -> None:
+        """Write what changed, the volume last, so that it is never ahead of its replicas."""
+        for name, change in draft.replica_changes.items():
+            await self._patch(REPLICAS, draft.replica(name), change)
+            await asyncio.sleep(self._cluster.draw(self._cluster.delays.write))
+        if draft.volume_changes:
+            await self._patch(VOLUMES, draft.volume, draft.volume_changes)
 
-    async def _write(self, kind: Kind, obj: Object, change: Object) -> None:
+    async def _patch(self, kind: Kind, obj: Object, change: Object) -> None:
         """Merge a change into the version that was read."""
         version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-        await self._cluster.api.patch(kind, self._key(obj), {**change, "metadata": version})
-
-    def _key(self, obj: Object) -> Key:
-        return self._cluster.key(obj["metadata"]["name"])
+        change = {**change, "metadata": {**change.get("metadata", {}), **version}}
+        await self._cluster.api.patch(kind, self._cluster.key(obj["metadata"]["name"]), change)
 
     def _begin_removal(self, replica: str) -> None:
         if replica not in self._removing:

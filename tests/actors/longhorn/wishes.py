@@ -39,7 +39,9 @@ def next_wish(
     """Decide where a volume shall be attached next; None to leave it as it is.
 
     It moves only by way of nowhere, and is attached again once it is fully detached. An eviction
-    keeps it from pods that come later, and yields to those that came before.
+    keeps it from pods that come later, and yields to those that came before. CSI publish refuses a
+    volume that is faulted, or detached, not Scheduled and not placed as a whole (types/volumes.go
+    IsVolumeReady); one that is wished somewhere already stays so.
 
     Args:
         volume: The volume.
@@ -54,7 +56,7 @@ def next_wish(
     if volume.state != "detached":
         return None
     is_placed = bool(replicas) and all(each.node for each in replicas)
-    if volume.scheduled == "False" and not is_placed:
+    if volume.robustness == "faulted" or (volume.scheduled == "False" and not is_placed):
         return None
     if pod_nodes:
         return Wish(pod_nodes[0]) if _may_attach(volume, replicas, pod_nodes[0]) else None

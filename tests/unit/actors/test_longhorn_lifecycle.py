@@ -17,6 +17,7 @@ from tests.actors.longhorn.lifecycle import (
     PlaceReplica,
     RunReplica,
     Step,
+    StopReplicas,
     next_steps,
 )
 from tests.actors.longhorn.records import Replica, Volume
@@ -64,22 +65,35 @@ EVICTING = replica("e", "node-b", is_evicting=True)
 REBUILDING = replica("r", "node-a", is_healthy=False)
 
 
+def at(disk: str, zone: str, name: str, node: str) -> Replica:
+    return replica(name, node, disk=disk, zone=zone)
+
+
+def stopped(found: Replica) -> Replica:
+    return msgspec.structs.replace(found, is_running=False)
+
+
+def starting(found: Replica) -> Replica:
+    return msgspec.structs.replace(found, is_running=False, shall_run=True)
+
+
 @pytest.mark.parametrize(
     ("volume", "replicas", "expected"),
     [
-        pytest.param(volume(state=""), [], [Become("creating")], id="new"),
-        pytest.param(
-            volume(state="creating"), [], [CreateReplica(""), Become("detached")], id="creating"
-        ),
+        pytest.param(volume(state=""), [], [CreateReplica(""), Become("creating")], id="new"),
+        pytest.param(volume(state="creating"), [NOWHERE], [Become("detaching")], id="creating"),
         pytest.param(volume(), [NOWHERE], [], id="waits-for-a-node"),
         pytest.param(
             volume(locality="disabled"), [NOWHERE], [PlaceReplica("c", "")], id="waits-for-no-node"
         ),
         pytest.param(
-            volume(wished_node="node-a"),
-            [NOWHERE],
-            [PlaceReplica("c", ""), Become("attaching")],
-            id="wished-somewhere",
+            volume(wished_node="node-a"), [NOWHERE], [PlaceReplica("c", "")], id="wished-somewhere"
+        ),
+        pytest.param(
+            volume(wished_node="node-a", wanted_replicas=2),
+            [stopped(ON_B), NOWHERE],
+            [PlaceReplica("c", ""), RunReplica("b"), Become("attaching")],
+            id="one-is-enough-to-attach",
         ),
         pytest.param(
             volume(wished_node="node-a", locality="strict-local", state="attaching"),
@@ -93,6 +107,12 @@ REBUILDING = replica("r", "node-a", is_healthy=False)
             [Become("attached")],
             id="attaching-over-the-network",
         ),
+        pytest.param(
+            volume(wished_node="node-a", state="attaching"),
+            [ON_A, starting(ON_B)],
+            [],
+            id="attaching-with-a-replica-that-does-not-run-yet",
+        ),
         pytest.param(volume(state="attaching"), [ON_B], [Become("detaching")], id="wish-withdrawn"),
         pytest.param(attached("node-a"), [ON_A], [], id="at-rest"),
         pytest.param(attached("node-a"), [ON_B], [CreateReplica("node-a")], id="no-local-replica"),
@@ -105,11 +125,45 @@ REBUILDING = replica("r", "node-a", is_healthy=False)
         ),
         pytest.param(
             attached("node-a"),
-            [ON_B, msgspec.structs.replace(REBUILDING, is_running=False)],
-            [RunReplica("r"), FinishRebuild("r")],
+            [ON_B, stopped(REBUILDING)],
+            [RunReplica("r")],
             id="local-placed",
         ),
+        pytest.param(attached("node-a"), [ON_B, starting(REBUILDING)], [], id="local-starting"),
+        pytest.param(
+            attached("node-a"), [ON_B, REBUILDING], [FinishRebuild("r")], id="local-filling"
+        ),
+        pytest.param(
+            attached("node-c", wanted_replicas=3, robustness="degraded"),
+            [ON_B, REBUILDING],
+            [FinishRebuild("r")],
+            id="one-rebuild-after-the-other",
+        ),
         pytest.param(attached("node-a"), [ON_A, ON_B], [DeleteReplica("b")], id="surplus"),
+        pytest.param(
+            attached("node-a", locality="disabled"), [ON_A, ON_B], [], id="surplus-that-stays"
+        ),
+        pytest.param(
+            attached("node-a", wanted_replicas=3),
+            [
+                at("1", "zone-b", "b", "node-b"),
+                at("2", "zone-a", "c", "node-c"),
+                at("3", "zone-a", "d", "node-a"),
+                at("4", "zone-c", "e", "node-e"),
+            ],
+            [DeleteReplica("c")],
+            id="surplus-in-the-crowded-zone",
+        ),
+        pytest.param(
+            attached("node-a"),
+            [
+                at("1", "zone-a", "a", "node-a"),
+                at("1", "zone-a", "b", "node-a"),
+                at("2", "zone-b", "c", "node-b"),
+            ],
+            [],
+            id="surplus-with-a-crowded-local-disk",
+        ),
         pytest.param(volume(), [ON_A, ON_B], [], id="surplus-while-detached"),
         pytest.param(volume(), [ON_B, LOCAL], [DeleteReplica("c")], id="local-no-longer-needed"),
         pytest.param(
@@ -127,7 +181,26 @@ REBUILDING = replica("r", "node-a", is_healthy=False)
         pytest.param(
             attached("node-a", wished_node=""), [ON_A], [Become("detaching")], id="no-longer-wished"
         ),
-        pytest.param(volume(state="detaching"), [ON_A], [Become("detached")], id="detaching"),
+        pytest.param(
+            volume(state="detaching"),
+            [msgspec.structs.replace(ON_A, shall_run=True)],
+            [StopReplicas()],
+            id="detaching",
+        ),
+        pytest.param(volume(state="detaching"), [ON_A], [], id="stopping"),
+        pytest.param(
+            volume(state="detaching"), [stopped(ON_A)], [Become("detached")], id="stopped"
+        ),
+        pytest.param(
+            volume(),
+            [ON_A, msgspec.structs.replace(NOWHERE, is_failed=True, is_given_up=True)],
+            [DeleteReplica("c")],
+            id="given-up",
+        ),
+        pytest.param(volume(robustness="faulted"), [], [CreateReplica("")], id="without-replicas"),
+        pytest.param(
+            volume(robustness="faulted"), [NOWHERE], [Judge("unknown")], id="no-longer-faulted"
+        ),
         pytest.param(volume(state="deleting"), [ON_A], [DeleteReplica("a")], id="deleting"),
         pytest.param(
             volume(state="deleting"),
@@ -144,7 +217,17 @@ def test_next_steps(volume: Volume, replicas: Sequence[Replica], expected: list[
 
 def test_what_just_failed_waits_for_another_time() -> None:
     assert next_steps(attached("node-a"), [ON_B, LOCAL], failed=["c"]) == ()
-    assert next_steps(volume(state="detached"), [], failed=[PRECHECK]) == ()
+    assert next_steps(volume(robustness="faulted"), [], failed=[PRECHECK]) == ()
+
+
+def test_a_volume_without_any_replica_is_faulted() -> None:
+    assert next_steps(volume(), [], failed=[PRECHECK]) == (Judge("faulted"),)
+
+
+def test_what_an_attached_volume_just_got_runs_a_pass_later() -> None:
+    placed = stopped(REBUILDING)
+
+    assert next_steps(attached("node-a"), [ON_B, placed], failed=(), placed=["r"]) == ()
 
 
 WISHED_A = volume(wished_node="node-a", state="attached", current_node="node-a")
@@ -163,6 +246,7 @@ FAILED = volume(scheduled="False")
         pytest.param(WISHED_A, [ON_A], ["node-b"], "", Wish(""), id="wanted-elsewhere"),
         pytest.param(FAILED, [NOWHERE], ["node-a"], "", None, id="not-scheduled"),
         pytest.param(FAILED, [], ["node-a"], "", None, id="not-even-written"),
+        pytest.param(volume(robustness="faulted"), [ON_A], ["node-a"], "", None, id="faulted"),
         pytest.param(FAILED, [ON_A], ["node-a"], "", Wish("node-a"), id="all-placed-after-all"),
         pytest.param(
             volume(locality="strict-local"),

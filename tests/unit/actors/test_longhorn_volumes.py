@@ -1,9 +1,11 @@
 """The life of volumes: created, attached, moved, deleted."""
 
+import asyncio
+
 import pytest
 
 from tests.actors import api as kinds
-from tests.actors.longhorn import CreateVolumeError, Delays
+from tests.actors.longhorn import CreateVolumeError, Delays, setting
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running
 
 pytestmark = VIRTUAL_TIME
@@ -119,15 +121,16 @@ async def test_a_strict_local_volume_waits_for_room_on_its_node() -> None:
         await world.until(lambda: world.state("other") == ("attached", "node-1"), within=10)
         world.run_pod("second", "node-1", "data")
         await world.until(lambda: world.scheduled("data")["status"] == "False", within=10)
-        await world.hold(lambda: world.state("data") == ("attaching", ""), seconds=60)
+        await world.hold(lambda: world.state("data") == ("detached", ""), seconds=60)
 
-        assert world.scheduled("data")["reason"] == "ReplicaSchedulingFailure"
-        world.end_pod("first")
-        await world.longhorn.delete_volume("other")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=40)
+        assert world.scheduled("data")["reason"] == "LocalReplicaSchedulingFailure"
+        assert world.volume("data")["spec"]["nodeID"] == "node-1"
         affinity = world.server.get("persistentvolumes", "data")
         assert affinity is not None
         assert "node-1" in str(affinity["spec"]["nodeAffinity"])
+        world.end_pod("first")
+        await world.longhorn.delete_volume("other")
+        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=40)
 
 
 async def test_a_volume_that_fits_nowhere_has_no_replica_until_it_does() -> None:
@@ -136,15 +139,86 @@ async def test_a_volume_that_fits_nowhere_has_no_replica_until_it_does() -> None
     async with running(world):
         await world.provision("data")
         world.run_pod("web", "node-1", "data")
-        await world.hold(lambda: world.state("data")[0] == "detached", seconds=60)
+        await world.hold(lambda: world.state("data")[0] == "detached", seconds=70)
         assert world.replicas() == []
         condition = world.scheduled("data")
         assert condition["message"] == "precheck new replica failed: insufficient storage"
+        assert world.volume("data")["status"]["robustness"] == "faulted"
+        assert world.volume("data")["spec"]["nodeID"] == ""
 
         world.add_node("node-2", 100)
 
+        # A new node wakes only volumes with a replica that waits; here it is the next try.
+        await world.hold(lambda: world.replicas() == [], seconds=10)
         await world.until(lambda: world.state("data") == ("attached", "node-1"), within=40)
         assert "node-2" in world.places("data")
+
+
+async def test_a_new_node_wakes_a_replica_without_a_place() -> None:
+    world = World()
+    world.add_node("node-1", 100)
+    async with running(world):
+        await world.provision("data", dataLocality="disabled", numberOfReplicas="2")
+        assert world.places("data") == ["", "node-1"]
+        await asyncio.sleep(60)
+
+        world.add_node("node-2", 100)
+
+        await world.until(lambda: world.places("data") == ["node-1", "node-2"], within=5)
+        await world.until(lambda: world.scheduled("data")["message"] == "", within=1)
+
+
+@pytest.mark.parametrize("locality", ["disabled", "best-effort"])
+async def test_as_many_replicas_as_wanted_are_created_if_one_would_fit(locality: str) -> None:
+    world = World()
+    world.add_node("node-1", 100)
+    async with running(world):
+        await world.provision("data", dataLocality=locality, numberOfReplicas="3")
+
+        assert len(world.replicas("data")) == 3
+
+
+async def test_replicas_without_a_place_end_with_the_first_attachment() -> None:
+    world = World()
+    world.add_node("node-1", 100)
+    world.add_node("node-2", 100)
+    async with running(world):
+        await world.provision("data", numberOfReplicas="3")
+        world.run_pod("web", "node-1", "data")
+        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+        assert world.places("data") == ["", "node-1", "node-2"]
+        assert world.volume("data")["status"]["robustness"] == "degraded"
+
+        world.end_pod("web")
+
+        await world.until(lambda: world.places("data") == ["node-1", "node-2"], within=10)
+        await world.hold(lambda: world.places("data") == ["node-1", "node-2"], seconds=60)
+        world.add_node("node-3", 100)
+        world.run_pod("next", "node-1", "data")
+        await world.until(lambda: len(world.replicas("data")) == 3, within=20)
+        assert sorted(each["spec"]["rebuildRetryCount"] for each in world.replicas("data")) == [
+            0,
+            0,
+            5,
+        ]
+        await world.until(
+            lambda: world.volume("data")["status"]["robustness"] == "healthy", within=60
+        )
+        assert all(each["spec"]["rebuildRetryCount"] == 0 for each in world.replicas("data"))
+
+
+async def test_a_degraded_volume_attaches_as_a_whole_or_not_at_all() -> None:
+    world = World()
+    world.put(kinds.SETTINGS, setting("allow-volume-creation-with-degraded-availability", "false"))
+    world.add_node("node-1", 100)
+    async with running(world):
+        await world.provision("data", dataLocality="disabled", numberOfReplicas="2")
+        world.run_pod("web", "node-1", "data")
+        await world.hold(lambda: world.volume("data")["spec"]["nodeID"] == "", seconds=60)
+
+        world.add_node("node-2", 100)
+
+        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=15)
 
 
 async def test_deleting_a_volume_frees_its_disk() -> None:
