@@ -10,16 +10,16 @@ from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodSt
 from extender.space import NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
-from extender.verdicts.explain import Charge, Plan, charges, explain
+from extender.verdicts.explain import Charge, Expected, Plan, charges, expected, explain
 from extender.verdicts.rejections import REASONS, Rejection
 from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
     "REASONS", "Advanced", "Answer", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
-    "ClusterView", "Cursor", "End", "Ended", "Extender", "ExtenderError", "Hold", "Ledger", "Mode",
-    "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus", "Rejection", "State",
-    "StepLimits", "StorageClass", "Timeouts", "UnresolvableClaimError", "UnseenObjectError",
-    "WaitingPod", "WaitingPods", "are_unseen", "charges", "explain", "node_rejection", "node_space",
-    "rebuild", "why_unusable",
+    "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender", "ExtenderError", "Hold",
+    "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
+    "Rejection", "State", "StepLimits", "StorageClass", "Timeouts", "UnresolvableClaimError",
+    "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen", "charges", "expected",
+    "explain", "node_rejection", "node_space", "rebuild", "why_unusable",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from app.kube.records import Unreadable, read_object
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
-from extender import Extender, PodRef, UnresolvableClaimError, charges, explain, rebuild
+from extender import Extender, PodRef, UnresolvableClaimError, charges, expected, explain, rebuild
 from longhorn import Node, NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
@@ -142,7 +142,9 @@ def filter_pod(
         raise InputError(str(error)) from error
     plans = explain(result, view, limits, ledger)
     charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
-    report = make_report(result, plans, view, charged)
+    report = make_report(
+        result, plans, view, charged, expected(ledger, view, limits, but=asked.uid)
+    )
     if output is Output.JSON:
         _print_json(report)
     else:

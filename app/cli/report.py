@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from app.instance.accounting import DiskReport, NodeReport, node_report
-from extender import Answer, Basis, Charge, ClusterView, Plan, PodRef
+from extender import Answer, Basis, Charge, ClusterView, Expected, Plan, PodRef
 from longhorn import NodeName
 
 _GIB = 2**30
@@ -32,6 +32,7 @@ def make_report(
     plans: Mapping[NodeName, Plan],
     view: ClusterView,
     charges: Mapping[NodeName, Sequence[Charge]],
+    forecast: Mapping[NodeName, Sequence[Expected]],
 ) -> Report:
     """Put together what is known of every candidate, sorted by name."""
     return Report(
@@ -39,7 +40,13 @@ def make_report(
         rejected={name: str(rejection) for name, rejection in result.rejected.items()},
         error="",
         nodes={
-            name: node_report(name, plans.get(name, Plan()), view, charges.get(name, ()))
+            name: node_report(
+                name,
+                plans.get(name, Plan()),
+                view,
+                charges.get(name, ()),
+                forecast.get(name, ()),
+            )
             for name in sorted({*result.accepted, *result.rejected})
         },
     )
@@ -52,7 +59,7 @@ def error_report(text: str) -> Report:
 
 def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
     """Write the verdict on each node, and its disks before and after the pod."""
-    yield f"pod {pod.namespace}/{pod.name}{_BASES[basis]}"
+    yield f"pod {pod.namespace}/{pod.name}{_BASES[basis] if report.accepted else ''}"
     for name, node in report.nodes.items():
         rejection = report.rejected.get(name)
         verdict = typer.style(rejection, "red") if rejection else typer.style("accepted", "green")
@@ -66,6 +73,9 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
         for charge in node.holds:
             size = _gib(sum(charge.bytes.values()))
             yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
+        for each in node.forecast:
+            size = _gib(each.bytes)
+            yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
     yield "# scheduled  + what the pod would take  . logical headroom"
 
 

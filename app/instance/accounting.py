@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from extender import Charge, ClusterView, Plan, why_unusable
+from extender import Charge, ClusterView, Expected, Plan, why_unusable
 from longhorn import DiskName, DiskSpace, NodeName, VolumeName
 
 
@@ -38,17 +38,34 @@ class ChargeReport(msgspec.Struct):
     bytes: Mapping[VolumeName, int]
 
 
+class ExpectedReport(msgspec.Struct):
+    """Room that a replica will take which Longhorn is about to place."""
+
+    volume: str
+    disk: str
+    """One on which it fits beside all else; Longhorn may take another one. Empty if none is
+    known."""
+    bytes: int
+    state: str
+    """open if it comes with a pod that may yet go to several nodes, else sure."""
+
+
 class NodeReport(msgspec.Struct):
     """A node's disks, and the disk for each of the pod's volumes if the node is accepted."""
 
     disks: list[DiskReport]
     holds: list[ChargeReport]
+    forecast: list[ExpectedReport]
     assignment: Mapping[VolumeName, DiskName]
     """Volumes with a replica there already, and those that would be placed."""
 
 
 def node_report(
-    name: NodeName, plan: Plan, view: ClusterView, charges: Iterable[Charge]
+    name: NodeName,
+    plan: Plan,
+    view: ClusterView,
+    charges: Iterable[Charge],
+    expected: Iterable[Expected] = (),
 ) -> NodeReport:
     """Put together what is known of one node."""
     disks = view.spaces[name].disks if name in view.spaces else ()
@@ -61,6 +78,15 @@ def node_report(
                 bytes=charge.bytes,
             )
             for charge in charges
+        ],
+        forecast=[
+            ExpectedReport(
+                volume=each.volume,
+                disk=each.disk or "",
+                bytes=each.bytes,
+                state="sure" if each.is_sure else "open",
+            )
+            for each in expected
         ],
         assignment=dict([*plan.existing.items(), *plan.new.items()]),
     )

@@ -7,7 +7,7 @@ import msgspec
 from app.instance.accounting import NodeReport, node_report
 from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
-from extender import Hold, Ledger, Plan, WaitingPods, charges
+from extender import Hold, Ledger, Plan, StepLimits, WaitingPods, charges, expected
 
 
 class RoleState(msgspec.Struct):
@@ -67,10 +67,16 @@ class DebugState(msgspec.Struct):
 
 
 def debug_state(
-    instance: RoleState, cluster: LiveCluster, ledger: Ledger, waiting: WaitingPods, now: float
+    instance: RoleState,
+    cluster: LiveCluster,
+    ledger: Ledger,
+    waiting: WaitingPods,
+    limits: StepLimits,
+    now: float,
 ) -> DebugState:
     """Gather the state of an instance."""
     view = cluster.view
+    forecast = expected(ledger, view, limits)
     return DebugState(
         instance=instance,
         settings=cluster.live_settings,
@@ -95,7 +101,9 @@ def debug_state(
             for each in waiting
         ],
         nodes={
-            name: node_report(name, Plan(), view, charges(ledger, name, view))
+            name: node_report(
+                name, Plan(), view, charges(ledger, name, view), forecast.get(name, ())
+            )
             for name in sorted(view.spaces)
         },
     )

@@ -31,7 +31,7 @@ from app.serving.http import create_apps
 from app.serving.wire import FilterRequest
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
-from longhorn import NodeName
+from longhorn import NodeName, Replica, Volume
 
 log = structlog.get_logger()
 
@@ -240,7 +240,14 @@ class Instance:
             identity=self._identity,
             holder=self._election.holder,
         )
-        return debug_state(role, self.cluster, self.holds.ledger, self._waking.pods, self._clock())
+        return debug_state(
+            role,
+            self.cluster,
+            self.holds.ledger,
+            self._waking.pods,
+            self._settings.step_limits,
+            self._clock(),
+        )
 
     def _may_lead(self) -> bool:
         """Whether to compete, or to go on leading.
@@ -258,7 +265,7 @@ class Instance:
     def _cluster_changed(self, changes: Sequence[Change]) -> None:
         self._waking.take(changes)
         self.holds.take(changes)
-        if any(change.old is None for change in changes):
+        if any(c.old is None or isinstance(c.new, Replica | Volume) for c in changes):
             self.decisions.wake()
 
     def _called(self, request: FilterRequest) -> None:
@@ -270,7 +277,8 @@ class Instance:
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid)
         else:
-            self._waking.remember(request.pod, request.candidates, now)
+            depends = result.depends_on_others
+            self._waking.remember(request.pod, request.candidates, now, depends_on_others=depends)
 
     def _less_is_held(self, nodes: frozenset[NodeName]) -> None:
         if self._settings.reservation_mode is Mode.NODE:  # an open hold closes all nodes

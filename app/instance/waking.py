@@ -20,7 +20,6 @@ from app.kube.mirror import Change
 from app.kube.pods import wake
 from app.metrics import Metrics
 from extender import (
-    Basis,
     ClusterView,
     Cursor,
     Extender,
@@ -29,7 +28,7 @@ from extender import (
     WaitingPod,
     WaitingPods,
 )
-from longhorn import NodeName, Replica
+from longhorn import NodeName, Replica, Volume
 
 log = structlog.get_logger()
 
@@ -90,17 +89,24 @@ class Waking:
         metrics.waiting_pods.set_function(lambda: len(self.pods))
         metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
 
-    def remember(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
-        """Remember a pod that got no node."""
+    def remember(
+        self,
+        pod: PodRef,
+        candidates: Iterable[NodeName],
+        now: float,
+        *,
+        depends_on_others: bool = False,
+    ) -> None:
+        """Remember a pod that got no node; whether room on other nodes than these helps it, too."""
         if pod.uid:
-            self.pods.add(pod, candidates, now)
+            self.pods.add(pod, candidates, now, depends_on_others=depends_on_others)
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
         view = self._current_view()
         for pod in pods:
             if self._needs_room(pod, view):
-                self.remember(pod, view.spaces, now)
+                self.remember(pod, view.spaces, now, depends_on_others=True)
         self.look_everywhere()
 
     def forget(self, uid: str) -> None:
@@ -124,10 +130,18 @@ class Waking:
         self._stirred.set()
 
     def take(self, changes: Sequence[Change]) -> None:
-        """Look on the nodes that have changed, and where replicas have: a pod may restart there."""
+        """Look on the nodes that have changed, and where replicas have: a pod may restart there.
+
+        Pods that depend on other nodes are looked at whenever a volume or replica has changed.
+        """
         self._take_changed_spaces()
-        replicas = (each for change in changes for each in change if isinstance(each, Replica))
+        changed = [each for change in changes for each in change]
+        replicas = (each for each in changed if isinstance(each, Replica))
         self.look_on(node for each in replicas if (node := each.node or each.hard_node_affinity))
+        if self.pods.some_depend_on_others and any(
+            isinstance(each, Replica | Volume) for each in changed
+        ):
+            self._stirred.set()
 
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""
@@ -157,8 +171,10 @@ class Waking:
             self.look_on(changed)
 
     def _fits(self, waiting: WaitingPod, nodes: set[NodeName] | None) -> bool:
-        """Whether one of *nodes*, None being all, has room for a pod now."""
-        candidates = waiting.candidates if nodes is None else waiting.candidates & nodes
+        """Whether a pod gets a node now that *nodes* have changed, None being all."""
+        candidates = waiting.candidates
+        if nodes is not None and not waiting.depends_on_others:
+            candidates &= nodes
         if not candidates:
             return False
         view = self._current_view()
@@ -170,7 +186,8 @@ class Waking:
 
     def _needs_room(self, pod: PodRef, view: ClusterView) -> bool:
         try:
-            return self._extender.filter(pod, (), view).basis is not Basis.NOTHING_LOCAL
+            request = self._extender.filter(pod, (), view).request
+            return bool(request.volumes or request.remote)
         except UnresolvableClaimError:
             return False
 

@@ -19,6 +19,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     pod: PodRef
     candidates: frozenset[NodeName]
     """Where it could go if there were room."""
+    depends_on_others: bool = False
+    """Whether room on other nodes helps, too."""
     since: float
     """When it was first rejected."""
     asked_at: float
@@ -56,14 +58,34 @@ class WaitingPods:
         """Note that waking a pod failed."""
         self._set_woken(uid, woken=False)
 
-    def add(self, pod: PodRef, candidates: Iterable[NodeName], now: float) -> None:
-        """Remember a rejected pod. If there are too many, new ones are left to kube-scheduler."""
+    @property
+    def some_depend_on_others(self) -> bool:
+        """Whether room on any node may help some pod."""
+        return any(each.depends_on_others for each in self._pods.values())
+
+    def add(
+        self,
+        pod: PodRef,
+        candidates: Iterable[NodeName],
+        now: float,
+        *,
+        depends_on_others: bool = False,
+    ) -> None:
+        """Remember a rejected pod. If there are too many, new ones are left to kube-scheduler.
+
+        Args:
+            pod: The pod.
+            candidates: Where it could go if there were room.
+            now: The time.
+            depends_on_others: Whether room on other nodes helps, too.
+        """
         before = self._pods.get(pod.uid)
         if before is None and len(self._pods) >= MOST_PODS:
             return
         self._pods[pod.uid] = WaitingPod(
             pod=pod,
             candidates=frozenset(candidates),
+            depends_on_others=depends_on_others,
             since=before.since if before else now,
             asked_at=now,
         )

@@ -57,6 +57,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         """
         return not self.accepted and any(each.is_open for each in self.rejected.values())
 
+    @property
+    def depends_on_others(self) -> bool:
+        """Whether room on a node that was not asked about may lead to another answer."""
+        return any(each.depends_on_others for each in self.rejected.values())
+
 
 def answer(
     request: PodRequest,

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from extender.forecast.coming import coming
+from extender.forecast.forecast import Forecast
+from extender.forecast.loads import Loads
 from extender.forecast.ranking import Rankings
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
@@ -14,6 +17,7 @@ from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
 from extender.view import ClusterView
 from longhorn import DiskName, NodeName, Settings, VolumeName
+from packing import Packed, pack
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +37,46 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     bytes: Mapping[VolumeName, int]
     """Of the pod's volumes that are not placed yet."""
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """Room that a replica will take which Longhorn is about to place where it likes."""
+
+    volume: VolumeName
+    disk: DiskName | None
+    """A disk on which it fits beside all else; Longhorn may take another one."""
+    bytes: int
+    is_sure: bool
+    """Not only because of a pod that may yet go to several nodes."""
+
+
+def expected(
+    ledger: Ledger, view: ClusterView, limits: StepLimits, *, but: str = ""
+) -> Mapping[NodeName, list[Expected]]:
+    """Return what the forecast takes of each node, without the hold of the pod with uid *but*."""
+    settings = view.settings
+    if not isinstance(settings, Settings):
+        return {}
+    loads = Loads(view, settings, ledger, uid=but, own=())
+    forecast = Forecast(view, settings, loads, Rankings(), step_limit=limits.per_node)
+    holds = [hold for hold in ledger if hold.pod.uid != but]
+    forecast.place_all(coming(holds, view, settings, own=()))
+    found = {}
+    for name, remotes in forecast.on.items():
+        space = view.spaces[name]
+        items = (*loads.on(space).items, *(each.item for each in remotes))
+        packed = pack(items, space.bins, step_limit=limits.per_node)
+        disks = packed.assignment if isinstance(packed, Packed) else {}
+        found[name] = [
+            Expected(
+                volume=each.coming.volume.name,
+                disk=DiskName(disks[each.item.id]) if each.item.id in disks else None,
+                bytes=each.item.logical_bytes,
+                is_sure=each.coming.is_sure,
+            )
+            for each in remotes
+        ]
+    return found
 
 
 def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "") -> list[Charge]:

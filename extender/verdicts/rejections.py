@@ -26,6 +26,10 @@ class Rejection(msgspec.Struct, frozen=True):
         """Whether it may be over in a moment, once the nodes of other pods are chosen."""
         return False
 
+    depends_on_others: ClassVar[bool] = False
+    """Whether room on any node of the cluster may end it, not only on the node itself: replicas
+    that are in the way may go elsewhere."""
+
 
 class UnknownNode(Rejection, frozen=True):
     reason = "unknown_node"
@@ -102,6 +106,7 @@ class StrictLocalUnusable(Rejection, frozen=True):
 
 class StrictLocalAtRisk(Rejection, frozen=True):
     reason = "strict_local_at_risk"
+    depends_on_others = True
     text = (
         "replicas that are about to be placed may take the room, and a strict-local volume cannot "
         "go elsewhere then"
@@ -114,6 +119,7 @@ class StrictLocalAtRisk(Rejection, frozen=True):
 
 class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
     reason = "no_room_anywhere"
+    depends_on_others = True
     size_bytes: int
     by_open: bool
     """Whether only holds of pods that may still go to several nodes are in the way."""
@@ -131,6 +137,7 @@ class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
 
 class TooFewReplicas(Rejection, frozen=True, kw_only=True):
     reason = "too_few_replicas"
+    depends_on_others = True
     wanted: int
     size_bytes: int
     by_open: bool
@@ -201,11 +208,13 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
 
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
+    depends_on_others = True
     text = "the room is needed by replicas Longhorn is about to place"
 
 
 class RoomHeld(Rejection, frozen=True, kw_only=True):
     reason = "room_held"
+    depends_on_others = True
     text = "its room is held for other pods that are being scheduled"
     by_open: bool
     """Whether only holds of pods that may still go to another node are in the way."""

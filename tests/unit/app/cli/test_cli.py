@@ -165,6 +165,7 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
             }
         ],
         "holds": [],
+        "forecast": [],
         "assignment": {},
     }
     assert report["nodes"][ROOMY]["assignment"] == {"small": "disk-1"}
