@@ -184,7 +184,7 @@ def _print_disks(console: Console, example: Path, question: Question) -> None:
     extender = Extender(_LIMITS)
     result = extender.filter(pod, map(NodeName, question.candidates), view)
     plans = explain(result, view, _LIMITS, extender.ledger)
-    report = make_report(result, plans, view, {})
+    report = make_report(result, plans, view, {}, {})
     for line in table_lines(report, pod, result.basis):
         console.out(line, highlight=False)
 

@@ -61,7 +61,8 @@ def due_replicas(
     - A volume that was never written to gets all that it lacks at once: when it is created, or
       when it is to be attached if its locality wants a replica on the pod's node.
     - One with data gets one after another while it is attached. None is due while another one is
-      being rebuilt, or while a failed one may come back.
+      being rebuilt, while it migrates, or while a failed one may come back. That of a strict-local
+      volume stays on its node.
     - One that is attached, healthy and without a replica on its node gets one more there, if it
       is of locality best-effort.
 
@@ -89,28 +90,36 @@ def due_replicas(
     floating = sum(r.node is None and r.hard_node_affinity is None for r in usable)
     if floating:
         return Due(anywhere=floating)
-    if _is_replaced(volume, replicas, usable, wanted, settings, attaching=attaching):
+    if not settings.rebuild_limit or _is_busy(replicas):
+        return NOTHING_DUE
+    if _is_replaced(volume, replicas, usable, wanted, attaching=attaching):
+        if volume.locality is Locality.STRICT_LOCAL:
+            return Due(on_node=None if volume.is_v2 else volume.attached_to)
         return Due(anywhere=1)
-    return Due(on_node=_wants_more_on(volume, replicas, placed, wanted, settings))
+    return Due(on_node=_wants_more_on(volume, replicas, placed, wanted))
+
+
+def _is_busy(replicas: Iterable[Replica]) -> bool:
+    """Whether one is being rebuilt, or the volume migrates: that shows in inactive replicas."""
+    return any(
+        not r.active or (is_placed(r) and not (r.healthy_once or r.failed)) for r in replicas
+    )
 
 
 def _is_replaced(
     volume: Volume,
-    replicas: Iterable[Replica],
+    replicas: Sequence[Replica],
     usable: Sequence[Replica],
     wanted: int,
-    settings: Settings,
     *,
     attaching: bool,
 ) -> bool:
     """Whether Longhorn makes a replica for one that failed, was lost or is being evicted.
 
     A replica that is bound to the node of a best-effort volume does not count while it is not
-    placed: it is one more than wanted.
+    placed: it is one more than wanted. But none is evicted as long as it is there.
     """
-    if not settings.rebuild_limit or any(is_potentially_reusable(r) for r in replicas):
-        return False
-    if any(is_placed(replica) and not replica.healthy_once for replica in usable):
+    if any(is_potentially_reusable(replica) for replica in replicas):
         return False
     extra = sum(
         r.node is None and volume.attached_to is not None and r.hard_node_affinity in _own(volume)
@@ -120,7 +129,8 @@ def _is_replaced(
         return False
     if volume.attached_to is None:
         return attaching
-    return volume.degraded or any(r.evicting and not r.deleting for r in replicas)
+    is_evicted = not extra and any(r.evicting and not r.deleting for r in replicas)
+    return volume.degraded or is_evicted
 
 
 def _own(volume: Volume) -> tuple[NodeName | None, ...]:
@@ -128,19 +138,15 @@ def _own(volume: Volume) -> tuple[NodeName | None, ...]:
 
 
 def _wants_more_on(
-    volume: Volume, replicas: Sequence[Replica], placed: int, wanted: int, settings: Settings
+    volume: Volume, replicas: Iterable[Replica], placed: int, wanted: int
 ) -> NodeName | None:
-    """Return the node where Longhorn makes one replica more than wanted, if there is one.
-
-    Not while the volume migrates, which shows in replicas that are not active.
-    """
+    """Return the node where Longhorn makes one replica more than wanted, if there is one."""
     node = volume.attached_to
     is_wanted = (
         volume.locality is Locality.BEST_EFFORT
         and volume.has_frontend
         and volume.healthy
         and placed >= wanted
-        and settings.rebuild_limit
-        and not any(node in (r.node, r.hard_node_affinity) or not r.active for r in replicas)
+        and not any(node in (r.node, r.hard_node_affinity) for r in replicas)
     )
     return node if is_wanted else None

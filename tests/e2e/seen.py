@@ -1,6 +1,7 @@
 """What the objects of the cluster say of pods and their volumes, as last heard of."""
 
 import time
+from collections import Counter
 
 from tests.actors.api import Key, Object
 from tests.actors.claims import claims_of, longhorn_volumes_of
@@ -85,6 +86,32 @@ class Seen:
             for key, claim in self._cluster.claims.objects.items()
         }
 
+    def is_running(self, name: str) -> bool:
+        """Whether a pod runs: then its volumes are attached."""
+        found = self.pod(name)
+        return found is not None and found["status"].get("phase") == "Running"
+
+    def scheduled_gib(self) -> int:
+        """Return what Longhorn's nodes say is scheduled on all disks together."""
+        sizes: list[int] = [
+            status["storageScheduled"]
+            for node in self._cluster.nodes.objects.values()
+            for status in node["status"]["diskStatus"].values()
+        ]
+        return sum(sizes) // 2**30
+
+    def replica_counts(self) -> dict[str, tuple[int, int]]:
+        """Return of each volume how many replicas have a disk, and how many are wanted."""
+        placed = Counter(
+            replica["spec"]["volumeName"]
+            for replica in self._cluster.replicas.objects.values()
+            if replica["spec"].get("diskID")
+        )
+        return {
+            key.name: (placed[key.name], volume["spec"]["numberOfReplicas"])
+            for key, volume in self._cluster.volumes.objects.items()
+        }
+
     def overcommitted_disks(self) -> list[str]:
         """Describe the disks with more on them than Longhorn's own limit."""
         found = overcommitted(
@@ -150,5 +177,7 @@ class Seen:
         conditions = (volume.get("status") or {}).get("conditions") or ()
         if any(each["type"] == "Scheduled" and each["status"] == "False" for each in conditions):
             return True
-        placed = [each for each in replicas if each["spec"].get("nodeID")]
-        return len(placed) == len(replicas) == 1 and placed[0]["spec"]["nodeID"] == node
+        placed = [each["spec"]["nodeID"] for each in replicas if each["spec"].get("nodeID")]
+        spec = volume["spec"]
+        is_whole = len(placed) == len(replicas) == spec["numberOfReplicas"]
+        return is_whole and (node in placed or spec["dataLocality"] == "disabled")

@@ -11,10 +11,14 @@ GIB = 2**30
 
 
 def stateful_set(
-    name: str, *, pods: int, size: str = "100Gi", claims: int = 1, extender: bool = True
+    name: str,
+    *,
+    pods: int,
+    size: str = "100Gi",
+    claims: int = 1,
+    extender: bool = True,
 ) -> Object:
     """Build a StatefulSet that starts all its pods at once, each with claims of its own."""
-    templates = [f"data-{number}" for number in range(claims)]
     labels = {"app": name}
     return {
         "metadata": {"name": name, "namespace": NAMESPACE},
@@ -28,8 +32,8 @@ def stateful_set(
                 "spec": _pod_spec({}, extender=extender),
             },
             "volumeClaimTemplates": [
-                {"metadata": {"name": template}, "spec": _claim_spec(size)}
-                for template in templates
+                {"metadata": {"name": f"data-{number}"}, "spec": _claim_spec(size)}
+                for number in range(claims)
             ],
         },
     }
@@ -41,19 +45,19 @@ def pod(name: str, *claims: str, extender: bool = True) -> Object:
     return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
 
 
-def claim(name: str, size: str = "100Gi") -> Object:
+def claim(name: str, size: str = "100Gi", class_: str = STORAGE_CLASS) -> Object:
     """Build a claim that waits for its first consumer."""
-    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": _claim_spec(size)}
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": _claim_spec(size, class_)}
 
 
 def claims(prefix: str, count: int, size: str = "100Gi") -> Sequence[Object]:
     return [claim(f"{prefix}-{number}", size) for number in range(count)]
 
 
-def _claim_spec(size: str) -> Object:
+def _claim_spec(size: str, class_: str = STORAGE_CLASS) -> Object:
     return {
         "accessModes": ["ReadWriteOnce"],
-        "storageClassName": STORAGE_CLASS,
+        "storageClassName": class_,
         "resources": {"requests": {"storage": size}},
     }
 

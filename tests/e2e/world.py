@@ -152,16 +152,17 @@ class World:
         self._attempts_before = await self.attempts()
         self.control_plane.kill_scheduler()
 
-    async def add_nodes(self, *disks: Disks) -> None:
+    async def add_nodes(self, *disks: Disks, zones: Sequence[str] = ()) -> None:
         """Add nodes, node-1 and so on, with the disks given, and wait until they count."""
         for number, sizes in enumerate(disks, start=1):
-            await self.add_node(f"node-{number}", sizes)
+            zone = zones[number - 1] if zones else ""
+            await self.add_node(f"node-{number}", sizes, zone=zone)
         await self._capacity_is_known_of(len(disks))
 
-    async def add_node(self, name: str, disks: Disks) -> None:
+    async def add_node(self, name: str, disks: Disks, *, zone: str = "") -> None:
         """Add one node: kubelet and Longhorn."""
         sizes = {disk: gib * GIB for disk, gib in disks.items()}
-        await self.api.ensure(longhorn_node(name, sizes), kinds.LONGHORN_NODES)
+        await self.api.ensure(longhorn_node(name, sizes, zone=zone), kinds.LONGHORN_NODES)
         await self.api.ensure(kubernetes_node(name), kinds.KUBERNETES_NODES)
         key = Key("", name)
         await self.api.patch(kinds.KUBERNETES_NODES, key, {"status": NODE_STATUS}, "status")
@@ -170,6 +171,11 @@ class World:
         """Say whether Longhorn may put replicas on a disk."""
         changes = {"spec": {"disks": {disk: {"allowScheduling": on}}}}
         await self.api.patch(kinds.LONGHORN_NODES, Key(NAMESPACE, node), changes)
+
+    async def add_class(self, name: str, **parameters: str) -> None:
+        """Add a StorageClass of Longhorn's, or replace the one of that name."""
+        await self.api.delete(kinds.STORAGE_CLASSES, Key("", name))
+        await self.api.create(storage_class(name, **parameters), kinds.STORAGE_CLASSES)
 
     async def set_longhorn(self, name: str, value: str) -> None:
         """Change a setting of Longhorn."""
@@ -269,11 +275,11 @@ class World:
             await informer.synced.wait()
 
     async def _capacity_is_known_of(self, nodes: int) -> None:
-        """Wait until each node has its capacity object; there were none after the last wipe."""
+        """Wait until each node has its capacity objects; there were none after the last wipe."""
 
         async def is_known() -> bool:
             found = await self.api.list(kinds.CSI_STORAGE_CAPACITIES, NAMESPACE)
-            return len(found) == nodes
+            return len(found) == nodes * len(self.longhorn.cluster.storage_classes.objects)
 
         await until(is_known, within=SETTLE_SECONDS, what="CSIStorageCapacity")
 
