@@ -15,7 +15,7 @@ import msgspec
 from extender.forecast.coming import Coming
 from extender.forecast.joint import Piece, Room, Search
 from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rank, Ranking, Rankings
+from extender.forecast.ranking import Places, Rank, Rankings
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import (
@@ -74,9 +74,17 @@ class Forecast:
         self._step_limit = step_limit
         self._steps_left = 4 * MOST_PACKED
         self._extra = extra or {}
+        self._places_of: dict[Need, Places] = {}
         self._heaps: dict[tuple[Need, str], list[Rank]] = {}
         self._taken: dict[NodeName, int] = {}
         """Bytes that this forecast and the loads take of a node."""
+
+    def _places(self, need: Need) -> Places:
+        found = self._places_of.get(need)
+        if found is None:
+            found = self._rankings.places(need, self._view, self._settings)
+            self._places_of[need] = found
+        return found
 
     def place_all(self, coming: Iterable[Coming]) -> None:
         """Find room for all of *coming*, the first first."""
@@ -87,16 +95,16 @@ class Forecast:
 
     def place(self, coming: Coming) -> int:
         """Find room for the replicas of a volume; return for how many there is none."""
-        ranking = self._rankings.of(coming.need, self._view, self._settings)
+        places = self._places(coming.need)
         usage = self._usage_of(coming)
         for placed in range(coming.count):
-            name = self._best(coming, ranking, usage)
+            name = self._best(coming, places, usage)
             if name is None:
-                if not self._make_room(coming, ranking, usage):
+                if not self._make_room(coming, places, usage):
                     return coming.count - placed
                 usage = self._usage_of(coming)
                 continue
-            self._put(coming, ranking.item, name)
+            self._put(coming, places.item, name)
             usage = _with(usage, name, self._view.spaces[name].node.zone)
         return 0
 
@@ -122,74 +130,82 @@ class Forecast:
         """Return what a node takes if as many of *coming* go there as ever may."""
         items = []
         for each in coming:
-            ranking = self._rankings.of(each.need, self._view, self._settings)
-            if not each.count or name not in ranking.entries:
+            places = self._places(each.need)
+            if not each.count or name not in places:
                 continue
             usage = self._usage_of(each, with_forecast=False)
             node, volume = self._view.spaces[name].node, each.volume
             if stage_of(node, usage, volume, self._settings) is not None:
                 is_soft = _is_soft(volume.soft_anti_affinity, self._settings.soft_anti_affinity)
-                items += [ranking.item] * (each.count if is_soft else 1)
+                items += [places.item] * (each.count if is_soft else 1)
         return tuple(items)
 
     # --- one replica after another ---
 
-    def _best(self, coming: Coming, ranking: Ranking, usage: Usage) -> NodeName | None:
+    def _best(self, coming: Coming, places: Places, usage: Usage) -> NodeName | None:
         """Return the node that Longhorn would take for the next replica, None if none has room."""
-        volume, settings, item = coming.volume, self._settings, ranking.item
-        preferred = coming.prefers
-        if preferred is not None and preferred in ranking.entries:
-            node = self._view.spaces[preferred].node
-            stage = stage_of(node, usage, volume, settings)
-            if stage == 0 and self._takes(preferred, item):
-                return preferred
-        fresh = [zone for zone in ranking.by_zone if zone not in usage.zones]
-        found = self._roomiest(fresh, ranking, coming, usage)
-        if found is not None:
-            return found
-        others = [zone for zone in ranking.by_zone if zone in usage.zones]
+        volume, settings = coming.volume, self._settings
+        if places.are_none:
+            return None
+        if coming.prefers is not None and self._is_first_choice(coming.prefers, coming, usage):
+            return coming.prefers
+        zones = places.ranking.by_zone
+        fresh = [zone for zone in zones if zone not in usage.zones]
+        found = self._roomiest(fresh, places, coming, usage)
+        if found is None and _is_soft(
+            volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity
+        ):
+            others = [zone for zone in zones if zone in usage.zones]
+            found = self._roomiest(others, places, coming, usage)
+        return found or self._again(coming, places, usage)
+
+    def _is_first_choice(self, name: NodeName, coming: Coming, usage: Usage) -> bool:
+        places = self._places(coming.need)
+        if name not in places or not self._takes(name, places):
+            return False
+        node = self._view.spaces[name].node
+        return stage_of(node, usage, coming.volume, self._settings) == 0
+
+    def _again(self, coming: Coming, places: Places, usage: Usage) -> NodeName | None:
+        """Return the node for one more replica among those that hold one of the volume."""
         by_stage: dict[int, list[NodeName]] = {}
         for name in sorted(usage.nodes):
-            if name in ranking.entries:
-                stage = stage_of(self._view.spaces[name].node, usage, volume, settings)
-                if stage is not None and self._takes(name, item):
+            if name in places:
+                node = self._view.spaces[name].node
+                stage = stage_of(node, usage, coming.volume, self._settings)
+                if stage is not None and self._takes(name, places):
                     by_stage.setdefault(stage, []).append(name)
-        zone_is_soft = _is_soft(volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity)
-        if zone_is_soft:
-            found = self._roomiest(others, ranking, coming, usage)
-            if found is not None:
-                return found
         if not by_stage:
             return None
-        return max(by_stage[min(by_stage)], key=lambda each: self._unused(each, ranking))
+        return max(by_stage[min(by_stage)], key=lambda name: self._unused(name, places))
 
     def _roomiest(
-        self, zones: Iterable[str], ranking: Ranking, coming: Coming, usage: Usage
+        self, zones: Iterable[str], places: Places, coming: Coming, usage: Usage
     ) -> NodeName | None:
         """Return the node with the most unused bytes among those without a replica."""
         tops = []
         for zone in zones:
-            rank = self._top(zone, ranking, coming.need, usage)
+            rank = self._top(zone, places, coming.need, usage)
             if rank is not None:
                 tops.append(rank)
         return min(tops)[1] if tops else None
 
-    def _top(self, zone: str, ranking: Ranking, need: Need, usage: Usage) -> Rank | None:
+    def _top(self, zone: str, places: Places, need: Need, usage: Usage) -> Rank | None:
         """Return the first rank of a zone as of now; nodes that are full are dropped for good."""
         key = (need, zone)
         heap = self._heaps.get(key)
         if heap is None:
-            heap = self._heaps[key] = [*ranking.by_zone[zone]]  # what is sorted is a heap
+            heap = self._heaps[key] = [*places.ranking.by_zone[zone]]  # what is sorted is a heap
         aside, found = [], None
         while heap:
             rank = heap[0]
             name = rank[1]
-            now = (-self._unused(name, ranking), name)
+            now = (-self._unused(name, places), name)
             if now != rank:
                 heapreplace(heap, now)
             elif name in usage.nodes:
                 aside.append(heappop(heap))
-            elif not self._takes(name, ranking.item):
+            elif not self._takes(name, places):
                 heappop(heap)
             else:
                 found = rank
@@ -198,16 +214,14 @@ class Forecast:
             heappush(heap, rank)
         return found
 
-    def _unused(self, name: NodeName, ranking: Ranking) -> int:
-        base = -ranking.entries[name][1][0]
-        return max(0, base - self._taken.get(name, 0))
+    def _unused(self, name: NodeName, places: Places) -> int:
+        return max(0, places.ranking.unused_bytes(name) - self._taken.get(name, 0))
 
-    def _takes(self, name: NodeName, item: Item) -> bool:
-        space = self._view.spaces[name]
-        load = self._load(name)
-        remotes = self.on.get(name)
+    def _takes(self, name: NodeName, places: Places) -> bool:
+        space, item = self._view.spaces[name], places.item
+        load, remotes = self._load(name), self.on.get(name)
         if not load and not remotes:
-            return True  # the ranking has only nodes that take it
+            return name in places
         return fits((*load, *(each.item for each in remotes or ()), item), space, self._step_limit)
 
     def _put(self, coming: Coming, item: Item, name: NodeName) -> None:
@@ -237,10 +251,10 @@ class Forecast:
 
     # --- moving others ---
 
-    def _make_room(self, coming: Coming, ranking: Ranking, usage: Usage) -> bool:
+    def _make_room(self, coming: Coming, places: Places, usage: Usage) -> bool:
         """Find room for one more replica of a volume by moving others, and move them."""
         may_help = any(
-            name in ranking.entries
+            name in places
             and stage_of(self._view.spaces[name].node, usage, coming.volume, self._settings)
             is not None
             for name in self.on
@@ -248,7 +262,7 @@ class Forecast:
         if not may_help:
             return False
         moved = [remote for remotes in self.on.values() for remote in remotes]
-        one = Remote(coming=coming, item=ranking.item)
+        one = Remote(coming=coming, item=places.item)
         found = self._search([*moved, one], {})
         if not isinstance(found, dict):
             return False
@@ -299,8 +313,8 @@ class Forecast:
         targets = dict.fromkeys(name for name in names if name in self._view.spaces)
         needs = dict.fromkeys(remote.coming.need for remote in moved)
         for need in needs:
-            ranking = self._rankings.of(need, self._view, self._settings)
-            for ranks in ranking.by_zone.values():
+            places = self._places(need)
+            for ranks in places.ranking.by_zone.values():
                 fresh = (name for _, name in ranks if name not in self.on)
                 targets |= dict.fromkeys(islice(fresh, len(moved)))
         return [*targets]
@@ -308,18 +322,18 @@ class Forecast:
     def _piece(self, remote: Remote, targets: Iterable[NodeName]) -> Piece:
         coming, settings = remote.coming, self._settings
         volume = coming.volume
-        ranking = self._rankings.of(coming.need, self._view, settings)
+        places = self._places(coming.need)
         usage = self._usage_of(coming, with_forecast=False)
         allowed = [
             name
             for name in targets
-            if name in ranking.entries
+            if name in places
             and stage_of(self._view.spaces[name].node, usage, volume, settings) is not None
         ]
-        allowed.sort(key=lambda name: (-self._unused(name, ranking), name))
+        allowed.sort(key=lambda name: (-self._unused(name, places), name))
         return Piece(
             volume=volume.name,
-            item=ranking.item,
+            item=places.item,
             nodes=tuple(allowed),
             apart=not _is_soft(volume.soft_anti_affinity, settings.soft_anti_affinity),
             zones_apart=not _is_soft(

@@ -1,95 +1,149 @@
-"""The nodes that take a replica of some need, those with the most unused bytes first."""
+"""The nodes that replicas of some kind may go to, those with the most unused bytes first."""
 
 from bisect import bisect_left, insort
+
+import msgspec
 
 from extender.demand.items import Demand, demand_of, suits
 from extender.space import NodeSpace
 from extender.view import ClusterView, Cursor
-from longhorn import Need, NodeName, Settings
-from packing import Item, is_stranded
+from longhorn import Need, NodeName, Selector, Settings, TopologyTerm
+from packing import Item, Kind, is_stranded
 
-_REMEMBERED_NEEDS = 32
+_REMEMBERED = 32
+_REMEMBERED_NEEDS = 1_000
 Rank = tuple[int, NodeName]
 """Less what is unused on the node's disks of the right kinds, so that the roomiest comes first."""
 
 
+class Sort(msgspec.Struct, frozen=True):
+    """What replicas have in common that may go to the same nodes and disks, whatever their size."""
+
+    kinds: frozenset[Kind]
+    selectors: tuple[Selector, ...]
+    topologies: tuple[tuple[TopologyTerm, ...], ...]
+
+
 class Ranking:
-    """The nodes with room for one replica of a need, by zone, kept up to date node by node.
+    """The nodes for one sort of replicas, by zone, kept up to date node by node.
 
     Attributes:
-        item: One replica of the need.
         by_zone: In each zone the ranks of its nodes, in order.
-        entries: The zone and the rank of each of these nodes.
     """
 
-    def __init__(self, need: Need) -> None:
-        self._need = need
-        self._settings: Settings | None = None
-        self._kinds = -1
-        self._cursor: Cursor | None = None
-        self.item: Item
-        self._demand: Demand
+    def __init__(self, sort: Sort, demand: Demand, settings: Settings) -> None:
         self.by_zone: dict[str, list[Rank]] = {}
-        self.entries: dict[NodeName, tuple[str, Rank]] = {}
+        self._sort = sort
+        self._demand = demand
+        self._settings = settings
+        self._cursor: Cursor | None = None
+        self._entries: dict[NodeName, tuple[str, Rank, int]] = {}
+        self._largest: list[int] = []
+        """The logical headroom of each node's best disk, in order."""
 
-    def catch_up(self, view: ClusterView, settings: Settings) -> None:
+    @property
+    def largest_bytes(self) -> int:
+        """Return the largest logical headroom of any disk."""
+        return self._largest[-1] if self._largest else -1
+
+    def catch_up(self, view: ClusterView) -> None:
         """Take in what has changed since the last time."""
-        if self._settings is not settings or self._kinds != len(view.disk_kinds):
-            self._settings, self._kinds, self._cursor = settings, len(view.disk_kinds), None
-            self._demand = demand_of([("replica", self._need)], view, settings)
-            [self.item] = self._demand.items
         changed, self._cursor = view.changes.since(self._cursor)
         if changed is None:
-            self.by_zone, self.entries = {}, {}
-            for space in view.spaces.values():
-                self._enter(space)
+            entries = ((each.node.name, self._entry_of(each)) for each in view.spaces.values())
+            self._entries = {name: entry for name, entry in entries if entry is not None}
+            self.by_zone = {}
+            for zone, rank, _ in self._entries.values():
+                self.by_zone.setdefault(zone, []).append(rank)
             for ranks in self.by_zone.values():
                 ranks.sort()
+            self._largest = sorted(largest for _, _, largest in self._entries.values())
             return
         for name in changed:
             self._remove(name)
             now = view.spaces.get(name)
             if now is not None and (entry := self._entry_of(now)) is not None:
-                self.entries[name] = entry
+                self._entries[name] = entry
                 insort(self.by_zone.setdefault(entry[0], []), entry[1])
+                insort(self._largest, entry[2])
 
-    def _enter(self, space: NodeSpace) -> None:
-        entry = self._entry_of(space)
-        if entry is not None:
-            self.entries[space.node.name] = entry
-            self.by_zone.setdefault(entry[0], []).append(entry[1])
+    def __contains__(self, name: NodeName) -> bool:
+        return name in self._entries
+
+    def unused_bytes(self, name: NodeName) -> int:
+        """Return what is unused on the disks of one of the nodes."""
+        return -self._entries[name][1][0]
 
     def _remove(self, name: NodeName) -> None:
-        entry = self.entries.pop(name, None)
+        entry = self._entries.pop(name, None)
         if entry is not None:
-            zone, rank = entry
+            zone, rank, largest = entry
+            del self._largest[bisect_left(self._largest, largest)]
             ranks = self.by_zone[zone]
             del ranks[bisect_left(ranks, rank)]
             if not ranks:
                 del self.by_zone[zone]
 
-    def _entry_of(self, space: NodeSpace) -> tuple[str, Rank] | None:
-        if not space.takes_replicas or is_stranded(self.item, space.roomiest):
+    def _entry_of(self, space: NodeSpace) -> tuple[str, Rank, int] | None:
+        if not space.takes_replicas or not suits(self._demand, space.node, self._settings):
             return None
-        assert self._settings is not None
-        if not suits(self._demand, space.node, self._settings):
+        kinds = self._sort.kinds
+        largest = max((b.logical_bytes for b in space.roomiest if b.kind in kinds), default=None)
+        if largest is None:
             return None
-        kinds = self.item.kinds
         unused = sum(count for kind, count in space.unused_bytes.items() if kind in kinds)
-        return space.node.zone, (-unused, space.node.name)
+        return space.node.zone, (-unused, space.node.name), largest
+
+
+class Places:
+    """Where one replica of some need may go.
+
+    Attributes:
+        item: The replica, ready for packing.
+        ranking: The nodes of the right sort.
+        are_none: Whether it is too large for each of them.
+    """
+
+    def __init__(self, item: Item, ranking: Ranking, view: ClusterView) -> None:
+        self.item = item
+        self.ranking = ranking
+        self.are_none = item.logical_bytes > ranking.largest_bytes
+        self._spaces = view.spaces
+
+    def __contains__(self, name: NodeName) -> bool:
+        """Whether a node takes the replica, if nothing else comes."""
+        return name in self.ranking and not is_stranded(self.item, self._spaces[name].roomiest)
 
 
 class Rankings:
-    """The rankings for the needs asked for last."""
+    """The rankings for the sorts of replicas asked for last."""
 
     def __init__(self) -> None:
-        self._by_need: dict[Need, Ranking] = {}
+        self._settings: Settings | None = None
+        self._kinds = 0
+        self._of_need: dict[Need, tuple[Item, Sort]] = {}
+        self._rankings: dict[Sort, Ranking] = {}
 
-    def of(self, need: Need, view: ClusterView, settings: Settings) -> Ranking:
-        """Return the ranking for *need*, up to date with *view*."""
-        ranking = self._by_need.pop(need, None) or Ranking(need)
-        self._by_need[need] = ranking
-        if len(self._by_need) > _REMEMBERED_NEEDS:
-            del self._by_need[next(iter(self._by_need))]
-        ranking.catch_up(view, settings)
-        return ranking
+    def places(self, need: Need, view: ClusterView, settings: Settings) -> Places:
+        """Return where replicas of *need* may go, up to date with *view*."""
+        if self._settings != settings or self._kinds != len(view.disk_kinds):
+            self._settings, self._kinds = settings, len(view.disk_kinds)
+            self._of_need.clear()
+            self._rankings.clear()
+        found = self._of_need.get(need)
+        if found is None:
+            demand = demand_of([("replica", need)], view, settings)
+            [item] = demand.items
+            found = item, Sort(item.kinds, demand.node_selectors, demand.topologies)
+            if len(self._of_need) >= _REMEMBERED_NEEDS:
+                self._of_need.clear()
+            self._of_need[need] = found
+        item, sort = found
+        ranking = self._rankings.pop(sort, None)
+        if ranking is None:
+            ranking = Ranking(sort, demand_of([("replica", need)], view, settings), settings)
+        self._rankings[sort] = ranking
+        if len(self._rankings) > _REMEMBERED:
+            del self._rankings[next(iter(self._rankings))]
+        ranking.catch_up(view)
+        return Places(item, ranking, view)

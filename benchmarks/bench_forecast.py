@@ -1,0 +1,103 @@
+"""Measures what the forecast costs: /filter beside replicas that Longhorn has not placed yet.
+
+The cluster has so many volumes of 3 replicas of which none is placed, and no two of a size. "again"
+asks for a pod like the one before it; "event" places one of the replicas, settles the view and
+asks again.
+"""
+
+import time
+from collections.abc import Iterator
+from random import Random
+from statistics import median
+
+import msgspec
+
+from app.config import Settings
+from app.kube import objects
+from app.kube.mirror import Change
+from app.kube.records import read_object
+from app.kube.translate import pod_ref
+from app.kube.view import ViewBuilder
+from benchmarks.clusters import GIB, cluster, node_name, pod
+from extender import Extender
+from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
+
+NODES, DISKS, SEED = (100, 1_000, 5_000), 10, 1
+UNPLACED = (0, 50, 500)
+REPLICAS = 3
+ROUNDS = 30
+
+
+def main() -> None:
+    """Print the table."""
+    print("milliseconds of /filter, without HTTP, for a pod with 4 claims\n")
+    print(f"{'nodes':>6}{'unplaced':>10}{'first':>9}{'again':>9}{'event':>9}")
+    for nodes in NODES:
+        for unplaced in UNPLACED:
+            first, again, event = _measure(nodes, unplaced)
+            print(f"{nodes:6}{unplaced:10}{first:9.2f}{again:9.2f}{event:9.2f}")
+
+
+def _measure(nodes: int, unplaced: int) -> tuple[float, float, float]:
+    wanted = pod("pod", [GIB, 2 * GIB, 3 * GIB, 5 * GIB])
+    builder = ViewBuilder()
+    for document in cluster(nodes, DISKS, [wanted], seed=SEED)["items"]:
+        record = read_object(document)
+        assert record is not None
+        builder.apply(Change(None, record))
+    waiting = [*_replicas(unplaced)]
+    for number in range(-(-unplaced // REPLICAS)):
+        volume = Volume(
+            name=VolumeName(f"vol-{number}"),
+            size_bytes=GIB + number,
+            locality=Locality.DISABLED,
+            wanted_replicas=REPLICAS,
+        )
+        builder.apply(Change(None, volume))
+    for replica in waiting:
+        builder.apply(Change(None, replica))
+    builder.settle()
+    extender = Extender(Settings().step_limits)
+    asked = pod_ref(msgspec.convert(wanted, objects.Pod))
+    candidates = [NodeName(node_name(number)) for number in range(nodes)]
+
+    def ask() -> float:
+        started = time.perf_counter()
+        extender.filter(asked, candidates, builder.view)
+        return time.perf_counter() - started
+
+    first = ask()
+    again = median(ask() for _ in range(ROUNDS))
+    random, events = Random(SEED), []
+    for replica in random.sample(waiting, min(ROUNDS, len(waiting))):
+        node = builder.view.spaces[random.choice(candidates)].node
+        placed = msgspec.structs.replace(replica, node=node.name, disk=node.disks[0].id)
+        started = time.perf_counter()
+        builder.apply(Change(replica, placed))
+        builder.settle()
+        extender.filter(asked, candidates, builder.view)
+        events.append(time.perf_counter() - started)
+    return 1e3 * first, 1e3 * again, 1e3 * median(events or [0.0])
+
+
+def _replicas(count: int) -> Iterator[Replica]:
+    for number in range(count):
+        yield Replica(
+            name=ReplicaName(f"vol-{number // REPLICAS}-r-{number % REPLICAS}"),
+            volume=VolumeName(f"vol-{number // REPLICAS}"),
+            size_bytes=GIB + number // REPLICAS,
+            node=None,
+            disk=None,
+            hard_node_affinity=None,
+            active=True,
+            evicting=False,
+            deleting=False,
+            failed=False,
+            healthy_once=False,
+            started=False,
+            rebuild_retries=0,
+        )
+
+
+if __name__ == "__main__":
+    main()
