@@ -32,8 +32,8 @@ from packing import Infeasible, Item, Undecided, is_stranded, pack
 
 MOST_MOVED = 48
 """So many replicas are moved at most to make room for one more."""
-MOST_PACKED = 300
-"""So many times one search packs the disks of a node at most."""
+MOST_STEPS = 1_500
+"""Of one search; a request may take four times as many."""
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Forecast:
         self._loads = loads
         self._rankings = rankings
         self._step_limit = step_limit
-        self._steps_left = 4 * MOST_PACKED
+        self._steps_left = 4 * MOST_STEPS
         self._extra = extra or {}
         self._places_of: dict[Need, Places] = {}
         self._heaps: dict[tuple[Need, str], list[Rank]] = {}
@@ -299,11 +299,11 @@ class Forecast:
             name: self._room(name, [*fixed.get(name, self._load(name)), *staying.get(name, ())])
             for name in targets
         }
-        search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_PACKED))
+        search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS))
         found = search.run()
-        self._steps_left = max(0, self._steps_left - search.packed)
+        self._steps_left = max(0, self._steps_left - search.steps)
         if search.is_cut_short:
-            return Undecided(search.packed)
+            return Undecided(search.steps)
         if found is None:
             return None
         return {piece: (pieces[piece], names) for piece, names in found.items()}

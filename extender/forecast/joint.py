@@ -11,6 +11,9 @@ import msgspec
 from longhorn import NodeName, VolumeName
 from packing import Item
 
+PACKING_STEPS = 5
+"""So many steps of the search take the time of packing the disks of a node."""
+
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """One replica to find a node for."""
@@ -35,7 +38,14 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its disks take these, beside all that stays."""
 
 
-Key = tuple[int, tuple[tuple[NodeName, tuple[str, ...]], ...]]
+class Ahead(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the pieces that are still to be placed."""
+
+    bytes_: int
+    smallest_bytes: int
+    most_bytes: Mapping[NodeName, int]
+    """The most that may go to each node."""
+    volumes: tuple[VolumeName, ...]
 
 
 class Search:
@@ -44,24 +54,28 @@ class Search:
     Args:
         pieces: What is to find room.
         rooms: The nodes that they name.
-        step_limit: Most times that the disks of a node are packed.
+        step_limit: Most steps. A piece to find a node for is one, packing disks is several.
 
     Attributes:
         is_cut_short: Whether the limit was reached: then nothing was proved.
-        packed: How many times disks were packed.
+        steps: How many were taken.
     """
 
     def __init__(
         self, pieces: Sequence[Piece], rooms: Mapping[NodeName, Room], *, step_limit: int
     ) -> None:
         self.is_cut_short = False
-        self.packed = 0
+        self.steps = 0
         self._pieces = sorted(
             pieces, key=lambda each: (len(each.nodes), -each.item.logical_bytes, each.volume)
         )
+        self._ahead = _ahead(self._pieces)
         self._rooms = rooms
         self._step_limit = step_limit
         self._on: dict[NodeName, list[Item]] = {name: [] for name in rooms}
+        self._kinds: dict[NodeName, tuple[str, ...]] = dict.fromkeys(rooms, ())
+        """Of what is on each node. Items that need the same are interchangeable."""
+        self._free = {name: room.free_bytes for name, room in rooms.items()}
         self._nodes: dict[VolumeName, list[NodeName]] = {}
         self._taken: dict[tuple[NodeName, tuple[str, ...]], bool] = {}
         self._dead: set[object] = set()
@@ -83,29 +97,42 @@ class Search:
         if index == len(self._pieces):
             return True
         key = self._key(index)
-        if key in self._dead or not self._may_fit(index):
+        if key in self._dead or not self._may_fit(index) or not self._may_step(1):
             return False
         piece = self._pieces[index]
         is_twin = index > 0 and self._pieces[index - 1] == piece
         first = piece.nodes.index(chosen[-1]) if is_twin else 0  # twins in one order only
         used = self._nodes.setdefault(piece.volume, [])
+        item, size, kind = piece.item, piece.item.logical_bytes, _kind_of(piece.item)
         for name in piece.nodes[first:]:
-            if not self._is_allowed(piece, name, used) or not self._takes(name, piece.item):
-                if self.is_cut_short:
-                    return False
+            if not self._is_allowed(piece, name, used):
                 continue
-            self._on[name].append(piece.item)
-            used.append(name)
-            chosen.append(name)
-            if self._descend(index + 1, chosen):
-                return True
-            chosen.pop()
-            used.pop()
-            self._on[name].pop()
+            before = self._kinds[name]
+            kinds = tuple(sorted((*before, kind)))
+            if self._takes(name, item, kinds):
+                self._on[name].append(item)
+                self._kinds[name] = kinds
+                self._free[name] -= size
+                used.append(name)
+                chosen.append(name)
+                if self._descend(index + 1, chosen):
+                    return True
+                chosen.pop()
+                used.pop()
+                self._free[name] += size
+                self._kinds[name] = before
+                self._on[name].pop()
             if self.is_cut_short:
                 return False
         self._dead.add(key)
         return False
+
+    def _may_step(self, steps: int) -> bool:
+        if self.steps + steps > self._step_limit:
+            self.is_cut_short = True
+            return False
+        self.steps += steps
+        return True
 
     def _is_allowed(self, piece: Piece, name: NodeName, used: Sequence[NodeName]) -> bool:
         if piece.apart and name in used:
@@ -113,56 +140,66 @@ class Search:
         zone = self._rooms[name].zone
         return not piece.zones_apart or all(self._rooms[each].zone != zone for each in used)
 
-    def _takes(self, name: NodeName, item: Item) -> bool:
-        items = [*self._on[name], item]
-        # Items that need the same are interchangeable: what they need is their key.
-        key = (name, tuple(sorted(_kind_of(each) for each in items)))
-        found = self._taken.get(key)
+    def _takes(self, name: NodeName, item: Item, kinds: tuple[str, ...]) -> bool:
+        found = self._taken.get((name, kinds))
         if found is None:
-            if self.packed >= self._step_limit:
-                self.is_cut_short = True
+            if not self._may_step(PACKING_STEPS):
                 return False
-            self.packed += 1
-            found = self._taken[key] = self._rooms[name].takes(items)
+            found = self._taken[name, kinds] = self._rooms[name].takes([*self._on[name], item])
         return found
 
     def _may_fit(self, index: int) -> bool:
         """Whether the bytes that are free suffice, with one replica of a volume on each node."""
-        left = self._pieces[index:]
-        wanted: dict[NodeName, dict[VolumeName, int]] = {}
-        for piece in left:
-            for name in piece.nodes:
-                of_node = wanted.setdefault(name, {})
-                size = piece.item.logical_bytes
-                of_node[piece.volume] = (
-                    max(of_node.get(piece.volume, 0), size)
-                    if piece.apart
-                    else of_node.get(piece.volume, 0) + size
-                )
-        smallest = min(piece.item.logical_bytes for piece in left)
+        ahead = self._ahead[index]
         usable = 0
-        for name, of_node in wanted.items():
-            free = self._rooms[name].free_bytes - sum(i.logical_bytes for i in self._on[name])
-            if free >= smallest:
-                usable += min(free, sum(of_node.values()))
-        return usable >= sum(piece.item.logical_bytes for piece in left)
+        for name, most in ahead.most_bytes.items():
+            free = self._free[name]
+            if free >= ahead.smallest_bytes:
+                usable += min(free, most)
+        return usable >= ahead.bytes_
 
     def _key(self, index: int) -> object:
         """Return what decides whether the pieces from *index* on find room."""
         volume = self._pieces[index].volume
-        left = {piece.volume for piece in self._pieces[index:]}
         return (
             index,
-            tuple(tuple(sorted(_kind_of(each) for each in items)) for items in self._on.values()),
+            tuple(self._kinds.values()),
             tuple(
-                (name, tuple(self._nodes.get(name, ())))
-                for name in sorted(left)
+                (name, tuple(self._nodes[name]))
+                for name in self._ahead[index].volumes
                 if self._nodes.get(name)
             ),
             self._pieces[index - 1] == self._pieces[index] and self._nodes[volume][-1]
             if index
             else None,
         )
+
+
+def _ahead(pieces: Sequence[Piece]) -> list[Ahead]:
+    """Return for each piece what is known of it and all after it."""
+    found: list[Ahead] = []
+    total, smallest = 0, pieces[-1].item.logical_bytes if pieces else 0
+    most: dict[NodeName, int] = {}
+    of_volume: dict[tuple[NodeName, VolumeName], int] = {}
+    volumes: dict[VolumeName, None] = {}
+    for piece in reversed(pieces):
+        size = piece.item.logical_bytes
+        total, smallest = total + size, min(smallest, size)
+        volumes[piece.volume] = None
+        for name in piece.nodes:
+            before = of_volume.get((name, piece.volume), 0)
+            now = max(before, size) if piece.apart else before + size
+            of_volume[name, piece.volume] = now
+            most[name] = most.get(name, 0) + now - before
+        found.append(
+            Ahead(
+                bytes_=total,
+                smallest_bytes=smallest,
+                most_bytes=dict(most),
+                volumes=tuple(volumes),
+            )
+        )
+    return found[::-1]
 
 
 def _kind_of(item: Item) -> str:

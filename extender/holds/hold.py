@@ -22,6 +22,7 @@ from longhorn import (
     UnreadableSetting,
     VolumeName,
     due_replicas,
+    is_usable,
 )
 
 ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
@@ -216,13 +217,16 @@ def _is_counted_by_longhorn(
     """Whether no room is held for *volume* on *node*, because Longhorn's objects count it.
 
     That is so if a usable replica was there at the answer, or a new one came to the node, even if
-    it has failed since: its disk counts it until it is gone. It is also so if a new one went to
-    another node: with best-effort locality Longhorn does this when the node is full, and a replica
-    that follows here is an object of its own.
+    it has failed since: its disk counts it until it is gone. It is also so if all that the volume
+    wants are placed and none came here: with best-effort locality Longhorn does this when the node
+    is full, and a replica that follows here is an object of its own.
     """
     placed = [replica for replica in replicas.get(volume.name, ()) if replica.disk]
     since = [replica for replica in placed if replica.name not in hold.placed_before]
     if hold.state is State.CHOSEN and since:
-        return True
+        usable = sum(is_usable(replica) for replica in placed)
+        wanted = volume.volume.wanted_replicas
+        if wanted == 1 or usable >= wanted:
+            return True
     counted = placed if (volume.name, node) in hold.existing else since
     return any(replica.node == node for replica in counted)
