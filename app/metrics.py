@@ -110,6 +110,16 @@ class Metrics:
         self.holds = gauge(
             "holds", "Holds: open (on all accepted nodes) or chosen (on one).", ["state"]
         )
+        self.forecast_replicas = gauge(
+            "forecast_replicas",
+            "Replicas not placed yet that the last answer counted, of other pods' volumes: sure, "
+            "open (the pod may yet go to several nodes), or nowhere (no room).",
+            ["state"],
+        )
+        self.local_rooms_taken_total = counter(
+            "local_rooms_taken_total",
+            "Volumes for which room was held on their pod's node, and that got no replica there.",
+        )
         self.holds_ended_total = counter(
             "holds_ended_total",
             "Holds that ended, by cause; the last three ran out of time.",
@@ -157,6 +167,7 @@ class Metrics:
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
             (self.node_reservation_duration_seconds, ("true", "false")),
             (self.holds_ended_total, End),
+            (self.forecast_replicas, ("sure", "open", "nowhere")),
             (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
             (self.connections_ended_total, CONNECTION_ENDS),
             (self.tls_reloads_total, TLS_OUTCOMES),
@@ -172,6 +183,8 @@ class Metrics:
         self._decisions[outcome_of(result)].inc()
         self.candidates.observe(len(result.accepted) + len(result.rejected))
         self.packing_steps.observe(result.steps)
+        for state, count in result.forecast.items():
+            self.forecast_replicas.labels(state).set(count)
         for reason, count in rejections.items():
             self._rejections[reason].inc(count)
 

@@ -2,7 +2,7 @@
 
 from extender.errors import ExtenderError, UnresolvableClaimError, UnseenObjectError
 from extender.extender import Extender
-from extender.holds.hold import End, Hold, Mode, State
+from extender.holds.hold import End, Hold, Mode, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
@@ -21,5 +21,5 @@ __all__ = [
     "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
     "Rejection", "State", "StepLimits", "StorageClass", "Timeouts", "UnresolvableClaimError",
     "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen", "charges", "expected",
-    "explain", "node_rejection", "node_space", "rebuild", "why_unusable",
+    "explain", "node_rejection", "node_space", "rebuild", "rooms_taken", "why_unusable",
 ]  # fmt: skip

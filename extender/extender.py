@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from extender.demand.requests import resolve
+from extender.forecast.patience import Patience
 from extender.forecast.ranking import Rankings
 from extender.holds.hold import End, Mode, is_shown
 from extender.holds.ledger import Ledger, Outcome, Timeouts
@@ -30,9 +31,18 @@ class Extender:
         self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts()
         self._rankings = Rankings()
+        self._patience = Patience()
 
-    def filter(self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView) -> Answer:
+    def filter(
+        self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView, now: float = 0.0
+    ) -> Answer:
         """Split *candidates* into accepted and rejected nodes; one named twice counts once.
+
+        Args:
+            pod: The pod.
+            candidates: The nodes that kube-scheduler asks about.
+            view: The cluster.
+            now: The time, in seconds; where no time passes, nothing is given up.
 
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
@@ -44,7 +54,9 @@ class Extender:
             limits=self._limits,
             remembered=self._verdicts,
             rankings=self._rankings,
+            patience=self._patience,
             ledger=self.ledger,
+            now=now,
         )
 
     def hold(

@@ -30,6 +30,7 @@ from extender import (
     PodStatus,
     State,
     Timeouts,
+    rooms_taken,
 )
 from longhorn import NodeName, Replica, Volume
 
@@ -176,6 +177,9 @@ class Holds:
             if self.ledger.get(hold.pod.uid) is None:  # or else it was replaced
                 self._pods.forget(hold.pod.uid)
             self._metrics.count_end(ended)
+            if ended.why is End.CONFIRMED:
+                taken = rooms_taken(hold, self._cluster.view.replicas)
+                self._metrics.local_rooms_taken_total.inc(taken)
             log.info(
                 "hold.ended",
                 pod=f"{hold.pod.namespace}/{hold.pod.name}",

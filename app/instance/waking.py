@@ -179,14 +179,14 @@ class Waking:
             return False
         view = self._current_view()
         try:
-            result = self._extender.filter(waiting.pod, sorted(candidates), view)
+            result = self._extender.filter(waiting.pod, sorted(candidates), view, self._clock())
         except UnresolvableClaimError:
             return False
         return bool(result.accepted)
 
     def _needs_room(self, pod: PodRef, view: ClusterView) -> bool:
         try:
-            request = self._extender.filter(pod, (), view).request
+            request = self._extender.filter(pod, (), view, self._clock()).request
             return bool(request.volumes or request.remote)
         except UnresolvableClaimError:
             return False

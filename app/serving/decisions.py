@@ -154,7 +154,9 @@ class Decisions:
             raise UnavailableError(reason)
         waited = self._clock() - began
         try:
-            result = self._extender.filter(request.pod, request.candidates, self._current_view())
+            result = self._extender.filter(
+                request.pod, request.candidates, self._current_view(), self._clock()
+            )
         except UnseenObjectError:
             if self._on_answer is None or waited >= _UNSEEN_SECONDS:
                 raise

@@ -40,7 +40,12 @@ class Coming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def coming(
-    holds: Iterable[Hold], view: ClusterView, settings: Settings, *, own: Collection[VolumeName]
+    holds: Iterable[Hold],
+    view: ClusterView,
+    settings: Settings,
+    *,
+    own: Collection[VolumeName],
+    ignored: Collection[VolumeName] = (),
 ) -> list[Coming]:
     """List what will be placed, the surest first; volumes of one certainty by name.
 
@@ -49,6 +54,7 @@ def coming(
         view: The cluster.
         settings: Longhorn's.
         own: Volumes to leave out: those of the pod that is asked about.
+        ignored: Volumes to leave out unless they are held.
     """
     held: dict[VolumeName, Coming] = {}
     known: set[VolumeName] = set(own)
@@ -62,7 +68,7 @@ def coming(
     shown = (
         _of_volume(view.volumes[name], due.anywhere, view, settings)
         for name, due in view.due.items()
-        if due.anywhere and name not in known and name in view.volumes
+        if due.anywhere and name not in known and name not in ignored and name in view.volumes
     )
     return sorted(
         [*held.values(), *(each for each in shown if each is not None)],

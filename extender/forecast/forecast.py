@@ -79,6 +79,21 @@ class Forecast:
         self._taken: dict[NodeName, int] = {}
         """Bytes that this forecast and the loads take of a node."""
 
+    @property
+    def unbacked(self) -> set[VolumeName]:
+        """The volumes that find room here, and that no hold tells of."""
+        remotes = (each for there in self.on.values() for each in there)
+        return {each.coming.volume.name for each in remotes if not each.coming.is_held}
+
+    def counts(self) -> dict[str, int]:
+        """Count the replicas that are sure, those of open holds, and those without room."""
+        sure = [each.coming.is_sure for there in self.on.values() for each in there]
+        return {
+            "sure": sum(sure),
+            "open": len(sure) - sum(sure),
+            "nowhere": sum(self.nowhere.values()),
+        }
+
     def _places(self, need: Need) -> Places:
         found = self._places_of.get(need)
         if found is None:

@@ -199,6 +199,15 @@ def is_confirmed(hold: Hold, view: ClusterView) -> bool:
     )
 
 
+def rooms_taken(hold: Hold, replicas: ReplicasByVolume) -> int:
+    """Count the volumes of a chosen hold that were placed, but not where room was held for them."""
+    return sum(
+        (volume.name, hold.node) not in hold.existing
+        and not any(replica.node == hold.node for replica in replicas.get(volume.name, ()))
+        for volume in hold.volumes
+    )
+
+
 def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     """Whether Longhorn's objects show all replicas that will be placed once a pod attaches it."""
     if isinstance(view.settings, UnreadableSetting):

@@ -8,6 +8,7 @@ import msgspec
 
 from extender.demand.existing import Existing, Worth, existing_of
 from extender.demand.requests import PodRequest
+from extender.forecast.patience import Patience
 from extender.forecast.ranking import Rankings
 from extender.holds.hold import Mode
 from extender.holds.ledger import Ledger
@@ -48,6 +49,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the candidates."""
     rejected: Mapping[NodeName, Rejection] = {}
     steps: int = 0
+    forecast: Mapping[str, int] = {}
+    """How many replicas of other volumes count that are not placed: sure, open, nowhere. Empty if
+    nothing was judged."""
 
     @property
     def is_open(self) -> bool:
@@ -71,7 +75,9 @@ def answer(
     limits: StepLimits,
     remembered: RememberedVerdicts,
     rankings: Rankings,
+    patience: Patience,
     ledger: Ledger,
+    now: float,
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
@@ -82,7 +88,9 @@ def answer(
         limits: Bounds on the packing's work.
         remembered: What is known already for pods of the same needs; added to.
         rankings: Where new replicas find most room; kept up to date.
+        patience: For how long what is due was not placed; kept up to date.
         ledger: What is held for pods; a pod's own hold does not count against it.
+        now: The time, in seconds.
     """
     if not (request.volumes or request.remote):
         return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates)
@@ -99,7 +107,7 @@ def answer(
         )
     basis = Basis.PLACEMENT if request.volumes else Basis.NOTHING_LOCAL
     rejected: Mapping[NodeName, Rejection]
-    steps = 0
+    steps, forecast = 0, dict[str, int]()
     if isinstance(view.settings, UnreadableSetting):
         rejected = {}
         if request.volumes:
@@ -115,7 +123,10 @@ def answer(
             ledger=ledger,
             rankings=rankings,
             step_limit=limits.per_node,
+            ignored=patience.is_over(view, now),
         )
+        patience.note(case.forecast.unbacked, view, now)
+        forecast = case.forecast.counts()
         rejected, steps = _judge(case, candidates, limits, remembered, ledger)
     return Answer(
         request=request,
@@ -125,6 +136,7 @@ def answer(
         accepted=list(filterfalse(rejected.__contains__, candidates)) if rejected else candidates,
         rejected=rejected,
         steps=steps,
+        forecast=forecast,
     )
 
 

@@ -1,6 +1,6 @@
 """One pod's request with all that judging any node for it needs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -61,6 +61,7 @@ def prepare(
     ledger: Ledger,
     rankings: Rankings,
     step_limit: int,
+    ignored: Collection[VolumeName] = (),
 ) -> Case:
     """Gather what judging nodes for *request* needs.
 
@@ -72,12 +73,13 @@ def prepare(
         ledger: What is held for pods; the pod's own hold does not count.
         rankings: Where new replicas find most room; kept up to date.
         step_limit: Most steps of the packing of one node.
+        ignored: Volumes that are due and that Longhorn does not place for long.
     """
     uid = request.pod.uid
     own = frozenset(volume.name for volume in (*request.volumes, *request.remote))
     loads = Loads(view, settings, ledger, uid=uid, own=own)
     holds = [hold for hold in ledger if hold.pod.uid != uid]
-    others = tuple(coming(holds, view, settings, own=own))
+    others = tuple(coming(holds, view, settings, own=own, ignored=ignored))
     forecast = Forecast(view, settings, loads, rankings, step_limit=step_limit)
     forecast.place_all(others)
     strict_nodes = _strict_nodes(request, view)

@@ -157,19 +157,28 @@ async def run(world: World, case: Case) -> Result:
 
 
 async def replace_one(world: World, name: str, case: Case) -> float:
-    """Delete a pod and its claim; return how long another waits after its room is free."""
+    """Delete a pod and its claim; return when another has its node after the room is free.
+
+    It is bound once its claim is, which takes Longhorn some seconds.
+    """
     before, full = world.seen.node_of(), world.seen.scheduled_gib()
+    waiting = [other for other, node in before.items() if not node]
     freed = GIB_EACH * min(case.replicas, places(case))
     await world.api.delete(kinds.PODS, Key(NAMESPACE, name))
     await world.api.delete(kinds.CLAIMS, Key(NAMESPACE, f"{name}-data"))
     await until(
         lambda: world.seen.scheduled_gib() <= full - freed, within=30, what="too little is freed"
     )
+    free = time.time()
 
-    def has_another() -> bool:
-        return any(node and not before[other] for other, node in world.seen.node_of().items())
+    def accepted() -> list[float]:
+        calls = (call for other in waiting for call in world.calls_for(other))
+        return [call.at for call in calls if call.accepted]
 
-    return await until(has_another, within=30, what=world.seen.node_of)
+    await until(lambda: bool(accepted()), within=30, what=world.seen.node_of)
+    bound = sum(map(bool, before.values()))
+    await until(lambda: sum(map(bool, world.seen.node_of().values())) == bound, within=30)
+    return min(accepted()) - free
 
 
 def last_call(world: World, name: str) -> list[Call]:
