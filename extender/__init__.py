@@ -12,6 +12,7 @@ from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Expected, Plan, charges, expected, explain
 from extender.verdicts.rejections import REASONS, Rejection
+from extender.verdicts.robustness import Robustness
 from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
 
@@ -19,7 +20,8 @@ __all__ = [
     "REASONS", "Advanced", "Answer", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
     "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender", "ExtenderError", "Hold",
     "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
-    "Rejection", "State", "StepLimits", "StorageClass", "Timeouts", "UnresolvableClaimError",
-    "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen", "charges", "expected",
-    "explain", "node_rejection", "node_space", "rebuild", "rooms_taken", "why_unusable",
+    "Rejection", "Robustness", "State", "StepLimits", "StorageClass", "Timeouts",
+    "UnresolvableClaimError", "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen",
+    "charges", "expected", "explain", "node_rejection", "node_space", "rebuild", "rooms_taken",
+    "why_unusable",
 ]  # fmt: skip

@@ -12,7 +12,15 @@ from longhorn.arithmetic import (
 )
 from longhorn.candidates import Candidate, Candidates, disk_reason, find_candidates
 from longhorn.choice import choices
-from longhorn.disks import DiskKind, DiskSpace, disk_space, is_schedulable, mismatch, takes_replicas
+from longhorn.disks import (
+    DiskKind,
+    DiskSpace,
+    disk_space,
+    has_room,
+    is_schedulable,
+    mismatch,
+    takes_replicas,
+)
 from longhorn.due import (
     MOST_REPLICAS,
     NOTHING_DUE,
@@ -61,7 +69,7 @@ __all__ = [
     "Node", "NodeName", "NodeRefusal", "NodeSpace", "Reason", "Replica", "ReplicaName", "Selector",
     "Settings", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName", "all_match",
     "capacity_bytes", "choices", "disk_reason", "disk_space", "drain_may_end", "due_replicas",
-    "find_candidates", "has_data", "has_tags", "is_placed", "is_potentially_reusable",
+    "find_candidates", "has_data", "has_room", "has_tags", "is_placed", "is_potentially_reusable",
     "is_schedulable", "is_usable", "limit_bytes", "meets_topology", "minimal_available_bytes",
     "mismatch", "need_of", "needs_eviction", "needs_new_replica", "node_space", "parse_bool",
     "parse_int", "read_settings", "refusal_of", "reusable", "split_tags", "stage_of", "tags_match",

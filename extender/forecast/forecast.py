@@ -78,6 +78,8 @@ class Forecast:
         self._heaps: dict[tuple[Need, str], list[Rank]] = {}
         self._taken: dict[NodeName, int] = {}
         """Bytes that this forecast and the loads take of a node."""
+        self._nodes_of: dict[VolumeName, set[NodeName]] = {}
+        """Where replicas of each volume are forecast."""
 
     @property
     def unbacked(self) -> set[VolumeName]:
@@ -134,11 +136,12 @@ class Forecast:
         """
         moved = self.on.get(name, [])
         fixed = {name: items}
-        if isinstance(self._search(moved, fixed), dict):
-            return True
+        found = self._search(moved, fixed)
         others = [each for on, remotes in self.on.items() if on != name for each in remotes]
-        if not others or len(moved) + len(others) > MOST_MOVED:
-            return bool(others)
+        if isinstance(found, dict) or not others:
+            return found is not None
+        if len(moved) + len(others) > MOST_MOVED:
+            return True
         return self._search([*moved, *others], fixed) is not None
 
     def worst_on(self, name: NodeName, coming: Iterable[Coming]) -> tuple[Item, ...]:
@@ -162,7 +165,8 @@ class Forecast:
         volume, settings = coming.volume, self._settings
         if places.are_none:
             return None
-        if coming.prefers is not None and self._is_first_choice(coming.prefers, coming, usage):
+        preferred = self._stage_of_preferred(coming, places, usage)
+        if preferred == 0:
             return coming.prefers
         zones = places.ranking.by_zone
         fresh = [zone for zone in zones if zone not in usage.zones]
@@ -170,16 +174,20 @@ class Forecast:
         if found is None and _is_soft(
             volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity
         ):
+            if preferred is not None:
+                return coming.prefers
             others = [zone for zone in zones if zone in usage.zones]
             found = self._roomiest(others, places, coming, usage)
         return found or self._again(coming, places, usage)
 
-    def _is_first_choice(self, name: NodeName, coming: Coming, usage: Usage) -> bool:
-        places = self._places(coming.need)
-        if name not in places or not self._takes(name, places):
-            return False
-        node = self._view.spaces[name].node
-        return stage_of(node, usage, coming.volume, self._settings) == 0
+    def _stage_of_preferred(self, coming: Coming, places: Places, usage: Usage) -> int | None:
+        """Return the stage of the node that the first replica goes to if it can, None if not."""
+        name = coming.prefers
+        if name is None or name in usage.nodes or name not in places:
+            return None
+        if not self._takes(name, places):
+            return None
+        return stage_of(self._view.spaces[name].node, usage, coming.volume, self._settings)
 
     def _again(self, coming: Coming, places: Places, usage: Usage) -> NodeName | None:
         """Return the node for one more replica among those that hold one of the volume."""
@@ -230,7 +238,14 @@ class Forecast:
         return found
 
     def _unused(self, name: NodeName, places: Places) -> int:
-        return max(0, places.ranking.unused_bytes(name) - self._taken.get(name, 0))
+        return max(0, places.ranking.unused_bytes(name) - self._taken_of(name))
+
+    def _taken_of(self, name: NodeName) -> int:
+        taken = self._taken.get(name)
+        if taken is None:
+            there = (*self._load(name), *(each.item for each in self.on.get(name, ())))
+            taken = self._taken[name] = sum(item.logical_bytes for item in there)
+        return taken
 
     def _takes(self, name: NodeName, places: Places) -> bool:
         space, item = self._view.spaces[name], places.item
@@ -240,12 +255,11 @@ class Forecast:
         return fits((*load, *(each.item for each in remotes or ()), item), space, self._step_limit)
 
     def _put(self, coming: Coming, item: Item, name: NodeName) -> None:
-        if name not in self._taken:
-            self._taken[name] = sum(each.logical_bytes for each in self._load(name))
-        self._taken[name] += item.logical_bytes
+        self._taken[name] = self._taken_of(name) + item.logical_bytes
         count = sum(each.coming.volume.name == coming.volume.name for each in self.on.get(name, ()))
         own = msgspec.structs.replace(item, id=f"due/{coming.volume.name}/{count}")
         self.on.setdefault(name, []).append(Remote(coming=coming, item=own))
+        self._nodes_of.setdefault(coming.volume.name, set()).add(name)
 
     def _usage_of(self, coming: Coming, *, with_forecast: bool = True) -> Usage:
         """Return which nodes and zones the volume uses, with what is forecast of it."""
@@ -259,29 +273,30 @@ class Forecast:
         usage = usage_of(coming.replicas, hosts)
         if coming.local is not None and coming.local in spaces:
             usage = _with(usage, coming.local, spaces[coming.local].node.zone)
-        for name, remotes in self.on.items() if with_forecast else ():
-            if any(each.coming.volume.name == coming.volume.name for each in remotes):
-                usage = _with(usage, name, spaces[name].node.zone)
+        for name in self._nodes_of.get(coming.volume.name, ()) if with_forecast else ():
+            usage = _with(usage, name, spaces[name].node.zone)
         return usage
 
     # --- moving others ---
 
     def _make_room(self, coming: Coming, places: Places, usage: Usage) -> bool:
         """Find room for one more replica of a volume by moving others, and move them."""
-        may_help = any(
-            name in places
-            and stage_of(self._view.spaces[name].node, usage, coming.volume, self._settings)
-            is not None
-            for name in self.on
-        )
-        if not may_help:
+        near = {n for n in self.on if n in places and self._may_go(coming, n, usage)}
+        if not near or not self._steps_left:
             return False
-        moved = [remote for remotes in self.on.values() for remote in remotes]
+        cleared, moved = set[NodeName](), list[Remote]()
+        for name in sorted(self.on, key=lambda each: (each not in near, each)):
+            if len(moved) + len(self.on[name]) < MOST_MOVED:
+                cleared.add(name)
+                moved += self.on[name]
         one = Remote(coming=coming, item=places.item)
         found = self._search([*moved, one], {})
         if not isinstance(found, dict):
             return False
-        self.on, self._taken = {}, {}
+        self.on = {name: there for name, there in self.on.items() if name not in cleared}
+        self._taken.clear()
+        for remote in moved:
+            self._nodes_of[remote.coming.volume.name] -= cleared
         for remote, names in found.values():
             for name in names:
                 self._put(remote.coming, remote.item, name)
@@ -301,19 +316,20 @@ class Forecast:
             name: [each.item for each in remotes if not any(each is other for other in moved)]
             for name, remotes in self.on.items()
         }
-        targets = self._targets(moved, [*self.on, *fixed])
+        rooms = {
+            name: self._room(name, [*fixed.get(name, self._load(name)), *staying.get(name, ())])
+            for name in self._targets(moved, [*self.on, *fixed])
+        }
+        of_volume: dict[VolumeName, Piece] = {}
         pieces: dict[Piece, Remote] = {}
         todo: list[Piece] = []
         for remote in moved:
-            piece = self._piece(remote, targets)
+            name = remote.coming.volume.name
+            piece = of_volume[name] = of_volume.get(name) or self._piece(remote, rooms)
             pieces.setdefault(piece, remote)
             todo.append(piece)
         if not all(piece.nodes for piece in todo):
             return None
-        rooms = {
-            name: self._room(name, [*fixed.get(name, self._load(name)), *staying.get(name, ())])
-            for name in targets
-        }
         search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS))
         found = search.run()
         self._steps_left = max(0, self._steps_left - search.steps)
@@ -325,25 +341,38 @@ class Forecast:
 
     def _targets(self, moved: Sequence[Remote], names: Iterable[NodeName]) -> list[NodeName]:
         """Return *names*, and as many other nodes with room as could ever be needed."""
-        targets = dict.fromkeys(name for name in names if name in self._view.spaces)
-        needs = dict.fromkeys(remote.coming.need for remote in moved)
-        for need in needs:
-            places = self._places(need)
+        known = {name for name in names if name in self._view.spaces}
+        targets = dict.fromkeys(sorted(known))
+        for coming in {each.coming.volume.name: each.coming for each in moved}.values():
+            places = self._places(coming.need)
+            usage = self._usage_of(coming, with_forecast=False)
             for ranks in places.ranking.by_zone.values():
-                fresh = (name for _, name in ranks if name not in self.on)
+                fresh = (
+                    name
+                    for _, name in ranks
+                    if name not in known
+                    and self._may_go(coming, name, usage)
+                    and self._takes(name, places)
+                )
                 targets |= dict.fromkeys(islice(fresh, len(moved)))
         return [*targets]
 
-    def _piece(self, remote: Remote, targets: Iterable[NodeName]) -> Piece:
+    def _may_go(self, coming: Coming, name: NodeName, usage: Usage) -> bool:
+        """Whether a replica may go to a node that takes it."""
+        node = self._view.spaces[name].node
+        return stage_of(node, usage, coming.volume, self._settings) is not None
+
+    def _piece(self, remote: Remote, rooms: Mapping[NodeName, Room]) -> Piece:
         coming, settings = remote.coming, self._settings
-        volume = coming.volume
+        volume, item = coming.volume, remote.item
         places = self._places(coming.need)
         usage = self._usage_of(coming, with_forecast=False)
         allowed = [
             name
-            for name in targets
-            if name in places
-            and stage_of(self._view.spaces[name].node, usage, volume, settings) is not None
+            for name, room in rooms.items()
+            if room.free_bytes >= item.logical_bytes
+            and name in places
+            and self._may_go(coming, name, usage)
         ]
         allowed.sort(key=lambda name: (-self._unused(name, places), name))
         return Piece(

@@ -167,6 +167,7 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
         "holds": [],
         "forecast": [],
         "assignment": {},
+        "robustness": "",
     }
     assert report["nodes"][ROOMY]["assignment"] == {"small": "disk-1"}
     assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * 2**30

@@ -175,6 +175,19 @@ async def test_room_on_a_node_that_was_no_candidate_wakes_nobody() -> None:
         assert bench.woken == []
 
 
+async def test_room_anywhere_wakes_a_pod_that_depends_on_others() -> None:
+    """What is in its way may go to the other node then."""
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.waking.remember(pod, [ONE], 0.0, depends_on_others=True)
+        bench.show(ONE, LARGE, bench.view.changes)
+
+        bench.waking.look_on([TWO])
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["pod"]
+
+
 async def test_only_nodes_that_changed_are_looked_at() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod", "another"))

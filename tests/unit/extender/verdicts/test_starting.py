@@ -1,0 +1,93 @@
+"""Volumes whose replicas may all be elsewhere: every node will do, or none can start them."""
+
+import pytest
+
+from app.kube.resources import AnyRecord
+from extender import Basis, ClusterView
+from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
+from longhorn import Locality, Volume
+from tests.builders import (
+    GIB,
+    ask,
+    bound,
+    claim,
+    disk,
+    document,
+    node,
+    read,
+    replica,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
+
+ALL_OR_NONE = setting("allow-volume-creation-with-degraded-availability", "false")
+NOTHING = NoRoomAnywhere(size_bytes=10 * GIB, by_open=False)
+TOO_FEW = TooFewReplicas(wanted=2, size_bytes=10 * GIB, by_open=False)
+FULL = node("node-1", disk(maximum_bytes=9 * GIB))
+ONE, TWO = node("node-1"), node("node-2")
+
+
+def remote(*, replicas: int = 2, **more: object) -> Volume:
+    given: dict[str, object] = {"locality": Locality.DISABLED, "replicas": replicas, **more}
+    return volume("vol", **given)  # type: ignore[arg-type]
+
+
+def rejection(view: ClusterView) -> Rejection | None:
+    result = ask(view, candidates=["node-1", "node-9"])
+    assert result.basis is Basis.NOTHING_LOCAL
+    assert not (result.accepted and result.rejected)
+    return next(iter(result.rejected.values()), None)
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param([FULL, remote()], NOTHING, id="no-room"),
+        pytest.param([ONE, remote()], None, id="room-for-one-of-two"),
+        pytest.param([FULL, remote(shared=True, locality=Locality.BEST_EFFORT)], NOTHING, id="rwx"),
+        pytest.param([FULL, remote(standby=True)], None, id="standby"),
+        pytest.param([FULL, remote(sharded=True, disk_type="block")], None, id="sharded"),
+        pytest.param([ONE, remote(disk_type="block")], NOTHING, id="no-disk-of-the-type"),
+        pytest.param([ONE, ALL_OR_NONE, remote()], TOO_FEW, id="all-or-none"),
+        pytest.param([ONE, TWO, ALL_OR_NONE, remote()], None, id="all-find-room"),
+        pytest.param([FULL, ALL_OR_NONE, remote()], NOTHING, id="none-at-all"),
+        pytest.param(
+            [ONE, ALL_OR_NONE, remote(shared=True, locality=Locality.BEST_EFFORT)],
+            None,
+            id="all-or-none-is-for-disabled-only",
+        ),
+        pytest.param(
+            [ONE, ALL_OR_NONE, remote(node="node-1", attached_to="node-1")], None, id="attached"
+        ),
+        pytest.param([FULL, remote(), replica(on="node-1")], None, id="one-is-placed"),
+        pytest.param([FULL, remote(), replica(on="node-1", failed=True)], None, id="faulted"),
+        pytest.param([FULL, remote(replicas=0)], None, id="wants-none"),
+        pytest.param(
+            [FULL, read(document("Node", "node-2", spec=5)), remote()], None, id="unreadable-node"
+        ),
+    ],
+)
+def test_whether_longhorn_could_start_it(
+    records: list[AnyRecord], expected: Rejection | None
+) -> None:
+    volumes = [each for each in records if isinstance(each, Volume)]
+    others = [each for each in records if not isinstance(each, Volume)]
+
+    assert rejection(view_of(*others, *bound(*volumes))) == expected
+
+
+def test_what_others_are_about_to_take_counts() -> None:
+    other = volume("other", locality=Locality.DISABLED, size_bytes=95 * GIB)
+    quarter = setting("storage-minimal-available-percentage", "0")
+
+    assert rejection(view_of(ONE, quarter, *bound(remote()), other)) == NOTHING
+    assert rejection(view_of(ONE, TWO, quarter, *bound(remote()), other)) is None
+
+
+def test_a_volume_that_does_not_exist_yet() -> None:
+    class_ = storage_class(dataLocality="disabled", numberOfReplicas="3")
+
+    assert rejection(view_of(FULL, claim("vol"), class_)) == NOTHING
+    assert rejection(view_of(ONE, claim("vol"), class_)) is None
