@@ -58,7 +58,7 @@ def coming(
     """
     held: dict[VolumeName, Coming] = {}
     known: set[VolumeName] = set(own)
-    for hold in sorted(holds, key=lambda each: each.state is State.OPEN):
+    for hold in sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid)):
         for wanted in (*hold.volumes, *hold.remote):
             if wanted.name not in known:
                 known.add(wanted.name)

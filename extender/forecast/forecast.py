@@ -312,10 +312,14 @@ class Forecast:
             moved: What may go anywhere; all else that is forecast stays.
             fixed: What some nodes must take besides, in place of their load.
         """
-        staying = {
-            name: [each.item for each in remotes if not any(each is other for other in moved)]
-            for name, remotes in self.on.items()
-        }
+        going = {id(each) for each in moved}
+        staying: dict[NodeName, list[Item]] = {}
+        kept: dict[VolumeName, list[NodeName]] = {}
+        for name, remotes in self.on.items():
+            for each in remotes:
+                if id(each) not in going:
+                    staying.setdefault(name, []).append(each.item)
+                    kept.setdefault(each.coming.volume.name, []).append(name)
         rooms = {
             name: self._room(name, [*fixed.get(name, self._load(name)), *staying.get(name, ())])
             for name in self._targets(moved, [*self.on, *fixed])
@@ -324,8 +328,9 @@ class Forecast:
         pieces: dict[Piece, Remote] = {}
         todo: list[Piece] = []
         for remote in moved:
-            name = remote.coming.volume.name
-            piece = of_volume[name] = of_volume.get(name) or self._piece(remote, rooms)
+            volume = remote.coming.volume.name
+            piece = of_volume.get(volume) or self._piece(remote, rooms, kept.get(volume, ()))
+            of_volume[volume] = piece
             pieces.setdefault(piece, remote)
             todo.append(piece)
         if not all(piece.nodes for piece in todo):
@@ -362,11 +367,16 @@ class Forecast:
         node = self._view.spaces[name].node
         return stage_of(node, usage, coming.volume, self._settings) is not None
 
-    def _piece(self, remote: Remote, rooms: Mapping[NodeName, Room]) -> Piece:
+    def _piece(
+        self, remote: Remote, rooms: Mapping[NodeName, Room], kept: Iterable[NodeName]
+    ) -> Piece:
+        """Say where a replica may go, while others of its volume stay on the nodes *kept*."""
         coming, settings = remote.coming, self._settings
         volume, item = coming.volume, remote.item
         places = self._places(coming.need)
         usage = self._usage_of(coming, with_forecast=False)
+        for name in kept:
+            usage = _with(usage, name, self._view.spaces[name].node.zone)
         allowed = [
             name
             for name, room in rooms.items()

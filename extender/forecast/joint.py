@@ -45,6 +45,8 @@ class Ahead(msgspec.Struct, frozen=True, kw_only=True):
     smallest_bytes: int
     most_bytes: Mapping[NodeName, int]
     """The most that may go to each node."""
+    most_of_zones: Mapping[str, int]
+    """The most that may go to all nodes of each zone."""
     volumes: tuple[VolumeName, ...]
 
 
@@ -69,7 +71,7 @@ class Search:
         self._pieces = sorted(
             pieces, key=lambda each: (len(each.nodes), -each.item.logical_bytes, each.volume)
         )
-        self._ahead = _ahead(self._pieces)
+        self._ahead = _ahead(self._pieces, rooms)
         self._rooms = rooms
         self._step_limit = step_limit
         self._on: dict[NodeName, list[Item]] = {name: [] for name in rooms}
@@ -151,12 +153,14 @@ class Search:
     def _may_fit(self, index: int) -> bool:
         """Whether the bytes that are free suffice, with one replica of a volume on each node."""
         ahead = self._ahead[index]
-        usable = 0
+        usable: dict[str, int] = {}
         for name, most in ahead.most_bytes.items():
             free = self._free[name]
             if free >= ahead.smallest_bytes:
-                usable += min(free, most)
-        return usable >= ahead.bytes_
+                zone = self._rooms[name].zone
+                usable[zone] = usable.get(zone, 0) + min(free, most)
+        found = sum(min(size, ahead.most_of_zones[zone]) for zone, size in usable.items())
+        return found >= ahead.bytes_
 
     def _key(self, index: int) -> object:
         """Return what decides whether the pieces from *index* on find room."""
@@ -175,12 +179,14 @@ class Search:
         )
 
 
-def _ahead(pieces: Sequence[Piece]) -> list[Ahead]:
+def _ahead(pieces: Sequence[Piece], rooms: Mapping[NodeName, Room]) -> list[Ahead]:
     """Return for each piece what is known of it and all after it."""
     found: list[Ahead] = []
     total, smallest = 0, pieces[-1].item.logical_bytes if pieces else 0
     most: dict[NodeName, int] = {}
     of_volume: dict[tuple[NodeName, VolumeName], int] = {}
+    of_zone: dict[tuple[str, VolumeName], int] = {}
+    most_of_zones: dict[str, int] = {}
     volumes: dict[VolumeName, None] = {}
     for piece in reversed(pieces):
         size = piece.item.logical_bytes
@@ -191,11 +197,17 @@ def _ahead(pieces: Sequence[Piece]) -> list[Ahead]:
             now = max(before, size) if piece.apart else before + size
             of_volume[name, piece.volume] = now
             most[name] = most.get(name, 0) + now - before
+        for zone in {rooms[name].zone for name in piece.nodes}:
+            before = of_zone.get((zone, piece.volume), 0)
+            now = max(before, size) if piece.zones_apart else before + size
+            of_zone[zone, piece.volume] = now
+            most_of_zones[zone] = most_of_zones.get(zone, 0) + now - before
         found.append(
             Ahead(
                 bytes_=total,
                 smallest_bytes=smallest,
                 most_bytes=dict(most),
+                most_of_zones=dict(most_of_zones),
                 volumes=tuple(volumes),
             )
         )

@@ -217,7 +217,9 @@ def test_the_table_says_why_a_node_will_do_and_a_disk_will_not(
 def test_the_table_has_each_volume_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
     filter_(str(ROOT / "examples" / "goal2"), "default/quad", "--nodes", "node-4")
 
-    words = [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:-1]]
+    *table, robustness = capsys.readouterr().out.splitlines()[2:-1]
+    assert robustness == "  Longhorn's own choice of disks finds room in every order"
+    words = [line.split()[0] for line in table]
     assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
     assert [word[:4] for word in words[1::2]] == ["pvc-"] * 4
 

@@ -1,6 +1,6 @@
 """On which disk each volume is, or would go."""
 
-from extender import Charge, Ledger, Plan, State, charges, explain
+from extender import Charge, Ledger, Plan, Robustness, State, charges, explain
 from longhorn import DiskName, Locality, NodeName, VolumeName
 from tests.builders import (
     GENEROUS,
@@ -47,7 +47,12 @@ def test_some_are_held_and_some_placed() -> None:
     )
 
     assert explain(ask(view, "old", "new"), view, GENEROUS, NOTHING) == {
-        NODE: Plan(existing={OLD: DISK_1}, new={NEW: DISK_2}, new_bytes={NEW: 20 * GIB})
+        NODE: Plan(
+            existing={OLD: DISK_1},
+            new={NEW: DISK_2},
+            new_bytes={NEW: 20 * GIB},
+            robustness=Robustness.EVERY_ORDER_AND_STALE,
+        )
     }
 
 
@@ -55,7 +60,11 @@ def test_pending_replicas_are_not_the_pods() -> None:
     view = view_of(node(), *bound(volume()), volume("other"), pending())
 
     assert explain(ask(view), view, GENEROUS, NOTHING) == {
-        NODE: Plan(new={VOL: DISK_1}, new_bytes={VOL: 10 * GIB})
+        NODE: Plan(
+            new={VOL: DISK_1},
+            new_bytes={VOL: 10 * GIB},
+            robustness=Robustness.EVERY_ORDER_AND_STALE,
+        )
     }
 
 
