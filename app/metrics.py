@@ -216,6 +216,6 @@ class Metrics:
 
 def outcome_of(result: Answer) -> str:
     """Return the label of a decision."""
-    if result.basis is not Basis.PLACEMENT:
-        return str(result.basis)
-    return "fits" if result.accepted else "does_not_fit"
+    if result.basis is Basis.PLACEMENT or (result.rejected and not result.accepted):
+        return "fits" if result.accepted else "does_not_fit"
+    return str(result.basis)

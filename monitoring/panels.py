@@ -73,6 +73,14 @@ def _largest(metric: str, *by: str) -> Query:
     )
 
 
+def _of_leader(metric: str, by: str) -> Query:
+    """Ask for a gauge that keeps its last value when the instance leads no more."""
+    leads = f"{_series('heartbeat')} == 1"
+    return Query(
+        f"max by ({by}) ({_series(metric)} and on (namespace, pod) ({leads}))", "{{" + by + "}}"
+    )
+
+
 def _quantiles(metric: str, *quantiles: float) -> tuple[Query, ...]:
     return tuple(
         Query(
@@ -316,7 +324,6 @@ ROWS = (
                     _quantile_by("pod_scheduling_wait_duration_seconds", "pod_scheduled"),
                 ),
                 unit="s",
-                width=_HALF,
                 alerts=("HoldsExpire",),
             ),
             Panel(
@@ -328,8 +335,16 @@ ROWS = (
                     _quantile_by("node_reservation_duration_seconds", "replicas_scheduled"),
                 ),
                 unit="s",
-                width=_HALF,
                 alerts=("HoldsExpire",),
+            ),
+            Panel(
+                title="Replicas not placed yet",
+                question="How many replicas is Longhorn about to place, and have all of them room?",
+                advice="nowhere: they take no room now, see whether disks or zones are too few. "
+                "sure for minutes: see why Longhorn does not place them.",
+                queries=(_of_leader("forecast_replicas", "state"),),
+                kind="stack",
+                alerts=("PodsWaitLong",),
             ),
         ),
     ),

@@ -142,9 +142,9 @@ def filter_pod(
         raise InputError(str(error)) from error
     plans = explain(result, view, limits, ledger)
     charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
-    report = make_report(
-        result, plans, view, charged, expected(ledger, view, limits, but=asked.uid)
-    )
+    own = [each.name for each in (*result.request.volumes, *result.request.remote)]
+    forecast = expected(ledger, view, limits, but=asked.uid, own=own)
+    report = make_report(result, plans, view, charged, forecast)
     if output is Output.JSON:
         _print_json(report)
     else:

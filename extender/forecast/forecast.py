@@ -53,6 +53,7 @@ class Forecast:
     Attributes:
         on: What will take room on each node.
         nowhere: Volumes with replicas that find no room now, and how many.
+        is_undecided: Whether room for some may exist that was not found within the limits.
     """
 
     def __init__(
@@ -63,7 +64,6 @@ class Forecast:
         rankings: Rankings,
         *,
         step_limit: int,
-        extra: Mapping[NodeName, tuple[Item, ...]] | None = None,
     ) -> None:
         self.on: dict[NodeName, list[Remote]] = {}
         self.nowhere: dict[VolumeName, int] = {}
@@ -72,8 +72,8 @@ class Forecast:
         self._loads = loads
         self._rankings = rankings
         self._step_limit = step_limit
+        self.is_undecided = False
         self._steps_left = 4 * MOST_STEPS
-        self._extra = extra or {}
         self._places_of: dict[Need, Places] = {}
         self._heaps: dict[tuple[Need, str], list[Rank]] = {}
         self._taken: dict[NodeName, int] = {}
@@ -282,7 +282,7 @@ class Forecast:
     def _make_room(self, coming: Coming, places: Places, usage: Usage) -> bool:
         """Find room for one more replica of a volume by moving others, and move them."""
         near = {n for n in self.on if n in places and self._may_go(coming, n, usage)}
-        if not near or not self._steps_left:
+        if not near:
             return False
         cleared, moved = set[NodeName](), list[Remote]()
         for name in sorted(self.on, key=lambda each: (each not in near, each)):
@@ -292,6 +292,7 @@ class Forecast:
         one = Remote(coming=coming, item=places.item)
         found = self._search([*moved, one], {})
         if not isinstance(found, dict):
+            self.is_undecided |= isinstance(found, Undecided)
             return False
         self.on = {name: there for name, there in self.on.items() if name not in cleared}
         self._taken.clear()
@@ -405,7 +406,12 @@ class Forecast:
         )
 
     def _load(self, name: NodeName) -> tuple[Item, ...]:
-        return self._loads.on(self._view.spaces[name]).items + self._extra.get(name, ())
+        """Return what a node takes for sure.
+
+        An open hold counts on each of its nodes. If what is due had to find room beside all of
+        that, it might find none, and then its room would be given away.
+        """
+        return self._loads.on(self._view.spaces[name]).sure_items
 
 
 def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:

@@ -31,6 +31,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         """All of it."""
         return self.pending + self.chosen + self.open
 
+    @property
+    def sure_items(self) -> tuple[Item, ...]:
+        """All that will come here, wherever pods go that may yet go to several nodes."""
+        return self.pending + self.chosen
+
 
 class Loads:
     """The loads of all nodes, each worked out when it is asked for.

@@ -1,6 +1,6 @@
 """The numbers behind an answer: on which disk each volume is, or would go."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -55,16 +55,29 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected(
-    ledger: Ledger, view: ClusterView, limits: StepLimits, *, but: str = ""
+    ledger: Ledger,
+    view: ClusterView,
+    limits: StepLimits,
+    *,
+    but: str = "",
+    own: Collection[VolumeName] = (),
 ) -> Mapping[NodeName, list[Expected]]:
-    """Return what the forecast takes of each node, without the hold of the pod with uid *but*."""
+    """Return what the forecast takes of each node.
+
+    Args:
+        ledger: What is held for pods.
+        view: The cluster.
+        limits: Bounds on the packing's work.
+        but: The uid of a pod whose hold does not count.
+        own: Volumes that do not count: that pod's.
+    """
     settings = view.settings
     if not isinstance(settings, Settings):
         return {}
-    loads = Loads(view, settings, ledger, uid=but, own=())
+    loads = Loads(view, settings, ledger, uid=but, own=own)
     forecast = Forecast(view, settings, loads, Rankings(), step_limit=limits.per_node)
     holds = [hold for hold in ledger if hold.pod.uid != but]
-    forecast.place_all(coming(holds, view, settings, own=()))
+    forecast.place_all(coming(holds, view, settings, own=own))
     found = {}
     for name, remotes in forecast.on.items():
         space = view.spaces[name]

@@ -128,9 +128,10 @@ def _pack_beside(
     outcome = trial.beside(load + competitors.remote_items)
     if competitors.remote and not isinstance(outcome, Packed):
         outcome = trial.beside(load)
-        if isinstance(outcome, Packed) and not case.forecast.gives_way(
-            space.node.name, demand.items + load
-        ):
+        # What is forecast here must not go to disks of other kinds that are held.
+        whole = demand.items + case.loads.on(space).items
+        staying = whole if fits(whole, space, case.step_limit) else demand.items + load
+        if isinstance(outcome, Packed) and not case.forecast.gives_way(space.node.name, staying):
             is_open = isinstance(trial.beside(load + competitors.sure_items), Packed)
             return Verdict(
                 rejection=competitors.remote_rejection(by_open=is_open), steps=trial.steps

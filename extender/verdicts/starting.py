@@ -37,7 +37,7 @@ def start_rejection(case: Case) -> Rejection | None:
     sure = [each for each in case.coming if each.is_sure]
     by_open = len(sure) < len(case.coming) and _first_missing(needed, case, sure) is None
     size_bytes = missing.need.size_bytes
-    if missing.count == 1 or (not missing.replicas and _fits_one(missing, case) is False):
+    if not missing.replicas and (missing.count == 1 or not _fits_one(missing, case)):
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
     wanted = missing.volume.wanted_replicas
     return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
@@ -57,10 +57,14 @@ def _needed(coming: Coming, settings: Settings) -> int:
 
 
 def _first_missing(needed: Sequence[Coming], case: Case, others: Iterable[Coming]) -> Coming | None:
-    """Return the first volume that does not find the room that it needs, beside *others*."""
+    """Return the first volume that does not find the room that it needs, beside *others*.
+
+    What is not decided within the limits counts as found.
+    """
     forecast = case.new_forecast()
     forecast.place_all(others)
-    return next((each for each in needed if forecast.place(each)), None)
+    missing = next((each for each in needed if forecast.place(each)), None)
+    return None if forecast.is_undecided else missing
 
 
 def _fits_one(coming: Coming, case: Case) -> bool:

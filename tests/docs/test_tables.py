@@ -26,9 +26,11 @@ SAMPLES: dict[str, dict[str, list[object]]] = {
     "node_tags": {"selector": [("TAGS",), ()]},
     "disk_tags": {"selector": [("TAGS",), ()]},
     "room_held": {"by_open": [True]},
+    "no_room_anywhere": {"size_bytes": [2**30], "by_open": [False]},
+    "too_few_replicas": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
 }
 """Values that show each text of the rejections that have fields."""
-PLACEHOLDERS = {"1 GiB": "SIZE", "the 7 volumes": "the N volumes"}
+PLACEHOLDERS = {"1 GiB": "SIZE", "the 7 volumes": "the N volumes", "all 7": "all N"}
 
 
 def table(page: str, section: str) -> list[list[str]]:

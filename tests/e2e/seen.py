@@ -100,6 +100,12 @@ class Seen:
         ]
         return sum(sizes) // 2**30
 
+    def replicas_of(self, claim: str) -> int:
+        """Return how many replicas of a claim's volume have a disk."""
+        found = self._cluster.claims.get(claim, WORKLOADS)
+        volume = found["spec"].get("volumeName", "") if found else ""
+        return self.replica_counts().get(volume, (0, 0))[0]
+
     def replica_counts(self) -> dict[str, tuple[int, int]]:
         """Return of each volume how many replicas have a disk, and how many are wanted."""
         placed = Counter(

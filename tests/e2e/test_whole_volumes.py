@@ -149,21 +149,21 @@ async def run(world: World, case: Case) -> Result:
         elsewhere=world.seen.elsewhere() if case.locality == "best-effort" else 0,
         overcommitted=len(world.seen.overcommitted_disks()),
         bound_seconds=scheduling.bound_at()[-1],
-        next_seconds=await replace_one(world, bound[0], case),
+        next_seconds=await replace_one(world, bound[0]),
         reasons=frozenset(text for each in rejected for text in each.values()),
     )
     await world.wipe()
     return result
 
 
-async def replace_one(world: World, name: str, case: Case) -> float:
+async def replace_one(world: World, name: str) -> float:
     """Delete a pod and its claim; return when another has its node after the room is free.
 
     It is bound once its claim is, which takes Longhorn some seconds.
     """
     before, full = world.seen.node_of(), world.seen.scheduled_gib()
     waiting = [other for other, node in before.items() if not node]
-    freed = GIB_EACH * min(case.replicas, places(case))
+    freed = GIB_EACH * world.seen.replicas_of(f"{name}-data")
     await world.api.delete(kinds.PODS, Key(NAMESPACE, name))
     await world.api.delete(kinds.CLAIMS, Key(NAMESPACE, f"{name}-data"))
     await until(

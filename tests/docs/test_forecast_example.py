@@ -1,0 +1,84 @@
+"""The example of the forecast is what the program answers, pod by pod."""
+
+from collections.abc import Iterator
+
+from app.kube.resources import AnyRecord
+from extender import Answer, Extender, PodStatus, Timeouts, charges, expected
+from extender.holds.hold import Sighting
+from longhorn import Locality, NodeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    claim,
+    disk,
+    node,
+    pod,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
+from tests.docs.pages import DOCS, inline_code, tables
+
+ROOMS = {"node-1": 100, "node-2": 80, "node-3": 70}
+NODES = [NodeName(name) for name in ROOMS]
+SETTING = setting("allow-volume-creation-with-degraded-availability", "false")
+RECORDS: list[AnyRecord] = [
+    *(node(name, disk(maximum_bytes=gib * GIB)) for name, gib in ROOMS.items()),
+    volume("shop", size_bytes=60 * GIB, replicas=2, locality=Locality.DISABLED),
+    storage_class("local"),
+    storage_class("remote", dataLocality="disabled", numberOfReplicas="3"),
+    *(claim(name, size_bytes=50 * GIB) for name in ("first", "second")),
+    claim("third", size_bytes=30 * GIB, storage_class="remote"),
+    claim("fourth", size_bytes=10 * GIB, storage_class="remote"),
+]
+FOREVER = Timeouts(choosing_seconds=1e9, placing_seconds=1e9)
+
+
+def verdicts(answer: Answer) -> list[str]:
+    rejected = {name: f"`{why.reason}`" for name, why in answer.rejected.items()}
+    return [rejected.get(name, "accepted") for name in NODES]
+
+
+def rows() -> Iterator[list[str]]:
+    view, extender = view_of(*RECORDS), Extender(GENEROUS)
+    free = [view.spaces[name].bins[0].logical_bytes // GIB for name in NODES]
+
+    def ask(name: str) -> Answer:
+        return extender.filter(pod(name, name=name), NODES, view)
+
+    def hold_on_node_1(answer: Answer) -> None:
+        uid = answer.request.pod.uid
+        extender.hold(answer, PodStatus(), view, timeouts=FOREVER, now=0.0)
+        extender.ledger.see(uid, Sighting(node=NODES[0]), 0.0)
+
+    def held() -> list[str]:
+        here = (charges(extender.ledger, name, view) for name in NODES)
+        return [str(sum(sum(each.bytes.values()) for each in there) // GIB) for there in here]
+
+    def forecast() -> list[str]:
+        found = expected(extender.ledger, view, GENEROUS)
+        return [str(sum(each.bytes for each in found.get(name, ())) // GIB) for name in NODES]
+
+    yield ["logical headroom", *map(str, free)]
+    yield ["forecast for `shop`", *forecast()]
+    for name in ("first", "second"):
+        answer = ask(name)
+        yield [f"pod `{name}`, 50", *verdicts(answer)]
+        hold_on_node_1(answer)
+        yield ["held once node-1 is chosen for it", *held()]
+        yield ["forecast for `shop`", *forecast()]
+    yield ["pod `third`, 30", *verdicts(ask("third"))]
+    yield ["pod `fourth`, 10", *verdicts(ask("fourth"))]
+    view = view_of(*RECORDS, SETTING)
+    yield ["pod `fourth` again, with the setting", *verdicts(ask("fourth"))]
+
+
+def test_the_table_is_what_is_answered() -> None:
+    [shown] = tables(DOCS / "how-it-decides.md", "replicas-that-may-go-anywhere")
+
+    assert shown == [*rows()]
+
+
+def test_the_setting_has_its_name() -> None:
+    assert SETTING.name in inline_code(DOCS / "how-it-decides.md")

@@ -1,0 +1,389 @@
+"""Pods asked about one after another, each of which then goes to some accepted node.
+
+No replica is placed meanwhile: all of them are held and forecast. The checker tries all ways to put
+replicas on disks, and shares nothing with the code but the records.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations_with_replacement, product
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from app.kube.resources import AnyRecord
+from extender import Answer, ClusterView, Extender, PodStatus, Rejection, Timeouts
+from extender.forecast.coming import coming
+from extender.forecast.forecast import Forecast
+from extender.forecast.loads import Loads
+from extender.forecast.ranking import Rankings
+from extender.verdicts.rejections import NoRoomAnywhere, RoomHeld
+from longhorn import Locality, Node, NodeName, Settings, Volume, VolumeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bound,
+    claim,
+    disk,
+    node,
+    pod,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
+
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+FULL = RoomHeld(by_open=False)
+
+
+class Run:
+    """An extender that is asked about one pod after another."""
+
+    def __init__(self, view: ClusterView, random: Random) -> None:
+        self.extender = Extender(GENEROUS)
+        self.view = view
+        self._random = random
+
+    def ask(
+        self, name: str, *claims: str, on: Iterable[str] | None = None
+    ) -> tuple[Answer, NodeName | None]:
+        """Ask about a pod on some nodes or all; if any are accepted, it goes to one of them."""
+        asked = pod(*claims, name=name)
+        candidates = sorted(self.view.spaces) if on is None else [NodeName(each) for each in on]
+        answer = self.extender.filter(asked, candidates, self.view)
+        if not answer.accepted:
+            return answer, None
+        self.extender.hold(answer, PodStatus(), self.view, timeouts=TIMEOUTS, now=0.0)
+        chosen = self._random.choice(answer.accepted)
+        status = PodStatus(version=2, node=chosen)
+        self.extender.ledger.see_pod(asked.uid, status, self.view.claims, 0.0)
+        return answer, chosen
+
+    def forecast(self) -> Forecast:
+        """Return the forecast that a pod meets that is asked about now."""
+        view, ledger = self.view, self.extender.ledger
+        assert isinstance(view.settings, Settings)
+        loads = Loads(view, view.settings, ledger, uid="", own=())
+        found = Forecast(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
+        found.place_all(coming(ledger, view, view.settings, own=()))
+        return found
+
+
+def hosts(*gib: int, zones: str = "") -> list[Node]:
+    """Build nodes of one disk, of these sizes."""
+    return [
+        node(f"node-{number}", disk(maximum_bytes=size * GIB), zone=zones[number : number + 1])
+        for number, size in enumerate(gib)
+    ]
+
+
+HARD, SOFT = "false", "true"
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("nodes", "replicas", "zone_soft", "pods", "expected"),
+    [
+        pytest.param(hosts(*[300] * 4), 3, SOFT, 16, 4, id="3-on-4-even"),
+        pytest.param(hosts(800, 400, 200, 200), 2, SOFT, 12, 8, id="2-on-4-uneven"),
+        pytest.param(hosts(*[400] * 3), 3, SOFT, 8, 4, id="3-on-3"),
+        pytest.param(hosts(*[300] * 6, zones="aabbcc"), 3, HARD, 16, 6, id="zones-hard"),
+        pytest.param(hosts(*[300] * 6, zones="aabbcc"), 3, SOFT, 16, 6, id="zones-soft"),
+        pytest.param(hosts(*[300] * 2), 3, SOFT, 6, 3, id="3-on-2"),
+        pytest.param(hosts(*[300] * 4, zones="aabb"), 3, HARD, 16, 6, id="3-in-2-zones"),
+    ],
+)
+def test_as_many_pods_are_accepted_as_whole_volumes_fit(
+    nodes: list[Node], replicas: int, zone_soft: str, pods: int, expected: int, seed: int
+) -> None:
+    """Volumes of 100 GiB, each with a replica on its pod's node; what fits nowhere is left out."""
+    names = [f"vol-{number}" for number in range(pods)]
+    of = [volume(name, size_bytes=100 * GIB, replicas=replicas) for name in names]
+    view = view_of(*nodes, *bound(*of), setting("replica-zone-soft-anti-affinity", zone_soft))
+    run = Run(view, Random(seed))
+
+    answers = [run.ask(name, name)[0] for name in names]
+
+    assert [bool(each.accepted) for each in answers] == [True] * expected + [False] * (
+        pods - expected
+    )
+    for each in answers[expected:]:
+        assert each.rejected == dict.fromkeys(view.spaces, FULL)
+        assert not each.is_open
+    held = sum(len(there) for there in run.forecast().on.values())
+    assert (held + expected) * 100 == sum(
+        disk.maximum_bytes // GIB for node in nodes for disk in node.disks
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_volumes_without_locality_that_do_not_exist_yet_take_room_as_well(seed: int) -> None:
+    names = [f"data-{number}" for number in range(5)]
+    claims = [claim(name, size_bytes=100 * GIB, storage_class="remote") for name in names]
+    remote = storage_class("remote", dataLocality="disabled", numberOfReplicas="3")
+    view = view_of(*hosts(*[300] * 4), remote, *claims)
+    run = Run(view, Random(seed))
+
+    answers = [run.ask(name, name)[0] for name in names]
+
+    assert [len(each.accepted) for each in answers] == [4, 4, 4, 4, 0]
+    nowhere = NoRoomAnywhere(size_bytes=100 * GIB, by_open=False)
+    assert answers[-1].rejected == dict.fromkeys(view.spaces, nowhere)
+
+
+def test_what_gives_way_leaves_room_for_what_is_held_on_other_disks() -> None:
+    """Only `held` is on the node's other disk, which does not compete with the pod's volume.
+
+    The first volume would give way if the second one went there.
+    """
+
+    def of(name: str, tag: str, **how: Any) -> Volume:
+        return volume(name, size_bytes=100 * GIB, disk_selector=[tag], **how)
+
+    view = view_of(
+        node("node-1", disk("disk-1", tags=["ssd"]), disk("disk-2", tags=["nvme"])),
+        node("node-2", disk(tags=["ssd", "nvme"])),
+        of("first", "ssd", locality=Locality.DISABLED),
+        of("second", "nvme", locality=Locality.DISABLED),
+        *bound(of("held", "nvme"), of("vol", "ssd")),
+    )
+    run = Run(view, Random(0))
+    assert run.ask("other", "held", on=["node-1"])[1] == "node-1"
+
+    assert not run.ask("pod", "vol")[0].accepted
+
+
+# --- any small cluster ---
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume that a pod will have, of so many GiB."""
+
+    name: str
+    size: int
+    replicas: int
+    locality: Locality
+    selector: str = ""
+    soft: bool | None = None
+    zone_soft: bool | None = None
+
+    @property
+    def has_local(self) -> bool:
+        return self.locality is not Locality.DISABLED
+
+    @property
+    def count(self) -> int:
+        """How many replicas may go anywhere."""
+        return self.replicas - self.has_local
+
+    @property
+    def volume(self) -> VolumeName:
+        return VolumeName(f"pvc-uid-{self.name}")
+
+    @property
+    def records(self) -> list[AnyRecord]:
+        """A claim that is not bound, with a class of its own."""
+        words = {None: "ignored", True: "enabled", False: "disabled"}
+        parameters = {
+            "dataLocality": self.locality.value,
+            "numberOfReplicas": str(self.replicas),
+            "replicaSoftAntiAffinity": words[self.soft],
+            "replicaZoneSoftAntiAffinity": words[self.zone_soft],
+        }
+        if self.selector:
+            parameters["diskSelector"] = self.selector
+        of = storage_class(f"class-{self.name}", **parameters)
+        return [of, claim(self.name, size_bytes=self.size * GIB, storage_class=of.name)]
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to find room of one volume: one replica on a node, and others anywhere."""
+
+    of: Asked
+    local: str | None
+    anywhere: int
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    nodes: tuple[Node, ...]
+    pods: tuple[tuple[Asked, ...], ...]
+    allow_empty: bool
+    """Whether a volume without selector may go to disks with tags."""
+
+
+Disks = Sequence[tuple[str, str, frozenset[str]]]
+"""Node, zone and tags of each disk."""
+
+
+class Checker:
+    """Tries all ways to put replicas on disks; a state is what is left of each disk, in GiB."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._allow_empty = situation.allow_empty
+        self._disks: Disks = [
+            (str(node.name), node.zone, disk.tags)
+            for node in situation.nodes
+            for disk in node.disks
+        ]
+        self._rooms = tuple(
+            disk.maximum_bytes // GIB for node in situation.nodes for disk in node.disks
+        )
+
+    def fits(self, what: Iterable[Placed]) -> bool:
+        """Say whether there is room for all of it together."""
+        states = {self._rooms}
+        # What has fewest ways first, so that there are few states.
+        for each in sorted(what, key=lambda one: (one.anywhere, -one.of.size)):
+            ways = [*self._ways(each)]
+            states = {
+                after
+                for state in states
+                for way in ways
+                for after in [_less(state, way, each.of.size)]
+                if min(after) >= 0
+            }
+        return bool(states)
+
+    def _ways(self, what: Placed) -> Iterator[tuple[int, ...]]:
+        """Yield the disks of all replicas of a volume, all ways that anti-affinity allows."""
+        suiting = [
+            index for index, (_, _, tags) in enumerate(self._disks) if self._suits(what, tags)
+        ]
+        local = [index for index in suiting if self._disks[index][0] == what.local]
+        firsts = [(index,) for index in local] if what.local is not None else [()]
+        for first, rest in product(firsts, combinations_with_replacement(suiting, what.anywhere)):
+            way = (*first, *rest)
+            nodes = [self._disks[index][0] for index in way]
+            zones = [self._disks[index][1] for index in way]
+            if not what.of.soft and len({*nodes}) < len(nodes):
+                continue
+            if what.of.zone_soft is False and len({*zones}) < len(zones):
+                continue
+            yield way
+
+    def _suits(self, what: Placed, tags: frozenset[str]) -> bool:
+        if what.of.selector:
+            return what.of.selector in tags
+        return self._allow_empty or not tags
+
+
+def _less(state: tuple[int, ...], way: Iterable[int], size: int) -> tuple[int, ...]:
+    left = [*state]
+    for index in way:
+        left[index] -= size
+    return tuple(left)
+
+
+tags = st.sampled_from([[], [], ["ssd"]])
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Situation:
+    """Draw two to four nodes of one or two disks, and two to four pods of one or two claims."""
+    nodes = [
+        node(
+            f"node-{number}",
+            *(
+                disk(f"disk-{n}", maximum_bytes=draw(st.integers(1, 5)) * GIB, tags=draw(tags))
+                for n in range(draw(st.sampled_from([1, 1, 2])))
+            ),
+            zone=draw(st.sampled_from("aab")),
+        )
+        for number in range(draw(st.integers(2, 4)))
+    ]
+    has_tag = any(disk.tags for node in nodes for disk in node.disks)
+    selectors = st.sampled_from(["", "", "ssd"]) if has_tag else st.just("")
+    pods = [
+        tuple(draw(asked(f"data-{number}-{n}", selectors)) for n in range(draw(st.integers(1, 2))))
+        for number in range(draw(st.integers(2, 4)))
+    ]
+    return Situation(nodes=tuple(nodes), pods=tuple(pods), allow_empty=draw(st.booleans()))
+
+
+@st.composite
+def asked(draw: st.DrawFn, name: str, selectors: st.SearchStrategy[str]) -> Asked:
+    locality = draw(st.sampled_from([Locality.BEST_EFFORT, *Locality]))
+    return Asked(
+        name=name,
+        size=draw(st.sampled_from([1, 1, 2, 3])),
+        replicas=1 if locality is Locality.STRICT_LOCAL else draw(st.integers(1, 3)),
+        locality=locality,
+        selector=draw(selectors),
+        soft=draw(st.sampled_from([None, None, True])),
+        zone_soft=draw(st.sampled_from([None, None, False])),
+    )
+
+
+def placed_now(run: Run, held: Mapping[str, tuple[Asked, NodeName]]) -> list[Placed]:
+    """Return what is held, and of what is forecast as much as finds room."""
+    forecast = run.forecast()
+    remotes = [each.coming.volume.name for each in chain(*forecast.on.values())]
+    found = []
+    for name, (of, chosen) in held.items():
+        anywhere = remotes.count(of.volume)
+        assert anywhere + forecast.nowhere.get(of.volume, 0) == of.count
+        found.append(Placed(of=of, local=chosen if of.has_local else None, anywhere=anywhere))
+    return found
+
+
+def check_sums(run: Run, held: Mapping[str, tuple[Asked, NodeName]], checker: Checker) -> None:
+    """Check that every node takes what is held and forecast there."""
+    by_volume = {of.volume: of for of, _ in held.values()}
+    forecast = run.forecast()
+    for name in run.view.spaces:
+        there = [of for of, chosen in held.values() if of.has_local and chosen == name]
+        there += [by_volume[each.coming.volume.name] for each in forecast.on.get(name, ())]
+        items = [Placed(of=each, local=name, anywhere=0) for each in there]
+        assert checker.fits(items), f"more than {name} takes"
+
+
+def expected(name: str, of: Sequence[Asked], before: Sequence[Placed], checker: Checker) -> bool:
+    """Say whether what a pod must have on a node has room beside all else."""
+    local = [Placed(of=each, local=name, anywhere=0) for each in of if each.has_local]
+    return checker.fits([*before, *local])
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(situations(), st.randoms(use_true_random=False))
+def test_answers_are_those_of_trying_everything(situation: Situation, random: Random) -> None:
+    """A node is accepted if the pod's local replicas fit beside all that found room before.
+
+    Only strict-local volumes ask for more: they must fit wherever the others go.
+    """
+    records = [record for of in chain(*situation.pods) for record in of.records]
+    empty = setting("allow-empty-disk-selector-volume", str(situation.allow_empty).lower())
+    run, checker = Run(view_of(*situation.nodes, *records, empty), random), Checker(situation)
+    held: dict[str, tuple[Asked, NodeName]] = {}
+    for number, of in enumerate(situation.pods):
+        before = placed_now(run, held)
+
+        answer, chosen = run.ask(f"pod-{number}", *(each.name for each in of))
+
+        for name in run.view.spaces:
+            check_verdict(answer, name, of, before, checker)
+        if chosen is not None:
+            held |= {each.name: (each, chosen) for each in of}
+            check_sums(run, held, checker)
+    event(f"{len(held)} volumes held")
+
+
+def check_verdict(
+    answer: Answer, name: NodeName, of: Sequence[Asked], before: Sequence[Placed], checker: Checker
+) -> None:
+    why: Rejection | None = answer.rejected.get(name)
+    if isinstance(why, NoRoomAnywhere):
+        remote = [each for each in of if not each.has_local]
+        needed = [Placed(of=each, local=None, anywhere=1) for each in remote]
+        assert not checker.fits([*before, *needed]), why
+        return
+    fits = expected(name, of, before, checker)
+    if why is None:
+        event("accepted")
+        assert fits, f"{name} is accepted"
+    elif why.reason != "strict_local_at_risk":
+        event(f"rejected: {why.reason}")
+        assert not fits, f"{name} is rejected: {why}"
