@@ -30,7 +30,7 @@ from longhorn import (
 )
 from packing import Infeasible, Item, Undecided, is_stranded, pack
 
-MOST_MOVED = 48
+MOST_MOVED = 200
 """So many replicas are moved at most to make room for one more."""
 MOST_STEPS = 1_500
 """Of one search; a request may take four times as many."""
@@ -80,6 +80,9 @@ class Forecast:
         """Bytes that this forecast and the loads take of a node."""
         self._nodes_of: dict[VolumeName, set[NodeName]] = {}
         """Where replicas of each volume are forecast."""
+        self._spare: dict[NodeName, int] | None = None
+        """Bytes that are left on each node, once they were asked for."""
+        self._spare_bytes = 0
 
     @property
     def unbacked(self) -> set[VolumeName]:
@@ -135,11 +138,13 @@ class Forecast:
             items: What it must take, its load included; they fit there alone.
         """
         moved = self.on.get(name, [])
-        fixed = {name: items}
+        fixed = {name: self._with_rest_of_load(name, items)}
         found = self._search(moved, fixed)
         others = [each for on, remotes in self.on.items() if on != name for each in remotes]
         if isinstance(found, dict) or not others:
             return found is not None
+        if not self._has_bytes_for(name, fixed[name]):
+            return False
         if len(moved) + len(others) > MOST_MOVED:
             return True
         return self._search([*moved, *others], fixed) is not None
@@ -260,6 +265,7 @@ class Forecast:
         own = msgspec.structs.replace(item, id=f"due/{coming.volume.name}/{count}")
         self.on.setdefault(name, []).append(Remote(coming=coming, item=own))
         self._nodes_of.setdefault(coming.volume.name, set()).add(name)
+        self._spare = None
 
     def _usage_of(self, coming: Coming, *, with_forecast: bool = True) -> Usage:
         """Return which nodes and zones the volume uses, with what is forecast of it."""
@@ -278,6 +284,26 @@ class Forecast:
         return usage
 
     # --- moving others ---
+
+    def _with_rest_of_load(self, name: NodeName, items: Sequence[Item]) -> Sequence[Item]:
+        """Return *items* with what a node takes besides, on disks that they do not compete for."""
+        ids = {item.id for item in items}
+        rest = [item for item in self._load(name) if item.id not in ids]
+        together = [*items, *rest]
+        return together if fits(together, self._view.spaces[name], self._step_limit) else items
+
+    def _has_bytes_for(self, name: NodeName, items: Sequence[Item]) -> bool:
+        """Whether all nodes together have the bytes for what is forecast, beside *items* on one."""
+        if self._spare is None:
+            self._spare = {
+                other: max(0, _bytes_of(space) - self._taken_of(other))
+                for other, space in self._view.spaces.items()
+                if space.takes_replicas
+            }
+            self._spare_bytes = sum(self._spare.values())
+        here = _bytes_of(self._view.spaces[name]) - sum(item.logical_bytes for item in items)
+        moved = sum(each.item.logical_bytes for each in self.on.get(name, ()))
+        return moved <= max(0, here) + self._spare_bytes - self._spare.get(name, 0)
 
     def _make_room(self, coming: Coming, places: Places, usage: Usage) -> bool:
         """Find room for one more replica of a volume by moving others, and move them."""
@@ -313,6 +339,8 @@ class Forecast:
             moved: What may go anywhere; all else that is forecast stays.
             fixed: What some nodes must take besides, in place of their load.
         """
+        if not self._steps_left:
+            return Undecided(0)
         going = {id(each) for each in moved}
         staying: dict[NodeName, list[Item]] = {}
         kept: dict[VolumeName, list[NodeName]] = {}
@@ -398,10 +426,9 @@ class Forecast:
 
     def _room(self, name: NodeName, there: Sequence[Item]) -> Room:
         space = self._view.spaces[name]
-        free = sum(max(0, bin_.logical_bytes) for bin_ in space.bins)
         return Room(
             zone=space.node.zone,
-            free_bytes=free - sum(item.logical_bytes for item in there),
+            free_bytes=_bytes_of(space) - sum(item.logical_bytes for item in there),
             takes=lambda items: fits((*there, *items), space, self._step_limit),
         )
 
@@ -428,6 +455,11 @@ def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
     if any(is_stranded(item, space.roomiest) for item in items):
         return False
     return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
+
+
+def _bytes_of(space: NodeSpace) -> int:
+    """Return what may still be scheduled on all disks of a node."""
+    return sum(max(0, bin_.logical_bytes) for bin_ in space.bins)
 
 
 def _with(usage: Usage, name: NodeName, zone: str) -> Usage:

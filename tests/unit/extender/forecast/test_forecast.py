@@ -413,7 +413,7 @@ def test_one_is_moved_beyond_nodes_that_hold_others_of_its_volume() -> None:
 
 def test_many_replicas_beside_one_that_does_not_fit_are_no_trouble() -> None:
     """Only so many are moved to make room for one more, however many there are."""
-    count = 40 * MOST_MOVED
+    count = 9 * MOST_MOVED
     hosts = [sized(f"node-{number}", 35) for number in range(count // 3)]
 
     found, nowhere = forecast(*hosts, *(remote(f"v-{number:04}") for number in range(count + 3)))

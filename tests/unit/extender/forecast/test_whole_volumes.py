@@ -95,6 +95,7 @@ HARD, SOFT = "false", "true"
         pytest.param(hosts(*[300] * 6, zones="aabbcc"), 3, SOFT, 16, 6, id="zones-soft"),
         pytest.param(hosts(*[300] * 2), 3, SOFT, 6, 3, id="3-on-2"),
         pytest.param(hosts(*[300] * 4, zones="aabb"), 3, HARD, 16, 6, id="3-in-2-zones"),
+        pytest.param(hosts(*[1000] * 10), 3, SOFT, 36, 34, id="the-last-one-degraded"),
     ],
 )
 def test_as_many_pods_are_accepted_as_whole_volumes_fit(
@@ -323,7 +324,7 @@ def placed_now(run: Run, held: Mapping[str, tuple[Asked, NodeName]]) -> list[Pla
     forecast = run.forecast()
     remotes = [each.coming.volume.name for each in chain(*forecast.on.values())]
     found = []
-    for name, (of, chosen) in held.items():
+    for of, chosen in held.values():
         anywhere = remotes.count(of.volume)
         assert anywhere + forecast.nowhere.get(of.volume, 0) == of.count
         found.append(Placed(of=of, local=chosen if of.has_local else None, anywhere=anywhere))
