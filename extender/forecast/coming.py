@@ -4,7 +4,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from extender.forecast.loads import need_in
+from extender.demand.items import demand_of
+from extender.demand.requests import WantedVolume
+from extender.forecast.loads import fits, need_in
 from extender.holds.hold import Hold, State, charged
 from extender.view import ClusterView
 from longhorn import (
@@ -19,6 +21,7 @@ from longhorn import (
     is_potentially_reusable,
     waits_for_attach,
 )
+from packing import DEFAULT_STEP_LIMIT, Item
 
 
 class Coming(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,13 +59,16 @@ def coming(
         own: Volumes to leave out: those of the pod that is asked about.
         ignored: Volumes to leave out unless they are held.
     """
+    holds = sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid))
+    displaced = _displaced(holds, view, settings)
     held: dict[VolumeName, Coming] = {}
     known: set[VolumeName] = set(own)
-    for hold in sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid)):
+    for hold in holds:
         for wanted in (*hold.volumes, *hold.remote):
             if wanted.name not in known:
                 known.add(wanted.name)
-                found = _of_hold(hold, wanted.volume, wanted.need, view, settings)
+                is_displaced = wanted.name in displaced
+                found = _of_hold(hold, wanted, view, settings, is_displaced=is_displaced)
                 if found.count:
                     held[wanted.name] = found
     shown = (
@@ -113,10 +119,45 @@ def coming_of(
     )
 
 
+def _displaced(
+    holds: Iterable[Hold], view: ClusterView, settings: Settings
+) -> frozenset[VolumeName]:
+    """Return the held volumes that no longer have room on their pods' nodes.
+
+    Longhorn may have put other replicas there first. It then places those of a best-effort volume
+    elsewhere, without a word.
+    """
+    wanted: dict[NodeName, dict[str, Need]] = {}
+    for hold in holds:
+        if hold.state is State.CHOSEN:
+            for volume in charged(hold, hold.node, view.replicas):
+                if not volume.is_strict:
+                    wanted.setdefault(hold.node, {})[volume.name] = volume.need
+    displaced: set[VolumeName] = set()
+    for name, needs in wanted.items():
+        space = view.spaces.get(name)
+        items = demand_of(needs.items(), view, settings).items
+        if space is None or fits(items, space, DEFAULT_STEP_LIMIT):
+            continue
+        kept: list[Item] = []
+        for item in sorted(items, key=lambda each: each.id):
+            if fits([*kept, item], space, DEFAULT_STEP_LIMIT):
+                kept.append(item)
+            else:
+                displaced.add(VolumeName(item.id))
+    return frozenset(displaced)
+
+
 def _of_hold(
-    hold: Hold, volume: Volume, need: Need, view: ClusterView, settings: Settings
+    hold: Hold,
+    wanted: WantedVolume,
+    view: ClusterView,
+    settings: Settings,
+    *,
+    is_displaced: bool,
 ) -> Coming:
-    has_local = any(
+    volume, need = wanted.volume, wanted.need
+    has_local = not is_displaced and any(
         each.name == volume.name
         for node in hold.nodes
         for each in charged(hold, node, view.replicas)

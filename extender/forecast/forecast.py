@@ -14,7 +14,7 @@ import msgspec
 
 from extender.forecast.coming import Coming
 from extender.forecast.joint import Piece, Room, Search
-from extender.forecast.loads import Loads
+from extender.forecast.loads import Loads, fits
 from extender.forecast.ranking import Places, Rank, Rankings
 from extender.space import NodeSpace
 from extender.view import ClusterView
@@ -28,12 +28,14 @@ from longhorn import (
     stage_of,
     usage_of,
 )
-from packing import Infeasible, Item, Undecided, is_stranded, pack
+from packing import Item, Undecided
 
 MOST_MOVED = 200
 """So many replicas are moved at most to make room for one more."""
 MOST_STEPS = 1_500
 """Of one search; a request may take four times as many."""
+PAIRS_PER_STEP = 100
+"""So many pairs of replica and node are set up for a search at the cost of a step."""
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True):
@@ -366,7 +368,8 @@ class Forecast:
             return None
         search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS))
         found = search.run()
-        self._steps_left = max(0, self._steps_left - search.steps)
+        setting_up = len(todo) * len(rooms) // PAIRS_PER_STEP
+        self._steps_left = max(0, self._steps_left - search.steps - setting_up)
         if search.is_cut_short:
             return Undecided(search.steps)
         if found is None:
@@ -439,22 +442,6 @@ class Forecast:
         that, it might find none, and then its room would be given away.
         """
         return self._loads.on(self._view.spaces[name]).sure_items
-
-
-def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
-    """Say whether a node takes all of *items*; not decided within the limit counts as yes."""
-    logical = sum(item.logical_bytes for item in items)
-    physical = sum(item.physical_bytes for item in items)
-    for bin_ in space.roomiest:
-        if (
-            logical <= bin_.logical_bytes
-            and physical <= bin_.physical_bytes
-            and all(bin_.kind in item.kinds for item in items)
-        ):
-            return True
-    if any(is_stranded(item, space.roomiest) for item in items):
-        return False
-    return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
 
 
 def _bytes_of(space: NodeSpace) -> int:

@@ -1,6 +1,6 @@
 """What will take room on one node and no other, and is not placed there yet."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -11,7 +11,7 @@ from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import Need, NodeName, Replica, Settings, Volume, VolumeName, need_of
-from packing import Bin, Item, is_stranded
+from packing import Bin, Infeasible, Item, is_stranded, pack
 
 _PLENTY_BYTES = 2**63
 
@@ -144,6 +144,22 @@ def need_in(volume: Volume, view: ClusterView) -> Need | None:
         if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
             return None
     return need_of(volume, image)
+
+
+def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
+    """Say whether a node takes all of *items*; not decided within the limit counts as yes."""
+    logical = sum(item.logical_bytes for item in items)
+    physical = sum(item.physical_bytes for item in items)
+    for bin_ in space.roomiest:
+        if (
+            logical <= bin_.logical_bytes
+            and physical <= bin_.physical_bytes
+            and all(bin_.kind in item.kinds for item in items)
+        ):
+            return True
+    if any(is_stranded(item, space.roomiest) for item in items):
+        return False
+    return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
 
 
 def _emptied(space: NodeSpace) -> list[Bin]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from extender.demand.items import Demand, demand_of, suits, total_of
-from extender.forecast.forecast import fits
+from extender.forecast.loads import fits
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
 from extender.verdicts.competitors import Competitors, competitors_of
