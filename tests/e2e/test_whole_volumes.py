@@ -185,10 +185,12 @@ def last_call(world: World, name: str) -> list[Call]:
     return world.calls_for(name)[-1:]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case", [pytest.param(CASES[0], marks=pytest.mark.gate), *CASES[1:]], ids=str
+)
 @pytest.mark.parametrize(
     ("variant", "times"),
-    [(CAPACITY, runs(2, report=10)), (WHOLE_NODES, runs(1, report=3))],
+    [(CAPACITY, runs(1, report=10)), (WHOLE_NODES, runs(1, report=3))],
     ids=["names", "whole-nodes"],
 )
 async def test_no_disk_is_beyond_its_limit_and_no_pod_is_stuck(
