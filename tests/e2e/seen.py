@@ -91,20 +91,10 @@ class Seen:
         found = self.pod(name)
         return found is not None and found["status"].get("phase") == "Running"
 
-    def scheduled_gib(self) -> int:
-        """Return what Longhorn's nodes say is scheduled on all disks together."""
-        sizes: list[int] = [
-            status["storageScheduled"]
-            for node in self._cluster.nodes.objects.values()
-            for status in node["status"]["diskStatus"].values()
-        ]
-        return sum(sizes) // 2**30
-
-    def replicas_of(self, claim: str) -> int:
-        """Return how many replicas of a claim's volume have a disk."""
+    def volume_of(self, claim: str) -> str:
+        """Return the name of a claim's volume."""
         found = self._cluster.claims.get(claim, WORKLOADS)
-        volume = found["spec"].get("volumeName", "") if found else ""
-        return self.replica_counts().get(volume, (0, 0))[0]
+        return str(found["spec"].get("volumeName", "")) if found else ""
 
     def replica_counts(self) -> dict[str, tuple[int, int]]:
         """Return of each volume how many replicas have a disk, and how many are wanted."""

@@ -26,7 +26,7 @@ GIB_EACH = 100
 QUIET_SECONDS = 11.0
 """With no pod bound for so long, none will be until something changes: kube-scheduler tries none
 for 10 s at most that it has tried in vain."""
-DELAYS_HERE = msgspec.structs.replace(DELAYS, capacity_poll=1.0)
+DELAYS_HERE = msgspec.structs.replace(DELAYS, capacity_poll=1.0, node_status=(0.1, 0.3))
 """external-provisioner publishes capacities every minute, and until then kube-scheduler may pass a
 node over by itself. That is not what is measured here."""
 
@@ -157,18 +157,17 @@ async def run(world: World, case: Case) -> Result:
 
 
 async def replace_one(world: World, name: str) -> float:
-    """Delete a pod and its claim; return when another has its node after the room is free.
+    """Delete a pod and its claim; return when another has its node after the replicas are gone.
 
     It is bound once its claim is, which takes Longhorn some seconds.
     """
-    before, full = world.seen.node_of(), world.seen.scheduled_gib()
+    before = world.seen.node_of()
     waiting = [other for other, node in before.items() if not node]
-    freed = GIB_EACH * world.seen.replicas_of(f"{name}-data")
+    volume = world.seen.volume_of(f"{name}-data")
     await world.api.delete(kinds.PODS, Key(NAMESPACE, name))
     await world.api.delete(kinds.CLAIMS, Key(NAMESPACE, f"{name}-data"))
-    await until(
-        lambda: world.seen.scheduled_gib() <= full - freed, within=30, what="too little is freed"
-    )
+    gone = lambda: volume not in world.seen.replica_counts()  # noqa: E731
+    await until(gone, within=30, what="the volume is still there")
     free = time.time()
 
     def accepted() -> list[float]:

@@ -254,10 +254,19 @@ def best_effort(**how: Any) -> Volume:
 
 
 def test_the_first_goes_to_the_node_that_the_volume_is_to_be_attached_to() -> None:
-    of = best_effort(replicas=2, node="node-2")
     nodes = sized("node-1", 500), sized("node-2"), sized("node-3", 400)
 
-    assert placed(*nodes, of) == {"vol": ["node-1", "node-2"]}
+    for replicas, expected in ((1, ["node-2"]), (2, ["node-1", "node-2"])):
+        of = best_effort(replicas=replicas, node="node-2")
+        assert placed(*nodes, of) == {"vol": expected}
+
+
+def test_only_the_first_prefers_it() -> None:
+    of = best_effort(replicas=3, node="node-2", soft=True)
+
+    assert placed(sized("node-1", 500), sized("node-2"), of) == {
+        "vol": ["node-1", "node-1", "node-2"]
+    }
 
 
 def test_it_is_preferred_among_unused_nodes_too() -> None:
@@ -356,6 +365,27 @@ def test_several_are_moved_to_make_room() -> None:
     assert sorted([*found["a"], *found["b"]]) == ["node-1", "node-2", "node-3", "node-3"]
 
 
+def test_several_are_moved_to_as_many_other_nodes() -> None:
+    large = sized("node-1", 200, tags=["tag"])
+
+    found = placed(
+        large,
+        *(sized(name, 60) for name in ("node-2", "node-3")),
+        *(remote(name, gib=60) for name in "ab"),
+        remote("c", gib=200, node_selector=["tag"]),
+    )
+
+    assert found == {"a": ["node-2"], "b": ["node-3"], "c": ["node-1"]}
+
+
+def test_what_was_moved_counts_where_it_is() -> None:
+    nodes = sized("large", 130), sized("small", 80)
+
+    found = placed(*nodes, remote("a", gib=60), remote("b", gib=100), remote("c", gib=5))
+
+    assert found == {"a": ["small"], "b": ["large"], "c": ["large"]}
+
+
 def test_a_wall_within_a_node_is_seen() -> None:
     """Two of 60 GiB do not fit disks of 100 and 20 GiB, though the bytes would do."""
     two = node("node-1", disk("disk-1"), disk("disk-2", maximum_bytes=20 * GIB))
@@ -438,6 +468,17 @@ def test_what_is_forecast_does_not_give_way_if_it_finds_none() -> None:
     found = new_forecast(view_of(sized("large", 100), sized("small", 59), remote(gib=60)))
 
     assert not found.gives_way(NodeName("large"), [Item("new", 60 * GIB, 0, frozenset({0}))])
+
+
+def test_that_all_are_full_is_seen_however_many_there_are() -> None:
+    count = MOST_MOVED + 10
+    full = [sized(f"node-{number}", 10) for number in range(count)]
+    spare = sized("spare", 10)
+    of = [remote(f"v-{number}") for number in range(count)]
+    item = Item("new", 10 * GIB, 0, frozenset({0}))
+
+    assert not new_forecast(view_of(*full, *of)).gives_way(NodeName("node-1"), [item])
+    assert new_forecast(view_of(*full, spare, *of)).gives_way(NodeName("node-1"), [item])
 
 
 def test_others_are_moved_so_that_it_finds_one() -> None:

@@ -148,6 +148,7 @@ def test_what_gives_way_leaves_room_for_what_is_held_on_other_disks() -> None:
     view = view_of(
         node("node-1", disk("disk-1", tags=["ssd"]), disk("disk-2", tags=["nvme"])),
         node("node-2", disk(tags=["ssd", "nvme"])),
+        node("node-3"),
         of("first", "ssd", locality=Locality.DISABLED),
         of("second", "nvme", locality=Locality.DISABLED),
         *bound(of("held", "nvme"), of("vol", "ssd")),
