@@ -34,6 +34,8 @@ MOST_MOVED = 200
 """So many replicas are moved at most to make room for one more."""
 MOST_STEPS = 1_500
 """Of one search; a request may take four times as many."""
+_LOOKED_AT = 8
+"""So many of the roomiest nodes of a zone are looked at for a better choice."""
 PAIRS_PER_STEP = 100
 """So many pairs of replica and node are set up for a search at the cost of a step."""
 
@@ -140,30 +142,74 @@ class Forecast:
             items: What it must take, its load included; they fit there alone.
         """
         moved = self.on.get(name, [])
-        fixed = {name: self._with_rest_of_load(name, items)}
+        fixed = {name: items}
         found = self._search(moved, fixed)
         others = [each for on, remotes in self.on.items() if on != name for each in remotes]
         if isinstance(found, dict) or not others:
             return found is not None
-        if not self._has_bytes_for(name, fixed[name]):
+        if not self._has_bytes_for(name, items):
             return False
         if len(moved) + len(others) > MOST_MOVED:
             return True
         return self._search([*moved, *others], fixed) is not None
 
-    def worst_on(self, name: NodeName, coming: Iterable[Coming]) -> tuple[Item, ...]:
-        """Return what a node takes if as many of *coming* go there as ever may."""
+    def takers(
+        self, name: NodeName, coming: Iterable[Coming], *, by_balance: bool
+    ) -> tuple[Item, ...]:
+        """Return what a node takes if as many of *coming* go there as ever may.
+
+        Args:
+            name: The node.
+            coming: What will be placed anywhere.
+            by_balance: Whether Longhorn is taken at its word that it chooses the node with the most
+                unused bytes. Else every node is possible on which a replica is allowed.
+        """
+        coming = tuple(coming)
         items = []
         for each in coming:
             places = self._places(each.need)
             if not each.count or name not in places:
                 continue
             usage = self._usage_of(each, with_forecast=False)
-            node, volume = self._view.spaces[name].node, each.volume
-            if stage_of(node, usage, volume, self._settings) is not None:
-                is_soft = _is_soft(volume.soft_anti_affinity, self._settings.soft_anti_affinity)
-                items += [places.item] * (each.count if is_soft else 1)
+            stage = self._stage(name, each, usage)
+            if stage is None:
+                continue
+            if by_balance and self._is_outdone(name, each, coming, usage, stage):
+                continue
+            is_soft = _is_soft(each.volume.soft_anti_affinity, self._settings.soft_anti_affinity)
+            items += [places.item] * (each.count if is_soft else 1)
         return tuple(items)
+
+    def _stage(self, name: NodeName, coming: Coming, usage: Usage) -> int | None:
+        return stage_of(self._view.spaces[name].node, usage, coming.volume, self._settings)
+
+    def _is_outdone(
+        self,
+        name: NodeName,
+        coming: Coming,
+        others: Iterable[Coming],
+        usage: Usage,
+        stage: int,
+    ) -> bool:
+        """Whether another node is a better choice for each of the replicas, whatever comes first.
+
+        It has more unused bytes even if all that may go there does.
+        """
+        places = self._places(coming.need)
+        size = places.item.logical_bytes
+        here = places.ranking.unused_bytes(name)
+        most = sum(self._places(each.need).item.logical_bytes for each in others)
+        better = 0
+        for ranks in places.ranking.by_zone.values():
+            for less_unused, other in ranks[:_LOOKED_AT]:
+                load = sum(item.logical_bytes for item in self._load(other))
+                left = -less_unused - load - most
+                if other != name and left >= size and other in places:
+                    other_stage = self._stage(other, coming, usage)
+                    better += other_stage is not None and (
+                        other_stage < stage or (other_stage == stage and left > here)
+                    )
+        return better >= coming.count
 
     # --- one replica after another ---
 
@@ -286,13 +332,6 @@ class Forecast:
         return usage
 
     # --- moving others ---
-
-    def _with_rest_of_load(self, name: NodeName, items: Sequence[Item]) -> Sequence[Item]:
-        """Return *items* with what a node takes besides, on disks that they do not compete for."""
-        ids = {item.id for item in items}
-        rest = [item for item in self._load(name) if item.id not in ids]
-        together = [*items, *rest]
-        return together if fits(together, self._view.spaces[name], self._step_limit) else items
 
     def _has_bytes_for(self, name: NodeName, items: Sequence[Item]) -> bool:
         """Whether all nodes together have the bytes for what is forecast, beside *items* on one."""

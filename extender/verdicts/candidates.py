@@ -17,6 +17,7 @@ from extender.verdicts.rejections import (
     UnreadableNode,
 )
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
+from extender.verdicts.risk import risks
 from longhorn import NodeName
 from packing import Item
 
@@ -61,7 +62,7 @@ class Judging:
             | case.loads.nodes_due
         )
         alone, beside, singly = candidates, list[NodeName](), list[NodeName]()
-        if case.strict_nodes or (case.is_strict and case.coming):
+        if case.strict_nodes:
             alone, singly = [], [*candidates]
         elif apart or open_.nodes:
             alone = []
@@ -78,7 +79,8 @@ class Judging:
             rejection, _ = self._judge(name)
             if rejection is not None:
                 rejected[name] = rejection
-        return rejected
+        left = [name for name in candidates if name not in rejected]
+        return rejected | risks(case, left, self._ledger)
 
     def _alike(
         self, nodes: Sequence[NodeName], beside: Sequence[Item], known: Verdicts

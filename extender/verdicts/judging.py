@@ -14,7 +14,6 @@ from extender.verdicts.rejections import (
     PackingUndecided,
     PendingReplicas,
     Rejection,
-    StrictLocalAtRisk,
     StrictLocalElsewhere,
     StrictLocalUnusable,
 )
@@ -113,10 +112,7 @@ def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Verdict:
     if demand.items:
         load, remote = case.loads.on(space), case.forecast.on.get(node.name, ())
         competitors = competitors_of(demand, space, load, remote)
-    verdict = _pack_beside(competitors, demand, space, case, step_limit=step_limit)
-    if verdict.rejection is None and case.is_strict and _is_at_risk(demand, space, case):
-        return Verdict(rejection=StrictLocalAtRisk(), steps=verdict.steps)
-    return verdict
+    return _pack_beside(competitors, demand, space, case, step_limit=step_limit)
 
 
 def _pack_beside(
@@ -164,16 +160,3 @@ class _Trial:
         outcome = pack(items, self._bins, step_limit=max(0, self._step_limit - self.steps))
         self.steps += outcome.steps
         return outcome
-
-
-def _is_at_risk(demand: Demand, space: NodeSpace, case: Case) -> bool:
-    """Whether replicas that may go to this node could take the room of a strict-local volume.
-
-    Longhorn binds such a volume to the node that it is attached to first, even if it finds no room
-    there. So it must fit wherever the others go.
-    """
-    worst = case.forecast.worst_on(space.node.name, case.coming)
-    if not worst:
-        return False
-    items = (*demand.items, *case.loads.on(space).items, *worst)
-    return not fits(items, space, case.step_limit)

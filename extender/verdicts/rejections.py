@@ -104,17 +104,13 @@ class StrictLocalUnusable(Rejection, frozen=True):
     text = "the replica of a strict-local volume on this node cannot be used"
 
 
-class StrictLocalAtRisk(Rejection, frozen=True):
-    reason = "strict_local_at_risk"
+class LocalRoomAtRisk(Rejection, frozen=True):
+    reason = "local_room_at_risk"
     depends_on_others = True
     text = (
-        "replicas that are about to be placed may take the room, and a strict-local volume cannot "
-        "go elsewhere then"
+        "replicas that Longhorn is about to place may take the room of those that are to be on "
+        "their pod's node"
     )
-
-    @property
-    def is_open(self) -> bool:
-        return True
 
 
 class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """What comes of held volumes when Longhorn puts other replicas where they were to go."""
 
 from extender import Ended, Extender, PodStatus, Timeouts
+from extender.verdicts.rejections import LocalRoomAtRisk
 from extender.view import ClusterView
 from longhorn import NodeName
 from tests.builders import (
@@ -43,9 +44,11 @@ def test_a_volume_whose_room_was_taken_counts_elsewhere_once() -> None:
     choose(extender, "a", NODES[0], view())
     taken = view(replica("other", of="other", on="node-1", size_bytes=100 * GIB))
 
-    choose(extender, "b", NODES[1], taken)
+    found = extender.filter(pod("b", name="b"), NODES, taken)
 
-    assert not extender.filter(pod("c", name="c"), NODES, taken).accepted
+    # It goes to one of the other two nodes, and nobody can say to which.
+    assert found.forecast == {"sure": 1, "open": 0, "nowhere": 0}
+    assert [found.rejected[name] for name in NODES[1:]] == [LocalRoomAtRisk()] * 2
 
 
 def test_as_long_as_it_has_its_room_it_does_not() -> None:

@@ -9,6 +9,7 @@ from extender.verdicts.rejections import (
     DiskTags,
     FilesystemLimit,
     InsufficientStorage,
+    LocalRoomAtRisk,
     NodeDeleting,
     NodeEvicting,
     NodeNotReady,
@@ -25,7 +26,6 @@ from extender.verdicts.rejections import (
     ReplicasElsewhere,
     RoomHeld,
     SettingUnreadable,
-    StrictLocalAtRisk,
     StrictLocalElsewhere,
     StrictLocalUnusable,
     TooFewReplicas,
@@ -217,9 +217,9 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         ),
     ),
     (
-        StrictLocalAtRisk(),
-        "replicas that are about to be placed may take the room, and a strict-local volume cannot "
-        "go elsewhere then",
+        LocalRoomAtRisk(),
+        "replicas that Longhorn is about to place may take the room of those that are to be on "
+        "their pod's node",
         view_of(
             node("node-1", disk(maximum_bytes=19 * GIB)),
             node("node-2"),
