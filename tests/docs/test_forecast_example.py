@@ -20,7 +20,7 @@ from tests.builders import (
 )
 from tests.docs.pages import DOCS, inline_code, tables
 
-ROOMS = {"node-1": 100, "node-2": 80, "node-3": 70}
+ROOMS = {"node-1": 110, "node-2": 80, "node-3": 70}
 NODES = [NodeName(name) for name in ROOMS]
 SETTING = setting("allow-volume-creation-with-degraded-availability", "false")
 RECORDS: list[AnyRecord] = [
@@ -29,8 +29,8 @@ RECORDS: list[AnyRecord] = [
     storage_class("local"),
     storage_class("remote", dataLocality="disabled", numberOfReplicas="3"),
     *(claim(name, size_bytes=50 * GIB) for name in ("first", "second")),
-    claim("third", size_bytes=30 * GIB, storage_class="remote"),
-    claim("fourth", size_bytes=10 * GIB, storage_class="remote"),
+    claim("third", size_bytes=65 * GIB, storage_class="remote"),
+    claim("fourth", size_bytes=20 * GIB, storage_class="remote"),
 ]
 FOREVER = Timeouts(choosing_seconds=1e9, placing_seconds=1e9)
 
@@ -62,14 +62,14 @@ def rows() -> Iterator[list[str]]:
 
     yield ["logical headroom", *map(str, free)]
     yield ["forecast for `shop`", *forecast()]
-    for name in ("first", "second"):
-        answer = ask(name)
-        yield [f"pod `{name}`, 50", *verdicts(answer)]
-        hold_on_node_1(answer)
-        yield ["held once node-1 is chosen for it", *held()]
-        yield ["forecast for `shop`", *forecast()]
-    yield ["pod `third`, 30", *verdicts(ask("third"))]
-    yield ["pod `fourth`, 10", *verdicts(ask("fourth"))]
+    answer = ask("first")
+    yield ["pod `first`, 50", *verdicts(answer)]
+    hold_on_node_1(answer)
+    yield ["held once node-1 is chosen for it", *held()]
+    yield ["forecast for `shop`", *forecast()]
+    yield ["pod `second`, 50", *verdicts(ask("second"))]
+    yield ["pod `third`, 65", *verdicts(ask("third"))]
+    yield ["pod `fourth`, 20", *verdicts(ask("fourth"))]
     view = view_of(*RECORDS, SETTING)
     yield ["pod `fourth` again, with the setting", *verdicts(ask("fourth"))]
 
