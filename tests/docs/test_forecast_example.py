@@ -29,7 +29,7 @@ RECORDS: list[AnyRecord] = [
     storage_class("local"),
     storage_class("remote", dataLocality="disabled", numberOfReplicas="3"),
     *(claim(name, size_bytes=50 * GIB) for name in ("first", "second")),
-    claim("third", size_bytes=65 * GIB, storage_class="remote"),
+    claim("third", size_bytes=90 * GIB, storage_class="remote"),
     claim("fourth", size_bytes=20 * GIB, storage_class="remote"),
 ]
 FOREVER = Timeouts(choosing_seconds=1e9, placing_seconds=1e9)
@@ -68,7 +68,7 @@ def rows() -> Iterator[list[str]]:
     yield ["held once node-1 is chosen for it", *held()]
     yield ["forecast for `shop`", *forecast()]
     yield ["pod `second`, 50", *verdicts(ask("second"))]
-    yield ["pod `third`, 65", *verdicts(ask("third"))]
+    yield ["pod `third`, 90", *verdicts(ask("third"))]
     yield ["pod `fourth`, 20", *verdicts(ask("fourth"))]
     view = view_of(*RECORDS, SETTING)
     yield ["pod `fourth` again, with the setting", *verdicts(ask("fourth"))]
