@@ -68,6 +68,8 @@ def coming(
             if wanted.name not in known:
                 known.add(wanted.name)
                 is_displaced = wanted.name in displaced
+                if wanted.is_local and wanted.volume.wanted_replicas == 1 and not is_displaced:
+                    continue  # all of it is to be on the pod's node
                 found = _of_hold(hold, wanted, view, settings, is_displaced=is_displaced)
                 if found.count:
                     held[wanted.name] = found
@@ -136,8 +138,14 @@ def _displaced(
     displaced: set[VolumeName] = set()
     for name, needs in wanted.items():
         space = view.spaces.get(name)
+        total = sum(need.size_bytes for need in needs.values())
+        actual = sum(need.actual_bytes for need in needs.values())
+        if space is None or all(
+            total <= bin_.logical_bytes and actual <= bin_.physical_bytes for bin_ in space.roomiest
+        ):
+            continue
         items = demand_of(needs.items(), view, settings).items
-        if space is None or fits(items, space, DEFAULT_STEP_LIMIT):
+        if fits(items, space, DEFAULT_STEP_LIMIT):
             continue
         kept: list[Item] = []
         for item in sorted(items, key=lambda each: each.id):
