@@ -8,6 +8,7 @@ from extender.demand.items import demand_of
 from extender.demand.requests import WantedVolume
 from extender.forecast.loads import fits, need_in
 from extender.holds.hold import Hold, State, charged
+from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import (
     Locality,
@@ -129,21 +130,21 @@ def _displaced(
     Longhorn may have put other replicas there first. It then places those of a best-effort volume
     elsewhere, without a word.
     """
-    wanted: dict[NodeName, dict[str, Need]] = {}
+    on_node: dict[NodeName, list[Hold]] = {}
     for hold in holds:
-        if hold.state is State.CHOSEN:
-            for volume in charged(hold, hold.node, view.replicas):
-                if not volume.is_strict:
-                    wanted.setdefault(hold.node, {})[volume.name] = volume.need
+        if hold.state is State.CHOSEN and hold.volumes:
+            on_node.setdefault(hold.node, []).append(hold)
     displaced: set[VolumeName] = set()
-    for name, needs in wanted.items():
+    for name, here in on_node.items():
         space = view.spaces.get(name)
-        total = sum(need.size_bytes for need in needs.values())
-        actual = sum(need.actual_bytes for need in needs.values())
-        if space is None or all(
-            total <= bin_.logical_bytes and actual <= bin_.physical_bytes for bin_ in space.roomiest
-        ):
+        if space is None or _is_roomy(space, here):
             continue
+        needs = {
+            str(volume.name): volume.need
+            for hold in here
+            for volume in charged(hold, name, view.replicas)
+            if not volume.is_strict
+        }
         items = demand_of(needs.items(), view, settings).items
         if fits(items, space, DEFAULT_STEP_LIMIT):
             continue
@@ -154,6 +155,16 @@ def _displaced(
             else:
                 displaced.add(VolumeName(item.id))
     return frozenset(displaced)
+
+
+def _is_roomy(space: NodeSpace, holds: Iterable[Hold]) -> bool:
+    """Whether any one of the node's best disks takes all that was ever held on it."""
+    needs = [volume.need for hold in holds for volume in hold.volumes]
+    logical = sum(need.size_bytes for need in needs)
+    physical = sum(need.actual_bytes for need in needs)
+    return bool(space.roomiest) and all(
+        logical <= bin_.logical_bytes and physical <= bin_.physical_bytes for bin_ in space.roomiest
+    )
 
 
 def _of_hold(
