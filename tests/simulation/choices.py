@@ -4,7 +4,7 @@ A choice begins when kube-scheduler chooses a node that was accepted. It is abou
 need a replica there, until Longhorn has placed them or the pod is gone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -39,6 +39,7 @@ class Choice(msgspec.Struct, kw_only=True):
         is_tried: Whether the attempt goes on, or came to a good end.
         selected: The uids of the claims that were to be provisioned for the node.
         marked_at: When the choice first showed for good: in a claim, or as a binding.
+        heard_at: When every watch had told of that at the latest; news is late on a slow network.
         bound_at: When the pod was bound.
     """
 
@@ -52,6 +53,7 @@ class Choice(msgspec.Struct, kw_only=True):
     is_tried: bool = True
     selected: set[str] = set()
     marked_at: float | None = None
+    heard_at: float | None = None
     bound_at: float | None = None
 
     def __str__(self) -> str:
@@ -65,10 +67,16 @@ class Choice(msgspec.Struct, kw_only=True):
 
 
 class Choices:
-    """The choices that stand, one for a pod."""
+    """The choices that stand, one for a pod.
 
-    def __init__(self, truth: Truth) -> None:
+    Args:
+        truth: The objects as they are.
+        news_seconds: Returns the most that news takes to a watch now.
+    """
+
+    def __init__(self, truth: Truth, news_seconds: Callable[[], float]) -> None:
         self._truth = truth
+        self._news_seconds = news_seconds
         self._choices: dict[str, Choice] = {}
 
     def put(self, choice: Choice) -> None:
@@ -105,6 +113,7 @@ class Choices:
             selected = {claim["metadata"]["uid"] for claim in self._selected(pod, choice.node)}
             if choice.marked_at is None and (node or selected):
                 choice.marked_at = now
+                choice.heard_at = now + self._news_seconds()
             if not node and choice.selected - selected - self._bound(pod):
                 choice.is_tried = False  # kube-scheduler only does not know it yet
             choice.selected |= selected

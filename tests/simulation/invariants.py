@@ -38,7 +38,7 @@ class Invariants:
         """Begin to look at a world; nothing runs in it yet."""
         self._world = world
         self._truth = world.truth
-        self.choices = Choices(world.truth)
+        self.choices = Choices(world.truth, lambda: world.news_seconds)
         self._limits = Limits(world.truth, self.choices, self._plan)
         world.server.observers.append(self._changed)
         world.service.answered.append(self._answered)

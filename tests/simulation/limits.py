@@ -58,7 +58,7 @@ class Limits:
         """Say whether a choice has been held as long as the settings let it."""
         until = choice.answer.at + self._plan.choosing_seconds
         # In mode `node` nothing counts as the choice but the binding.
-        chosen_at = choice.bound_at if self._plan.mode is Mode.NODE else choice.marked_at
+        chosen_at = choice.bound_at if self._plan.mode is Mode.NODE else choice.heard_at
         if chosen_at is None or chosen_at > until:
             return now >= until
         bound_at = choice.bound_at
