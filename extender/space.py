@@ -80,7 +80,7 @@ def node_space(
     for space in disks:
         if why_unusable(space.disk) is None:
             kind = kinds[space.kind]
-            unused[kind] = unused.get(kind, 0) + _unused_bytes(space)
+            unused[kind] = unused.get(kind, 0) + space.unused_bytes()
     return NodeSpace(
         node=node,
         disks=disks,
@@ -139,11 +139,6 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
     )
-
-
-def _unused_bytes(space: DiskSpace) -> int:
-    disk = space.disk
-    return max(0, disk.available_bytes - disk.reserved_bytes - space.scheduled_bytes)
 
 
 def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:

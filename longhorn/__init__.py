@@ -10,7 +10,13 @@ from longhorn.arithmetic import (
     minimal_available_bytes,
     volume_size_bytes,
 )
-from longhorn.candidates import Candidate, Candidates, disk_reason, find_candidates
+from longhorn.candidates import (
+    Candidate,
+    Candidates,
+    disk_reason,
+    find_candidates,
+    wants_replica_on_node,
+)
 from longhorn.choice import choices
 from longhorn.disks import (
     DiskKind,
@@ -29,10 +35,11 @@ from longhorn.due import (
     has_data,
     is_placed,
     is_usable,
+    needed_to_start,
     waits_for_attach,
 )
 from longhorn.eviction import drain_may_end, needs_eviction
-from longhorn.groups import Usage, stage_of, usage_of
+from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeRefusal, NodeSpace, has_tags, meets_topology, node_space, refusal_of
 from longhorn.reasons import Reason
@@ -70,9 +77,10 @@ __all__ = [
     "Settings", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName", "all_match",
     "capacity_bytes", "choices", "disk_reason", "disk_space", "drain_may_end", "due_replicas",
     "find_candidates", "has_data", "has_room", "has_tags", "is_placed", "is_potentially_reusable",
-    "is_schedulable", "is_usable", "limit_bytes", "meets_topology", "minimal_available_bytes",
-    "mismatch", "need_of", "needs_eviction", "needs_new_replica", "node_space", "parse_bool",
-    "parse_int", "read_settings", "refusal_of", "reusable", "split_tags", "stage_of", "tags_match",
-    "takes_back", "takes_replicas", "usage_of", "value_for_engine", "volume_size_bytes",
-    "waits_for_attach",
+    "is_schedulable", "is_usable", "limit_bytes", "may_share_node", "may_share_zone",
+    "meets_topology", "minimal_available_bytes", "mismatch", "need_of", "needed_to_start",
+    "needs_eviction", "needs_new_replica", "node_space", "parse_bool", "parse_int", "read_settings",
+    "refusal_of", "reusable", "split_tags", "stage_of", "tags_match", "takes_back",
+    "takes_replicas", "usage_of", "value_for_engine", "volume_size_bytes", "waits_for_attach",
+    "wants_replica_on_node",
 ]  # fmt: skip

@@ -127,6 +127,12 @@ def disk_reason(
     return None
 
 
+def wants_replica_on_node(volume: Volume, replicas: Iterable[Replica]) -> bool:
+    """Say whether the next replica is to be on the volume's own node, if it finds room there."""
+    has_local = any(r.node == volume.node and not r.failed for r in replicas)
+    return volume.locality is Locality.BEST_EFFORT and not has_local
+
+
 def _nowhere(*reasons: Reason) -> Candidates:
     return Candidates(errors=tuple(sorted(reasons)))
 
@@ -181,16 +187,13 @@ def _found(
     disks: Sequence[tuple[NodeName, DiskSpace]], volume: Volume, replicas: Sequence[Replica]
 ) -> Candidates:
     unused = {
-        Candidate(name, space.disk.id): max(
-            0, space.disk.available_bytes - space.disk.reserved_bytes - space.scheduled_bytes
-        )
+        Candidate(name, space.disk.id): space.unused_bytes()
         for name, space in disks
         if space.disk.id is not None
     }
     found = tuple(sorted(unused))
     local = tuple(each for each in found if each.node == volume.node)
-    has_local = any(r.node == volume.node and not r.failed for r in replicas)
-    wants_local = volume.locality is Locality.BEST_EFFORT and not has_local
+    wants_local = wants_replica_on_node(volume, replicas)
     return Candidates(
         disks=found,
         preferred=local if wants_local and local else found,

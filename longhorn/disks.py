@@ -46,6 +46,15 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
         """Bytes that may still be scheduled; negative if more is scheduled than allowed."""
         return self.limit_bytes - self.scheduled_bytes
 
+    def unused_bytes(self, taken_bytes: int = 0) -> int:
+        """Return what is neither used, reserved nor scheduled, nor *taken_bytes* besides.
+
+        Longhorn's choice balances it (getDiskWithMostBalanceScore).
+        """
+        disk = self.disk
+        taken = disk.reserved_bytes + self.scheduled_bytes + taken_bytes
+        return max(0, disk.available_bytes - taken)
+
     @property
     def physical_headroom_bytes(self) -> int:
         """Bytes that may still be written; one less, since Longhorn's comparison is strict."""

@@ -122,8 +122,9 @@ def _is_replaced(
     if any(is_potentially_reusable(replica) for replica in replicas):
         return False
     extra = sum(
-        r.node is None and volume.attached_to is not None and r.hard_node_affinity in _own(volume)
+        r.node is None and r.hard_node_affinity == volume.attached_to
         for r in usable
+        if volume.locality is Locality.BEST_EFFORT and volume.attached_to is not None
     )
     if len(usable) - extra >= wanted:
         return False
@@ -131,10 +132,6 @@ def _is_replaced(
         return attaching
     is_evicted = not extra and any(r.evicting and not r.deleting for r in replicas)
     return volume.degraded or is_evicted
-
-
-def _own(volume: Volume) -> tuple[NodeName | None, ...]:
-    return (volume.attached_to,) if volume.locality is Locality.BEST_EFFORT else ()
 
 
 def _wants_more_on(
@@ -150,3 +147,22 @@ def _wants_more_on(
         and not any(node in (r.node, r.hard_node_affinity) for r in replicas)
     )
     return node if is_wanted else None
+
+
+def needed_to_start(
+    volume: Volume, replicas: Sequence[Replica], settings: Settings, *, due: int
+) -> int:
+    """Say how many of the *due* replicas must be placed so that a pod can use the volume.
+
+    One, if none is placed. All, if the volume is new and detached, has locality disabled, and
+    Longhorn is told to start none with fewer. None if it has data: then it is not about room.
+
+    Sources: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
+    reconcileVolumeCondition, types/volumes.go IsVolumeReady.
+    """
+    if volume.standby or has_data(replicas):
+        return 0
+    is_detached = volume.attached_to is None and volume.node is None
+    if is_detached and not (settings.allow_degraded or waits_for_attach(volume, settings)):
+        return due
+    return 0 if any(is_placed(replica) for replica in replicas) else min(due, 1)

@@ -47,6 +47,16 @@ def usage_of(replicas: Iterable[Replica], nodes: Sequence[NodeSpace]) -> Usage:
     )
 
 
+def may_share_node(volume: Volume, settings: Settings) -> bool:
+    """Say whether two replicas of a volume may be on one node."""
+    return _either(volume.soft_anti_affinity, settings.soft_anti_affinity)
+
+
+def may_share_zone(volume: Volume, settings: Settings) -> bool:
+    """Say whether two replicas of a volume may be in one zone."""
+    return _either(volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity)
+
+
 def stage_of(node: Node, usage: Usage, volume: Volume, settings: Settings) -> int | None:
     """Say in which of the groups a node that has the tags comes first; None: in none.
 
@@ -56,13 +66,13 @@ def stage_of(node: Node, usage: Usage, volume: Volume, settings: Settings) -> in
     is_emptied = is_used and node.name not in usage.staying_nodes
     if node.zone not in usage.zones:
         return 0
-    if not _either(volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity):
+    if not may_share_zone(volume, settings):
         best_effort = (volume.auto_balance or settings.auto_balance) == "best-effort"
         comes_back = best_effort or node.zone not in usage.staying_zones
         return 1 if is_emptied and comes_back else None
     if not is_used:
         return 1
-    if _either(volume.soft_anti_affinity, settings.soft_anti_affinity) or is_emptied:
+    if may_share_node(volume, settings) or is_emptied:
         return 2
     return None
 
@@ -80,7 +90,7 @@ def groups(
     emptied = [s for s in tagged if s.node.name in usage.nodes - usage.staying_nodes]
 
     yield tuple(space for space in tagged if space.node.zone not in usage.zones)
-    if not _either(volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity):
+    if not may_share_zone(volume, settings):
         yield tuple(s for s in emptied if best_effort or s.node.zone not in usage.staying_zones)
         return
     yield tuple(
@@ -88,7 +98,7 @@ def groups(
         for space in tagged
         if space.node.name not in usage.nodes or (best_effort and _has_pressure(space, settings))
     )
-    if _either(volume.soft_anti_affinity, settings.soft_anti_affinity):
+    if may_share_node(volume, settings):
         # Longhorn forgets the node tags here.
         yield tuple(space for space in nodes if space.node.name in usage.nodes)
     else:

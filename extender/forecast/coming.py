@@ -11,7 +11,6 @@ from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import (
-    Locality,
     Need,
     NodeName,
     Replica,
@@ -21,6 +20,7 @@ from longhorn import (
     due_replicas,
     is_potentially_reusable,
     waits_for_attach,
+    wants_replica_on_node,
 )
 from packing import DEFAULT_STEP_LIMIT, Item
 
@@ -198,11 +198,7 @@ def _of_volume(volume: Volume, count: int, view: ClusterView, settings: Settings
     if need is None or not need.size_bytes:
         return None
     replicas = view.replicas.get(volume.name, ())
-    wants_local = (
-        volume.locality is Locality.BEST_EFFORT
-        and settings.places_best_effort_at_attach
-        and not any(r.node == volume.node and not r.failed for r in replicas)
-    )
+    wants_local = settings.places_best_effort_at_attach and wants_replica_on_node(volume, replicas)
     return Coming(
         volume=volume,
         need=need,

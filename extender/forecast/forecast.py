@@ -24,7 +24,8 @@ from longhorn import (
     Settings,
     Usage,
     VolumeName,
-    refusal_of,
+    may_share_node,
+    may_share_zone,
     stage_of,
     usage_of,
 )
@@ -176,7 +177,7 @@ class Forecast:
                 continue
             if by_balance and self._is_outdone(name, each, coming, usage, stage):
                 continue
-            is_soft = _is_soft(each.volume.soft_anti_affinity, self._settings.soft_anti_affinity)
+            is_soft = may_share_node(each.volume, self._settings)
             items += [places.item] * (each.count if is_soft else 1)
         return tuple(items)
 
@@ -224,9 +225,7 @@ class Forecast:
         zones = places.ranking.by_zone
         fresh = [zone for zone in zones if zone not in usage.zones]
         found = self._roomiest(fresh, places, coming, usage)
-        if found is None and _is_soft(
-            volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity
-        ):
+        if found is None and may_share_zone(volume, settings):
             if preferred is not None:
                 return coming.prefers
             others = [zone for zone in zones if zone in usage.zones]
@@ -240,15 +239,14 @@ class Forecast:
             return None
         if not self._takes(name, places):
             return None
-        return stage_of(self._view.spaces[name].node, usage, coming.volume, self._settings)
+        return self._stage(name, coming, usage)
 
     def _again(self, coming: Coming, places: Places, usage: Usage) -> NodeName | None:
         """Return the node for one more replica among those that hold one of the volume."""
         by_stage: dict[int, list[NodeName]] = {}
         for name in sorted(usage.nodes):
             if name in places:
-                node = self._view.spaces[name].node
-                stage = stage_of(node, usage, coming.volume, self._settings)
+                stage = self._stage(name, coming, usage)
                 if stage is not None and self._takes(name, places):
                     by_stage.setdefault(stage, []).append(name)
         if not by_stage:
@@ -322,7 +320,7 @@ class Forecast:
         hosts = [
             spaces[name]
             for name in dict.fromkeys(held)
-            if name in spaces and refusal_of(spaces[name].node) is None
+            if name in spaces and spaces[name].refusal is None
         ]
         usage = usage_of(coming.replicas, hosts)
         if coming.local is not None and coming.local in spaces:
@@ -435,8 +433,7 @@ class Forecast:
 
     def _may_go(self, coming: Coming, name: NodeName, usage: Usage) -> bool:
         """Whether a replica may go to a node that takes it."""
-        node = self._view.spaces[name].node
-        return stage_of(node, usage, coming.volume, self._settings) is not None
+        return self._stage(name, coming, usage) is not None
 
     def _piece(
         self, remote: Remote, rooms: Mapping[NodeName, Room], kept: Iterable[NodeName]
@@ -460,10 +457,8 @@ class Forecast:
             volume=volume.name,
             item=places.item,
             nodes=tuple(allowed),
-            apart=not _is_soft(volume.soft_anti_affinity, settings.soft_anti_affinity),
-            zones_apart=not _is_soft(
-                volume.zone_soft_anti_affinity, settings.zone_soft_anti_affinity
-            ),
+            apart=not may_share_node(volume, settings),
+            zones_apart=not may_share_zone(volume, settings),
         )
 
     def _room(self, name: NodeName, there: Sequence[Item]) -> Room:
@@ -496,7 +491,3 @@ def _with(usage: Usage, name: NodeName, zone: str) -> Usage:
         staying_nodes=usage.staying_nodes | {name},
         staying_zones=usage.staying_zones | {zone},
     )
-
-
-def _is_soft(of_volume: bool | None, setting: bool) -> bool:  # noqa: FBT001 (both are settings)
-    return setting if of_volume is None else of_volume

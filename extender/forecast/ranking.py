@@ -121,7 +121,7 @@ class Rankings:
     def __init__(self) -> None:
         self._settings: Settings | None = None
         self._kinds = 0
-        self._of_need: dict[Need, tuple[Item, Sort]] = {}
+        self._of_need: dict[Need, tuple[Demand, Sort]] = {}
         self._rankings: dict[Sort, Ranking] = {}
 
     def places(self, need: Need, view: ClusterView, settings: Settings) -> Places:
@@ -134,16 +134,16 @@ class Rankings:
         if found is None:
             demand = demand_of([("replica", need)], view, settings)
             [item] = demand.items
-            found = item, Sort(item.kinds, demand.node_selectors, demand.topologies)
+            found = demand, Sort(item.kinds, demand.node_selectors, demand.topologies)
             if len(self._of_need) >= _REMEMBERED_NEEDS:
                 self._of_need.clear()
             self._of_need[need] = found
-        item, sort = found
+        demand, sort = found
         ranking = self._rankings.pop(sort, None)
         if ranking is None:
-            ranking = Ranking(sort, demand_of([("replica", need)], view, settings), settings)
+            ranking = Ranking(sort, demand, settings)
         self._rankings[sort] = ranking
         if len(self._rankings) > _REMEMBERED:
             del self._rankings[next(iter(self._rankings))]
         ranking.catch_up(view)
-        return Places(item, ranking, view)
+        return Places(demand.items[0], ranking, view)

@@ -21,7 +21,7 @@ from extender.verdicts.rejections import (
     SettingUnreadable,
 )
 from extender.verdicts.remembered import RememberedVerdicts
-from extender.verdicts.starting import start_rejection
+from extender.verdicts.starting import needs_room, start_rejection
 from extender.view import ClusterView
 from longhorn import NodeName, UnreadableSetting
 
@@ -112,6 +112,8 @@ def answer(
         rejected = {}
         if request.volumes:
             rejected = dict.fromkeys(candidates, SettingUnreadable(setting=view.settings.name))
+    elif not (request.volumes or needs_room(request, view, view.settings)):
+        rejected = {}
     elif request.volumes and ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
         rejected = dict.fromkeys(candidates, PodUnscheduled())
     else:

@@ -1,6 +1,6 @@
 """One pod's request with all that judging any node for it needs."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -45,11 +45,24 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     step_limit: int
     """Of the packing of one node."""
 
-    def new_forecast(self) -> Forecast:
-        """Return a forecast in which nothing is placed yet."""
-        return Forecast(
+    def new_forecast(self, coming: Iterable[Coming]) -> Forecast:
+        """Return a forecast of *coming* alone."""
+        forecast = Forecast(
             self.view, self.settings, self.loads, self.rankings, step_limit=self.step_limit
         )
+        forecast.place_all(coming)
+        return forecast
+
+    def demand_on(self, name: NodeName) -> Demand:
+        """Return what a node must take anew: volumes that have a replica there need no room."""
+        if name not in self.holders:
+            return self.demand
+        rest = (
+            (volume.name, volume.need)
+            for volume in self.request.volumes
+            if name not in self.existing[volume.name]
+        )
+        return demand_of(rest, self.view, self.settings)
 
 
 def prepare(

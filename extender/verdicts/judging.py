@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from extender.demand.items import Demand, demand_of, suits, total_of
+from extender.demand.items import Demand, suits, total_of
 from extender.forecast.loads import fits
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
@@ -18,7 +18,7 @@ from extender.verdicts.rejections import (
     StrictLocalUnusable,
 )
 from extender.verdicts.suitability import node_mismatch, node_rejection
-from longhorn import NodeName, VolumeName
+from longhorn import NodeName
 from packing import Item, Outcome, Packed, Undecided, is_stranded, pack
 
 
@@ -92,16 +92,11 @@ def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Verdict:
         space: The node.
         step_limit: Most steps of the packing.
     """
-    node, demand = space.node, case.demand
-    present: set[VolumeName] = set()
-    if node.name in case.holders:
-        present = {volume for volume, by_node in case.existing.items() if node.name in by_node}
-        rest = ((v.name, v.need) for v in case.request.volumes if v.name not in present)
-        demand = demand_of(rest, case.view, case.settings)
+    node, demand = space.node, case.demand_on(space.node.name)
     for volume, nodes in case.strict_nodes.items():
         if node.name not in nodes:
             return Verdict(rejection=StrictLocalElsewhere())
-        if volume not in present:
+        if node.name not in case.existing[volume]:
             return Verdict(rejection=StrictLocalUnusable())
     rejection = node_rejection(space) or node_mismatch(
         node, demand.node_selectors, demand.topologies, case.settings

@@ -8,14 +8,12 @@ enough of the others are placed.
 
 from collections.abc import Sequence
 
-from extender.demand.items import demand_of
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
 from extender.holds.ledger import Ledger
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from longhorn import NodeName
-from packing import Item
 
 _MOST_PAIRS = 20_000
 """So many pairs of node and volume are looked at for best-effort volumes."""
@@ -60,14 +58,7 @@ def _takes_from_others(case: Case, own: Sequence[Coming], ledger: Ledger) -> boo
 
 def _is_at_risk(case: Case, name: NodeName, others: Sequence[Coming]) -> bool:
     """Whether others may take the room of the pod's own local replicas on a node."""
-    space = case.view.spaces[name]
-    by_node = case.existing
-    wanted = [
-        (str(volume.name), volume.need)
-        for volume in case.request.volumes
-        if name not in by_node.get(volume.name, {})
-    ]
-    demand: tuple[Item, ...] = demand_of(wanted, case.view, case.settings).items
+    space, demand = case.view.spaces[name], case.demand_on(name).items
     takers = case.forecast.takers(name, others, by_balance=not case.is_strict)
     load = case.loads.on(space).sure_items
     return bool(demand and takers) and not fits((*demand, *load, *takers), space, case.step_limit)

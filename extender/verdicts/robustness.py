@@ -110,13 +110,7 @@ class Disks:
     def _choices(self, need: Need, taken: Mapping[DiskId, int]) -> tuple[DiskId, ...]:
         """Return the disks that Longhorn may take for one replica."""
         unused = {
-            Candidate(self._name, disk): max(
-                0,
-                space.disk.available_bytes
-                - space.disk.reserved_bytes
-                - space.scheduled_bytes
-                - taken.get(disk, 0),
-            )
+            Candidate(self._name, disk): space.unused_bytes(taken.get(disk, 0))
             for disk, space in self._spaces.items()
             if mismatch(space.kind, need, self._settings) is None
             and has_room(space, need, space.scheduled_bytes + taken.get(disk, 0))

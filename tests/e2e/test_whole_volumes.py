@@ -166,8 +166,11 @@ async def replace_one(world: World, name: str) -> float:
     volume = world.seen.volume_of(f"{name}-data")
     await world.api.delete(kinds.PODS, Key(NAMESPACE, name))
     await world.api.delete(kinds.CLAIMS, Key(NAMESPACE, f"{name}-data"))
-    gone = lambda: volume not in world.seen.replica_counts()  # noqa: E731
-    await until(gone, within=30, what="the volume is still there")
+    await until(
+        lambda: volume not in world.seen.replica_counts(),
+        within=30,
+        what="the volume is still there",
+    )
     free = time.time()
 
     def accepted() -> list[float]:

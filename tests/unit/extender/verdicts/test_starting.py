@@ -63,6 +63,11 @@ def rejection(view: ClusterView) -> Rejection | None:
         ),
         pytest.param([FULL, remote(), replica(on="node-1")], None, id="one-is-placed"),
         pytest.param([FULL, remote(), replica(on="node-1", failed=True)], None, id="faulted"),
+        pytest.param(
+            [FULL, remote(), replica(on="node-1", failed=True, evicting=True)],
+            None,
+            id="faulted-for-good",
+        ),
         pytest.param([FULL, remote(replicas=0)], None, id="wants-none"),
         pytest.param(
             [FULL, read(document("Node", "node-2", spec=5)), remote()], None, id="unreadable-node"
