@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SBOM := $(VENV)/sbom/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 HOST ?= 127.0.0.1
 PORT ?= 9504
@@ -55,9 +56,9 @@ audit: install-dev ## Look for known vulnerabilities in what an image holds (REQ
 
 sbom: install-dev ## List what an image holds in dist/sbom.cdx.json (CycloneDX)
 	mkdir -p dist
-	$(BIN)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml \
+	$(SBOM)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml \
 		--output-reproducible --no-validate --output-file dist/environment.cdx.json
-	$(BIN)/python -m supply.sbom dist/environment.cdx.json requirements/runtime.txt dist/sbom.cdx.json
+	$(SBOM)/python -m supply.sbom dist/environment.cdx.json requirements/runtime.txt dist/sbom.cdx.json
 
 format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
@@ -114,6 +115,10 @@ $(VENV)/.installed: pyproject.toml requirements/runtime.txt requirements/build.t
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
+# The tool that lists the packages has an environment of its own, as in the Dockerfile: what it needs
+# besides would make every start of Python in the tests slower by a second.
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt requirements/sbom.txt
 	$(PIP) install --require-hashes -r requirements/dev.txt
+	test -x $(SBOM)/python || $(PYTHON) -m venv --without-pip $(VENV)/sbom
+	$(PIP) --python $(SBOM)/python install --require-hashes -r requirements/sbom.txt
 	touch $@

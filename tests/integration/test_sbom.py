@@ -1,4 +1,7 @@
-"""`make sbom`'s commands on this very environment: exact, with licences, valid, reproducible."""
+"""`make sbom`'s commands on this very environment: exact, with licences, valid, reproducible.
+
+Its tool has an environment of its own, which `make install-dev` makes.
+"""
 
 import json
 import re
@@ -9,17 +12,25 @@ from typing import Any
 
 import pytest
 
-from supply.sbom import cut_down, main
+from supply.sbom import cut_down
 
 ROOT = Path(__file__).parents[2]
+PYTHON = Path(sys.prefix) / "sbom" / "bin" / "python"
 LOCK = ROOT / "requirements" / "runtime.txt"
 
 
 def list_environment(output: Path) -> None:
-    command = [sys.executable, "-m", "cyclonedx_py", "environment", sys.executable]
+    command = [str(PYTHON), "-m", "cyclonedx_py", "environment", sys.executable]
     command += ["--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible"]
     command += ["--no-validate", "--output-file", str(output)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
+
+
+def write(environment: Path, lock: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(PYTHON), "-m", "supply.sbom", str(environment), str(lock), str(output)]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +106,9 @@ def test_what_is_written_is_valid(environment: Path, tmp_path: Path) -> None:
     [h11] = re.findall(r"^h11==.*\n(?:    --hash.*\n)+", LOCK.read_text("utf-8"), re.MULTILINE)
     lock.write_text(h11, encoding="utf-8")
 
-    main(str(environment), str(lock), str(written))  # ends here if the schema refuses it
+    done = write(environment, lock, written)
 
+    assert done.returncode == 0, done.stderr  # else the schema refuses it
     found = json.loads(environment.read_text(encoding="utf-8"))
     assert json.loads(written.read_text(encoding="utf-8")) == cut_down(found, h11)
 
@@ -105,7 +117,8 @@ def test_nothing_is_written_that_is_not_true(environment: Path, tmp_path: Path) 
     lock, written = tmp_path / "lock.txt", tmp_path / "sbom.cdx.json"
     lock.write_text("h11==0.0.1\n", encoding="utf-8")
 
-    with pytest.raises(SystemExit, match=r"^sbom: h11 0\.0\.1 is in the lock file; installed: "):
-        main(str(environment), str(lock), str(written))
+    done = write(environment, lock, written)
 
+    assert done.returncode == 1
+    assert done.stderr.startswith("sbom: h11 0.0.1 is in the lock file; installed: ")
     assert not written.exists()

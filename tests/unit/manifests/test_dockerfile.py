@@ -15,7 +15,7 @@ from tests.unit.manifests.rendered import BASE, ROOT, container_of, one
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 NAME = "longhorn-scheduler-extender"
-TOOL = "cyclonedx-bom"
+CHECKED_WITH = "cyclonedx-python-lib"
 
 
 def instruction(name: str) -> str:
@@ -56,9 +56,9 @@ def test_dependencies_are_installed_by_their_hashes() -> None:
         assert "--hash=sha256:" in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_the_tool_that_lists_the_packages_is_the_one_of_make() -> None:
+def test_the_list_is_checked_with_what_the_linters_see() -> None:
     versions = [
-        next(pin.version for pin in pins((ROOT / file).read_text("utf-8")) if pin.name == TOOL)
+        next(p.version for p in pins((ROOT / file).read_text("utf-8")) if p.name == CHECKED_WITH)
         for file in ("requirements/sbom.txt", "requirements/dev.txt")
     ]
 
