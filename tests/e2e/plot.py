@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
 _COLOURS = ("#555555", "#0072b2", "#d55e00", "#009e73")
 """Told apart also by those who see few colours."""
 
@@ -18,6 +15,10 @@ def bound_over_time(title: str, bound_at: Mapping[str, Sequence[float]], pods: i
         bound_at: When each pod was bound, in seconds, in rising order; by variant.
         pods: How many there are; some may never have been bound.
     """
+    # Each process of `make test` collects these tests and draws nothing: a second each.
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter  # noqa: PLC0415
+
     figure = Figure(figsize=(7.2, 3.0), layout="constrained")
     axes = figure.add_subplot(title=title, xlabel="seconds since the wish", ylim=(0, pods))
     for (name, times), colour in zip(bound_at.items(), _COLOURS, strict=False):
