@@ -33,8 +33,10 @@ class Coming(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     replicas: Sequence[Replica] = ()
     """Those that there are: where they are, others of the volume do not go."""
+    has_local: bool = False
+    """Whether room is kept for one more of the volume on its pod's node."""
     local: NodeName | None = None
-    """Where a pod's hold keeps room for one more of the volume."""
+    """That node, if it is known."""
     prefers: NodeName | None = None
     """Where the first one goes if it fits: the node that the volume is to be attached to."""
     is_sure: bool
@@ -116,6 +118,7 @@ def coming_of(
         need=need,
         count=count,
         replicas=_counted(replicas),
+        has_local=has_local,
         local=local,
         is_sure=is_sure,
         is_held=True,

@@ -155,17 +155,17 @@ class Forecast:
         return self._search([*moved, *others], fixed) is not None
 
     def takers(
-        self, name: NodeName, coming: Iterable[Coming], *, by_balance: bool
+        self, name: NodeName, coming: Iterable[Coming], *, beside_bytes: int | None
     ) -> tuple[Item, ...]:
         """Return what a node takes if as many of *coming* go there as ever may.
 
         Args:
             name: The node.
             coming: What will be placed anywhere.
-            by_balance: Whether Longhorn is taken at its word that it chooses the node with the most
-                unused bytes. Else every node is possible on which a replica is allowed.
+            beside_bytes: If Longhorn is taken at its word that it chooses the node with the most
+                unused bytes: as many may be placed on any node before. None: every node is
+                possible on which a replica is allowed.
         """
-        coming = tuple(coming)
         items = []
         for each in coming:
             places = self._places(each.need)
@@ -175,42 +175,52 @@ class Forecast:
             stage = self._stage(name, each, usage)
             if stage is None:
                 continue
-            if by_balance and self._is_outdone(name, each, coming, usage, stage):
+            if beside_bytes is not None and self._is_outdone(
+                name, each, usage, stage, beside_bytes=beside_bytes
+            ):
                 continue
-            is_soft = may_share_node(each.volume, self._settings)
-            items += [places.item] * (each.count if is_soft else 1)
+            items += [places.item] * self._most_on_a_node(each)
         return tuple(items)
+
+    def most_bytes(self, coming: Iterable[Coming]) -> int:
+        """Return how many bytes of *coming* may go to one node."""
+        return sum(each.need.size_bytes * self._most_on_a_node(each) for each in coming)
+
+    def _most_on_a_node(self, coming: Coming) -> int:
+        return coming.count if may_share_node(coming.volume, self._settings) else 1
 
     def _stage(self, name: NodeName, coming: Coming, usage: Usage) -> int | None:
         return stage_of(self._view.spaces[name].node, usage, coming.volume, self._settings)
 
     def _is_outdone(
-        self,
-        name: NodeName,
-        coming: Coming,
-        others: Iterable[Coming],
-        usage: Usage,
-        stage: int,
+        self, name: NodeName, coming: Coming, usage: Usage, stage: int, *, beside_bytes: int
     ) -> bool:
-        """Whether another node is a better choice for each of the replicas, whatever comes first.
+        """Whether each of the replicas has a better choice than a node, whatever comes first.
 
-        It has more unused bytes even if all that may go there does.
+        A node is better if it has more unused bytes even if all that may go there does. A zone
+        without a replica of the volume comes before one with; but it takes only one replica
+        before the others, so several better nodes in one such zone keep no second replica away.
         """
         places = self._places(coming.need)
         size = places.item.logical_bytes
-        here = places.ranking.unused_bytes(name)
-        most = sum(self._places(each.need).item.logical_bytes for each in others)
-        better = 0
-        for ranks in places.ranking.by_zone.values():
+        here, zone = places.ranking.unused_bytes(name), self._view.spaces[name].node.zone
+        better: dict[str, int] = {}
+        fresher = set[str]()
+        for its_zone, ranks in places.ranking.by_zone.items():
             for less_unused, other in ranks[:_LOOKED_AT]:
                 load = sum(item.logical_bytes for item in self._load(other))
-                left = -less_unused - load - most
+                left = -less_unused - load - beside_bytes
                 if other != name and left >= size and other in places:
                     other_stage = self._stage(other, coming, usage)
-                    better += other_stage is not None and (
-                        other_stage < stage or (other_stage == stage and left > here)
-                    )
-        return better >= coming.count
+                    if other_stage is not None and other_stage <= stage and left > here:
+                        better[its_zone] = better.get(its_zone, 0) + 1
+                    elif other_stage is not None and other_stage < stage:
+                        fresher.add(its_zone)
+        # The pod's own replica may take one of the better nodes.
+        count = coming.count + (coming.has_local and coming.local is None)
+        if stage == 0 and zone not in better and len(better) < count:
+            return False
+        return sum(better.values()) + len(fresher - better.keys()) >= count
 
     # --- one replica after another ---
 

@@ -1,0 +1,175 @@
+"""Local replicas keep their room while Longhorn places others, in whatever order it does.
+
+Longhorn is taken at its word: it knows of all that it has placed, and of the nodes that come first
+for a replica it takes the one with the most unused bytes.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from random import Random
+
+import msgspec
+
+from extender import ClusterView, Extender, PodStatus, Timeouts
+from longhorn import (
+    Candidate,
+    Candidates,
+    Locality,
+    Node,
+    NodeName,
+    Replica,
+    Volume,
+    find_candidates,
+)
+from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, setting, view_of, volume
+
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+EVERY_BYTE = setting("storage-minimal-available-percentage", "0")
+
+
+def host(number: int, *gib: int, zone: str = "") -> Node:
+    """Build a node with disks like no other, so that Longhorn's choice is never arbitrary."""
+    disks = [
+        disk(f"disk-{number}-{of}", maximum_bytes=size * GIB + 2 ** (2 * number + of))
+        for of, size in enumerate(gib)
+    ]
+    return node(f"node-{number}", *disks, zone=zone)
+
+
+def most_unused(found: Candidates) -> Candidate:
+    """Return the disk with the most unused bytes on the node with the most."""
+    of_nodes = dict[NodeName, int]()
+    for each in found.preferred:
+        of_nodes[each.node] = of_nodes.get(each.node, 0) + found.unused_bytes[each]
+    return max(found.preferred, key=lambda each: (of_nodes[each.node], found.unused_bytes[each]))
+
+
+class Cluster:
+    """Pods are asked about one after another, and Longhorn places their volumes meanwhile."""
+
+    def __init__(self, nodes: Sequence[Node], volumes: Sequence[Volume]) -> None:
+        self.extender = Extender(GENEROUS)
+        self.node_of: dict[Volume, NodeName] = {}
+        """Where the pod went that uses the volume alone."""
+        self._records = [*nodes, *bound(*volumes), EVERY_BYTE]
+        self._replicas: dict[Volume, list[Replica]] = {}
+        self._stuck: set[Volume] = set()
+
+    @property
+    def view(self) -> ClusterView:
+        return view_of(*self._records, *chain(*self._replicas.values()))
+
+    def ask(self, of: Volume, random: Random) -> bool:
+        """Ask about a pod with a volume; if nodes are accepted, it goes to one of them."""
+        asked, view = pod(of.name, name=of.name), self.view
+        answer = self.extender.filter(asked, sorted(view.spaces), view)
+        if answer.accepted:
+            self.extender.hold(answer, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
+            self.node_of[of] = random.choice(answer.accepted)
+            self.extender.ledger.see_pod(
+                asked.uid, PodStatus(version=2, node=self.node_of[of]), view.claims, 0.0
+            )
+        return bool(answer.accepted)
+
+    def unplaced(self) -> list[Volume]:
+        """Return the volumes that Longhorn still places replicas of."""
+        return [of for of in self.node_of if self._next(of) is not None and of not in self._stuck]
+
+    def replicas(self, of: Volume) -> list[Replica]:
+        """Return the volume's Replica objects: Longhorn makes all of them at once."""
+        pinned_to = self.node_of[of] if of.locality is Locality.STRICT_LOCAL else None
+        return self._replicas.get(of) or [
+            replica(
+                f"{of.name}-{number}",
+                of=of.name,
+                on="",
+                pinned_to=pinned_to,
+                size_bytes=of.size_bytes,
+                healthy_once=False,
+            )
+            for number in range(of.wanted_replicas)
+        ]
+
+    def _next(self, of: Volume) -> Replica | None:
+        return next((each for each in self.replicas(of) if each.node is None), None)
+
+    def place(self, of: Volume) -> None:
+        """Make the volume's Replica objects, or place the next of them, the local one first."""
+        attached = msgspec.structs.replace(of, node=self.node_of[of])
+        if of not in self._replicas:
+            self._replicas[of] = self.replicas(of)
+            return
+        replicas, new, view = self.replicas(of), self._next(of), self.view
+        assert new is not None
+        found = find_candidates(
+            new, attached, replicas, view.spaces.values(), view.settings, now=NOW
+        )
+        if not found.preferred:
+            self._stuck.add(of)
+            return
+        to = most_unused(found)
+        placed = msgspec.structs.replace(new, node=to.node, disk=to.disk)
+        self._replicas[of] = [placed if each is new else each for each in replicas]
+        self.extender.ledger.settle(self.view, TIMEOUTS, 0.0)
+
+    def without_local(self) -> list[Volume]:
+        """Return the volumes of which nothing is where their pod is, though it must be."""
+        return [
+            of
+            for of, on in self.node_of.items()
+            if of.locality is not Locality.DISABLED
+            and on not in {each.node for each in self.replicas(of)}
+        ]
+
+
+SEEDS = [*range(300), 2042, 2421, 11656, 13317]
+"""The last ones have each found a mistake."""
+LOCALITIES = [Locality.BEST_EFFORT] * 3 + [Locality.DISABLED, Locality.STRICT_LOCAL]
+
+
+def draw_volume(name: str, random: Random) -> Volume:
+    locality = random.choice(LOCALITIES)
+    return volume(
+        name,
+        size_bytes=random.randint(4, 12) * 10 * GIB,
+        locality=locality,
+        replicas=1 if locality is Locality.STRICT_LOCAL else random.randint(1, 3),
+        zone_soft=random.random() < 0.5,
+    )
+
+
+def lost(seed: int, *, disks: int) -> list[Volume]:
+    """Ask about pods while Longhorn places; return the volumes that lost their local room."""
+    random = Random(seed)
+    zones = random.choice(["", "ab", "abc"])
+    nodes = [
+        host(
+            number,
+            *(10 * random.randint(8, 60) for _ in range(random.randint(1, disks))),
+            zone=random.choice(zones) if zones else "",
+        )
+        for number in range(random.randint(2, 5))
+    ]
+    volumes = [draw_volume(f"volume-{number}", random) for number in range(random.randint(2, 6))]
+    cluster = Cluster(nodes, volumes)
+    for of in volumes:
+        cluster.ask(of, random)
+        while (unplaced := cluster.unplaced()) and random.random() < 0.3:
+            cluster.place(random.choice(unplaced))
+    while unplaced := cluster.unplaced():
+        cluster.place(random.choice(unplaced))
+    return cluster.without_local()
+
+
+def test_no_local_room_is_lost_on_nodes_of_one_disk() -> None:
+    assert {seed: of for seed in SEEDS if (of := lost(seed, disks=1))} == {}
+
+
+def test_no_strict_local_room_is_lost_on_any_node() -> None:
+    """Best-effort volumes may lose theirs to each other: Longhorn packs no disks."""
+    found = {seed: lost(seed, disks=2) for seed in SEEDS}
+
+    strict = Locality.STRICT_LOCAL
+    assert {seed: of for seed, of in found.items() if strict in {e.locality for e in of}} == {}
