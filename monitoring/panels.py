@@ -325,6 +325,7 @@ ROWS = (
                 ),
                 unit="s",
                 alerts=("HoldsExpire",),
+                width=_HALF,
             ),
             Panel(
                 title="Until the replicas are placed",
@@ -336,6 +337,7 @@ ROWS = (
                 ),
                 unit="s",
                 alerts=("HoldsExpire",),
+                width=_HALF,
             ),
             Panel(
                 title="Replicas not placed yet",
@@ -345,6 +347,20 @@ ROWS = (
                 queries=(_of_leader("forecast_replicas", "state"),),
                 kind="stack",
                 alerts=("PodsWaitLong",),
+                width=_HALF,
+            ),
+            Panel(
+                title="Local room lost",
+                question="Did Longhorn place volumes elsewhere that had room on their pod's node?",
+                advice="Their pods run and read over the network. Often: see whether disks are "
+                "nearly full, or volumes are made for pods that do not ask the extender.",
+                queries=(
+                    Query(
+                        f"sum(increase({_series('local_rooms_taken_total')}[{INTERVAL}]))",
+                        "volumes",
+                    ),
+                ),
+                width=_HALF,
             ),
         ),
     ),

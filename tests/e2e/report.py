@@ -26,6 +26,28 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[Outcome]
 
 
+class VolumesRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a case with volumes of several replicas."""
+
+    bound: int
+    missing: int
+    elsewhere: int
+    overcommitted: int
+    excess_gib: int
+    bound_seconds: float
+    next_seconds: float | None
+
+
+class VolumesRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One such case in one variant, with all its runs."""
+
+    case: str
+    variant: str
+    pods: int
+    optimum: int
+    runs: list[VolumesRun]
+
+
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """Something else that was measured, in words."""
 
@@ -38,6 +60,7 @@ class Report:
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], Row] = {}
+        self.volume_rows: dict[tuple[str, str], VolumesRow] = {}
         self.measurements: list[Measurement] = []
         self.plots: dict[str, str] = {}
 
@@ -45,6 +68,19 @@ class Report:
         """Add one run of a case."""
         row = Row(case=case, variant=variant, nodes=tuple(nodes), runs=[])
         self.rows.setdefault((case, variant), row).runs.append(outcome)
+
+    def volumes(self, case: str, variant: str, pods: int, optimum: int, found: VolumesRun) -> None:
+        """Add one run of a case with volumes of several replicas.
+
+        Args:
+            case: Its name.
+            variant: The way of scheduling.
+            pods: How many there are.
+            optimum: How many of them can be bound with all their replicas.
+            found: What came of it.
+        """
+        row = VolumesRow(case=case, variant=variant, pods=pods, optimum=optimum, runs=[])
+        self.volume_rows.setdefault((case, variant), row).runs.append(found)
 
     def measured(self, what: str, figures: str) -> None:
         """Add a figure."""
@@ -62,6 +98,7 @@ class Report:
             (folder / file).write_text(_plot(case, [row for row in rows if row.case == case]))
         text = render(
             rows,
+            [*self.volume_rows.values()],
             self.measurements,
             plots=self.plots,
             today=today,
@@ -69,12 +106,17 @@ class Report:
             machine=_machine(),
         )
         (folder / "report.md").write_text(text)
-        data = {"rows": rows, "measurements": self.measurements}
+        data = {
+            "rows": rows,
+            "volumes": [*self.volume_rows.values()],
+            "measurements": self.measurements,
+        }
         (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)))
 
 
 def render(
     rows: Sequence[Row],
+    volumes: Sequence[VolumesRow],
     measurements: Sequence[Measurement],
     *,
     plots: Mapping[str, str],
@@ -87,7 +129,8 @@ def render(
     list_ = [f"- **{each.what}**: {each.figures}" for each in measurements]
     images = [f"![{case}: pods bound over time]({file})\n" for case, file in plots.items()]
     head = _HEAD.format(today=today, kubernetes=kubernetes, machine=machine)
-    rest = ["## Faults and other measurements", "", *list_, ""]
+    several = [_line(_VOLUMES), _line("---" for _ in _VOLUMES), *map(_volumes_row, volumes)]
+    rest = [_VOLUMES_HEAD, *several, "", "## Faults and other measurements", "", *list_, ""]
     return "\n".join([head, *table, "", *images, *rest])
 
 
@@ -110,6 +153,38 @@ in [the tests](e2e.md).
 - *bound*: from creating the pods until the last one has a node; the median of the runs, and the
   longest.
 """
+
+_VOLUMES_HEAD = """\
+## Volumes of several replicas
+
+Pods at once, more than have room for all their volumes. Figures are the least and the most of all
+runs.
+
+- *optimum*: pods that can be bound with all their replicas that nodes and zones allow; found by
+  CP-SAT. Longhorn starts a volume with fewer, so more may be bound.
+- *bound*: pods that got a node; all of them ran.
+- *missing*: replicas that their volumes lack.
+- *elsewhere*: best-effort volumes without a replica beside their pod.
+- *over-committed*: disks beyond Longhorn's own limit, and by how much together. With *old figures*
+  Longhorn places by what nodes listed some tenths of a second ago, as it does; *up to date* it
+  knows what it has placed.
+- *next*: a bound pod is deleted with its claims; how long after its replicas were gone another one
+  was accepted.
+"""
+
+_VOLUMES = (
+    "case",
+    "variant",
+    "runs",
+    "pods",
+    "optimum",
+    "bound",
+    "missing",
+    "elsewhere",
+    "over-committed",
+    "bound within",
+    "next",
+)
 
 _HEADINGS = (
     "case",
@@ -145,6 +220,33 @@ def _row(row: Row) -> str:
             f"{median(bound):.1f} s, {max(bound):.1f} s",
         )
     )
+
+
+def _volumes_row(row: VolumesRow) -> str:
+    runs = row.runs
+    nexts = [run.next_seconds for run in runs if run.next_seconds is not None]
+    return _line(
+        (
+            row.case,
+            row.variant,
+            str(len(runs)),
+            str(row.pods),
+            str(row.optimum),
+            _span(run.bound for run in runs),
+            _span(run.missing for run in runs),
+            _span(run.elsewhere for run in runs),
+            f"{_span(run.overcommitted for run in runs)}, "
+            f"{_span(run.excess_gib for run in runs)} GiB",
+            f"{max(run.bound_seconds for run in runs):.1f} s",
+            f"{max(nexts):.1f} s" if nexts else "-",
+        )
+    )
+
+
+def _span(values: Iterable[int]) -> str:
+    """Write the least and the most."""
+    found = sorted(values)
+    return f"{found[0]}" if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
 def _plot(case: str, rows: Sequence[Row]) -> str:

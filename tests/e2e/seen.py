@@ -117,6 +117,30 @@ class Seen:
         )
         return [str(each) for each in found]
 
+    def attaching(self) -> list[str]:
+        """Name the volumes that are to be attached, or are."""
+        volumes = self._cluster.volumes.objects
+        return [key.name for key, volume in volumes.items() if volume["spec"].get("nodeID")]
+
+    def unplaced_replicas(self) -> list[Key]:
+        """Name the replicas without a disk."""
+        replicas = self._cluster.replicas.objects
+        return [key for key, each in replicas.items() if not each["spec"].get("diskID")]
+
+    def excess_bytes(self) -> int:
+        """Return how far disks are beyond Longhorn's own limit, all of them together."""
+        found = overcommitted(
+            self._cluster.nodes.objects.values(),
+            self._cluster.replicas.objects.values(),
+            self._cluster.setting_values(),
+        )
+        return sum(each.excess_bytes for each in found)
+
+    def is_beside(self, pod: str, claim: str) -> bool:
+        """Whether the volume of a claim has a replica on the node of a pod."""
+        nodes = nodes_with_replicas(self._cluster.replicas.objects.values())
+        return self.node_of().get(pod, "") in nodes.get(self.volume_of(claim), ())
+
     def unsettled(self) -> list[str]:
         """Name the volumes of bound pods that Longhorn has neither placed nor given up on."""
         waiting = []
