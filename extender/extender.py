@@ -13,7 +13,7 @@ from extender.verdicts.answering import Answer, Basis, answer
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.view import ClusterView
-from longhorn import NodeName
+from longhorn import Moment, NodeName
 
 
 class Extender:
@@ -34,7 +34,12 @@ class Extender:
         self._patience = Patience()
 
     def filter(
-        self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView, now: float = 0.0
+        self,
+        pod: PodRef,
+        candidates: Iterable[NodeName],
+        view: ClusterView,
+        now: float = 0.0,
+        utc: Moment | None = None,
     ) -> Answer:
         """Split *candidates* into accepted and rejected nodes; one named twice counts once.
 
@@ -43,6 +48,8 @@ class Extender:
             candidates: The nodes that kube-scheduler asks about.
             view: The cluster.
             now: The time, in seconds; where no time passes, nothing is given up.
+            utc: The date and time, for what Longhorn's objects say the time of. None if it is not
+                known, as in a file.
 
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
@@ -57,6 +64,7 @@ class Extender:
             patience=self._patience,
             ledger=self.ledger,
             now=now,
+            utc=utc,
         )
 
     def hold(

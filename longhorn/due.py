@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from longhorn.records import Locality, NodeName, Replica, Volume
-from longhorn.reuse import is_potentially_reusable
+from longhorn.reuse import is_potentially_reusable, may_wait
 from longhorn.settings import Settings
 
 MOST_REPLICAS = 20
@@ -26,6 +26,8 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     """So many go where Longhorn's search finds the best place."""
     on_node: NodeName | None = None
     """One goes to this node, and to no other."""
+    waits: bool = False
+    """First Longhorn waits for a failed one that may come back (`needs_new_replica`)."""
 
 
 NOTHING_DUE = Due()
@@ -61,8 +63,8 @@ def due_replicas(
     - A volume that was never written to gets all that it lacks at once: when it is created, or
       when it is to be attached if its locality wants a replica on the pod's node.
     - One with data gets one after another while it is attached. None is due while another one is
-      being rebuilt, while it migrates, or while a failed one may come back. That of a strict-local
-      volume stays on its node.
+      being rebuilt, or while it migrates. While a failed one may come back, one is due that waits.
+      That of a strict-local volume stays on its node.
     - One that is attached, healthy and without a replica on its node gets one more there, if it
       is of locality best-effort.
 
@@ -95,7 +97,7 @@ def due_replicas(
     if _is_replaced(volume, replicas, usable, wanted, attaching=attaching):
         if volume.locality is Locality.STRICT_LOCAL:
             return Due(on_node=None if volume.is_v2 else volume.attached_to)
-        return Due(anywhere=1)
+        return Due(anywhere=1, waits=may_wait(volume, replicas, settings))
     return Due(on_node=_wants_more_on(volume, replicas, placed, wanted))
 
 
@@ -119,8 +121,6 @@ def _is_replaced(
     A replica that is bound to the node of a best-effort volume does not count while it is not
     placed: it is one more than wanted. But none is evicted as long as it is there.
     """
-    if any(is_potentially_reusable(replica) for replica in replicas):
-        return False
     extra = sum(
         r.node is None and r.hard_node_affinity == volume.attached_to
         for r in usable
@@ -129,7 +129,7 @@ def _is_replaced(
     if len(usable) - extra >= wanted:
         return False
     if volume.attached_to is None:
-        return attaching
+        return attaching and not any(is_potentially_reusable(each) for each in replicas)
     is_evicted = not extra and any(r.evicting and not r.deleting for r in replicas)
     return volume.degraded or is_evicted
 

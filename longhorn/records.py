@@ -12,6 +12,8 @@ DiskName = NewType("DiskName", str)
 DiskId = NewType("DiskId", str)
 VolumeName = NewType("VolumeName", str)
 ReplicaName = NewType("ReplicaName", str)
+Moment = datetime
+"""A date with its time, as Longhorn's objects say them. Only Longhorn's rules compare them."""
 
 
 class Locality(StrEnum):

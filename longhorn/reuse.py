@@ -111,16 +111,23 @@ def needs_new_replica(
     hard_node_affinity: NodeName | None = None,
     now: datetime,
 ) -> bool:
-    """Say whether a new replica is made at once, nothing being `reusable`.
+    """Say whether a new replica is made at once, nothing being `reusable`."""
+    return (
+        hard_node_affinity is not None
+        or not may_wait(volume, replicas, settings)
+        or wait_is_over(volume, settings, now) is not False
+    )
 
-    Longhorn waits only while a degraded volume has a failed replica that may yet come back.
+
+def may_wait(volume: Volume, replicas: Iterable[Replica], settings: Settings) -> bool:
+    """Say whether Longhorn waits for some time before it makes a new replica of *volume*.
+
+    A degraded volume with a failed replica that may yet come back waits for it.
     """
     return (
-        not volume.degraded
-        or hard_node_affinity is not None
-        or not any(r.volume == volume.name and is_potentially_reusable(r) for r in replicas)
-        or (volume.is_v2 and not settings.fast_rebuild_v2)
-        or wait_is_over(volume, settings, now) is not False
+        volume.degraded
+        and any(r.volume == volume.name and is_potentially_reusable(r) for r in replicas)
+        and (settings.fast_rebuild_v2 or not volume.is_v2)
     )
 
 

@@ -1,6 +1,7 @@
 """Everything behind the answers of one instance, as JSON for people."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -73,10 +74,11 @@ def debug_state(
     waiting: WaitingPods,
     limits: StepLimits,
     now: float,
+    utc: datetime,
 ) -> DebugState:
     """Gather the state of an instance."""
     view = cluster.view
-    forecast = expected(ledger, view, limits)
+    forecast = expected(ledger, view, limits, utc=utc)
     return DebugState(
         instance=instance,
         settings=cluster.live_settings,

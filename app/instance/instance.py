@@ -53,7 +53,7 @@ class Instance:
         metrics: Its metrics.
         version: Of the service.
         clock: Seconds that also pass while the process or the machine is suspended.
-        wall_clock: UTC, for times that people read.
+        wall_clock: UTC, for times that people read and those in Longhorn's objects.
         random: Spreads what several instances would do at once, and makes the identity.
 
     Attributes:
@@ -79,6 +79,7 @@ class Instance:
     ) -> None:
         self._connection = connection
         self._clock = clock
+        self._wall_clock = wall_clock
         self._settings = settings
         self._metrics = metrics
         self._is_handed_over = False
@@ -122,6 +123,7 @@ class Instance:
             wait_seconds=self._wait_seconds,
             on_request=self._called,
             clock=clock,
+            wall_clock=wall_clock,
             metrics=metrics,
         )
         self._election = Election(
@@ -247,6 +249,7 @@ class Instance:
             self._waking.pods,
             self._settings.step_limits,
             self._clock(),
+            self._wall_clock(),
         )
 
     def _may_lead(self) -> bool:

@@ -52,7 +52,7 @@ class Waking:
         metrics: Counts wake-ups.
         may_wake: Whether this instance may act at this very moment.
         clock: Monotonic seconds.
-        wall_clock: UTC, for the annotation.
+        wall_clock: UTC, also for the annotation.
         random: Spreads pauses.
 
     Attributes:
@@ -179,7 +179,9 @@ class Waking:
             return False
         view = self._current_view()
         try:
-            result = self._extender.filter(waiting.pod, sorted(candidates), view, self._clock())
+            result = self._extender.filter(
+                waiting.pod, sorted(candidates), view, self._clock(), self._wall_clock()
+            )
         except UnresolvableClaimError:
             return False
         return bool(result.accepted)

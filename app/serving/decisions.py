@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 import msgspec
 
@@ -57,6 +58,7 @@ class Decisions:
         wait_seconds: Returns how long an answer may wait for the nodes of other pods.
         on_request: Called with each request when it arrives.
         clock: Monotonic seconds.
+        wall_clock: UTC, None if no time passes.
         metrics: Shows who waits.
 
     Attributes:
@@ -73,6 +75,7 @@ class Decisions:
         wait_seconds: Callable[[], float],
         on_request: Callable[[FilterRequest], None],
         clock: Callable[[], float],
+        wall_clock: Callable[[], datetime | None],
         metrics: Metrics,
     ) -> None:
         self.unavailable = unavailable
@@ -83,6 +86,7 @@ class Decisions:
         self._wait_seconds = wait_seconds
         self._on_request = on_request
         self._clock = clock
+        self._wall_clock = wall_clock
         self._metrics = metrics
         self._waiting: dict[str, asyncio.Event] = {}
         """By pod, what wakes the request that waits."""
@@ -155,7 +159,11 @@ class Decisions:
         waited = self._clock() - began
         try:
             result = self._extender.filter(
-                request.pod, request.candidates, self._current_view(), self._clock()
+                request.pod,
+                request.candidates,
+                self._current_view(),
+                self._clock(),
+                self._wall_clock(),
             )
         except UnseenObjectError:
             if self._on_answer is None or waited >= _UNSEEN_SECONDS:
@@ -180,5 +188,6 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         wait_seconds=lambda: 0.0,
         on_request=lambda _: None,
         clock=lambda: 0.0,
+        wall_clock=lambda: None,
         metrics=metrics,
     )

@@ -11,6 +11,9 @@ from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import (
+    NOTHING_DUE,
+    Due,
+    Moment,
     Need,
     NodeName,
     Replica,
@@ -19,6 +22,8 @@ from longhorn import (
     VolumeName,
     due_replicas,
     is_potentially_reusable,
+    needs_new_replica,
+    reusable,
     waits_for_attach,
     wants_replica_on_node,
 )
@@ -52,6 +57,7 @@ def coming(
     *,
     own: Collection[VolumeName],
     ignored: Collection[VolumeName] = (),
+    utc: Moment | None = None,
 ) -> list[Coming]:
     """List what will be placed, the surest first; volumes of one certainty by name.
 
@@ -61,6 +67,7 @@ def coming(
         settings: Longhorn's.
         own: Volumes to leave out: those of the pod that is asked about.
         ignored: Volumes to leave out unless they are held.
+        utc: The date and time, None if it is not known. Then no wait for a failed replica is over.
     """
     holds = sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid))
     displaced = _displaced(holds, view, settings)
@@ -68,7 +75,7 @@ def coming(
     known: set[VolumeName] = set(own)
     for hold in holds:
         for wanted in (*hold.volumes, *hold.remote):
-            if wanted.name not in known:
+            if wanted.name not in known and not view.due.get(wanted.name, NOTHING_DUE).waits:
                 known.add(wanted.name)
                 is_displaced = wanted.name in displaced
                 if wanted.is_local and wanted.volume.wanted_replicas == 1 and not is_displaced:
@@ -77,7 +84,7 @@ def coming(
                 if found.count:
                     held[wanted.name] = found
     shown = (
-        _of_volume(view.volumes[name], due.anywhere, view, settings)
+        _of_volume(view.volumes[name], due, view, settings, utc)
         for name, due in view.due.items()
         if due.anywhere and name not in known and name not in ignored and name in view.volumes
     )
@@ -110,7 +117,8 @@ def coming_of(
     """
     replicas = view.replicas.get(volume.name, ())
     volume = view.volumes.get(volume.name, volume)
-    count = due_replicas(volume, replicas, settings, attaching=True).anywhere
+    due = due_replicas(volume, replicas, settings, attaching=True)
+    count = 0 if due.waits else due.anywhere
     if has_local and waits_for_attach(volume, settings):
         count = max(0, count - 1)
     return Coming(
@@ -196,21 +204,43 @@ def _of_hold(
     )
 
 
-def _of_volume(volume: Volume, count: int, view: ClusterView, settings: Settings) -> Coming | None:
+def _of_volume(
+    volume: Volume, due: Due, view: ClusterView, settings: Settings, utc: Moment | None
+) -> Coming | None:
     need = need_in(volume, view)
+    replicas = view.replicas.get(volume.name, ())
     if need is None or not need.size_bytes:
         return None
-    replicas = view.replicas.get(volume.name, ())
+    if due.waits:
+        if utc is None or not _is_given_up(volume, replicas, view, settings, utc):
+            return None
+        replicas = [replica for replica in replicas if not replica.failed]
     wants_local = settings.places_best_effort_at_attach and wants_replica_on_node(volume, replicas)
     return Coming(
         volume=volume,
         need=need,
-        count=count,
+        count=due.anywhere,
         replicas=_counted(replicas),
         prefers=volume.node if wants_local else None,
         is_sure=True,
         is_held=False,
     )
+
+
+def _is_given_up(
+    volume: Volume,
+    replicas: Sequence[Replica],
+    view: ClusterView,
+    settings: Settings,
+    utc: Moment,
+) -> bool:
+    """Whether Longhorn waits no more for a failed replica, and cannot rebuild one where it is."""
+    if not needs_new_replica(replicas, volume, settings, now=utc):
+        return False
+    there = dict.fromkeys(r.node for r in replicas if r.failed and r.node)
+    spaces = [view.spaces[name] for name in there if name in view.spaces]
+    image = view.backing_images.get(volume.backing_image or "")
+    return not reusable(replicas, volume, spaces, settings, backing_image=image)
 
 
 def _counted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:

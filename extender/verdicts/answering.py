@@ -23,7 +23,7 @@ from extender.verdicts.rejections import (
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.starting import needs_room, start_rejection
 from extender.view import ClusterView
-from longhorn import NodeName, UnreadableSetting
+from longhorn import Moment, NodeName, UnreadableSetting
 
 
 class Basis(StrEnum):
@@ -78,6 +78,7 @@ def answer(
     patience: Patience,
     ledger: Ledger,
     now: float,
+    utc: Moment | None,
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
@@ -91,6 +92,7 @@ def answer(
         patience: For how long what is due was not placed; kept up to date.
         ledger: What is held for pods; a pod's own hold does not count against it.
         now: The time, in seconds.
+        utc: The date and time, None if it is not known.
     """
     if not (request.volumes or request.remote):
         return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates)
@@ -126,6 +128,7 @@ def answer(
             rankings=rankings,
             step_limit=limits.per_node,
             ignored=patience.is_over(view, now),
+            utc=utc,
         )
         patience.note(case.forecast.unbacked, view, now)
         forecast = case.forecast.counts()

@@ -13,7 +13,7 @@ from extender.forecast.loads import Loads
 from extender.forecast.ranking import Rankings
 from extender.holds.ledger import Ledger
 from extender.view import ClusterView
-from longhorn import NodeName, Settings, VolumeName
+from longhorn import Moment, NodeName, Settings, VolumeName
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +75,7 @@ def prepare(
     rankings: Rankings,
     step_limit: int,
     ignored: Collection[VolumeName] = (),
+    utc: Moment | None = None,
 ) -> Case:
     """Gather what judging nodes for *request* needs.
 
@@ -87,12 +88,13 @@ def prepare(
         rankings: Where new replicas find most room; kept up to date.
         step_limit: Most steps of the packing of one node.
         ignored: Volumes that are due and that Longhorn does not place for long.
+        utc: The date and time, None if it is not known.
     """
     uid = request.pod.uid
     own = frozenset(volume.name for volume in (*request.volumes, *request.remote))
     loads = Loads(view, settings, ledger, uid=uid, own=own)
     holds = [hold for hold in ledger if hold.pod.uid != uid]
-    others = tuple(coming(holds, view, settings, own=own, ignored=ignored))
+    others = tuple(coming(holds, view, settings, own=own, ignored=ignored, utc=utc))
     forecast = Forecast(view, settings, loads, rankings, step_limit=step_limit)
     forecast.place_all(others)
     strict_nodes = _strict_nodes(request, view)

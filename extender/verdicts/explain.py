@@ -17,7 +17,7 @@ from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
 from extender.verdicts.robustness import Disks, Robustness
 from extender.view import ClusterView
-from longhorn import DiskName, NodeName, Settings, VolumeName
+from longhorn import DiskName, Moment, NodeName, Settings, VolumeName
 from packing import Packed, pack
 
 
@@ -61,6 +61,7 @@ def expected(
     *,
     but: str = "",
     own: Collection[VolumeName] = (),
+    utc: Moment | None = None,
 ) -> Mapping[NodeName, list[Expected]]:
     """Return what the forecast takes of each node.
 
@@ -70,6 +71,7 @@ def expected(
         limits: Bounds on the packing's work.
         but: The uid of a pod whose hold does not count.
         own: Volumes that do not count: that pod's.
+        utc: The date and time, None if it is not known.
     """
     settings = view.settings
     if not isinstance(settings, Settings):
@@ -77,7 +79,7 @@ def expected(
     loads = Loads(view, settings, ledger, uid=but, own=own)
     forecast = Forecast(view, settings, loads, Rankings(), step_limit=limits.per_node)
     holds = [hold for hold in ledger if hold.pod.uid != but]
-    forecast.place_all(coming(holds, view, settings, own=own))
+    forecast.place_all(coming(holds, view, settings, own=own, utc=utc))
     found = {}
     for name, remotes in forecast.on.items():
         space = view.spaces[name]

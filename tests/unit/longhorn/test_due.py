@@ -13,6 +13,7 @@ HERE = NodeName("node-1")
 """Where the volume is attached, or is to be."""
 NOTHING = Due()
 ON_ITS_NODE = Due(on_node=HERE)
+AFTER_A_WAIT = Due(anywhere=1, waits=True)
 
 VERSION = "current-longhorn-version"
 SINCE_V1_10, BEFORE_V1_10 = {VERSION: "v1.10.0"}, {VERSION: "v1.9.2"}
@@ -172,7 +173,12 @@ def test_a_detached_volume_with_data(of: Volume, replicas: list[Replica], expect
         pytest.param(
             [*on(HERE), *on("b", evicting=True, healthy_once=False)], NOTHING, id="rebuilt-in-vain"
         ),
-        pytest.param([*on(HERE, "b"), *on("c", failed=True)], NOTHING, id="failed-may-come-back"),
+        pytest.param(
+            [*on(HERE, "b"), *on("c", failed=True)], AFTER_A_WAIT, id="failed-may-come-back"
+        ),
+        pytest.param(
+            [*on(HERE), *on("c", failed=True), *new("")], anywhere(1), id="it-has-an-object-already"
+        ),
         pytest.param(
             [*on(HERE, "b"), *on("c", failed=True, rebuild_retries=5)],
             anywhere(1),
@@ -197,6 +203,15 @@ def test_a_detached_volume_with_data(of: Volume, replicas: list[Replica], expect
 def test_a_degraded_volume(replicas: list[Replica], expected: Due) -> None:
     assert due(attached(degraded=True), replicas) == expected
     assert due(attached(degraded=True), [*reversed(replicas)]) == expected
+
+
+def test_what_is_never_rebuilt_in_place_is_not_waited_for() -> None:
+    replicas = [*on(HERE, "b"), *on("c", failed=True)]
+    block = attached(degraded=True, disk_type="block")
+
+    assert due(block, replicas) == AFTER_A_WAIT
+    assert due(block, replicas, {"fast-replica-rebuild-enabled": "false"}) == anywhere(1)
+    assert due(attached(degraded=True), replicas, NO_REBUILDS) == NOTHING
 
 
 def test_nothing_is_replaced_where_nothing_may_be_rebuilt() -> None:
@@ -224,6 +239,11 @@ LEAVING = on("c", evicting=True)
         pytest.param([*on(HERE, "b"), *LEAVING, *new("d")], NOTHING, id="being-rebuilt"),
         pytest.param([*on(HERE, "b", "d"), *LEAVING], NOTHING, id="replaced"),
         pytest.param([*on(HERE, "b"), *on("c", evicting=True, deleting=True)], NOTHING, id="gone"),
+        pytest.param(
+            [*on(HERE, "b"), *LEAVING, *on("e", failed=True)],
+            anywhere(1),
+            id="healthy-it-waits-for-none",
+        ),
         pytest.param([*on("b", "d"), *LEAVING], anywhere(1), id="before-one-goes-to-its-node"),
         pytest.param([*on("b", "d"), *LEAVING, pending()], NOTHING, id="after-that-for-its-node"),
     ],

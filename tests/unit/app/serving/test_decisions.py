@@ -56,6 +56,7 @@ class Bench:
             wait_seconds=lambda: wait_seconds,
             on_request=lambda _: None,
             clock=asyncio.get_running_loop().time,
+            wall_clock=lambda: None,
             metrics=Metrics(self.registry, version="1"),
         )
 

@@ -1,19 +1,31 @@
-"""What comes of held volumes when Longhorn puts other replicas where they were to go."""
+"""What will be placed anywhere: for held volumes without room, and in place of failed replicas."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from app.kube.resources import AnyRecord
 from extender import Ended, Extender, PodStatus, Timeouts
+from extender.forecast.coming import coming
 from extender.verdicts.rejections import LocalRoomAtRisk
 from extender.view import ClusterView
-from longhorn import NodeName
+from longhorn import Disk, Locality, NodeName, Replica, Settings
 from tests.builders import (
     GENEROUS,
     GIB,
     bound,
+    disk,
+    hold,
     node,
     pod,
     replica,
     setting,
     view_of,
     volume,
+    wanted,
 )
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -57,3 +69,111 @@ def test_as_long_as_it_has_its_room_it_does_not() -> None:
     choose(extender, "b", NODES[1], view())
 
     assert extender.filter(pod("c", name="c"), NODES, view()).accepted == [NODES[2]]
+
+
+FAILED_AT = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
+WAIT_OVER = FAILED_AT + timedelta(seconds=600)
+OUTAGE: dict[str, Any] = {"ready": None, "schedulable": None}
+"""What a node is like that does not answer."""
+
+
+def degraded(**how: Any) -> list[AnyRecord]:
+    """Build a volume on node-1 and node-2 whose replica on node-2 failed, used by a pod."""
+    of = volume(
+        "shop",
+        locality=Locality.DISABLED,
+        replicas=2,
+        node="node-1",
+        attached_to="node-1",
+        degraded=True,
+        **how,
+    )
+    return [
+        *bound(replace(of, degraded_at=FAILED_AT)),
+        replica("shop-r-1", of="shop", on="node-1"),
+        replica("shop-r-2", of="shop", on="node-2", failed=True),
+    ]
+
+
+def replaced(
+    records: Iterable[AnyRecord], at: datetime | None, *, with_hold: bool = False
+) -> list[tuple[Replica, ...]]:
+    """Return for each replica that comes from which others of its volume it stays away."""
+    seen = view_of(*records)
+    assert isinstance(seen.settings, Settings)
+    own = replace(hold(volumes=[]), remote=(wanted(volume("shop")),))
+    found = coming([own] if with_hold else [], seen, seen.settings, own=(), utc=at)
+    assert [(each.count, each.is_sure) for each in found] == [(1, True)] * len(found)
+    return [(*each.replicas,) for each in found]
+
+
+@pytest.mark.parametrize("with_hold", [False, True], ids=["shown", "held-too"])
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param(timedelta(0), 0, id="at-once"),
+        pytest.param(timedelta(seconds=599), 0, id="before"),
+        pytest.param(timedelta(seconds=600), 1, id="after"),
+    ],
+)
+def test_a_failed_replica_is_replaced_after_the_wait(
+    after: timedelta, expected: int, *, with_hold: bool
+) -> None:
+    records = [node("node-1"), node("node-2", **OUTAGE), node("node-3"), *degraded()]
+
+    assert len(replaced(records, FAILED_AT + after, with_hold=with_hold)) == expected
+    assert len(replaced(records, None, with_hold=with_hold)) == 0
+
+
+def test_it_may_then_go_to_the_node_of_the_failed_one() -> None:
+    records = [node("node-1"), node("node-2", **OUTAGE), node("node-3"), *degraded()]
+
+    assert [[each.name for each in there] for there in replaced(records, WAIT_OVER)] == [
+        ["shop-r-1"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected"),
+    [
+        pytest.param(disk(), 0, id="usable"),
+        pytest.param(disk(ready=False), 1, id="not-ready"),
+        pytest.param(disk(allow_scheduling=False), 1, id="closed"),
+    ],
+)
+def test_it_is_not_replaced_where_it_can_be_rebuilt(broken: Disk, expected: int) -> None:
+    records = [node("node-1"), node("node-2", broken), node("node-3"), *degraded()]
+
+    assert len(replaced(records, WAIT_OVER)) == expected
+
+
+def test_the_wait_is_a_setting_of_longhorns() -> None:
+    records = [node("node-1"), node("node-2", **OUTAGE), *degraded()]
+    at_once = setting("replica-replenishment-wait-interval", "0")
+    endless = setting("replica-replenishment-wait-interval", str(2**62))
+
+    assert len(replaced([*records, at_once], FAILED_AT)) == 1
+    assert len(replaced([*records, endless], datetime.max.replace(tzinfo=UTC))) == 0
+
+
+def test_its_room_is_no_other_pods_then() -> None:
+    """30 GiB that are due on the only free node, and a pod that needs 80 of its 100."""
+    shop = [
+        replace(each, size_bytes=30 * GIB) if isinstance(each, Replica) else each
+        for each in degraded(size_bytes=30 * GIB)
+    ]
+    seen = view_of(
+        node("node-1", disk(allow_scheduling=False)),
+        node("node-2", **OUTAGE),
+        node("node-3"),
+        setting("storage-minimal-available-percentage", "0"),
+        *shop,
+        *bound(volume("big", size_bytes=80 * GIB)),
+    )
+
+    before = Extender(GENEROUS).filter(pod("big"), NODES, seen, utc=FAILED_AT)
+    after = Extender(GENEROUS).filter(pod("big"), NODES, seen, utc=WAIT_OVER)
+
+    assert before.accepted == [NODES[2]]
+    assert after.accepted == []
+    assert after.forecast == {"sure": 1, "open": 0, "nowhere": 0}
