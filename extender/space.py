@@ -6,7 +6,7 @@ the minimum that Longhorn keeps free; only bytes that a volume already holds are
 since a new volume holds none. docs/accounting.md has a worked example.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from longhorn import (
     Disk,
@@ -19,6 +19,7 @@ from longhorn import (
     ReplicaName,
     Settings,
     UnreadableSetting,
+    VolumeName,
     disk_space,
     refusal_of,
 )
@@ -51,6 +52,7 @@ def node_space(
     replicas: Iterable[Replica],
     settings: Settings | UnreadableSetting,
     kinds: dict[DiskKind, int],
+    growing: Mapping[VolumeName, int] | None = None,
 ) -> NodeSpace:
     """Work out what *node* has left.
 
@@ -62,6 +64,7 @@ def node_space(
         replicas: All replicas placed on it or bound to it by hardNodeAffinity.
         settings: Longhorn's settings; with an unreadable one the node takes nothing.
         kinds: The number of each disk kind known so far; new ones are added.
+        growing: The bytes that volumes are to have which are being expanded.
     """
     replicas = tuple(replicas)
     placed: dict[DiskId, list[Replica]] = {}
@@ -69,8 +72,8 @@ def node_space(
         if replica.node is not None and replica.disk is not None:
             placed.setdefault(replica.disk, []).append(replica)
     disks = tuple(
-        disk_space(
-            disk, settings, _unlisted(disk, placed.get(disk.id, ()) if disk.id is not None else ())
+        _disk_space(
+            disk, placed.get(disk.id, ()) if disk.id is not None else (), settings, growing or {}
         )
         for disk in node.disks
     )
@@ -117,6 +120,28 @@ def why_unusable(disk: Disk) -> str | None:
     if disk.maximum_bytes <= 0 or disk.available_bytes <= 0:
         return "has no size or nothing available"
     return None
+
+
+def _disk_space(
+    disk: Disk,
+    replicas: Collection[Replica],
+    settings: Settings | UnreadableSetting,
+    growing: Mapping[VolumeName, int],
+) -> DiskSpace:
+    """Work out the limits of a disk with all *replicas* that are placed on it.
+
+    What they are yet to grow by counts if it fits. Else Longhorn leaves the volume as it is until
+    it does. Source: longhorn-manager scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
+    """
+    space = disk_space(disk, settings, _unlisted(disk, replicas))
+    growing_here = (replica for replica in replicas if replica.volume in growing)
+    for replica in sorted(growing_here, key=lambda each: each.name):
+        known = max(replica.size_bytes, disk.listed.get(replica.name, 0))
+        more = growing[replica.volume] - known
+        if 0 < more <= space.logical_headroom_bytes:
+            more += space.unlisted.get(replica.name, 0)
+            space = disk_space(disk, settings, {**space.unlisted, replica.name: more})
+    return space
 
 
 def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:

@@ -61,6 +61,8 @@ class ViewBuilder:
         self._replicas: dict[VolumeName, list[Replica]] = {}
         """Of each volume, by name."""
         self._due: dict[VolumeName, Due] = {}
+        self._growing: dict[VolumeName, int] = {}
+        """The bytes of volumes whose Replica objects are still smaller."""
         self._settings: dict[str, str] = {}
         self._spaces: dict[NodeName, NodeSpace] = {}
         self._kinds: dict[DiskKind, int] = {}
@@ -70,7 +72,7 @@ class ViewBuilder:
         self._dirty: set[NodeName] = set()
         """Nodes whose space must be worked out again."""
         self._dirty_volumes: set[VolumeName] = set()
-        """Volumes of which it must be found out again what is due."""
+        """Volumes of which it must be found out again what is due, and whether they grow."""
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(read_settings({}))
@@ -89,12 +91,12 @@ class ViewBuilder:
         """Bring the view up to date with all changes applied."""
         if self._is_outdated:
             self._begin_view()
-        for name in sorted(self._dirty):
-            self._settle_node(name)
-        self._dirty.clear()
         for volume in self._dirty_volumes:
             self._settle_volume(volume)
         self._dirty_volumes.clear()
+        for name in sorted(self._dirty):
+            self._settle_node(name)
+        self._dirty.clear()
 
     def _begin_view(self) -> None:
         """Begin a view on which nothing was decided yet."""
@@ -114,20 +116,27 @@ class ViewBuilder:
                 self._changes.add(name)
             return
         replicas = self._of_node.get(name, {}).values()
-        space = node_space(node, replicas, self.view.settings, self._kinds)
+        space = node_space(node, replicas, self.view.settings, self._kinds, self._growing)
         if space != self._spaces.get(name):
             self._spaces[name] = space
             self._changes.add(name)
 
     def _settle_volume(self, name: VolumeName) -> None:
         volume, settings = self._objects.of(Volume).get(name), self.view.settings
+        replicas = self._replicas.get(name, ())
         due = NOTHING_DUE
         if volume is not None and isinstance(settings, Settings):
-            due = due_replicas(volume, self._replicas.get(name, ()), settings)
+            due = due_replicas(volume, replicas, settings)
         if due == NOTHING_DUE:
             self._due.pop(name, None)
         else:
             self._due[name] = due
+        size = 0 if volume is None or volume.deleting else volume.size_bytes
+        grows = any(replica.size_bytes < size for replica in replicas)
+        if self._growing.pop(name, 0) != (size if grows else 0):
+            self._dirty.update(each.node for each in replicas if each.node is not None)
+        if grows:
+            self._growing[name] = size
 
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]

@@ -18,6 +18,7 @@ from longhorn import (
     DiskId,
     DiskKind,
     Node,
+    NodeName,
     Replica,
     Settings,
     Volume,
@@ -97,6 +98,44 @@ def test_a_volume_of_that_extra_byte_fits() -> None:
 )
 def test_scheduled_bytes(disk: Disk, replicas: list[Replica], expected: int) -> None:
     assert scheduled_bytes(disk, *replicas) == expected
+
+
+GROWN = 15 * GIB
+"""What a volume is to have of which there is a replica of 10 GiB."""
+
+
+@pytest.mark.parametrize(
+    ("disk", "volume", "expected"),
+    [
+        pytest.param(disk(), volume(size_bytes=GROWN), GROWN, id="not-listed-at-all"),
+        pytest.param(
+            disk(listed={"vol-r-1": 10 * GIB}),
+            volume(size_bytes=GROWN),
+            GROWN,
+            id="listed-as-it-was",
+        ),
+        pytest.param(disk(), volume(size_bytes=100 * GIB), 100 * GIB, id="just-fits"),
+        pytest.param(disk(), volume(size_bytes=101 * GIB), 10 * GIB, id="does-not-fit"),
+        pytest.param(disk(), volume(size_bytes=5 * GIB), 10 * GIB, id="to-shrink"),
+        pytest.param(disk(), volume(size_bytes=GROWN, deleting=True), 10 * GIB, id="deleting"),
+        pytest.param(disk(), volume("other", size_bytes=GROWN), 10 * GIB, id="another-volume"),
+    ],
+)
+def test_a_volume_that_is_being_expanded(disk: Disk, volume: Volume, expected: int) -> None:
+    view = view_of(node("node-1", disk), replica(), volume)
+
+    [space] = view.spaces[NodeName("node-1")].disks
+    assert space.scheduled_bytes == expected
+
+
+def test_of_two_that_are_being_expanded_one_may_find_room() -> None:
+    """60 GiB are left, and each of the two is to get 50 more."""
+    both = [volume(name, size_bytes=70 * GIB) for name in "ab"]
+    there = [replica(f"{name}-r-1", of=name, size_bytes=20 * GIB) for name in "ab"]
+
+    [space] = view_of(node(), *both, *there).spaces[NodeName("node-1")].disks
+
+    assert dict(space.unlisted) == {"a-r-1": 70 * GIB, "b-r-1": 20 * GIB}
 
 
 def test_same_uuid_on_two_nodes_is_two_disks() -> None:

@@ -260,6 +260,30 @@ def test_what_a_waiting_replica_takes_follows_its_volume(
     assert not accepts(extender, builder.view)
 
 
+def test_a_volume_is_expanded() -> None:
+    """First the Volume says so, then the Replicas, then the disks."""
+    steps: list[tuple[Known, Known]] = [
+        (volume(), volume(size_bytes=15 * GIB)),
+        (replica(), replica(size_bytes=15 * GIB)),
+        (node(), node("node-1", disk(listed={"vol-r-1": 15 * GIB}))),
+    ]
+    there: list[Known] = [old for old, _ in steps] + [
+        replica("vol-r-2", on="node-2"),
+        node("node-2"),
+    ]
+    builder = building(*there)
+    scheduled = []
+    for old, new in steps:
+        builder.apply(Change(old, new))
+        builder.settle()
+        there[there.index(old)] = new
+        assert contents(builder.view) == contents(view_of(*there))
+        spaces = builder.view.spaces
+        scheduled.append([spaces[NodeName(f"node-{n}")].disks[0].scheduled_bytes for n in (1, 2)])
+
+    assert scheduled == [[15 * GIB, 15 * GIB]] * 3
+
+
 def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
     old = Unreadable(kind="Node", name="node-1", why="too old", nodes=(NodeName("node-1"),))
     builder = building(old)
