@@ -6,7 +6,7 @@ import msgspec
 
 from extender.demand.items import demand_of
 from extender.demand.requests import WantedVolume
-from extender.forecast.loads import fits, need_in
+from extender.forecast.loads import fits, need_in, need_now
 from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
@@ -148,10 +148,10 @@ def _displaced(
     displaced: set[VolumeName] = set()
     for name, here in on_node.items():
         space = view.spaces.get(name)
-        if space is None or _is_roomy(space, here):
+        if space is None or _is_roomy(space, here, view):
             continue
         needs = {
-            str(volume.name): volume.need
+            str(volume.name): need_now(volume, view)
             for hold in here
             for volume in charged(hold, name, view.replicas)
             if not volume.is_strict
@@ -168,9 +168,9 @@ def _displaced(
     return frozenset(displaced)
 
 
-def _is_roomy(space: NodeSpace, holds: Iterable[Hold]) -> bool:
+def _is_roomy(space: NodeSpace, holds: Iterable[Hold], view: ClusterView) -> bool:
     """Whether any one of the node's best disks takes all that was ever held on it."""
-    needs = [volume.need for hold in holds for volume in hold.volumes]
+    needs = [need_now(volume, view) for hold in holds for volume in hold.volumes]
     logical = sum(need.size_bytes for need in needs)
     physical = sum(need.actual_bytes for need in needs)
     return bool(space.roomiest) and all(
@@ -186,7 +186,7 @@ def _of_hold(
     *,
     is_displaced: bool,
 ) -> Coming:
-    volume, need = wanted.volume, wanted.need
+    volume, need = wanted.volume, need_now(wanted, view)
     has_local = not is_displaced and any(
         each.name == volume.name
         for node in hold.nodes

@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from extender.demand.items import demand_of, suits
+from extender.demand.requests import WantedVolume
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
@@ -97,7 +98,7 @@ class Loads:
             needs = chosen if hold.state is State.CHOSEN else open_
             for volume in charged(hold, name, self._view.replicas):
                 if volume.name not in self._own:
-                    needs[volume.name] = volume.need
+                    needs[volume.name] = need_now(volume, self._view)
         for volume_name in chosen:
             open_.pop(volume_name, None)
         for due in self._due.get(name, ()):
@@ -144,6 +145,15 @@ def need_in(volume: Volume, view: ClusterView) -> Need | None:
         if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
             return None
     return need_of(volume, image)
+
+
+def need_now(wanted: WantedVolume, view: ClusterView) -> Need:
+    """Say what a new replica of a held volume needs, now that the volume may exist.
+
+    It may be larger than its claim asked for: one that is restored from a backup is.
+    """
+    volume = view.volumes.get(wanted.name)
+    return (None if volume is None else need_in(volume, view)) or wanted.need
 
 
 def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:

@@ -177,3 +177,18 @@ def test_its_room_is_no_other_pods_then() -> None:
     assert before.accepted == [NODES[2]]
     assert after.accepted == []
     assert after.forecast == {"sure": 1, "open": 0, "nowhere": 0}
+
+
+def test_a_held_volume_counts_with_the_size_that_it_has_once_it_exists() -> None:
+    """One that is restored from a backup is as large as that, whatever its claim asks for."""
+    asked = wanted(volume("restored", replicas=2))
+    restored = volume("restored", size_bytes=60 * GIB, replicas=2)
+    seen = view_of(node("node-1"), node("node-2"), restored, *bound(volume(size_bytes=50 * GIB)))
+    extender = Extender(GENEROUS)
+    extender.ledger.put(
+        replace(hold("other", nodes=["node-1"], only_candidate=True), volumes=(asked,))
+    )
+
+    found = extender.filter(pod(), NODES[:2], seen)
+
+    assert (found.accepted, found.forecast) == ([], {"sure": 1, "open": 0, "nowhere": 0})
