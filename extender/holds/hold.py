@@ -19,7 +19,7 @@ from longhorn import (
     NodeName,
     Replica,
     ReplicaName,
-    UnreadableSetting,
+    Settings,
     VolumeName,
     due_replicas,
     is_usable,
@@ -209,12 +209,15 @@ def rooms_taken(hold: Hold, replicas: ReplicasByVolume) -> int:
 
 
 def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
-    """Whether Longhorn's objects show all replicas that will be placed once a pod attaches it."""
-    if isinstance(view.settings, UnreadableSetting):
-        return True  # Longhorn places nothing
+    """Whether Longhorn's objects show all replicas that will be placed once a pod attaches it.
+
+    While a setting is unreadable Longhorn places nothing, and nothing is due by its objects. It
+    goes on once the setting is corrected, so what is missing until then is not shown.
+    """
+    settings = view.settings if isinstance(view.settings, Settings) else Settings()
     volume = view.volumes.get(wanted.name)
     replicas = view.replicas.get(wanted.name, ())
-    coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
+    coming = due_replicas(volume or wanted.volume, replicas, settings, attaching=True)
     if volume is None:  # its replicas may be seen before it is
         return coming == NOTHING_DUE or bool(replicas)
     return coming == view.due.get(wanted.name, NOTHING_DUE)
