@@ -9,6 +9,7 @@ since a new volume holds none. docs/accounting.md has a worked example.
 from collections.abc import Collection, Iterable, Mapping
 
 from longhorn import (
+    BackingImage,
     Disk,
     DiskId,
     DiskKind,
@@ -53,6 +54,7 @@ def node_space(
     settings: Settings | UnreadableSetting,
     kinds: dict[DiskKind, int],
     growing: Mapping[VolumeName, int] | None = None,
+    images: Mapping[VolumeName, BackingImage] | None = None,
 ) -> NodeSpace:
     """Work out what *node* has left.
 
@@ -65,6 +67,7 @@ def node_space(
         settings: Longhorn's settings; with an unreadable one the node takes nothing.
         kinds: The number of each disk kind known so far; new ones are added.
         growing: The bytes that volumes are to have which are being expanded.
+        images: The backing images of volumes.
     """
     replicas = tuple(replicas)
     placed: dict[DiskId, list[Replica]] = {}
@@ -73,7 +76,11 @@ def node_space(
             placed.setdefault(replica.disk, []).append(replica)
     disks = tuple(
         _disk_space(
-            disk, placed.get(disk.id, ()) if disk.id is not None else (), settings, growing or {}
+            disk,
+            placed.get(disk.id, ()) if disk.id is not None else (),
+            settings,
+            growing or {},
+            images or {},
         )
         for disk in node.disks
     )
@@ -127,21 +134,41 @@ def _disk_space(
     replicas: Collection[Replica],
     settings: Settings | UnreadableSetting,
     growing: Mapping[VolumeName, int],
+    images: Mapping[VolumeName, BackingImage],
 ) -> DiskSpace:
     """Work out the limits of a disk with all *replicas* that are placed on it.
 
-    What they are yet to grow by counts if it fits. Else Longhorn leaves the volume as it is until
-    it does. Source: longhorn-manager scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
+    The disk gets a copy of their backing images when they are first started. What they are yet to
+    grow by counts if it fits: else Longhorn leaves the volume as it is until it does.
+
+    Sources: longhorn-manager controller/replica_controller.go
+    GetBackingImagePathForReplicaStarting, scheduler/replica_scheduler.go
+    CheckReplicasSizeExpansion.
     """
-    space = disk_space(disk, settings, _unlisted(disk, replicas))
+    copied = _unlisted_images(disk, replicas, images)
+    space = disk_space(disk, settings, _unlisted(disk, replicas), copied)
     growing_here = (replica for replica in replicas if replica.volume in growing)
     for replica in sorted(growing_here, key=lambda each: each.name):
         known = max(replica.size_bytes, disk.listed.get(replica.name, 0))
         more = growing[replica.volume] - known
         if 0 < more <= space.logical_headroom_bytes:
             more += space.unlisted.get(replica.name, 0)
-            space = disk_space(disk, settings, {**space.unlisted, replica.name: more})
+            unlisted = {**space.unlisted, replica.name: more}
+            space = disk_space(disk, settings, unlisted, copied)
     return space
+
+
+def _unlisted_images(
+    disk: Disk, replicas: Iterable[Replica], images: Mapping[VolumeName, BackingImage]
+) -> dict[str, int]:
+    """Return which copies of backing images the disk is to have and does not count yet."""
+    needed = {image.name: image for each in replicas if (image := images.get(each.volume))}
+    return {
+        name: image.size_bytes - listed
+        for name, image in sorted(needed.items())
+        for listed in (disk.listed_images.get(name, 0),)
+        if image.size_bytes > listed
+    }
 
 
 def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:

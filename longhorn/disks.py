@@ -38,8 +38,10 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     """What must stay free on the file system."""
     unlisted: Mapping[ReplicaName, int] = {}
     """Replicas counted here though storageScheduled does not count them yet, and their bytes."""
+    unlisted_images: Mapping[str, int] = {}
+    """The same for copies of backing images."""
     scheduled_bytes: int
-    """storageScheduled and *unlisted* together."""
+    """storageScheduled and what it does not count yet together."""
 
     @property
     def logical_headroom_bytes(self) -> int:
@@ -65,6 +67,7 @@ def disk_space(
     disk: Disk,
     settings: Settings | UnreadableSetting,
     unlisted: Mapping[ReplicaName, int] | None = None,
+    unlisted_images: Mapping[str, int] | None = None,
 ) -> DiskSpace:
     """Work out the limits of *disk*; with an unreadable setting nothing may be scheduled on it.
 
@@ -73,8 +76,9 @@ def disk_space(
         settings: Longhorn's settings.
         unlisted: Replicas to count that storageScheduled does not contain, with their bytes.
             Longhorn's own check has none at this point.
+        unlisted_images: The same for copies of backing images.
     """
-    unlisted = unlisted or {}
+    unlisted, unlisted_images = unlisted or {}, unlisted_images or {}
     limit = minimal = 0
     if isinstance(settings, Settings):
         limit = limit_bytes(
@@ -87,7 +91,10 @@ def disk_space(
         limit_bytes=limit,
         minimal_available_bytes=minimal,
         unlisted=unlisted,
-        scheduled_bytes=disk.scheduled_bytes + sum(unlisted.values()),
+        unlisted_images=unlisted_images,
+        scheduled_bytes=disk.scheduled_bytes
+        + sum(unlisted.values())
+        + sum(unlisted_images.values()),
     )
 
 

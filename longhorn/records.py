@@ -43,6 +43,8 @@ class BackingImage(msgspec.Struct, frozen=True, kw_only=True):
     """A Longhorn BackingImage: its selectors bind the replicas of volumes made from it."""
 
     name: str
+    size_bytes: int = 0
+    """What a copy of it takes of a disk; 0 while that is not known."""
     node_selector: tuple[str, ...]
     disk_selector: tuple[str, ...]
 
@@ -156,6 +158,8 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
     """storageScheduled: what Longhorn has scheduled on it, as its manager last published."""
     listed: Mapping[str, int]
     """scheduledReplica: name of each replica counted in *scheduled_bytes*, and its bytes."""
+    listed_images: Mapping[str, int] = {}
+    """scheduledBackingImage: the same for copies of backing images."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

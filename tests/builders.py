@@ -71,9 +71,11 @@ def disk(
     available_bytes: int | None = None,
     scheduled_bytes: int | None = None,
     listed: Mapping[str, int] | None = None,
+    listed_images: Mapping[str, int] | None = None,
 ) -> Disk:
     """Build a disk: its UUID is made of its name, nothing is written, and what it lists counts."""
-    listed = dict(listed or {})
+    listed, images = dict(listed or {}), dict(listed_images or {})
+    all_bytes = sum(listed.values()) + sum(images.values())
     return Disk(
         name=DiskName(name),
         id=DiskId(f"uuid-{name}" if uuid is None else uuid) or None,
@@ -87,8 +89,9 @@ def disk(
         maximum_bytes=maximum_bytes,
         reserved_bytes=reserved_bytes,
         available_bytes=maximum_bytes if available_bytes is None else available_bytes,
-        scheduled_bytes=sum(listed.values()) if scheduled_bytes is None else scheduled_bytes,
+        scheduled_bytes=all_bytes if scheduled_bytes is None else scheduled_bytes,
         listed=listed,
+        listed_images=images,
     )
 
 
@@ -268,11 +271,18 @@ def bare_class(
 
 
 def backing_image(
-    name: str = "image", *, node_selector: Iterable[str] = (), disk_selector: Iterable[str] = ()
+    name: str = "image",
+    *,
+    size_bytes: int = 0,
+    node_selector: Iterable[str] = (),
+    disk_selector: Iterable[str] = (),
 ) -> BackingImage:
     """Build a backing image that any node and disk may hold."""
     return BackingImage(
-        name=name, node_selector=tuple(node_selector), disk_selector=tuple(disk_selector)
+        name=name,
+        size_bytes=size_bytes,
+        node_selector=tuple(node_selector),
+        disk_selector=tuple(disk_selector),
     )
 
 

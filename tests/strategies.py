@@ -337,7 +337,8 @@ def changing_nodes(draw: st.DrawFn, name: str) -> Node:
     """Draw a node whose disks may list replicas already."""
     drawn = draw(nodes(name))
     listed = draw(st.dictionaries(st.sampled_from(KINDS["Replica"]), sizes_bytes(most_gib=4)))
-    first = msgspec.structs.replace(drawn.disks[0], listed=listed)
+    images = draw(st.dictionaries(st.sampled_from(KINDS["BackingImage"]), sizes_bytes(most_gib=2)))
+    first = msgspec.structs.replace(drawn.disks[0], listed=listed, listed_images=images)
     return msgspec.structs.replace(drawn, disks=(first, *drawn.disks[1:]))
 
 
@@ -368,7 +369,13 @@ def _storage_classes(name: str) -> st.SearchStrategy[StorageClass]:
 
 
 def _backing_images(name: str) -> st.SearchStrategy[BackingImage]:
-    return st.builds(backing_image, st.just(name), node_selector=selectors, disk_selector=selectors)
+    return st.builds(
+        backing_image,
+        st.just(name),
+        size_bytes=sizes_bytes(most_gib=2),
+        node_selector=selectors,
+        disk_selector=selectors,
+    )
 
 
 def _settings(name: str) -> st.SearchStrategy[Setting]:

@@ -18,7 +18,7 @@ class DiskReport(msgspec.Struct):
     limit_bytes: int
     """Most that Longhorn schedules on it."""
     scheduled_bytes: int
-    """What Longhorn has scheduled, with the replicas that it has not counted yet."""
+    """What Longhorn has scheduled, with what is placed there and not counted yet."""
     logical_headroom_bytes: int
     """What may still be scheduled."""
     physical_headroom_bytes: int

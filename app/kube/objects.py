@@ -100,6 +100,7 @@ class DiskStatus(KubeStruct, frozen=True):
     storage_available: Bytes = None
     storage_scheduled: Bytes = None
     scheduled_replica: dict[str, Bytes] | None = None
+    scheduled_backing_image: dict[str, Bytes] | None = None
 
 
 class NodeSpec(KubeStruct, frozen=True):
@@ -204,9 +205,14 @@ class BackingImageSpec(KubeStruct, frozen=True):
     disk_selector: list[str] | None = None
 
 
+class BackingImageStatus(KubeStruct, frozen=True):
+    real_size: Bytes = None
+
+
 class BackingImage(KubeStruct, frozen=True):
     metadata: Metadata
     spec: BackingImageSpec | None = None
+    status: BackingImageStatus | None = None
 
 
 class Setting(KubeStruct, frozen=True):

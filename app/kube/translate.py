@@ -191,6 +191,9 @@ def _disk(name: str, spec: objects.DiskSpec, status: objects.DiskStatus) -> Disk
         available_bytes=_bytes(status.storage_available),
         scheduled_bytes=_bytes(status.storage_scheduled),
         listed={name: _bytes(size) for name, size in (status.scheduled_replica or {}).items()},
+        listed_images={
+            name: _bytes(size) for name, size in (status.scheduled_backing_image or {}).items()
+        },
     )
 
 
@@ -268,6 +271,7 @@ def backing_image_record(image: objects.BackingImage) -> BackingImage:
     spec = image.spec or objects.BackingImageSpec()
     return BackingImage(
         name=image.metadata.name,
+        size_bytes=_bytes(image.status.real_size if image.status else None),
         node_selector=tuple(spec.node_selector or ()),
         disk_selector=tuple(spec.disk_selector or ()),
     )

@@ -63,6 +63,8 @@ class ViewBuilder:
         self._due: dict[VolumeName, Due] = {}
         self._growing: dict[VolumeName, int] = {}
         """The bytes of volumes whose Replica objects are still smaller."""
+        self._images: dict[VolumeName, BackingImage] = {}
+        """The backing images of volumes, as far as they are known."""
         self._settings: dict[str, str] = {}
         self._spaces: dict[NodeName, NodeSpace] = {}
         self._kinds: dict[DiskKind, int] = {}
@@ -72,7 +74,9 @@ class ViewBuilder:
         self._dirty: set[NodeName] = set()
         """Nodes whose space must be worked out again."""
         self._dirty_volumes: set[VolumeName] = set()
-        """Volumes of which it must be found out again what is due, and whether they grow."""
+        """Volumes of which it must be found out again what is due and what it takes of disks."""
+        self._dirty_images: set[str] = set()
+        """Backing images whose volumes are such."""
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(read_settings({}))
@@ -86,11 +90,18 @@ class ViewBuilder:
         if change.new is not None:
             self._objects.put(change.new)
             self._index(change.new)
+        self._dirty_images.update(each.name for each in change if isinstance(each, BackingImage))
 
     def settle(self) -> None:
         """Bring the view up to date with all changes applied."""
         if self._is_outdated:
             self._begin_view()
+        if self._dirty_images:
+            volumes = self._objects.of(Volume).values()
+            self._dirty_volumes.update(
+                each.name for each in volumes if each.backing_image in self._dirty_images
+            )
+            self._dirty_images.clear()
         for volume in self._dirty_volumes:
             self._settle_volume(volume)
         self._dirty_volumes.clear()
@@ -116,7 +127,9 @@ class ViewBuilder:
                 self._changes.add(name)
             return
         replicas = self._of_node.get(name, {}).values()
-        space = node_space(node, replicas, self.view.settings, self._kinds, self._growing)
+        space = node_space(
+            node, replicas, self.view.settings, self._kinds, self._growing, self._images
+        )
         if space != self._spaces.get(name):
             self._spaces[name] = space
             self._changes.add(name)
@@ -131,12 +144,17 @@ class ViewBuilder:
             self._due.pop(name, None)
         else:
             self._due[name] = due
-        size = 0 if volume is None or volume.deleting else volume.size_bytes
+        stays = volume if volume is not None and not volume.deleting else None
+        size = stays.size_bytes if stays else 0
         grows = any(replica.size_bytes < size for replica in replicas)
-        if self._growing.pop(name, 0) != (size if grows else 0):
+        image = self._objects.of(BackingImage).get((stays and stays.backing_image) or "")
+        before = self._growing.pop(name, 0), self._images.pop(name, None)
+        if before != (size if grows else 0, image):
             self._dirty.update(each.node for each in replicas if each.node is not None)
         if grows:
             self._growing[name] = size
+        if image is not None:
+            self._images[name] = image
 
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from app.kube.resources import AnyRecord
 from extender import NodeSpace, Rejection, node_rejection, node_space, why_unusable
 from extender.verdicts.rejections import (
     NodeDeleting,
@@ -29,6 +31,7 @@ from packing import Bin
 from tests.builders import (
     GIB,
     MIB,
+    backing_image,
     bound,
     disk,
     fits,
@@ -136,6 +139,54 @@ def test_of_two_that_are_being_expanded_one_may_find_room() -> None:
     [space] = view_of(node(), *both, *there).spaces[NodeName("node-1")].disks
 
     assert dict(space.unlisted) == {"a-r-1": 70 * GIB, "b-r-1": 20 * GIB}
+
+
+MADE_FROM_IT = volume(backing_image="image")
+IMAGE = backing_image(size_bytes=2 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("disk", "records", "expected"),
+    [
+        pytest.param(disk(), [MADE_FROM_IT, IMAGE], 12 * GIB, id="a-copy-is-to-come"),
+        pytest.param(
+            disk(listed_images={"image": 2 * GIB}), [MADE_FROM_IT, IMAGE], 12 * GIB, id="it-came"
+        ),
+        pytest.param(
+            disk(listed_images={"image": 0}), [MADE_FROM_IT, IMAGE], 12 * GIB, id="size-not-listed"
+        ),
+        pytest.param(
+            disk(listed_images={"another": GIB}), [MADE_FROM_IT, IMAGE], 13 * GIB, id="another-came"
+        ),
+        pytest.param(disk(), [volume(), IMAGE], 10 * GIB, id="not-made-from-it"),
+        pytest.param(disk(), [MADE_FROM_IT], 10 * GIB, id="image-not-known"),
+        pytest.param(disk(), [MADE_FROM_IT, backing_image()], 10 * GIB, id="size-not-known"),
+        pytest.param(disk(), [IMAGE], 10 * GIB, id="volume-not-known"),
+        pytest.param(
+            disk(), [replace(MADE_FROM_IT, deleting=True), IMAGE], 10 * GIB, id="volume-goes"
+        ),
+        pytest.param(
+            disk(),
+            [MADE_FROM_IT, IMAGE, volume("b", backing_image="image"), replica("b-r", of="b")],
+            22 * GIB,
+            id="one-copy-for-two-volumes",
+        ),
+        pytest.param(
+            disk(maximum_bytes=11 * GIB),
+            [MADE_FROM_IT, IMAGE],
+            12 * GIB,
+            id="room-is-not-asked-for",
+        ),
+    ],
+)
+def test_a_disk_that_gets_a_copy_of_a_backing_image(
+    disk: Disk, records: list[AnyRecord], expected: int
+) -> None:
+    view = view_of(node("node-1", disk), node("node-2"), replica(), *records)
+
+    [space] = view.spaces[NodeName("node-1")].disks
+    [other] = view.spaces[NodeName("node-2")].disks
+    assert (space.scheduled_bytes, other.scheduled_bytes) == (expected, 0)
 
 
 def test_same_uuid_on_two_nodes_is_two_disks() -> None:

@@ -65,8 +65,9 @@ def test_node() -> None:
         disk_status={
             "storageMaximum": 100,
             "storageAvailable": 90,
-            "storageScheduled": 30,
+            "storageScheduled": 35,
             "scheduledReplica": {"a": 10, "b": 20},
+            "scheduledBackingImage": {"image": 5},
         },
     )
 
@@ -78,6 +79,7 @@ def test_node() -> None:
             maximum_bytes=100,
             available_bytes=90,
             listed={"a": 10, "b": 20},
+            listed_images={"image": 5},
         ),
         zone="a",
         region="r",
@@ -218,8 +220,13 @@ def test_requested_size(storage: object, expected: int) -> None:
             ),
         ),
         (
-            document("BackingImage", "image", spec={"nodeSelector": ["a"], "diskSelector": ["b"]}),
-            backing_image(node_selector=["a"], disk_selector=["b"]),
+            document(
+                "BackingImage",
+                "image",
+                spec={"nodeSelector": ["a"], "diskSelector": ["b"]},
+                status={"realSize": 402653184, "size": 7},
+            ),
+            backing_image(size_bytes=402653184, node_selector=["a"], disk_selector=["b"]),
         ),
         (document("Setting", "s", value="100", novelty=[{}]), Setting(name="s", value="100")),
         (core_document("Node", "node-1"), KubernetesNode(name=NodeName("node-1"))),
@@ -274,6 +281,10 @@ def test_node_of_which_nothing_is_known_takes_nothing() -> None:
         node_document(disk_status={"conditions": None, "scheduledReplica": None, "diskUUID": None}),
         node_document(disk_spec={"tags": None, "storageReserved": None, "diskType": None}),
         node_document(disk_status={"scheduledReplica": {"a": None}}),
+        node_document(disk_status={"scheduledBackingImage": {"a": None}}),
+        node_document(disk_status={"scheduledBackingImage": None}),
+        document("BackingImage", status={"realSize": None}),
+        document("BackingImage", spec=None, status=None),
         document("Volume", spec={"nodeSelector": None, "size": None, "topologyRequirement": None}),
         document("Volume", spec={"dataLayout": None, "migratable": None, "Standby": None}),
         document("Replica", spec={"volumeSize": None, "active": None, "rebuildRetryCount": None}),
