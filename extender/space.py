@@ -145,9 +145,9 @@ def _disk_space(
     GetBackingImagePathForReplicaStarting, scheduler/replica_scheduler.go
     CheckReplicasSizeExpansion.
     """
-    copied = _unlisted_images(disk, replicas, images)
+    copied = _unlisted_images(disk, replicas, images) if images else {}
     space = disk_space(disk, settings, _unlisted(disk, replicas), copied)
-    growing_here = (replica for replica in replicas if replica.volume in growing)
+    growing_here = [replica for replica in replicas if replica.volume in growing] if growing else []
     for replica in sorted(growing_here, key=lambda each: each.name):
         known = max(replica.size_bytes, disk.listed.get(replica.name, 0))
         more = growing[replica.volume] - known
