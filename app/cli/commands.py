@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -124,8 +125,10 @@ def filter_pod(
     _check_origin(cluster_file, kubeconfig, context)
     if cluster_file is None:
         cluster = _checked(*service.read_cluster(settings, kubeconfig, context), "the cluster")
+        utc = datetime.now(UTC)
     else:
         cluster = _cluster(cluster_file)
+        utc = None  # of when it is, nobody knows
     asked = _pod(pod, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), settings.step_limits
@@ -135,7 +138,7 @@ def filter_pod(
     for hold in rebuild(pods, view, ledger.mode, 0):
         ledger.put(hold)
     try:
-        result = extender.filter(asked, candidates, view)
+        result = extender.filter(asked, candidates, view, utc=utc)
     except UnresolvableClaimError as error:
         if output is Output.JSON:
             _print_json(error_report(str(error)))
@@ -143,7 +146,7 @@ def filter_pod(
     plans = explain(result, view, limits, ledger)
     charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
     own = [each.name for each in (*result.request.volumes, *result.request.remote)]
-    forecast = expected(ledger, view, limits, but=asked.uid, own=own)
+    forecast = expected(ledger, view, limits, but=asked.uid, own=own, utc=utc)
     report = make_report(result, plans, view, charged, forecast)
     if output is Output.JSON:
         _print_json(report)
