@@ -1,8 +1,10 @@
 """A request waits only while its answer may still change, and one for each pod."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from app.metrics import WAIT_OUTCOMES, Metrics
@@ -19,8 +21,8 @@ from extender import (
     UnresolvableClaimError,
 )
 from extender.holds.hold import Sighting
-from longhorn import NodeName
-from tests.builders import GENEROUS, GIB, bound, node, pod, view_of, volume
+from longhorn import Locality, NodeName
+from tests.builders import GENEROUS, GIB, bound, node, pod, replica, view_of, volume
 
 pytestmark = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
 
@@ -45,6 +47,7 @@ class Bench:
         self.extender = Extender(GENEROUS)
         self.view: ClusterView = view_of(*(node(name) for name in NODES), *bound(*volumes))
         self.unavailable: str | None = None
+        self.date: datetime | None = None
         self.client_is_gone = False
         self.answered: list[str] = []
         self.registry = CollectorRegistry()
@@ -56,7 +59,7 @@ class Bench:
             wait_seconds=lambda: wait_seconds,
             on_request=lambda _: None,
             clock=asyncio.get_running_loop().time,
-            wall_clock=lambda: None,
+            wall_clock=lambda: self.date,
             metrics=Metrics(self.registry, version="1"),
         )
 
@@ -111,6 +114,25 @@ async def test_an_answer_that_cannot_change_is_given_and_held_at_once() -> None:
     assert (result.accepted, now()) == (NODES, 0.0)
     assert bench.answered == ["first"]
     assert bench.outcomes == {}
+
+
+async def test_a_decision_knows_the_date() -> None:
+    """What failed on a lost node is made anew when Longhorn has waited for ten minutes."""
+    bench = Bench()
+    failed_at = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
+    lost = replica("shop-r-1", of="shop", on="node-1", failed=True)
+    there = replica("shop-r-2", of="shop", on="node-3")
+    shop = volume("shop", locality=Locality.DISABLED, replicas=2, attached_to="node-3")
+    shop = replace(shop, degraded=True, degraded_at=failed_at)
+    nodes = [node("node-1", ready=False), node("node-2"), node("node-3")]
+    bench.view = view_of(*nodes, shop, lost, there, *bound(volume("first")))
+
+    coming = []
+    for seconds in (599, 600):
+        bench.date = failed_at + timedelta(seconds=seconds)
+        coming.append((await bench.ask("first")).forecast["sure"])
+
+    assert coming == [0, 1]
 
 
 async def test_an_open_answer_waits_until_it_is_woken_and_has_changed() -> None:

@@ -410,4 +410,4 @@ def _sizes(items: Any) -> tuple[int, ...]:
 
 
 TestForecastMachine = ForecastMachine.TestCase
-TestForecastMachine.settings = settings(max_examples=100, stateful_step_count=25)
+TestForecastMachine.settings = settings(max_examples=60, stateful_step_count=25)
