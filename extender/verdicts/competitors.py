@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from extender.demand.items import Demand, demand_of
-from extender.forecast.forecast import Remote
+from extender.forecast.assignment import Remote
 from extender.forecast.loads import Load
 from extender.holds.hold import Hold
 from extender.space import NodeSpace

@@ -7,10 +7,10 @@ enough of the others are placed.
 """
 
 from collections.abc import Collection, Sequence
-from functools import partial
 
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
+from extender.forecast.takers import most_bytes, takers
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
@@ -62,9 +62,10 @@ def _takes_from_others(
 
     Its own may come there, or fill the nodes to which others' would have gone.
     """
-    before = case.forecast.most_bytes(case.coming)
+    assignment = case.forecast.assignment
+    before = most_bytes(case.coming, case.settings)
     demand_bytes = sum(item.logical_bytes for item in case.demand.items)
-    after = before + case.forecast.most_bytes(own) + demand_bytes
+    after = before + most_bytes(own, case.settings) + demand_bytes
     for name in sorted(chosen):
         space = case.view.spaces.get(name)
         if space is None:
@@ -73,9 +74,13 @@ def _takes_from_others(
         if not load.sure_items or not fits(load.sure_items, space, case.step_limit):
             continue
         at_its_word = name not in strict
-        takers = partial(case.forecast.takers, name)
-        theirs = takers(case.coming, beside_bytes=before if at_its_word else None)
-        then = takers([*case.coming, *own], beside_bytes=after if at_its_word else None)
+        theirs = takers(assignment, name, case.coming, beside_bytes=before if at_its_word else None)
+        then = takers(
+            assignment,
+            name,
+            [*case.coming, *own],
+            beside_bytes=after if at_its_word else None,
+        )
         if len(then) > len(theirs) and not leaves_room(load.sure_items, then, space):
             return True
     return False
@@ -84,12 +89,14 @@ def _takes_from_others(
 def _is_at_risk(case: Case, name: NodeName, others: Sequence[Coming], *, is_strict: bool) -> bool:
     """Whether others may take the room of the pod's own local replicas on a node."""
     space, demand = case.view.spaces[name], case.demand_on(name).items
-    beside_bytes = None if is_strict else case.forecast.most_bytes([*case.coming, *case.own_coming])
-    takers = case.forecast.takers(name, others, beside_bytes=beside_bytes)
+    beside_bytes = most_bytes([*case.coming, *case.own_coming], case.settings)
+    first = takers(
+        case.forecast.assignment, name, others, beside_bytes=None if is_strict else beside_bytes
+    )
     load = case.loads.on(space).sure_items
-    if not demand or not (takers or (is_strict and load)):
+    if not demand or not (first or (is_strict and load)):
         return False
-    return not leaves_room((*demand, *load), takers, space)
+    return not leaves_room((*demand, *load), first, space)
 
 
 def leaves_room(items: Sequence[Item], others: Sequence[Item], space: NodeSpace) -> bool:

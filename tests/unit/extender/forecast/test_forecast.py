@@ -14,8 +14,9 @@ from app.kube.resources import AnyRecord
 from app.kube.view import ViewBuilder
 from extender import ClusterView, Hold, Ledger, State
 from extender.forecast.coming import coming
-from extender.forecast.forecast import MOST_MOVED, Forecast
+from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
+from extender.forecast.moving import MOST_MOVED
 from extender.forecast.ranking import Places, Rankings
 from longhorn import Locality, Node, NodeName, Settings, Volume, need_of
 from packing import Item

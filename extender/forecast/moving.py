@@ -1,0 +1,183 @@
+"""Moving what is forecast to other nodes, so that something else finds room."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from extender.forecast.assignment import Assignment, Remote
+from extender.forecast.coming import Coming
+from extender.forecast.joint import Piece, Room, Search
+from extender.forecast.ranking import Places
+from longhorn import NodeName, Usage, VolumeName, may_share_node, may_share_zone
+from packing import Item, Undecided
+
+MOST_MOVED = 200
+"""So many replicas are moved at most to make room for one more."""
+MOST_STEPS = 1_500
+"""Of one search; a request may take four times as many."""
+PAIRS_PER_STEP = 100
+"""So many pairs of replica and node are set up for a search at the cost of a step."""
+
+Found = dict[Piece, tuple[Remote, list[NodeName]]]
+"""Each of the equal replicas of a volume, and the nodes that they are to go to."""
+
+
+class Moving:
+    """Moves what is forecast, within limits for one request.
+
+    Attributes:
+        is_undecided: Whether room may exist that was not found within the limits.
+    """
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.is_undecided = False
+        self._assignment = assignment
+        self._view = assignment.view
+        self._steps_left = 4 * MOST_STEPS
+
+    def gives_way(self, name: NodeName, items: Sequence[Item]) -> bool:
+        """Say whether what is forecast on a node finds others if it takes *items*."""
+        on = self._assignment.on
+        moved = on.get(name, [])
+        fixed = {name: items}
+        found = self._search(moved, fixed)
+        others = [each for other, remotes in on.items() if other != name for each in remotes]
+        if isinstance(found, dict) or not others:
+            return found is not None
+        if not self._has_bytes_for(name, items):
+            return False
+        if len(moved) + len(others) > MOST_MOVED:
+            return True
+        return self._search([*moved, *others], fixed) is not None
+
+    def make_room(self, coming: Coming, places: Places, usage: Usage) -> bool:
+        """Find room for one more replica of a volume by moving others, and move them."""
+        assignment = self._assignment
+        on = assignment.on
+        near = {n for n in on if n in places and self._may_go(coming, n, usage)}
+        if not near:
+            return False
+        cleared, moved = set[NodeName](), list[Remote]()
+        for name in sorted(on, key=lambda each: (each not in near, each)):
+            if len(moved) + len(on[name]) < MOST_MOVED:
+                cleared.add(name)
+                moved += on[name]
+        one = Remote(coming=coming, item=places.item)
+        found = self._search([*moved, one], {})
+        if not isinstance(found, dict):
+            self.is_undecided |= isinstance(found, Undecided)
+            return False
+        assignment.clear(cleared)
+        for remote, names in found.values():
+            for name in names:
+                assignment.put(remote.coming, remote.item, name)
+        return True
+
+    def _has_bytes_for(self, name: NodeName, items: Sequence[Item]) -> bool:
+        """Whether all nodes together have the bytes for what is forecast, beside *items* on one."""
+        assignment = self._assignment
+        here = assignment.free_bytes(name) - sum(item.logical_bytes for item in items)
+        moved = sum(each.item.logical_bytes for each in assignment.on.get(name, ()))
+        return moved <= max(0, here) + assignment.spare_bytes(but=name)
+
+    def _search(
+        self, moved: Sequence[Remote], fixed: Mapping[NodeName, Sequence[Item]]
+    ) -> Found | Undecided | None:
+        """Find nodes on which all of *moved* fit together.
+
+        Args:
+            moved: What may go anywhere; all else that is forecast stays.
+            fixed: What some nodes must take besides, in place of their load.
+        """
+        if not self._steps_left:
+            return Undecided(0)
+        assignment, load = self._assignment, self._assignment.load
+        going = {id(each) for each in moved}
+        staying: dict[NodeName, list[Item]] = {}
+        kept: dict[VolumeName, list[NodeName]] = {}
+        for name, remotes in assignment.on.items():
+            for each in remotes:
+                if id(each) not in going:
+                    staying.setdefault(name, []).append(each.item)
+                    kept.setdefault(each.coming.volume.name, []).append(name)
+        rooms = {
+            name: self._room(name, [*fixed.get(name, load(name)), *staying.get(name, ())])
+            for name in self._targets(moved, [*assignment.on, *fixed])
+        }
+        of_volume: dict[VolumeName, Piece] = {}
+        pieces: dict[Piece, Remote] = {}
+        todo: list[Piece] = []
+        for remote in moved:
+            volume = remote.coming.volume.name
+            piece = of_volume.get(volume) or self._piece(remote, rooms, kept.get(volume, ()))
+            of_volume[volume] = piece
+            pieces.setdefault(piece, remote)
+            todo.append(piece)
+        if not all(piece.nodes for piece in todo):
+            return None
+        search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS))
+        found = search.run()
+        setting_up = len(todo) * len(rooms) // PAIRS_PER_STEP
+        self._steps_left = max(0, self._steps_left - search.steps - setting_up)
+        if search.is_cut_short:
+            return Undecided(search.steps)
+        if found is None:
+            return None
+        return {piece: (pieces[piece], names) for piece, names in found.items()}
+
+    def _targets(self, moved: Sequence[Remote], names: Iterable[NodeName]) -> list[NodeName]:
+        """Return *names*, and as many other nodes with room as could ever be needed."""
+        assignment = self._assignment
+        known = {name for name in names if name in self._view.spaces}
+        targets = dict.fromkeys(sorted(known))
+        for coming in {each.coming.volume.name: each.coming for each in moved}.values():
+            places = assignment.places(coming.need)
+            usage = assignment.usage_of(coming, with_forecast=False)
+            for ranks in places.ranking.by_zone.values():
+                fresh = (
+                    name
+                    for _, name in ranks
+                    if name not in known
+                    and self._may_go(coming, name, usage)
+                    and assignment.takes(name, places)
+                )
+                targets |= dict.fromkeys(islice(fresh, len(moved)))
+        return [*targets]
+
+    def _may_go(self, coming: Coming, name: NodeName, usage: Usage) -> bool:
+        """Whether a replica may go to a node that takes it."""
+        return self._assignment.stage(name, coming, usage) is not None
+
+    def _piece(
+        self, remote: Remote, rooms: Mapping[NodeName, Room], kept: Iterable[NodeName]
+    ) -> Piece:
+        """Say where a replica may go, while others of its volume stay on the nodes *kept*."""
+        assignment, coming = self._assignment, remote.coming
+        settings = assignment.settings
+        volume, item = coming.volume, remote.item
+        places = assignment.places(coming.need)
+        usage = assignment.usage_of(coming, with_forecast=False)
+        for name in kept:
+            usage = assignment.with_one_on(name, usage)
+        allowed = [
+            name
+            for name, room in rooms.items()
+            if room.free_bytes >= item.logical_bytes
+            and name in places
+            and self._may_go(coming, name, usage)
+        ]
+        allowed.sort(key=lambda name: (-assignment.unused_bytes(name, places), name))
+        return Piece(
+            volume=volume.name,
+            item=places.item,
+            nodes=tuple(allowed),
+            apart=not may_share_node(volume, settings),
+            zones_apart=not may_share_zone(volume, settings),
+        )
+
+    def _room(self, name: NodeName, there: Sequence[Item]) -> Room:
+        assignment = self._assignment
+        return Room(
+            zone=self._view.spaces[name].node.zone,
+            free_bytes=assignment.free_bytes(name) - sum(item.logical_bytes for item in there),
+            takes=lambda items: assignment.fits(name, [*there, *items]),
+        )
