@@ -47,7 +47,7 @@ def most_bytes(coming: Iterable[Coming], settings: Settings) -> int:
 
 
 def _most_on_a_node(coming: Coming, settings: Settings) -> int:
-    return coming.count if may_share_node(coming.volume, settings) else 1
+    return coming.count if may_share_node(coming.volume, settings) else min(1, coming.count)
 
 
 def _is_outdone(

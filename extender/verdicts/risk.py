@@ -18,8 +18,9 @@ from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from longhorn import NodeName
 from packing import Item
 
-_MOST_PAIRS = 20_000
-"""So many pairs of node and volume are looked at for best-effort volumes."""
+_MOST_PAIRS = 4_000
+"""So many pairs of node and volume are looked at closely. Beyond, best-effort volumes may lose
+their room, and strict-local ones are refused where not all that comes would fit besides."""
 
 
 def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeName, Rejection]:
@@ -36,18 +37,13 @@ def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeNam
     strict = {name for name in chosen if case.is_strict or _has_strict(name, ledger)}
     if not (others or own or strict):
         return {}
-    if not (case.is_strict or strict) and len(nodes) * (len(others) + 1) > _MOST_PAIRS:
-        return {}
-    if _takes_from_others(case, own, chosen, strict):
+    looking = _Looking(case, own, strict)
+    if looking.takes_from_others(chosen):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
     if not case.request.volumes:
         return {}
     looked_at = nodes if others else [name for name in nodes if name in strict]
-    return {
-        name: LocalRoomAtRisk()
-        for name in looked_at
-        if _is_at_risk(case, name, others, is_strict=case.is_strict or name in strict)
-    }
+    return {name: LocalRoomAtRisk() for name in looked_at if looking.is_at_risk(name, others)}
 
 
 def _has_strict(name: NodeName, ledger: Ledger) -> bool:
@@ -55,58 +51,107 @@ def _has_strict(name: NodeName, ledger: Ledger) -> bool:
     return any(volume.is_strict for hold in ledger.on_node(name) for volume in hold.volumes)
 
 
-def _takes_from_others(
-    case: Case, own: Sequence[Coming], chosen: Collection[NodeName], strict: Collection[NodeName]
-) -> bool:
-    """Whether the pod's volumes may cost other pods the room of their local replicas.
+class _Looking:
+    """Looks at what may come to nodes first: at all that comes, and if that is too much, closely.
 
-    Its own may come there, or fill the nodes to which others' would have gone.
+    Args:
+        case: The pod.
+        own: What of its volumes may be placed anywhere.
+        strict: The nodes to which a strict-local replica is to come.
     """
-    assignment = case.forecast.assignment
-    before = most_bytes(case.coming, case.settings)
-    demand_bytes = sum(item.logical_bytes for item in case.demand.items)
-    after = before + most_bytes(own, case.settings) + demand_bytes
-    for name in sorted(chosen):
-        space = case.view.spaces.get(name)
-        if space is None:
-            continue
-        load = case.loads.on(space)
-        if not load.sure_items or not fits(load.sure_items, space, case.step_limit):
-            continue
-        at_its_word = name not in strict
-        theirs = takers(assignment, name, case.coming, beside_bytes=before if at_its_word else None)
-        then = takers(
-            assignment,
-            name,
-            [*case.coming, *own],
-            beside_bytes=after if at_its_word else None,
+
+    def __init__(self, case: Case, own: Sequence[Coming], strict: Collection[NodeName]) -> None:
+        self._case = case
+        self._own = own
+        self._strict = strict
+        self._pairs_left = _MOST_PAIRS
+        self._before_bytes = most_bytes(case.coming, case.settings)
+        self._all_bytes = self._before_bytes + most_bytes(case.own_coming, case.settings)
+        self._physical_bytes = sum(
+            each.count * each.need.actual_bytes for each in (*case.coming, *case.own_coming)
         )
-        if len(then) > len(theirs) and not leaves_room(load.sure_items, then, space):
-            return True
-    return False
 
+    def takes_from_others(self, chosen: Collection[NodeName]) -> bool:
+        """Whether the pod's volumes may cost other pods the room of their local replicas.
 
-def _is_at_risk(case: Case, name: NodeName, others: Sequence[Coming], *, is_strict: bool) -> bool:
-    """Whether others may take the room of the pod's own local replicas on a node."""
-    space, demand = case.view.spaces[name], case.demand_on(name).items
-    beside_bytes = most_bytes([*case.coming, *case.own_coming], case.settings)
-    first = takers(
-        case.forecast.assignment, name, others, beside_bytes=None if is_strict else beside_bytes
-    )
-    load = case.loads.on(space).sure_items
-    if not demand or not (first or (is_strict and load)):
+        Its own may come there, or fill the nodes to which others' would have gone.
+        """
+        case, own_bytes = self._case, self._all_bytes - self._before_bytes
+        demand_bytes = sum(item.logical_bytes for item in case.demand.items)
+        after_bytes = self._all_bytes + demand_bytes
+        if not (own_bytes or (demand_bytes and case.coming)):
+            return False
+        for name in sorted(chosen):
+            space = case.view.spaces.get(name)
+            items = () if space is None else case.loads.on(space).sure_items
+            if space is None or not items or self._leaves_room_anyway(items, space):
+                continue
+            if not fits(items, space, case.step_limit):
+                continue
+            theirs = self._takers(name, case.coming, beside_bytes=self._before_bytes)
+            then = self._takers(name, [*case.coming, *self._own], beside_bytes=after_bytes)
+            if theirs is None or then is None:
+                if name in self._strict:
+                    return True
+            elif len(then) > len(theirs) and not _leaves_room_beside(then, items, space):
+                return True
         return False
-    return not leaves_room((*demand, *load), first, space)
+
+    def is_at_risk(self, name: NodeName, others: Sequence[Coming]) -> bool:
+        """Whether others may take the room of the pod's own local replicas on a node."""
+        case, space = self._case, self._case.view.spaces[name]
+        is_strict = self._is_strict(name)
+        load = case.loads.on(space).sure_items
+        demand = case.demand_on(name).items
+        items = (*demand, *load)
+        if not demand or self._leaves_room_anyway(items, space):
+            return False
+        first = self._takers(name, others, beside_bytes=self._all_bytes)
+        if first is None:
+            return is_strict
+        if not (first or (is_strict and load)):
+            return False
+        return not _leaves_room_beside(first, items, space)
+
+    def _is_strict(self, name: NodeName) -> bool:
+        return self._case.is_strict or name in self._strict
+
+    def _leaves_room_anyway(self, items: Sequence[Item], space: NodeSpace) -> bool:
+        """Whether a node has room for *items* though all that comes anywhere comes there."""
+        return leaves_room(items, self._all_bytes, self._physical_bytes, space)
+
+    def _takers(
+        self, name: NodeName, coming: Sequence[Coming], *, beside_bytes: int
+    ) -> tuple[Item, ...] | None:
+        """Return what may come to a node; None if looking would cost too much."""
+        if len(coming) > self._pairs_left:
+            return None
+        self._pairs_left -= len(coming)
+        at_its_word = None if self._is_strict(name) else beside_bytes
+        return takers(self._case.forecast.assignment, name, coming, beside_bytes=at_its_word)
 
 
-def leaves_room(items: Sequence[Item], others: Sequence[Item], space: NodeSpace) -> bool:
+def _leaves_room_beside(others: Sequence[Item], items: Sequence[Item], space: NodeSpace) -> bool:
+    logical = sum(item.logical_bytes for item in others)
+    return leaves_room(items, logical, sum(item.physical_bytes for item in others), space)
+
+
+def leaves_room(
+    items: Sequence[Item], logical_bytes: int, physical_bytes: int, space: NodeSpace
+) -> bool:
     """Say whether each of *items* finds room on a node, whatever is placed before it and where.
 
     An item finds none only if every disk is so full that less than its size is left. All others
     together must have filled them so far; if they have not the bytes for that, they cannot.
+
+    Args:
+        items: What must find room.
+        logical_bytes: What else may be placed there.
+        physical_bytes: How much of that is written.
+        space: The node.
     """
-    logical = sum(item.logical_bytes for item in (*items, *others))
-    physical = sum(item.physical_bytes for item in (*items, *others))
+    logical = logical_bytes + sum(item.logical_bytes for item in items)
+    physical = physical_bytes + sum(item.physical_bytes for item in items)
     bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
     for item in items:
         to_fill = sum(
