@@ -5,6 +5,7 @@ of them. What a leader knew of the rest of a volume, the next one must know as w
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
@@ -54,7 +55,7 @@ async def _expect_right(
     world: World, report: Report, fault: str, scheduling: Scheduling, *, on: int = len(CASE.gib)
 ) -> None:
     """Expect disks within their limits, and volumes beside their pods on the first *on* nodes."""
-    bound = await come_to_rest(world, CASE, scheduling)
+    bound = await come_to_rest(world, CASE, scheduling, since=time.time())
     report.measured(
         f"{CASE.name}, {fault}",
         f"{len(bound)} pods bound, all of them running, {missing(world, CASE)} replicas missing; "

@@ -184,13 +184,23 @@ async def start(world: World, case: Case, *, extender: bool = True) -> Schedulin
     return await world.schedule(*claims, *pods, pods=case.pods)
 
 
-async def come_to_rest(world: World, case: Case, scheduling: Scheduling) -> list[str]:
-    """Wait until no more pods will be bound, and those that are run; return their names."""
+async def come_to_rest(
+    world: World, case: Case, scheduling: Scheduling, *, since: float = 0.0
+) -> list[str]:
+    """Wait until no more pods will be bound, and those that are run; return their names.
+
+    Args:
+        world: Where they are.
+        case: What was run.
+        scheduling: Since the pods were made.
+        since: When the last fault ended; pods that wait must have been asked about after it.
+    """
 
     def is_quiet() -> bool:
         times = scheduling.bound_at()
-        last = scheduling.began + (times[-1] if times else 0.0)
-        were_asked = all(world.calls_for(name) for name in case.pod_wishes)
+        last = max(since, scheduling.began + (times[-1] if times else 0.0))
+        waiting = [name for name, node in world.seen.node_of().items() if not node]
+        were_asked = all(any(call.at > since for call in world.calls_for(name)) for name in waiting)
         return len(times) == case.pods or (were_asked and time.time() - last > QUIET_SECONDS)
 
     await until(is_quiet, within=180, what=world.seen.node_of)
