@@ -35,7 +35,8 @@ class Mode(StrEnum):
     """By their bytes: on each node that the pod may go to, later on its own node."""
     NODE = "node"
     """As in Longhorn's scheduler extender proposal: while a hold is open, no other pod gets a node.
-    Then the chosen node is closed to other pods until the replicas are placed."""
+    Then the chosen node is closed to other pods until the replicas are placed. All this is about
+    pods with local volumes; what goes anywhere counts by its bytes here, too."""
 
 
 class State(StrEnum):
