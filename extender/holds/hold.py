@@ -216,8 +216,8 @@ def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     volume = view.volumes.get(wanted.name)
     replicas = view.replicas.get(wanted.name, ())
     coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
-    if volume is None:  # its replicas may be seen before it is
-        return coming == NOTHING_DUE or bool(replicas)
+    if volume is None:  # what is due of a volume that is not known does not count
+        return coming == NOTHING_DUE
     return coming == view.due.get(wanted.name, NOTHING_DUE)
 
 
