@@ -10,7 +10,7 @@ from tests.simulation.everywhere import Everywhere
 from tests.simulation.limits import Excuse
 from tests.simulation.losses import Losses
 from tests.simulation.plan import Plan
-from tests.simulation.room import has_room
+from tests.simulation.room import has_room, has_room_in_any_order
 from tests.simulation.truth import HOSTS, LONGHORN_NODES, REPLICAS, Truth
 
 
@@ -117,6 +117,7 @@ class Calm:
         """Say whether a pod fits on a node, wherever Longhorn places replicas that may go anywhere.
 
         It places those of locality disabled as soon as the volumes exist, and the local ones later.
+        A strict-local volume must find room in whatever order all of them come.
         """
         placed = self._truth.placed()
         here = {each["spec"]["volumeName"] for each in placed if each["spec"]["nodeID"] == name}
@@ -131,10 +132,11 @@ class Calm:
         node = self._truth.longhorn_node(name)
         assert node is not None
         settings = self._truth.settings()
+        if own:
+            missing += self._everywhere.may_come(pod, name)
         if not has_room(node, placed, missing, settings, only_usable=True):
             return False
-        if own and not has_room(
-            node, placed, [*missing, *self._everywhere.may_come(pod, name)], settings
-        ):
+        is_strict = any(v.locality is Locality.STRICT_LOCAL for v in self._truth.volumes(pod))
+        if is_strict and not has_room_in_any_order(node, placed, missing, settings):
             return False
         return self._everywhere.may_start(pod)
