@@ -120,7 +120,7 @@ def _judge_end(plan: Plan, invariants: Invariants, trace: Trace) -> None:
         ("pods that do not run", calm.not_running()),
         ("volumes without local replica", calm.not_local()),
     ):
-        for excuse in found.values():
+        for excuse in filter(None, found.values()):
             trace.count(f"{what}: {excuse}")
     beyond = calm.beyond_limits()
     if beyond and not plan.is_stale:
