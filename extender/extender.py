@@ -93,9 +93,8 @@ class Extender:
             What became of the hold of the earlier answer.
         """
         pod, accepted = answer.request.pod, answer.accepted
-        needs_room = answer.basis is Basis.PLACEMENT or (
-            self.ledger.mode is Mode.CAPACITY
-            and not all(is_shown(each, view) for each in answer.request.remote)
+        needs_room = answer.basis is Basis.PLACEMENT or not all(
+            is_shown(each, view) for each in answer.request.remote
         )
         if not (needs_room and accepted and pod.uid and timeouts.choosing_seconds):
             return self.ledger.drop(pod.uid, End.REPLACED, now)

@@ -35,7 +35,8 @@ class Mode(StrEnum):
     """By their bytes: on each node that the pod may go to, later on its own node."""
     NODE = "node"
     """As in Longhorn's scheduler extender proposal: while a hold is open, no other pod gets a node.
-    Then the chosen node is closed to other pods until the replicas are placed."""
+    Then the chosen node is closed to other pods until the replicas are placed. All this is about
+    pods with local volumes; what goes anywhere counts by its bytes here, too."""
 
 
 class State(StrEnum):
@@ -218,8 +219,8 @@ def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     volume = view.volumes.get(wanted.name)
     replicas = view.replicas.get(wanted.name, ())
     coming = due_replicas(volume or wanted.volume, replicas, settings, attaching=True)
-    if volume is None:  # its replicas may be seen before it is
-        return coming == NOTHING_DUE or bool(replicas)
+    if volume is None:  # what is due of a volume that is not known does not count
+        return coming == NOTHING_DUE
     return coming == view.due.get(wanted.name, NOTHING_DUE)
 
 

@@ -156,8 +156,8 @@ class Ledger:
         return count if state is State.OPEN else len(self._holds) - count
 
     def is_choosing(self, *, but: str | None = None) -> bool:
-        """Whether some hold is open, except that of the pod with uid *but*."""
-        return len(self._open) > (but in self._open)
+        """Whether some hold with local volumes is open, except that of the pod with uid *but*."""
+        return any(hold.volumes for uid, hold in self._open.items() if uid != but)
 
     def open_holds(self, *, but: str | None = None) -> list[Hold]:
         """Return the open holds, except that of the pod with uid *but*."""

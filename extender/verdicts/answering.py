@@ -21,6 +21,7 @@ from extender.verdicts.rejections import (
     SettingUnreadable,
 )
 from extender.verdicts.remembered import RememberedVerdicts
+from extender.verdicts.risk import risks
 from extender.verdicts.starting import needs_room, start_rejection
 from extender.view import ClusterView
 from longhorn import Moment, NodeName, UnreadableSetting
@@ -153,12 +154,14 @@ def _judge(
     ledger: Ledger,
 ) -> tuple[Mapping[NodeName, Rejection], int]:
     """Return why candidates are rejected, and the steps that it took."""
-    rejected: Mapping[NodeName, Rejection] = {}
+    rejected: Mapping[NodeName, Rejection]
     steps = 0
     if case.request.volumes:
         judging = Judging(case, limits, ledger)
         rejected = judging.rejections(candidates, remembered)
         steps = judging.steps
+    else:
+        rejected = risks(case, candidates, ledger)
     if len(rejected) < len(candidates):
         everywhere = start_rejection(case)
         if everywhere is not None:

@@ -110,7 +110,7 @@ class Judging:
             is_unreadable = name in view.unreadable_nodes
             return UnreadableNode() if is_unreadable else UnknownNode(), False
         by_node, uid = self._ledger.mode is Mode.NODE, self._case.request.pod.uid
-        if by_node and self._ledger.on_node(name, but=uid):
+        if by_node and any(hold.volumes for hold in self._ledger.on_node(name, but=uid)):
             return NodeReserved(), False
         limit = max(0, min(self._limits.per_node, self._limits.per_request - self.steps))
         verdict = judge(self._case, space, step_limit=limit)

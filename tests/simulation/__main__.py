@@ -17,10 +17,14 @@ def main() -> int:
     which.add_argument("--seed", type=int, help="replay one, and print what happens in it")
     which.add_argument("--seeds", type=int, help="go through as many, from the first one")
     parser.add_argument("--first", type=int, default=0, help="the first one of many")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count(), help="how many work at once; all cores"
+    )
     arguments = parser.parse_args()
     if arguments.seed is not None:
         return _replay(arguments.seed)
-    return _go_through(range(arguments.first, arguments.first + arguments.seeds))
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    return _go_through(seeds, arguments.processes)
 
 
 def _replay(seed: int) -> int:
@@ -31,10 +35,10 @@ def _replay(seed: int) -> int:
     return _judge([result])
 
 
-def _go_through(seeds: range) -> int:
+def _go_through(seeds: range, processes: int) -> int:
     began, used = time.monotonic(), 0.0
     results: list[Result] = []
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(processes) as pool:
         for result, seconds in pool.map(_run, seeds):
             results.append(result)
             used += seconds

@@ -1,17 +1,20 @@
 """What must be held for pods, as far as it can be seen from outside of our service.
 
 A choice begins when kube-scheduler chooses a node that was accepted. It is about the volumes that
-need a replica there, until Longhorn has placed them or the pod is gone.
+need a replica there, and about all other replicas of the pod's volumes, until Longhorn has placed
+them or the pod is gone.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
+from longhorn import Volume
 from tests.actors.api import Object
 from tests.actors.provisioner import SELECTED_NODE
 from tests.simulation.room import Want
-from tests.simulation.truth import Truth
+from tests.simulation.together import Known
+from tests.simulation.truth import Truth, volume_of
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +23,18 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         at: When.
         by: The pod of the instance.
-        known: The placed replicas that it knew of.
+        known: What it knew of Longhorn.
     """
 
     at: float
     by: str
-    known: frozenset[str]
+    known: Known
+
+    @property
+    def placed(self) -> set[str]:
+        """The replicas that it knew to be placed."""
+        replicas = self.known.replicas.values()
+        return {str(each.name) for found in replicas for each in found if each.disk}
 
 
 class Choice(msgspec.Struct, kw_only=True):
@@ -33,6 +42,7 @@ class Choice(msgspec.Struct, kw_only=True):
 
     Attributes:
         scheduler: Which process chose.
+        volumes: Those of the pod.
         wants: All that needs a replica on the node.
         placed_before: Processes of the volumes that had a disk at the answer; where later ones are
             is where Longhorn went.
@@ -48,6 +58,7 @@ class Choice(msgspec.Struct, kw_only=True):
     node: str
     scheduler: int
     answer: Answer
+    volumes: tuple[Volume, ...]
     wants: tuple[Want, ...]
     placed_before: frozenset[str]
     is_tried: bool = True
@@ -118,34 +129,40 @@ class Choices:
                 choice.is_tried = False  # kube-scheduler only does not know it yet
             choice.selected |= selected
 
-    def wanted(self, choice: Choice) -> list[Want]:
-        """Return what of a choice stands."""
+    def standing(self, choice: Choice) -> list[Volume]:
+        """Return the volumes for which a choice stands."""
         pod = self._truth.pod(choice.uid)
         if pod is None:
             return []
-        if choice.is_tried or choice.bound_at is not None:
-            standing = set(self._volumes(self._truth.claims(pod)))
-        else:
-            standing = set(self._volumes(self._selected(pod, choice.node)))
+        claims = self._truth.claims(pod)
+        if not choice.is_tried and choice.bound_at is None:
+            claims = self._selected(pod, choice.node)
+        standing = {volume_of(claim) for claim in claims}
+        return [volume for volume in choice.volumes if volume.name in standing]
+
+    def wanted(self, choice: Choice) -> list[Want]:
+        """Return what of a choice stands on its node."""
+        standing = {str(volume.name): volume for volume in self.standing(choice)}
         return [
             want
             for want in choice.wants
-            if want.volume in standing and not self._went_elsewhere(want, choice)
+            if want.volume in standing and not self._went_elsewhere(standing[want.volume], choice)
         ]
 
     def on_node(self, node: str) -> list[Choice]:
         return [each for each in self._choices.values() if each.node == node]
 
-    def _went_elsewhere(self, want: Want, choice: Choice) -> bool:
-        """Say whether Longhorn has placed a volume since, but not on the node."""
-        placed = self._truth.placed_of([want.volume])
+    def _went_elsewhere(self, volume: Volume, choice: Choice) -> bool:
+        """Say whether Longhorn has placed all of a volume since, but not on the node."""
+        placed = self._truth.placed_of([volume.name])
         since = {
             each["spec"]["nodeID"]
             for each in placed
             if each["metadata"]["name"] not in choice.placed_before
         }
         here = any(each["spec"]["nodeID"] == choice.node for each in placed)
-        return bool(since) and not here
+        is_whole = volume.wanted_replicas == 1 or len(placed) >= volume.wanted_replicas
+        return bool(since) and is_whole and not here
 
     def _selected(self, pod: Object, node: str) -> list[Object]:
         """Return the unbound claims of a pod that are to be provisioned for *node*."""
@@ -159,6 +176,3 @@ class Choices:
     def _bound(self, pod: Object) -> set[str]:
         claims = self._truth.claims(pod)
         return {each["metadata"]["uid"] for each in claims if each["spec"].get("volumeName")}
-
-    def _volumes(self, claims: Iterable[Object]) -> list[str]:
-        return [f"pvc-{claim['metadata']['uid']}" for claim in claims]

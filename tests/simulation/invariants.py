@@ -1,19 +1,20 @@
 """What must hold at every moment of a run, and what at its end."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from tests.actors.api import Object
-from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, Refused
 from tests.fakes import Change, Resource
 from tests.integration.instances import Process
+from tests.simulation.calm import Calm
 from tests.simulation.choices import Answer, Choice, Choices
+from tests.simulation.everywhere import Everywhere
 from tests.simulation.limits import Excuse, Limits
+from tests.simulation.losses import Losses
 from tests.simulation.plan import Plan
-from tests.simulation.room import has_room
+from tests.simulation.together import Known
 from tests.simulation.trace import Trace
-from tests.simulation.truth import CLAIMS, HOSTS, PODS
+from tests.simulation.truth import CLAIMS, PODS, REPLICAS
 from tests.simulation.world import World
 
 HEARD_SECONDS = 2.0
@@ -40,6 +41,9 @@ class Invariants:
         self._truth = world.truth
         self.choices = Choices(world.truth, lambda: world.news_seconds)
         self._limits = Limits(world.truth, self.choices, self._plan)
+        self._everywhere = Everywhere(world.truth, self.choices, self._limits)
+        self._losses = Losses(world.truth, self.choices, self._limits, self._plan, self._trace)
+        self.calm = Calm(world.truth, self._everywhere, self._losses, self._plan)
         world.server.observers.append(self._changed)
         world.service.answered.append(self._answered)
 
@@ -70,20 +74,11 @@ class Invariants:
         """Take in that a scheduler has ended."""
         self.choices.crash(scheduler)
 
-    def unplaced(self) -> list[str]:
-        """Name the pods without a node that fit on one."""
-        return [
-            f"{pod['metadata']['name']} fits on {', '.join(nodes)}"
-            for pod in self._truth.pods()
-            if not pod["spec"].get("nodeName")
-            for nodes in ([*self._nodes_for(pod)],)
-            if nodes
-        ]
-
     def _chosen(self, pod: Object, node: str, scheduler: int) -> None:
         uid = pod["metadata"]["uid"]
+        volumes = self._truth.volumes(pod)
         needed = self._truth.wants(pod)
-        placed = self._truth.placed_of(want.volume for want in needed)
+        placed = self._truth.placed_of(volume.name for volume in volumes)
         # Where a replica is, no room is held for another one, should it go.
         here = {e["spec"]["volumeName"] for e in placed if e["spec"]["nodeID"] == node}
         choice = Choice(
@@ -92,6 +87,7 @@ class Invariants:
             node=node,
             scheduler=scheduler,
             answer=self._answers[uid],
+            volumes=tuple(volumes),
             wants=tuple(want for want in needed if want.volume not in here),
             placed_before=frozenset(each["metadata"]["name"] for each in placed),
         )
@@ -100,12 +96,8 @@ class Invariants:
         if not self._plan.keeps_holds:
             self._trace.count("choices not judged: the settings keep no holds")
             return
-        verdict = self._limits.judge(choice)
         self._trace.count("choices judged")
-        if isinstance(verdict, Excuse):
-            self._trace.count(f"excuse: {verdict}")
-            self._trace.note(f"excused: {verdict}")
-        elif not verdict:
+        if not self._judge(choice, self._limits.judge(choice)):
             others = [str(each) for each in self.choices.on_node(node) if each is not choice]
             placed_here = [
                 f"{each['metadata']['name']} {int(each['spec']['volumeSize']) / 2**30:g} GiB"
@@ -116,13 +108,27 @@ class Invariants:
                 f"beyond the limit: {choice}; chosen there: {'; '.join(others)}; "
                 f"placed there: {', '.join(placed_here)}; disks: {self._plan.nodes[node]}"
             )
+        elif not self._judge(choice, self._everywhere.judge(choice)):
+            self.violate(f"no room left for all: {choice}; {self._everywhere.describe(choice)}")
+
+    def _judge(self, choice: Choice, verdict: Excuse | bool) -> bool:  # noqa: FBT001 (it is a verdict)
+        """Note an excuse; return whether there is a verdict that can be kept."""
+        if isinstance(verdict, Excuse):
+            self._trace.count(f"excuse: {verdict}")
+            self._trace.note(f"excused: {verdict}")
+            self._losses.note(choice, verdict)
+        return bool(verdict)
 
     def _answered(self, process: Process, body: dict[str, Any], pod: Object) -> None:
         """Look at an answer the moment that it is given."""
         uid = pod["metadata"]["uid"]
         view = process.instance.cluster.view
-        known = {str(each.name) for found in view.replicas.values() for each in found if each.disk}
-        self._answers[uid] = Answer(at=self._trace.seconds, by=process.pod, known=frozenset(known))
+        known = Known(
+            nodes=[space.node for space in view.spaces.values()],
+            volumes={str(name): volume for name, volume in view.volumes.items()},
+            replicas={str(name): tuple(found) for name, found in view.replicas.items()},
+        )
+        self._answers[uid] = Answer(at=self._trace.seconds, by=process.pod, known=known)
         if not body["Error"]:
             self._check_rebuilt(process, uid)
 
@@ -150,52 +156,22 @@ class Invariants:
             if pending and not self._limits.ran_out(choice, now) and choice.uid not in ledger:
                 self.violate(f"not held by the new leader {process.pod}: {choice}")
 
-    def _changed(self, resource: Resource, _: Change) -> None:
+    def _changed(self, resource: Resource, change: Change) -> None:
         if resource.key in (PODS, CLAIMS):
             self.choices.refresh(self._trace.seconds)
+        if resource.key == REPLICAS and change.new and _disk(change.new) != _disk(change.old):
+            self._losses.placed(change.new)
         leaders = self._world.service.leaders
         if len(leaders) > 1:
             self.violate(f"{len(leaders)} lead: {[each.pod for each in leaders]}")
 
-    def _nodes_for(self, pod: Object) -> Iterator[str]:
-        """Name the nodes on which a pod fits, by what is there now."""
-        claims = self._truth.claims(pod)
-        if len(claims) < len(pod["spec"]["volumes"]) or any(
-            claim["metadata"].get("deletionTimestamp") for claim in claims
-        ):
-            return
-        for host in self._truth.all(HOSTS):
-            name = host["metadata"]["name"]
-            allowed = all(self._may_use(claim, name) for claim in claims)
-            if allowed and not host["spec"].get("unschedulable") and self._fits(pod, name):
-                yield name
-
-    def _may_use(self, claim: Object, node: str) -> bool:
-        """Say whether a claim may be used on a node."""
-        selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE, node)
-        if not claim["spec"].get("volumeName") and selected != node:
-            return False
-        volume = f"pvc-{claim['metadata']['uid']}"
-        at = {each["spec"]["nodeID"] for each in self._truth.placed_of([volume])}
-        return not (self._truth.is_strict(claim) and at) or node in at
-
-    def _fits(self, pod: Object, name: str) -> bool:
-        placed = self._truth.placed()
-        here = {each["spec"]["volumeName"] for each in placed if each["spec"]["nodeID"] == name}
-        wants = {want.volume: want for want in self._truth.wants(pod)}
-        for other in self._truth.pods():
-            if other["spec"].get("nodeName") == name:
-                wants |= {want.volume: want for want in self._truth.wants(other)}
-        missing = [want for want in wants.values() if want.volume not in here]
-        if not any(want.volume not in here for want in self._truth.wants(pod)):
-            return True
-        node = self._truth.longhorn_node(name)
-        assert node is not None
-        return has_room(node, placed, missing, self._truth.settings(), only_usable=True)
-
     def violate(self, text: str) -> None:
         self._trace.note(f"VIOLATED: {text}")
         self.violations.append(f"{self._trace.seconds:.3f} {text}")
+
+
+def _disk(replica: Object | None) -> str:
+    return str(replica["spec"].get("diskID", "")) if replica else ""
 
 
 def ledger_of(process: Process) -> dict[str, str]:

@@ -22,6 +22,11 @@ class Excuse(StrEnum):
     RAN_OUT = "an earlier hold ran out of time, as the settings say"
     CAME = "Longhorn put a replica there that the answer could not know of"
     BROKEN = "Longhorn placed replicas so that an earlier choice fits no more"
+    ARRANGED = "Longhorn chose other disks of the node than those on which all would have fitted"
+    LAGGED = "Longhorn, by figures of a while ago, put a replica where a local one was to go"
+    LEFT_NONE = "Longhorn placed replicas so that there is no room for a volume to start"
+    NOT_DUE = "Longhorn makes no replica for the pod's node, as the volume is degraded"
+    BOUNDED = "more replicas were to be placed than our service's search is sure to decide"
     SEVERAL = "several of these"
 
 
@@ -112,7 +117,7 @@ class Limits:
         """Say whether a replica counts: it was known at the answer, or belongs to a choice."""
         chosen = {want.volume for choice in choices for want in choice.wants}
         return (
-            replica["metadata"]["name"] in new.answer.known
+            replica["metadata"]["name"] in new.answer.placed
             or replica["spec"]["volumeName"] in chosen
         )
 

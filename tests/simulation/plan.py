@@ -8,20 +8,12 @@ import msgspec
 from extender import Mode
 from tests.actors.api import Object
 from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
+from tests.actors.longhorn.records import BEST_EFFORT, DISABLED, STRICT_LOCAL
 from tests.actors.scheduler import Choice, Configuration
 from tests.integration.instances import NAMESPACE
 
 GIB = 2**30
 SSD = "ssd"
-LOCAL, STRICT, ANYWHERE, TWICE, ON_SSD = "local", "strict", "anywhere", "twice", "on-ssd"
-CLASSES: Mapping[str, Mapping[str, str]] = {
-    LOCAL: {},
-    STRICT: {"dataLocality": "strict-local"},
-    ANYWHERE: {"dataLocality": "disabled"},
-    TWICE: {"numberOfReplicas": "2"},
-    ON_SSD: {"diskSelector": SSD},
-}
-"""Parameters of the StorageClasses; one best-effort replica where they say nothing."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,25 +21,33 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         nodes: By node, its disks: sizes and tags.
+        zones: By node, its zone; "" if nodes have none.
+        anti_affinity: Longhorn's settings of which nodes and zones replicas may share, by name.
+        allow_degraded: Longhorn's setting of whether volumes start with fewer replicas.
+        is_stale: Whether Longhorn places replicas by figures that lag, as it does.
         over_provisioning: Longhorn's setting, in percent.
         instances: How many of our service run.
         choosing_seconds: The live setting of how long a hold stands without a node.
         placing_seconds: The live setting of how long it stands after binding.
         mode: How holds count.
         scheduler: How kube-scheduler is set up.
-        classes: Which StorageClasses users use, the likelier ones several times.
+        classes: The parameters of the StorageClasses that users use, by name.
         demand: How much users want, as a part of what there is.
         faults: How many faults there are in a minute.
     """
 
     nodes: Mapping[str, Mapping[str, tuple[int, bool]]]
+    zones: Mapping[str, str]
+    anti_affinity: Mapping[str, str]
+    allow_degraded: bool
+    is_stale: bool
     over_provisioning: int
     instances: int
     choosing_seconds: int
     placing_seconds: int
     mode: Mode
     scheduler: Configuration
-    classes: tuple[str, ...]
+    classes: Mapping[str, Mapping[str, str]]
     demand: float
     faults: float
 
@@ -78,10 +78,18 @@ def draw_plan(random: Random) -> Plan:
         }
         for number in range(1, random.randint(2, 6) + 1)
     }
+    zones = random.choice([[""], ["zone-a", "zone-b"], ["zone-a", "zone-b", "zone-c"]])
     impatient = random.random() < 0.1
     mode = random.choice([Mode.CAPACITY] * 3 + [Mode.NODE])
     return Plan(
         nodes=nodes,
+        zones={name: random.choice(zones) for name in nodes},
+        anti_affinity={
+            "replica-soft-anti-affinity": _draw_bool(random, 0.15),
+            "replica-zone-soft-anti-affinity": _draw_bool(random, 0.65),
+        },
+        allow_degraded=random.random() < 0.7,
+        is_stale=random.random() < 0.6,
         over_provisioning=random.choice([100, 100, 100, 150, 200]),
         instances=random.choice([2, 3, 3]),
         choosing_seconds=random.choice([0, 1]) if impatient else 5,
@@ -103,13 +111,14 @@ def longhorn_nodes(plan: Plan) -> list[Object]:
                 disk: DiskSpec(size_bytes=gib * GIB, tags=(SSD,) if is_ssd else ())
                 for disk, (gib, is_ssd) in disks.items()
             },
+            zone=plan.zones[name],
         )
         for name, disks in plan.nodes.items()
     ]
 
 
-def storage_classes() -> list[Object]:
-    return [storage_class(name, **parameters) for name, parameters in CLASSES.items()]
+def storage_classes(plan: Plan) -> list[Object]:
+    return [storage_class(name, **parameters) for name, parameters in plan.classes.items()]
 
 
 def settings(plan: Plan) -> Mapping[str, str]:
@@ -117,6 +126,8 @@ def settings(plan: Plan) -> Mapping[str, str]:
     return {
         "storage-over-provisioning-percentage": str(plan.over_provisioning),
         "storage-minimal-available-percentage": "10",
+        "allow-volume-creation-with-degraded-availability": str(plan.allow_degraded).lower(),
+        **plan.anti_affinity,
     }
 
 
@@ -145,8 +156,23 @@ def _draw_scheduler(random: Random, mode: Mode) -> Configuration:
     )
 
 
-def _draw_classes(random: Random, *, has_ssd: bool) -> tuple[str, ...]:
-    classes = [LOCAL] * 4
-    for name, probability in ((STRICT, 0.4), (ANYWHERE, 0.25), (TWICE, 0.1)):
-        classes += [name] * (random.random() < probability)
-    return (*classes, *([ON_SSD] * 2 * has_ssd))
+def _draw_classes(random: Random, *, has_ssd: bool) -> dict[str, dict[str, str]]:
+    classes = {}
+    for number in range(1, random.randint(2, 5) + 1):
+        locality = random.choice([BEST_EFFORT] * 5 + [DISABLED] * 3 + [STRICT_LOCAL] * 2)
+        replicas = 1 if locality == STRICT_LOCAL else random.choice([1, 1, 2, 2, 3])
+        parameters = {"dataLocality": locality, "numberOfReplicas": str(replicas)}
+        for parameter, probability in (
+            ("replicaZoneSoftAntiAffinity", 0.4),
+            ("replicaSoftAntiAffinity", 0.2),
+        ):
+            if random.random() < probability:
+                parameters[parameter] = random.choice(["enabled", "disabled"])
+        if has_ssd and random.random() < 0.3:
+            parameters["diskSelector"] = SSD
+        classes[f"{locality}-{replicas}-{number}"] = parameters
+    return classes
+
+
+def _draw_bool(random: Random, probability: float) -> str:
+    return str(random.random() < probability).lower()

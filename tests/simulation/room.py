@@ -14,6 +14,7 @@ from tests.actors.longhorn.records import condition_status
 
 _PLENTY = 2**62
 _STEPS = 100_000
+_MOST_TO_ORDER = 5
 
 
 class Want(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +63,46 @@ def has_room(
         for want in sorted(wants, key=lambda want: want.volume)
     ]
     return isinstance(pack(items, bins, step_limit=_STEPS), Packed)
+
+
+def has_room_in_any_order(
+    node: Object, replicas: Iterable[Object], wants: Iterable[Want], settings: Mapping[str, str]
+) -> bool:
+    """Say whether each of *wants* finds room, in whatever order they come and on whatever disks.
+
+    More than five are too many to try all orders; then it is not said.
+    """
+    wants, taken = [*wants], [*replicas]
+    if len(wants) > _MOST_TO_ORDER:
+        return False
+    usable = [(spec, status) for _, spec, status in disks(node) if _is_usable(status)]
+    tags = [frozenset(spec.get("tags") or ()) for spec, _ in usable]
+    free = tuple(
+        limit_bytes(spec, status, settings) - counted(status, taken)["storageScheduled"]
+        for spec, status in usable
+    )
+    seen: set[tuple[tuple[int, ...], frozenset[int]]] = set()
+
+    def finds_room(free: tuple[int, ...], left: frozenset[int]) -> bool:
+        if (free, left) in seen:
+            return True
+        seen.add((free, left))
+        for index in sorted(left):
+            size = wants[index].size_bytes
+            takers = [
+                disk
+                for disk, bytes_ in enumerate(free)
+                if bytes_ >= size and tags[disk].issuperset(wants[index].tags)
+            ]
+            if not takers:
+                return False
+            for disk in takers:
+                then = (*free[:disk], free[disk] - size, *free[disk + 1 :])
+                if not finds_room(then, left - {index}):
+                    return False
+        return True
+
+    return finds_room(free, frozenset(range(len(wants))))
 
 
 def _kind(spec: Object, tags: list[tuple[str, ...]]) -> int:

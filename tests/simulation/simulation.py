@@ -19,7 +19,13 @@ RESOLUTION = 2**-20
 """Ticks are a power of two so that sums of times are exact."""
 FAULTY_SECONDS = (15.0, 45.0)
 FIRST_WORKLOADS = 2
-LONGEST_SECONDS = {"not answered": 130.0, "unplaced": 130.0, "held": 640.0}
+LONGEST_SECONDS = {
+    "not answered": 130.0,
+    "unplaced": 130.0,
+    "held": 640.0,
+    "not running": 200.0,
+    "not local": 200.0,
+}
 """After the last fault, until one instance leads and answers: one that has not heard of a kind for
 120 s gives the lease back. Until pods that fit have a node: a watch that hangs is found out after
 90 s, and then there is kube-scheduler's back-off; who is not woken would sleep for 300 s. Until
@@ -64,6 +70,7 @@ async def simulate(seed: int) -> Result:
         await faults.mend()
         users.finish()
         await _calm_down(world, invariants)
+        _judge_end(plan, invariants, trace)
     pods = [pod for pod in world.truth.pods() if pod["spec"].get("nodeName")]
     trace.counts["pods bound at the end"] += len(pods)
     trace.counts["pods left"] += len(world.truth.pods()) - len(pods)
@@ -106,6 +113,21 @@ async def _calm_down(world: World, invariants: Invariants) -> None:
                 invariants.violate(f"{what} after {LONGEST_SECONDS[what]:g} s of calm: {why}")
 
 
+def _judge_end(plan: Plan, invariants: Invariants, trace: Trace) -> None:
+    """Judge what is left when all is well, and count what is excused."""
+    calm = invariants.calm
+    for what, found in (
+        ("pods that do not run", calm.not_running()),
+        ("volumes without local replica", calm.not_local()),
+    ):
+        for excuse in filter(None, found.values()):
+            trace.count(f"{what}: {excuse}")
+    beyond = calm.beyond_limits()
+    if beyond and not plan.is_stale:
+        invariants.violate(f"beyond the limit at the end: {beyond}")
+    trace.counts["disks beyond their limit: Longhorn places by figures that lag"] += len(beyond)
+
+
 async def _wrong(world: World, invariants: Invariants) -> dict[str, object]:
     """Say what is not well yet."""
     wrong: dict[str, object] = {}
@@ -113,6 +135,11 @@ async def _wrong(world: World, invariants: Invariants) -> dict[str, object]:
         wrong["not answered"] = [each.pod for each in world.service.leaders]
     elif held := ledger_of(world.service.leader):
         wrong["held"] = [*held.values()]
-    if unplaced := invariants.unplaced():
+    calm = invariants.calm
+    if unplaced := calm.unplaced():
         wrong["unplaced"] = unplaced
+    if not_running := [pod for pod, excuse in calm.not_running().items() if excuse is None]:
+        wrong["not running"] = not_running
+    if not_local := [volume for volume, excuse in calm.not_local().items() if excuse is None]:
+        wrong["not local"] = not_local
     return wrong

@@ -4,7 +4,7 @@ import pytest
 
 from tests.actors.api import Object
 from tests.actors.longhorn import DiskSpec, disk_uuid, longhorn_node
-from tests.simulation.room import Want, has_room
+from tests.simulation.room import Want, has_room, has_room_in_any_order
 
 GIB = 2**30
 NODE = longhorn_node(
@@ -63,3 +63,17 @@ def test_a_disk_that_longhorn_does_not_use_has_none() -> None:
     ]
 
     assert found == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param(wants(60, 40), True, id="whatever-comes-first"),
+        pytest.param(wants(60, 60, 30), False, id="the-last-one-may-find-both-disks-taken"),
+        pytest.param(wants(100, 60), False, id="the-small-one-may-take-the-large-disk"),
+        pytest.param(wants(60, tags=("ssd",)) + wants(100), True, id="each-to-its-disk"),
+        pytest.param(wants(1, 1, 1, 1, 1, 1), False, id="too-many-to-say"),
+    ],
+)
+def test_has_room_in_any_order(asked: list[Want], expected: bool) -> None:  # noqa: FBT001
+    assert has_room_in_any_order(NODE, [], asked, SETTINGS) is expected

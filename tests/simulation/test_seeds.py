@@ -1,4 +1,4 @@
-"""No disk is chosen beyond its limit, every hold ends, and every pod that fits is placed."""
+"""Every choice leaves room for all replicas, every hold ends, and every pod that fits is placed."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def told(result: Result) -> str:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_holds_keep_disks_within_their_limits(seed: int) -> None:
+async def test_all_that_must_hold_holds(seed: int) -> None:
     result = await simulate(seed)
 
     assert not result.violations, told(result)

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 
+import longhorn
 from app.quantity import parse_bytes
-from longhorn import volume_size_bytes
 from tests.actors.api import Object
 from tests.actors.claims import claims_of
 from tests.actors.longhorn import NAMESPACE
-from tests.actors.longhorn.records import BEST_EFFORT, STRICT_LOCAL
+from tests.actors.longhorn.creation import volume_object
+from tests.actors.longhorn.records import T, recorded
+from tests.actors.longhorn.settings import known
 from tests.fakes import Change, FakeApiServer, Resource
 from tests.simulation.room import Want
+from tests.simulation.together import Known
 
 CLAIMS, PODS, HOSTS = "persistentvolumeclaims", "pods", "nodes"
 VOLUMES, REPLICAS = "volumes.longhorn.io", "replicas.longhorn.io"
@@ -18,10 +21,16 @@ WORKLOADS = "default"
 
 
 class Truth:
-    """Follows the API server change by change."""
+    """Follows the API server change by change.
+
+    Attributes:
+        version: Counts the changes.
+    """
 
     def __init__(self, server: FakeApiServer) -> None:
+        self.version = 0
         self._objects: dict[str, dict[tuple[str, str], Object]] = {}
+        self._records: dict[tuple[type, str], tuple[Object, object]] = {}
         server.observers.append(self._take)
 
     def all(self, resource: str) -> list[Object]:
@@ -43,23 +52,30 @@ class Truth:
         found = [self.get(CLAIMS, name, WORKLOADS) for name in claims_of(pod)]
         return [claim for claim in found if claim is not None]
 
-    def want(self, claim: Object) -> Want | None:
-        """Say what a claim needs on the node of its pod; None if nothing."""
-        parameters = self._parameters(claim)
-        if parameters.get("dataLocality") not in (BEST_EFFORT, STRICT_LOCAL):
-            return None
-        size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
-        tags = tuple(tag for tag in parameters.get("diskSelector", "").split(",") if tag)
-        name = f"pvc-{claim['metadata']['uid']}"
-        return Want(volume=name, size_bytes=volume_size_bytes(size), tags=tags)
+    def volume(self, claim: Object) -> longhorn.Volume:
+        """Return the volume of a claim, or the one that would be created for it."""
+        name = volume_of(claim)
+        found = self.get(VOLUMES, name, NAMESPACE)
+        if found is None:
+            size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
+            storage_class = self.get(
+                "storageclasses.storage.k8s.io", claim["spec"]["storageClassName"]
+            )
+            assert storage_class is not None
+            parameters = storage_class["parameters"]
+            found = volume_object(
+                name, size, parameters, self.settings(), namespace=NAMESPACE, owner=""
+            )
+            return recorded(found, longhorn.Volume)
+        return self._recorded(found, longhorn.Volume)
+
+    def volumes(self, pod: Object) -> list[longhorn.Volume]:
+        """Return the volumes of a pod."""
+        return [self.volume(claim) for claim in self.claims(pod)]
 
     def wants(self, pod: Object) -> list[Want]:
         """Say what a pod needs on its node."""
-        found = [self.want(claim) for claim in self.claims(pod)]
-        return [want for want in found if want is not None]
-
-    def is_strict(self, claim: Object) -> bool:
-        return self._parameters(claim).get("dataLocality") == STRICT_LOCAL
+        return [want_of(each) for each in self.volumes(pod) if each.needs_local_replica]
 
     def placed(self) -> list[Object]:
         """Return the replicas that have a disk."""
@@ -75,14 +91,36 @@ class Truth:
     def settings(self) -> Mapping[str, str]:
         return {each["metadata"]["name"]: each["value"] for each in self.all(SETTINGS)}
 
-    def _parameters(self, claim: Object) -> Mapping[str, str]:
-        storage_class = self.get(
-            "storageclasses.storage.k8s.io", claim["spec"].get("storageClassName", "")
+    def known_settings(self) -> longhorn.Settings:
+        return known(self.settings())
+
+    def known(self) -> Known:
+        """Return all that there is of Longhorn."""
+        replicas: dict[str, list[longhorn.Replica]] = {}
+        for each in self.all(REPLICAS):
+            record = self._recorded(each, longhorn.Replica)
+            replicas.setdefault(record.volume, []).append(record)
+        return Known(
+            nodes=[self._recorded(each, longhorn.Node) for each in self.all(LONGHORN_NODES)],
+            volumes={
+                each["metadata"]["name"]: self._recorded(each, longhorn.Volume)
+                for each in self.all(VOLUMES)
+            },
+            replicas=replicas,
         )
-        parameters: Mapping[str, str] = (storage_class or {}).get("parameters") or {}
-        return parameters
+
+    def _recorded(self, obj: Object, type_: type[T]) -> T:
+        """Read an object, once for as long as it stays the same."""
+        key = (type_, obj["metadata"]["name"])
+        read, record = self._records.get(key, (None, None))
+        if read is not obj:
+            record = recorded(obj, type_)
+            self._records[key] = (obj, record)
+        assert isinstance(record, type_)
+        return record
 
     def _take(self, resource: Resource, change: Change) -> None:
+        self.version += 1
         metadata = change.last["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         objects = self._objects.setdefault(resource.key, {})
@@ -90,6 +128,16 @@ class Truth:
             objects.pop(key, None)
         else:
             objects[key] = change.new
+
+
+def volume_of(claim: Object) -> str:
+    """Name the volume of a claim."""
+    return f"pvc-{claim['metadata']['uid']}"
+
+
+def want_of(volume: longhorn.Volume) -> Want:
+    """Say what a volume needs on the node of its pod."""
+    return Want(volume=volume.name, size_bytes=volume.size_bytes, tags=volume.disk_selector)
 
 
 def _key(item: tuple[tuple[str, str], Object]) -> tuple[str, str]:

@@ -47,7 +47,7 @@ class Users:
     """Wants workloads, and changes its mind.
 
     Attributes:
-        wanted_gib: What the workloads of now want.
+        wanted_gib: What the workloads of now want, all replicas together.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class Users:
     @property
     def wanted_gib(self) -> int:
         return sum(
-            each.pods * sum(size for _, size in each.claims) for each in self._workloads.values()
+            each.pods * size * int(self._plan.classes[storage_class]["numberOfReplicas"])
+            for each in self._workloads.values()
+            for storage_class, size in each.claims
         )
 
     def act(self) -> None:
@@ -86,10 +88,10 @@ class Users:
     def _create_workload(self) -> None:
         self._count += 1
         is_stateful = self._random.random() < 0.7
-        most = self._plan.largest_gib
+        most, classes = self._plan.largest_gib, [*self._plan.classes]
         claims = [
             (
-                self._random.choice(self._plan.classes),
+                self._random.choice(classes),
                 max(1, int(most * self._random.uniform(*span))),
             )
             for _ in range(self._random.choice([1, 1, 2, 3, 4]))

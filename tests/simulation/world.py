@@ -100,6 +100,7 @@ class World:
             random=Random(random.getrandbits(32)),
             wall_clock=self._wall_time,
             delays=Delays(),
+            stale=plan.is_stale,
         )
         self.driver = Driver(self.longhorn, trace)
 
@@ -175,7 +176,7 @@ class World:
             name = node["metadata"]["name"]
             self._put(kinds.LONGHORN_NODES, node)
             self._put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
-        for storage_class in storage_classes():
+        for storage_class in storage_classes(self.plan):
             self._put(kinds.STORAGE_CLASSES, storage_class)
         for name, value in settings(self.plan).items():
             self._put(kinds.SETTINGS, setting(name, value))

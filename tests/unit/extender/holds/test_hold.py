@@ -19,7 +19,7 @@ from extender.holds.hold import (
     charged,
     is_confirmed,
 )
-from longhorn import NodeName, Replica, ReplicaName, VolumeName
+from longhorn import Locality, NodeName, Replica, ReplicaName, VolumeName
 from tests.builders import hold, pending, pod, replica, view_of, volume, wanted
 
 HERE = NodeName("node-1")
@@ -306,6 +306,14 @@ def test_hold_is_confirmed_when_each_volume_is_placed(
     of: Hold, replicas: list[Replica], *, expected: bool
 ) -> None:
     assert confirms(of, *replicas) is expected
+
+
+def test_replicas_that_are_not_placed_confirm_nothing_before_their_volume_is_known() -> None:
+    disabled = wanted(volume("a", locality=Locality.DISABLED))
+    chosen = msgspec.structs.replace(CHOSEN, volumes=(), remote=(disabled,))
+
+    assert not confirms(chosen, replica(of="a", on=""))
+    assert confirms(chosen, replica(of="a"))
 
 
 def test_replicas_that_are_here_already_confirm_the_choice_of_the_node() -> None:

@@ -78,10 +78,16 @@ class Model:
         for kept in [*self.holds]:
             until, why = self.deadline(kept, event)
             node = self.node(kept)
-            if node and not any(self._waits(kept, v, node) for v in kept["volumes"]):
+            waits = any(self._waits(kept, v, node) or self._is_due(v) for v in kept["volumes"])
+            if node and not waits:
                 self._end([kept], "confirmed", event)
             elif until <= event["at"]:
                 self._end([kept], why, event)
+
+    def _is_due(self, volume: str) -> bool:
+        """Whether a replica may go anywhere; no Volume object tells of it here."""
+        found = (each for each in self.replicas if each["volume"] == volume)
+        return any(not (each["node"] or each["pinned"]) for each in found)
 
     def made(self, event: Event) -> None:
         self.replicas.append({**event, "node": ""})

@@ -21,6 +21,7 @@ from tests.builders import (
     persistent_volume,
     pod,
     replica,
+    storage_class,
     view_of,
     volume,
 )
@@ -110,3 +111,23 @@ def test_in_mode_capacity_small_pods_go_together() -> None:
     extender.ledger.see("uid-first", Sighting(node=NodeName("node-1")), 1.0)
 
     assert ask(extender, "second").accepted == NODES[:2]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_volumes_that_may_go_anywhere_are_held_and_lock_nobody_out(mode: Mode) -> None:
+    extender = Extender(GENEROUS, mode)
+    view = view_of(
+        node("node-1", disk(maximum_bytes=3 * GIB)),
+        storage_class(dataLocality="disabled"),
+        *(claim(name, size_bytes=2 * GIB) for name in ("first", "second")),
+        *bound(volume("local", size_bytes=GIB)),
+    )
+
+    def accepted(name: str) -> list[NodeName]:
+        result = extender.filter(pod(name, name=name), NODES[:1], view)
+        extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
+        return [*result.accepted]
+
+    assert accepted("first") == ["node-1"]
+    assert accepted("second") == []
+    assert accepted("local") == ["node-1"]

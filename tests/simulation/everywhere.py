@@ -1,0 +1,284 @@
+"""Whether a choice of kube-scheduler's leaves room for all that Longhorn is about to place.
+
+`limits` judges the node that was chosen. Here all other replicas count, too: those of the pod, of
+pods whose nodes were chosen before, and those that are due by Longhorn's objects. What found room
+without the new pod must find room beside its local replicas, and beside those other replicas
+without which its volumes do not start.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import structs
+
+from longhorn import (
+    Locality,
+    NodeSpace,
+    Settings,
+    Volume,
+    due_replicas,
+    needed_to_start,
+    stage_of,
+    usage_of,
+    waits_for_attach,
+)
+from tests.actors.api import Object
+from tests.simulation.choices import Choice, Choices
+from tests.simulation.limits import Excuse, Limits
+from tests.simulation.room import Want
+from tests.simulation.together import Known, Missing, find_room, spaces_of
+from tests.simulation.truth import Truth, want_of
+
+ORDERS: Sequence[Callable[[Missing], tuple[int, str]]] = (
+    lambda each: (0, each.volume.name),
+    lambda each: (each.volume.size_bytes, each.volume.name),
+    lambda each: (-each.volume.size_bytes, each.volume.name),
+)
+"""In which replicas are looked at if there is no room for all."""
+
+
+SURE = 16
+"""So many replicas our service's search places in any way there is (docs/limits.md)."""
+
+
+class Everywhere:
+    """Judges choices."""
+
+    def __init__(self, truth: Truth, choices: Choices, limits: Limits) -> None:
+        self._truth = truth
+        self._choices = choices
+        self._limits = limits
+
+    def judge(self, new: Choice) -> Excuse | bool:
+        """Say whether what *new* needs leaves room for all others, or what excuses it."""
+        if not self.needed(new, self._truth.known()):
+            return True
+        everyone = [each for each in self._choices.all() if each is not new]
+        in_time = [each for each in everyone if not self._limits.ran_out(each, new.answer.at)]
+        now, then = self._truth.known(), new.answer.known
+        if self._leaves_room(new, everyone, now):
+            return True
+        if self._leaves_room(new, in_time, now):
+            return Excuse.RAN_OUT
+        if self._leaves_room(new, everyone, then):
+            return Excuse.CAME
+        if self._leaves_room(new, in_time, then):
+            return Excuse.SEVERAL
+        missing = [*self.needed(new, now), *self._others(everyone, now)]
+        return Excuse.BOUNDED if sum(each.anywhere for each in missing) > SURE else False
+
+    def describe(self, new: Choice) -> str:
+        """Say what is to be placed besides, and what disks have left."""
+        known = self._truth.known()
+        others = [each for each in self._choices.all() if each is not new]
+        told = [
+            f"{each.volume.name} "
+            f"{each.volume.size_bytes / 2**30:g} GiB: {each.anywhere} anywhere"
+            f"{f', one on {each.local}' if each.local else ''}"
+            for each in (*self.needed(new, known), *self._others(others, known))
+        ]
+        return f"to be placed: {'; '.join(told)}; {self.left()}"
+
+    def left(self) -> str:
+        """Say what disks have left."""
+        found = [
+            f"{space.node.name} {space.node.zone} "
+            + " ".join(f"{disk.logical_headroom_bytes / 2**30:g}" for disk in space.disks)
+            for space in spaces_of(self._truth.known(), self._truth.known_settings())
+        ]
+        return f"left, in GiB: {'; '.join(found)}"
+
+    def missing(self, choice: Choice, known: Known) -> list[Missing]:
+        """Return what of a choice stands and is not placed yet."""
+        settings = self._truth.known_settings()
+        local = {want.volume for want in self._limits.pending(choice)}
+        found = []
+        for volume in self._choices.standing(choice):
+            node = choice.node if volume.name in local else ""
+            found.append(_missing(volume, known, settings, node=node, attaching=True))
+        return [each for each in found if each.anywhere or each.local]
+
+    def needed(self, choice: Choice, known: Known) -> list[Missing]:
+        """Return what of it must find room: local replicas, and what volumes need to start."""
+        needed = [
+            _needed(each, self._truth.known_settings()) for each in self.missing(choice, known)
+        ]
+        return [each for each in needed if each.anywhere or each.local]
+
+    def may_come(self, pod: Object, node: str) -> list[Want]:
+        """Return what may come to a node of those volumes of a pod that need nothing there."""
+        known, settings = self._truth.known(), self._truth.known_settings()
+        spaces = [space for space in spaces_of(known, settings) if space.node.name == node]
+        return [
+            structs.replace(want_of(each.volume), volume=f"{each.volume.name}/{number}")
+            for each in self._remote(pod)
+            for most in (_most([each], spaces, settings),)
+            if most is not None
+            for number in range(most[0].least)
+        ]
+
+    def may_start(self, pod: Object) -> bool:
+        """Say whether those volumes of a pod find the room that they need to start."""
+        known, settings = self._truth.known(), self._truth.known_settings()
+        needed = [_needed(each, settings) for each in self._remote(pod)]
+        return find_room(needed, spaces_of(known, settings), settings) is not None
+
+    def may_run(self, pod: Object) -> bool:
+        """Say whether the volumes of a pod that has a node find the room that they need to start.
+
+        A strict-local one needs it on the node; any other one needs it anywhere.
+        """
+        known, settings = self._truth.known(), self._truth.known_settings()
+        needed = []
+        for volume in self._truth.volumes(pod):
+            is_strict = volume.locality is Locality.STRICT_LOCAL
+            has_none = not any(each.disk for each in known.replicas.get(volume.name, ()))
+            node = pod["spec"]["nodeName"] if is_strict and has_none else ""
+            missing = _missing(volume, known, settings, node=node, attaching=True)
+            least = needed_to_start(volume, missing.replicas, settings, due=missing.anywhere)
+            needed.append(structs.replace(missing, anywhere=least, local=node).whole)
+        return find_room(needed, spaces_of(known, settings), settings) is not None
+
+    def due_on(self, volume: str, node: str) -> Want | None:
+        """Return what of a volume Longhorn would place on a node, None if nothing."""
+        known, settings = self._truth.known(), self._truth.known_settings()
+        found = known.volumes.get(volume)
+        if found is None:
+            return None
+        missing = _missing(found, known, settings)
+        if missing.local != node:
+            counted = [each for each in missing.replicas if not each.failed]
+            spaces = spaces_of(known, settings)
+            [here] = [space.node for space in spaces if space.node.name == node]
+            is_allowed = stage_of(here, usage_of(counted, spaces), found, settings) is not None
+            if not (missing.anywhere and found.node == node and is_allowed):
+                return None
+        return want_of(found)
+
+    def _remote(self, pod: Object) -> list[Missing]:
+        known, settings = self._truth.known(), self._truth.known_settings()
+        return [
+            _missing(volume, known, settings, attaching=True)
+            for volume in self._truth.volumes(pod)
+            if not volume.needs_local_replica
+        ]
+
+    def _leaves_room(self, new: Choice, others: Sequence[Choice], known: Known) -> bool:
+        settings = self._truth.known_settings()
+        spaces = spaces_of(known, settings)
+        needed = self.needed(new, known)
+        own = {volume.name for volume in new.volumes}
+        rest = [each for each in self._others(others, known) if each.volume.name not in own]
+        if find_room([*needed, *(each.whole for each in rest)], spaces, settings) is not None:
+            return True
+        # The rest does not find room as a whole. What finds room of it without the new pod, so that
+        # there is none for more, must find room beside it. There may be several ways to choose.
+        kept = _most([*needed, *rest], spaces, settings)
+        if kept is None:
+            return False
+        if not _has_room_for_more(kept[len(needed) :], spaces, settings):
+            return True
+        return any(
+            find_room(
+                [*needed, *_filled(sorted(rest, key=order), spaces, settings)], spaces, settings
+            )
+            is not None
+            for order in ORDERS
+        )
+
+    def _others(self, choices: Iterable[Choice], known: Known) -> list[Missing]:
+        """Return what is to be placed of volumes by choices, and by Longhorn's objects."""
+        settings = self._truth.known_settings()
+        found: dict[str, Missing] = {}
+        for name, volume in known.volumes.items():
+            found[name] = _missing(volume, known, settings)
+        for choice in choices:
+            for each in self.missing(choice, known):
+                if each.local or not found.get(each.volume.name, each).local:
+                    found[each.volume.name] = each
+        return [each for _, each in sorted(found.items()) if each.anywhere or each.local]
+
+
+def _missing(
+    volume: Volume, known: Known, settings: Settings, *, node: str = "", attaching: bool = False
+) -> Missing:
+    """Return what is to be placed of a volume.
+
+    Args:
+        volume: The volume, if it is not known yet.
+        known: What is known.
+        settings: Longhorn's.
+        node: Where a pod needs a replica that it has not got; "" if nowhere.
+        attaching: Whether a pod is to attach it.
+    """
+    volume = known.volumes.get(volume.name, volume)
+    replicas = known.replicas.get(volume.name, ())
+    due = due_replicas(volume, replicas, settings, attaching=attaching)
+    pinned = [r.hard_node_affinity for r in replicas if not (r.node or r.deleting or r.failed)]
+    bound = next(filter(None, pinned), None)
+    is_one_of_them = node and not bound and waits_for_attach(volume, settings)
+    return Missing(
+        volume=volume,
+        replicas=replicas,
+        anywhere=max(0, due.anywhere - 1) if is_one_of_them else due.anywhere,
+        local=node or bound or due.on_node or "",
+    )
+
+
+def _needed(missing: Missing, settings: Settings) -> Missing:
+    """Keep what must find room: the local replica, or what the volume needs to start."""
+    least = 0
+    if not missing.volume.needs_local_replica:
+        volume, replicas = missing.volume, missing.replicas
+        least = needed_to_start(volume, replicas, settings, due=missing.anywhere)
+    return structs.replace(missing, anywhere=least).whole
+
+
+def _most(
+    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+) -> list[Missing] | None:
+    """Return as many as find room together, all of them needed; None without room for the least."""
+    found = find_room(missing, spaces, settings)
+    if found is None:
+        return None
+    return [
+        structs.replace(each, least=there.anywhere, needs_local=bool(there.local))
+        for each in missing
+        for there in (found[each.volume.name],)
+    ]
+
+
+def _has_room_for_more(
+    kept: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+) -> bool:
+    """Say whether one more replica finds room beside those that are needed of *kept*."""
+    return any(
+        find_room([*kept[:index], more, *kept[index + 1 :]], spaces, settings) is not None
+        for index, each in enumerate(kept)
+        for more in _one_more(each)
+    )
+
+
+def _filled(
+    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+) -> list[Missing]:
+    """Return what finds room if all get as much as they can in this order, all of it needed."""
+    kept = [*missing]
+    for index in range(len(kept)):
+        while found := next(
+            (
+                more
+                for more in _one_more(kept[index])
+                if find_room([*kept[:index], more, *kept[index + 1 :]], spaces, settings)
+                is not None
+            ),
+            None,
+        ):
+            kept[index] = found
+    return kept
+
+
+def _one_more(missing: Missing) -> Iterable[Missing]:
+    if missing.least < missing.anywhere:
+        yield structs.replace(missing, least=missing.least + 1)
+    if missing.local and not missing.needs_local:
+        yield structs.replace(missing, needs_local=True)

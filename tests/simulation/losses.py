@@ -1,0 +1,94 @@
+"""Local replicas whose room other replicas took after the choice of the node.
+
+Longhorn does not keep room for them: until a volume is attached, replicas of others may come first.
+"""
+
+from collections.abc import Sequence
+
+from longhorn import Locality
+from tests.actors.api import Object
+from tests.simulation.choices import Choice, Choices
+from tests.simulation.limits import Excuse, Limits
+from tests.simulation.plan import Plan
+from tests.simulation.room import Want, has_room
+from tests.simulation.trace import Trace
+from tests.simulation.truth import Truth
+
+
+class Losses:
+    """Watches how Longhorn places replicas.
+
+    Attributes:
+        excuses: By volume without room on its pod's node, why our service cannot be blamed for it,
+            None if it can.
+    """
+
+    def __init__(
+        self, truth: Truth, choices: Choices, limits: Limits, plan: Plan, trace: Trace
+    ) -> None:
+        self.excuses: dict[str, Excuse | None] = {}
+        self._truth = truth
+        self._choices = choices
+        self._limits = limits
+        self._plan = plan
+        self._trace = trace
+
+    def note(self, choice: Choice, excuse: Excuse) -> None:
+        """Take in that the volumes of a choice had no room, with an excuse."""
+        for each in self._choices.on_node(choice.node):
+            for want in self._limits.pending(each):
+                self.excuses.setdefault(want.volume, excuse)
+
+    def placed(self, replica: Object) -> None:
+        """Take in that a replica was given a disk."""
+        node = replica["spec"]["nodeID"]
+        here = self._choices.on_node(node)
+        pending = [(each, want) for each in here for want in self._limits.pending(each)]
+        wants = [want for _, want in pending]
+        longhorn_node = self._truth.longhorn_node(node)
+        assert longhorn_node is not None
+        if has_room(longhorn_node, self._truth.placed(), wants, self._truth.settings()):
+            return
+        for choice, want in pending:
+            if want.volume not in self.excuses:
+                excuse = self._excuse(choice, replica, wants)
+                self.excuses[want.volume] = excuse
+                by = f"{want.volume} of {choice.pod} by {replica['metadata']['name']}"
+                self._trace.note(f"taken on {node}: room for {by}: {excuse or 'no excuse'}")
+
+    def _excuse(self, choice: Choice, replica: Object, wants: Sequence[Want]) -> Excuse | None:
+        volume = replica["spec"]["volumeName"]
+        if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
+            return Excuse.RAN_OUT
+        if self._fits_in_another_way(choice, wants):
+            return Excuse.ARRANGED
+        owners = [each for each in self._choices.all() if volume in _names(each)]
+        if any(self._limits.ran_out(each, choice.answer.at) for each in owners):
+            return Excuse.RAN_OUT
+        if not owners and volume not in choice.answer.known.volumes:
+            return Excuse.CAME
+        is_strict = any(each.locality is Locality.STRICT_LOCAL for each in choice.volumes)
+        return Excuse.LAGGED if self._plan.is_stale and not is_strict else None
+
+    def _fits_in_another_way(self, choice: Choice, wants: Sequence[Want]) -> bool:
+        """Say whether all would fit with what came since the answer on other disks of the node."""
+        node = self._truth.longhorn_node(choice.node)
+        assert node is not None
+        known = self._truth.known()
+        placed = self._truth.placed()
+        before = [each for each in placed if each["metadata"]["name"] in choice.answer.placed]
+        since = [
+            Want(
+                volume=each["metadata"]["name"],
+                size_bytes=int(each["spec"]["volumeSize"]),
+                tags=known.volumes[each["spec"]["volumeName"]].disk_selector,
+            )
+            for each in placed
+            if each["spec"]["nodeID"] == choice.node
+            and each["metadata"]["name"] not in choice.answer.placed
+        ]
+        return has_room(node, before, [*wants, *since], self._truth.settings())
+
+
+def _names(choice: Choice) -> set[str]:
+    return {str(each.name) for each in choice.volumes}
