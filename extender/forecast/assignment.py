@@ -36,6 +36,7 @@ class Assignment:
         rankings: Rankings,
         *,
         step_limit: int,
+        with_open: bool = False,
     ) -> None:
         self.on: dict[NodeName, list[Remote]] = {}
         self.view = view
@@ -43,6 +44,7 @@ class Assignment:
         self._loads = loads
         self._rankings = rankings
         self._step_limit = step_limit
+        self._with_open = with_open
         self._places_of: dict[Need, Places] = {}
         self._taken: dict[NodeName, int] = {}
         self._nodes_of: dict[VolumeName, set[NodeName]] = {}
@@ -75,12 +77,13 @@ class Assignment:
         self._spare = None
 
     def load(self, name: NodeName) -> tuple[Item, ...]:
-        """Return what a node takes for sure.
+        """Return what a node takes for sure; what is held by open holds as well if asked for.
 
         An open hold counts on each of its nodes. If what is due had to find room beside all of
         that, it might find none, and then its room would be given away.
         """
-        return self._loads.on(self.view.spaces[name]).sure_items
+        load = self._loads.on(self.view.spaces[name])
+        return load.items if self._with_open else load.sure_items
 
     def load_bytes(self, name: NodeName) -> int:
         """Return how many bytes that is."""

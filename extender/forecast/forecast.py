@@ -35,8 +35,11 @@ class Forecast:
         rankings: Rankings,
         *,
         step_limit: int,
+        with_open: bool = False,
     ) -> None:
-        self.assignment = Assignment(view, settings, loads, rankings, step_limit=step_limit)
+        self.assignment = Assignment(
+            view, settings, loads, rankings, step_limit=step_limit, with_open=with_open
+        )
         self.nowhere: dict[VolumeName, int] = {}
         self._moving = Moving(self.assignment)
         self._heaps: dict[tuple[Need, str], list[Rank]] = {}

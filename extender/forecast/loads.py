@@ -84,6 +84,11 @@ class Loads:
         return load
 
     @property
+    def has_open(self) -> bool:
+        """Whether room on nodes is held for other pods that may still go to several."""
+        return any(hold.volumes for hold in self._ledger.open_holds(but=self._uid))
+
+    @property
     def nodes_due(self) -> AbstractSet[NodeName]:
         """The nodes that Longhorn will place a replica on that has no object yet."""
         return self._due.keys()

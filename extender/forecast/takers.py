@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import Coming
-from longhorn import NodeName, Settings, Usage, may_share_node
+from longhorn import NodeName, Settings, Usage, may_share_node, may_share_zone
 from packing import Item
 
 _LOOKED_AT = 8
@@ -47,7 +47,9 @@ def most_bytes(coming: Iterable[Coming], settings: Settings) -> int:
 
 
 def _most_on_a_node(coming: Coming, settings: Settings) -> int:
-    return coming.count if may_share_node(coming.volume, settings) else min(1, coming.count)
+    volume = coming.volume
+    may_share = may_share_node(volume, settings) and may_share_zone(volume, settings)
+    return coming.count if may_share else min(1, coming.count)
 
 
 def _is_outdone(

@@ -45,10 +45,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     step_limit: int
     """Of the packing of one node."""
 
-    def new_forecast(self, coming: Iterable[Coming]) -> Forecast:
-        """Return a forecast of *coming* alone."""
+    def new_forecast(self, coming: Iterable[Coming], *, with_open: bool = False) -> Forecast:
+        """Return a forecast of *coming* alone, beside all that open holds keep if asked for."""
         forecast = Forecast(
-            self.view, self.settings, self.loads, self.rankings, step_limit=self.step_limit
+            self.view,
+            self.settings,
+            self.loads,
+            self.rankings,
+            step_limit=self.step_limit,
+            with_open=with_open,
         )
         forecast.place_all(coming)
         return forecast

@@ -104,13 +104,19 @@ class StrictLocalUnusable(Rejection, frozen=True):
     text = "the replica of a strict-local volume on this node cannot be used"
 
 
-class LocalRoomAtRisk(Rejection, frozen=True):
+class LocalRoomAtRisk(Rejection, frozen=True, kw_only=True):
     reason = "local_room_at_risk"
-    depends_on_others = True
     text = (
         "replicas that Longhorn is about to place may take the room of those that are to be on "
         "their pod's node"
     )
+    depends_on_others = True
+    by_open: bool = False
+    """Whether only holds of pods that may still go to several nodes are in the way."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.by_open
 
 
 class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):

@@ -6,7 +6,9 @@ elsewhere; a strict-local one is bound to a node without room for ever. So an an
 enough of the others are placed.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import structs
 
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
@@ -16,39 +18,41 @@ from extender.space import NodeSpace
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from longhorn import NodeName
-from packing import Item
+from packing import Bin, Item, is_stranded
 
 _MOST_PAIRS = 4_000
 """So many pairs of node and volume are looked at closely. Beyond, best-effort volumes may lose
 their room, and strict-local ones are refused where not all that comes would fit besides."""
+_MOST_ORDERED = 6
+"""Of so many items on a node all orders are tried; of more, only bounds are looked at."""
 
 
 def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeName, Rejection]:
     """Return which of the *nodes*, all accepted else, put a local replica at risk.
 
-    Either the pod's own, by what others are about to get; or that of another pod whose node is
-    chosen, by what this pod is about to get. For strict-local replicas also local ones count that
-    come to the same node: Longhorn may put them on other disks than the packing does.
+    Either the pod's own, by what others are about to get; or that of another pod, by what this pod
+    is about to get. For strict-local replicas also what else comes with them counts: Longhorn may
+    put it on other disks than the packing does.
     """
-    own = [each for each in case.own_coming if each.count]
-    anywhere = [each for each in own if not each.volume.needs_local_replica]
-    others = [*case.coming, *anywhere]
-    chosen = ledger.chosen_nodes(but=case.request.pod.uid)
-    strict = {name for name in chosen if case.is_strict or _has_strict(name, ledger)}
-    if not (others or own or strict):
+    looking = _Looking(case, ledger)
+    if not looking.is_needed:
         return {}
-    looking = _Looking(case, own, strict)
+    uid = case.request.pod.uid
+    chosen = ledger.chosen_nodes(but=uid)
     if looking.takes_from_others(chosen):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
+    open_ = {name for hold in ledger.open_holds(but=uid) if hold.volumes for name in hold.nodes}
+    if looking.takes_from_others(open_, with_open=True):
+        return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=True))
     if not case.request.volumes:
         return {}
-    looked_at = nodes if others else [name for name in nodes if name in strict]
-    return {name: LocalRoomAtRisk() for name in looked_at if looking.is_at_risk(name, others)}
-
-
-def _has_strict(name: NodeName, ledger: Ledger) -> bool:
-    """Whether a pod is held for a node that has a strict-local volume without its replica."""
-    return any(volume.is_strict for hold in ledger.on_node(name) for volume in hold.volumes)
+    found: dict[NodeName, Rejection] = {}
+    for name in looking.endangered(nodes):
+        if looking.is_at_risk(name):
+            found[name] = LocalRoomAtRisk()
+        elif name in open_ and looking.is_at_risk(name, with_open=True):
+            found[name] = LocalRoomAtRisk(by_open=True)
+    return found
 
 
 class _Looking:
@@ -56,34 +60,49 @@ class _Looking:
 
     Args:
         case: The pod.
-        own: What of its volumes may be placed anywhere.
-        strict: The nodes to which a strict-local replica is to come.
+        ledger: What is held for others.
+
+    Attributes:
+        is_needed: Whether anything could come first at all.
     """
 
-    def __init__(self, case: Case, own: Sequence[Coming], strict: Collection[NodeName]) -> None:
+    def __init__(self, case: Case, ledger: Ledger) -> None:
         self._case = case
-        self._own = own
-        self._strict = strict
+        self._own = [each for each in case.own_coming if each.count]
+        self._anywhere = [each for each in self._own if not each.volume.needs_local_replica]
+        self._strict = {
+            name
+            for hold in ledger
+            if hold.pod.uid != case.request.pod.uid and any(v.is_strict for v in hold.volumes)
+            for name in hold.nodes
+        }
+        """The nodes to which a strict-local replica may come."""
         self._pairs_left = _MOST_PAIRS
-        self._before_bytes = most_bytes(case.coming, case.settings)
-        self._all_bytes = self._before_bytes + most_bytes(case.own_coming, case.settings)
+        settings = case.settings
+        self._before_bytes = most_bytes(case.coming, settings)
+        self._all_bytes = self._before_bytes + most_bytes(case.own_coming, settings)
         self._physical_bytes = sum(
             each.count * each.need.actual_bytes for each in (*case.coming, *case.own_coming)
         )
+        self.is_needed = bool(case.coming or self._own or self._strict)
 
-    def takes_from_others(self, chosen: Collection[NodeName]) -> bool:
+    def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
         """Whether the pod's volumes may cost other pods the room of their local replicas.
 
         Its own may come there, or fill the nodes to which others' would have gone.
+
+        Args:
+            nodes: To which other pods go, or may yet go.
+            with_open: Whether the local replicas of pods count that may yet go elsewhere.
         """
         case, own_bytes = self._case, self._all_bytes - self._before_bytes
         demand_bytes = sum(item.logical_bytes for item in case.demand.items)
         after_bytes = self._all_bytes + demand_bytes
         if not (own_bytes or (demand_bytes and case.coming)):
             return False
-        for name in sorted(chosen):
+        for name in sorted(nodes):
             space = case.view.spaces.get(name)
-            items = () if space is None else case.loads.on(space).sure_items
+            items = () if space is None else self._load(space, with_open=with_open)
             if space is None or not items or self._leaves_room_anyway(items, space):
                 continue
             if not fits(items, space, case.step_limit):
@@ -93,32 +112,50 @@ class _Looking:
             if theirs is None or then is None:
                 if name in self._strict:
                     return True
-            elif len(then) > len(theirs) and not _leaves_room_beside(then, items, space):
+            elif len(then) > len(theirs) and not leaves_room(items, then, space):
                 return True
         return False
 
-    def is_at_risk(self, name: NodeName, others: Sequence[Coming]) -> bool:
-        """Whether others may take the room of the pod's own local replicas on a node."""
+    def endangered(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
+        """Return those of *nodes* to which something may come first."""
+        if self._case.coming or self._case.is_strict:
+            return nodes
+        return [name for name in nodes if name in self._strict]
+
+    def is_at_risk(self, name: NodeName, *, with_open: bool = False) -> bool:
+        """Whether others may take the room of the pod's own local replicas on a node.
+
+        Best-effort ones are not kept waiting by replicas of the pod itself, which come only once
+        it is accepted. A strict-local one must find room whatever comes.
+        """
         case, space = self._case, self._case.view.spaces[name]
         is_strict = self._is_strict(name)
-        load = case.loads.on(space).sure_items
+        load = self._load(space, with_open=with_open)
         demand = case.demand_on(name).items
         items = (*demand, *load)
         if not demand or self._leaves_room_anyway(items, space):
             return False
+        others = [*case.coming, *self._anywhere] if is_strict else case.coming
         first = self._takers(name, others, beside_bytes=self._all_bytes)
         if first is None:
             return is_strict
         if not (first or (is_strict and load)):
             return False
-        return not _leaves_room_beside(first, items, space)
+        return not leaves_room(items, first, space)
 
     def _is_strict(self, name: NodeName) -> bool:
         return self._case.is_strict or name in self._strict
 
+    def _load(self, space: NodeSpace, *, with_open: bool) -> tuple[Item, ...]:
+        load = self._case.loads.on(space)
+        return load.items if with_open else load.sure_items
+
     def _leaves_room_anyway(self, items: Sequence[Item], space: NodeSpace) -> bool:
         """Whether a node has room for *items* though all that comes anywhere comes there."""
-        return leaves_room(items, self._all_bytes, self._physical_bytes, space)
+        logical = self._all_bytes + sum(item.logical_bytes for item in items)
+        physical = self._physical_bytes + sum(item.physical_bytes for item in items)
+        bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
+        return all(_bytes_to_block(item, bins) > logical - item.logical_bytes for item in items)
 
     def _takers(
         self, name: NodeName, coming: Sequence[Coming], *, beside_bytes: int
@@ -131,34 +168,70 @@ class _Looking:
         return takers(self._case.forecast.assignment, name, coming, beside_bytes=at_its_word)
 
 
-def _leaves_room_beside(others: Sequence[Item], items: Sequence[Item], space: NodeSpace) -> bool:
-    logical = sum(item.logical_bytes for item in others)
-    return leaves_room(items, logical, sum(item.physical_bytes for item in others), space)
+def leaves_room(items: Sequence[Item], others: Sequence[Item], space: NodeSpace) -> bool:
+    """Say whether each of *items* finds room on a node, in whatever order all come to any disks.
 
-
-def leaves_room(
-    items: Sequence[Item], logical_bytes: int, physical_bytes: int, space: NodeSpace
-) -> bool:
-    """Say whether each of *items* finds room on a node, whatever is placed before it and where.
-
-    An item finds none only if every disk is so full that less than its size is left. All others
-    together must have filled them so far; if they have not the bytes for that, they cannot.
-
-    Args:
-        items: What must find room.
-        logical_bytes: What else may be placed there.
-        physical_bytes: How much of that is written.
-        space: The node.
+    An item finds none only if each disk that suits it is so full that less than its size is left.
+    What comes before must have the bytes for that, and be as many as the disks. Where it may, all
+    orders are tried; of more than six items that is not done, and the answer is no.
     """
-    logical = logical_bytes + sum(item.logical_bytes for item in items)
-    physical = physical_bytes + sum(item.physical_bytes for item in items)
+    together = (*items, *others)
+    logical = sum(item.logical_bytes for item in together)
+    physical = sum(item.physical_bytes for item in together)
     bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
-    for item in items:
-        to_fill = sum(
-            max(0, bin_.logical_bytes - item.logical_bytes + 1)
-            for bin_ in bins
-            if bin_.kind in item.kinds
-        )
-        if logical - item.logical_bytes >= to_fill:
+    if all(
+        _bytes_to_block(item, bins) > logical - item.logical_bytes
+        or sum(_takes(bin_, item) for bin_ in bins) >= len(together)
+        for item in items
+    ):
+        return True
+    if len(together) > _MOST_ORDERED:
+        return False
+    return _finds_room(space.bins, frozenset(enumerate(items)), frozenset(enumerate(others)), set())
+
+
+def _takes(bin_: Bin, item: Item) -> bool:
+    return not is_stranded(item, (bin_,))
+
+
+def _with(item: Item, bin_: Bin) -> Bin:
+    """Return a bin with one more item in it."""
+    return structs.replace(
+        bin_,
+        logical_bytes=bin_.logical_bytes - item.logical_bytes,
+        physical_bytes=bin_.physical_bytes - item.physical_bytes,
+    )
+
+
+def _bytes_to_block(item: Item, bins: Iterable[Bin]) -> int:
+    """Return how many bytes must come so that no disk takes an item."""
+    return sum(
+        max(0, bin_.logical_bytes - item.logical_bytes + 1)
+        for bin_ in bins
+        if bin_.kind in item.kinds
+    )
+
+
+_Numbered = frozenset[tuple[int, Item]]
+
+
+def _finds_room(
+    bins: tuple[Bin, ...],
+    items: _Numbered,
+    others: _Numbered,
+    known: set[tuple[tuple[Bin, ...], _Numbered, _Numbered]],
+) -> bool:
+    """Whether all of *items* find room in every order of them and *others*."""
+    if not items or (bins, items, others) in known:
+        return True
+    known.add((bins, items, others))
+    for each in sorted(items | others, key=lambda numbered: (numbered[1].id, numbered[0])):
+        fitting = [number for number, bin_ in enumerate(bins) if _takes(bin_, each[1])]
+        if each in items and not fitting:
             return False
+        left = items - {each}, others - {each} if each not in items else others
+        for number in fitting:
+            rest = (*bins[:number], _with(each[1], bins[number]), *bins[number + 1 :])
+            if not _finds_room(rest, *left, known):
+                return False
     return True

@@ -37,14 +37,18 @@ def start_rejection(case: Case) -> Rejection | None:
     ]
     if not needed:
         return None
-    missing = _first_missing(needed, case.forecast)
+    missing, with_open = _first_missing(needed, case.forecast), False
+    if missing is None and case.loads.has_open:
+        with_open = True
+        missing = _first_missing(needed, case.new_forecast(case.coming, with_open=True))
     if missing is None:
         return None
     sure = [each for each in case.coming if each.is_sure]
     has_open = len(sure) < len(case.coming)
-    by_open = has_open and _first_missing(needed, case.new_forecast(sure)) is None
+    by_open = with_open or (has_open and _first_missing(needed, case.new_forecast(sure)) is None)
     size_bytes = missing.need.size_bytes
-    if not missing.replicas and (missing.count == 1 or not _fits_one(missing, case)):
+    fits_one = missing.count > 1 and _fits_one(missing, case, with_open=with_open)
+    if not (missing.replicas or fits_one):
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
     wanted = missing.volume.wanted_replicas
     return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
@@ -64,6 +68,6 @@ def _first_missing(needed: Sequence[Coming], forecast: Forecast) -> Coming | Non
     return None if forecast.is_undecided else missing
 
 
-def _fits_one(coming: Coming, case: Case) -> bool:
+def _fits_one(coming: Coming, case: Case, *, with_open: bool) -> bool:
     one = structs.replace(coming, count=1)
-    return _first_missing([one], case.new_forecast(case.coming)) is None
+    return _first_missing([one], case.new_forecast(case.coming, with_open=with_open)) is None

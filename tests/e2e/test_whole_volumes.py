@@ -97,7 +97,7 @@ async def test_where_all_fit_all_are_bound(
 ) -> None:
     """The report says how long that takes; where room is tight, some wait for the others."""
     took: dict[str, list[float]] = {str(CAPACITY): [], str(WITHOUT): []}
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with make_world(stale=False) as world:
         for _ in range(runs(1, report=5)):
             for variant in (WITHOUT, CAPACITY):
                 took[str(variant)].append(await _bound_all(world, case, variant))
