@@ -22,7 +22,7 @@ from extender.verdicts.rejections import (
 )
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.risk import risks
-from extender.verdicts.starting import needs_room, start_rejection
+from extender.verdicts.starting import crowded_out, needs_room, start_rejection
 from extender.view import ClusterView
 from longhorn import Moment, NodeName, UnreadableSetting
 
@@ -166,6 +166,8 @@ def _judge(
         everywhere = start_rejection(case)
         if everywhere is not None:
             return dict.fromkeys(candidates, everywhere), steps
+        left = [name for name in candidates if name not in rejected]
+        rejected = {**rejected, **crowded_out(case, left)}
     return rejected, steps
 
 

@@ -1,16 +1,18 @@
 """Whether Longhorn could start a pod's volumes at all, wherever the pod runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
 from extender.demand.requests import PodRequest
 from extender.forecast.coming import Coming, coming_of
 from extender.forecast.forecast import Forecast
+from extender.forecast.loads import fits
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
 from extender.view import ClusterView
-from longhorn import Settings, needed_to_start
+from longhorn import NodeName, Settings, needed_to_start
+from packing import Item
 
 
 def needs_room(request: PodRequest, view: ClusterView, settings: Settings) -> bool:
@@ -27,14 +29,7 @@ def start_rejection(case: Case) -> Rejection | None:
     All pass while nodes cannot be read: they may have room. This places the volumes in the case's
     forecast, so it comes last.
     """
-    if case.view.unreadable_nodes:
-        return None
-    remote = {wanted.name for wanted in case.request.remote}
-    needed = [
-        structs.replace(each, count=count)
-        for each in case.own_coming
-        if each.volume.name in remote and (count := _needed(each, case.view, case.settings))
-    ]
+    needed = _all_needed(case)
     if not needed:
         return None
     missing, with_open = _first_missing(needed, case.forecast), False
@@ -52,6 +47,46 @@ def start_rejection(case: Case) -> Rejection | None:
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
     wanted = missing.volume.wanted_replicas
     return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
+
+
+def crowded_out(case: Case, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
+    """Return those of *nodes* whose room the pod's local volumes need and the others as well.
+
+    The others are placed in the case's forecast, since there was no `start_rejection`. They must
+    find room beside what is local.
+    """
+    needed = _all_needed(case)
+    if not (needed and case.request.volumes):
+        return {}
+    size_bytes = max(each.need.size_bytes for each in needed)
+    found: dict[NodeName, Rejection] = {}
+    for name in nodes:
+        if name in case.forecast.on:
+            load = case.loads.on(case.view.spaces[name])
+            if not _gives_way(name, load.sure_items, case):
+                found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=False)
+            elif load.open and not _gives_way(name, load.items, case):
+                found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=True)
+    return found
+
+
+def _gives_way(name: NodeName, load: Sequence[Item], case: Case) -> bool:
+    """Whether what is forecast on a node finds room there or elsewhere beside what is local."""
+    space, local = case.view.spaces[name], (*case.demand_on(name).items, *load)
+    there = (*local, *(each.item for each in case.forecast.on[name]))
+    return fits(there, space, case.step_limit) or case.forecast.gives_way(name, local)
+
+
+def _all_needed(case: Case) -> list[Coming]:
+    """Return what must find room anywhere so that the pod starts; nothing if nobody can say."""
+    if case.view.unreadable_nodes:
+        return []
+    remote = {wanted.name for wanted in case.request.remote}
+    return [
+        structs.replace(each, count=count)
+        for each in case.own_coming
+        if each.volume.name in remote and (count := _needed(each, case.view, case.settings))
+    ]
 
 
 def _needed(coming: Coming, view: ClusterView, settings: Settings) -> int:
