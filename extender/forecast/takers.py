@@ -74,8 +74,9 @@ def _is_outdone(
     fresher = set[str]()
     for its_zone, ranks in places.ranking.by_zone.items():
         for less_unused, other in ranks[:_LOOKED_AT]:
-            load = assignment.load_bytes(other)
-            left = -less_unused - load - beside_bytes
+            # Disks that do not take the replica do not count, and have less than its size.
+            lost = (len(assignment.view.spaces[other].bins) - 1) * (size - 1)
+            left = -less_unused - assignment.load_bytes(other) - beside_bytes - lost
             if other != name and left >= size and other in places:
                 other_stage = assignment.stage(other, coming, usage)
                 if other_stage is not None and other_stage <= stage and left > here:

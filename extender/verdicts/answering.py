@@ -154,21 +154,22 @@ def _judge(
     ledger: Ledger,
 ) -> tuple[Mapping[NodeName, Rejection], int]:
     """Return why candidates are rejected, and the steps that it took."""
-    rejected: Mapping[NodeName, Rejection]
+    rejected: Mapping[NodeName, Rejection] = {}
     steps = 0
     if case.request.volumes:
         judging = Judging(case, limits, ledger)
         rejected = judging.rejections(candidates, remembered)
         steps = judging.steps
-    else:
-        rejected = risks(case, candidates, ledger)
-    if len(rejected) < len(candidates):
-        everywhere = start_rejection(case)
-        if everywhere is not None:
-            return dict.fromkeys(candidates, everywhere), steps
-        left = [name for name in candidates if name not in rejected]
-        rejected = {**rejected, **crowded_out(case, left)}
-    return rejected, steps
+    if len(rejected) == len(candidates):
+        return rejected, steps
+    everywhere = start_rejection(case)
+    if everywhere is not None:
+        return dict.fromkeys(candidates, everywhere), steps
+    left = [name for name in candidates if name not in rejected]
+    crowded = crowded_out(case, left)
+    left = [name for name in left if name not in crowded]
+    later = crowded | risks(case, left, ledger)
+    return {**rejected, **later} if later else rejected, steps
 
 
 def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:

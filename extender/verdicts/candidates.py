@@ -17,7 +17,6 @@ from extender.verdicts.rejections import (
     UnreadableNode,
 )
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
-from extender.verdicts.risk import risks
 from longhorn import NodeName
 from packing import Item
 
@@ -79,8 +78,7 @@ class Judging:
             rejection, _ = self._judge(name)
             if rejection is not None:
                 rejected[name] = rejection
-        left = [name for name in candidates if name not in rejected]
-        return rejected | risks(case, left, self._ledger)
+        return rejected
 
     def _alike(
         self, nodes: Sequence[NodeName], beside: Sequence[Item], known: Verdicts

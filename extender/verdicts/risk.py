@@ -47,12 +47,16 @@ def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeNam
     if not case.request.volumes:
         return {}
     found: dict[NodeName, Rejection] = {}
+    by_own: dict[NodeName, Rejection] = {}
     for name in looking.endangered(nodes):
         if looking.is_at_risk(name):
             found[name] = LocalRoomAtRisk()
         elif name in open_ and looking.is_at_risk(name, with_open=True):
             found[name] = LocalRoomAtRisk(by_open=True)
-    return found
+        elif looking.is_at_risk(name, with_own=True):
+            by_own[name] = LocalRoomAtRisk()
+    # Where nothing but its own replicas is in the way, waiting would not help the pod.
+    return {} if len(by_own) == len(nodes) else {**found, **by_own}
 
 
 class _Looking:
@@ -84,7 +88,7 @@ class _Looking:
         self._physical_bytes = sum(
             each.count * each.need.actual_bytes for each in (*case.coming, *case.own_coming)
         )
-        self.is_needed = bool(case.coming or self._own or self._strict)
+        self.is_needed = bool(case.coming or self._own or self._strict or case.is_strict)
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
         """Whether the pod's volumes may cost other pods the room of their local replicas.
@@ -118,15 +122,20 @@ class _Looking:
 
     def endangered(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
         """Return those of *nodes* to which something may come first."""
-        if self._case.coming or self._case.is_strict:
+        if self._case.coming or self._anywhere or self._case.is_strict:
             return nodes
         return [name for name in nodes if name in self._strict]
 
-    def is_at_risk(self, name: NodeName, *, with_open: bool = False) -> bool:
+    def is_at_risk(
+        self, name: NodeName, *, with_open: bool = False, with_own: bool = False
+    ) -> bool:
         """Whether others may take the room of the pod's own local replicas on a node.
 
-        Best-effort ones are not kept waiting by replicas of the pod itself, which come only once
-        it is accepted. A strict-local one must find room whatever comes.
+        Args:
+            name: The node.
+            with_open: Whether the local replicas of pods count that may yet go elsewhere.
+            with_own: Whether the pod's own replicas count that may go anywhere; for strict-local
+                ones they always do.
         """
         case, space = self._case, self._case.view.spaces[name]
         is_strict = self._is_strict(name)
@@ -135,11 +144,11 @@ class _Looking:
         items = (*demand, *load)
         if not demand or self._leaves_room_anyway(items, space):
             return False
-        others = [*case.coming, *self._anywhere] if is_strict else case.coming
+        others = [*case.coming, *self._anywhere] if with_own or is_strict else case.coming
         first = self._takers(name, others, beside_bytes=self._all_bytes)
         if first is None:
             return is_strict
-        if not (first or (is_strict and load)):
+        if not (first or is_strict):
             return False
         return not leaves_room(items, first, space)
 

@@ -20,17 +20,17 @@ from tests.builders import (
 )
 from tests.docs.pages import DOCS, inline_code, tables
 
-ROOMS = {"node-1": 110, "node-2": 80, "node-3": 70}
+ROOMS = {"node-1": 120, "node-2": 80, "node-3": 75}
 NODES = [NodeName(name) for name in ROOMS]
 SETTING = setting("allow-volume-creation-with-degraded-availability", "false")
 RECORDS: list[AnyRecord] = [
     *(node(name, disk(maximum_bytes=gib * GIB)) for name, gib in ROOMS.items()),
     volume("shop", size_bytes=60 * GIB, replicas=2, locality=Locality.DISABLED),
     storage_class("local"),
-    storage_class("remote", dataLocality="disabled", numberOfReplicas="3"),
+    storage_class("remote", dataLocality="disabled", numberOfReplicas="4"),
     *(claim(name, size_bytes=50 * GIB) for name in ("first", "second")),
     claim("third", size_bytes=90 * GIB, storage_class="remote"),
-    claim("fourth", size_bytes=20 * GIB, storage_class="remote"),
+    claim("fourth", size_bytes=10 * GIB, storage_class="remote"),
 ]
 FOREVER = Timeouts(choosing_seconds=1e9, placing_seconds=1e9)
 
@@ -69,7 +69,7 @@ def rows() -> Iterator[list[str]]:
     yield ["forecast for `shop`", *forecast()]
     yield ["pod `second`, 50", *verdicts(ask("second"))]
     yield ["pod `third`, 90", *verdicts(ask("third"))]
-    yield ["pod `fourth`, 20", *verdicts(ask("fourth"))]
+    yield ["pod `fourth`, 10", *verdicts(ask("fourth"))]
     view = view_of(*RECORDS, SETTING)
     yield ["pod `fourth` again, with the setting", *verdicts(ask("fourth"))]
 

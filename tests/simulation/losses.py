@@ -60,14 +60,16 @@ class Losses:
         volume = replica["spec"]["volumeName"]
         if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
             return Excuse.RAN_OUT
-        if self._fits_in_another_way(choice, wants):
+        is_strict = any(each.locality is Locality.STRICT_LOCAL for each in choice.volumes)
+        if not is_strict and self._fits_in_another_way(choice, wants):
             return Excuse.ARRANGED
+        if not is_strict and volume in _names(choice):
+            return Excuse.OWN
         owners = [each for each in self._choices.all() if volume in _names(each)]
         if any(self._limits.ran_out(each, choice.answer.at) for each in owners):
             return Excuse.RAN_OUT
         if not owners and volume not in choice.answer.known.volumes:
             return Excuse.CAME
-        is_strict = any(each.locality is Locality.STRICT_LOCAL for each in choice.volumes)
         return Excuse.LAGGED if self._plan.is_stale and not is_strict else None
 
     def _fits_in_another_way(self, choice: Choice, wants: Sequence[Want]) -> bool:

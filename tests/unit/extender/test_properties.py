@@ -21,6 +21,7 @@ from extender import (
     explain,
     node_space,
 )
+from extender.verdicts.rejections import LocalRoomAtRisk
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
@@ -128,7 +129,12 @@ def test_a_node_is_accepted_if_and_only_if_some_assignment_holds(cluster: Cluste
     ]
     event(f"{len(expected)} nodes accepted")
 
-    assert accepted(cluster.view, *cluster.claims) == expected
+    answer = ask(cluster.view, *cluster.claims)
+
+    at_risk = [name for name, why in answer.rejected.items() if isinstance(why, LocalRoomAtRisk)]
+    assert sorted([*answer.accepted, *at_risk]) == sorted(expected)
+    # A strict-local volume must find room in whatever order the pod's volumes come.
+    assert not at_risk or any(v.locality is Locality.STRICT_LOCAL for v in cluster.volumes)
 
 
 @given(clusters(own_replicas=True, pending_replicas=True))

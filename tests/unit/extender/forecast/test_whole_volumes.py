@@ -389,10 +389,14 @@ def check_sums(run: Run, held: Mapping[str, tuple[Asked, NodeName]], checker: Ch
         assert checker.fits(items), f"more than {name} takes"
 
 
-def expected(name: str, of: Sequence[Asked], before: Sequence[Placed], checker: Checker) -> bool:
-    """Say whether what a pod must have on a node has room beside all else."""
-    local = [Placed(of=each, local=name, anywhere=0) for each in of if each.has_local]
-    return checker.fits([*before, *local])
+def local_on(name: str, of: Sequence[Asked]) -> list[Placed]:
+    """Return what a pod must have on a node."""
+    return [Placed(of=each, local=name, anywhere=0) for each in of if each.has_local]
+
+
+def needed(of: Sequence[Asked]) -> list[Placed]:
+    """Return what it needs anywhere to start."""
+    return [Placed(of=each, local=None, anywhere=1) for each in of if not each.has_local]
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
@@ -424,14 +428,13 @@ def check_verdict(
 ) -> None:
     why: Rejection | None = answer.rejected.get(name)
     if isinstance(why, NoRoomAnywhere):
-        remote = [each for each in of if not each.has_local]
-        needed = [Placed(of=each, local=None, anywhere=1) for each in remote]
-        assert not checker.fits([*before, *needed]), why
+        assert not checker.fits([*before, *needed(of), *local_on(name, of)]), why
         return
-    fits = expected(name, of, before, checker)
+    fits = checker.fits([*before, *local_on(name, of)])
     if why is None:
         event("accepted")
         assert fits, f"{name} is accepted"
+        assert checker.fits([*before, *local_on(name, of), *needed(of)])
     elif why.reason != "local_room_at_risk":
         event(f"rejected: {why.reason}")
         assert not fits, f"{name} is rejected: {why}"

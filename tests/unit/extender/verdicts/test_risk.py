@@ -210,8 +210,9 @@ def test_room_is_left_in_every_order(
 
 def test_an_answer_waits_for_the_node_of_a_pod_whose_room_it_may_take() -> None:
     extender, nodes = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
-    known = [host(1, 100), host(2, 100), EVERY_BYTE, *bound(volume("local", size_bytes=80 * GIB))]
-    anywhere = volume("anywhere", size_bytes=80 * GIB, locality=Locality.DISABLED)
+    local = volume("local", size_bytes=50 * GIB)
+    known = [host(1, 100), host(2, 100), host(3, 70), EVERY_BYTE, *bound(local)]
+    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
     view, then = view_of(*known), view_of(*known, *bound(anywhere))
     first = pod("local", name="first")
     accepted = extender.filter(first, nodes, view)
