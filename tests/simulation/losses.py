@@ -66,7 +66,8 @@ class Losses:
         if not is_strict and volume in _names(choice):
             return Excuse.OWN
         owners = [each for each in self._choices.all() if volume in _names(each)]
-        if any(self._limits.ran_out(each, choice.answer.at) for each in owners):
+        beside = [each for each in self._choices.on_node(choice.node) if self._limits.pending(each)]
+        if any(self._limits.ran_out(each, choice.answer.at) for each in (*owners, *beside)):
             return Excuse.RAN_OUT
         if not owners and volume not in choice.answer.known.volumes:
             return Excuse.CAME
