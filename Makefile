@@ -15,6 +15,9 @@ REPORT ?= e2e-report
 SEED ?=
 SEEDS ?= 500
 
+# Tests start some hundred processes. Each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
 	format bench docs manifests image lock clean
 

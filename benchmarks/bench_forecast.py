@@ -3,6 +3,9 @@
 The cluster has so many volumes of 3 replicas of which none is placed, and no two of a size. "again"
 asks for a pod like the one before it; "event" places one of the replicas, settles the view and
 asks again.
+
+The second table is about pods that are on their way to nodes, each with a volume of 3 replicas, as
+in a burst: nothing of them is placed either.
 """
 
 import time
@@ -14,18 +17,22 @@ import msgspec
 
 from app.config import Settings
 from app.kube import objects
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.mirror import Change
 from app.kube.records import read_object
 from app.kube.translate import pod_ref
-from app.kube.view import ViewBuilder
+from app.kube.view import ViewBuilder, build_view
 from benchmarks.clusters import GIB, cluster, node_name, pod
-from extender import Extender
+from extender import Extender, PodStatus, State, Timeouts
+from extender.holds.hold import Sighting
 from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
 
 NODES, DISKS, SEED = (100, 1_000, 5_000), 10, 1
 UNPLACED = (0, 50, 500)
 REPLICAS = 3
 ROUNDS = 30
+ON_THEIR_WAY = (0, 30, 250)
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 
 
 def main() -> None:
@@ -36,6 +43,12 @@ def main() -> None:
         for unplaced in UNPLACED:
             first, again, event = _measure(nodes, unplaced)
             print(f"{nodes:6}{unplaced:10}{first:9.2f}{again:9.2f}{event:9.2f}")
+    print("\nmilliseconds of /filter for a pod with one claim, beside pods on their way\n")
+    print(f"{'nodes':>6}{'pods':>10}{'median':>9}{'max':>9}")
+    for nodes in NODES:
+        for pods in ON_THEIR_WAY:
+            seconds = _beside_a_burst(nodes, pods)
+            print(f"{nodes:6}{pods:10}{1e3 * median(seconds):9.2f}{1e3 * max(seconds):9.2f}")
 
 
 def _measure(nodes: int, unplaced: int) -> tuple[float, float, float]:
@@ -78,6 +91,29 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float]:
         extender.filter(asked, candidates, builder.view)
         events.append(time.perf_counter() - started)
     return 1e3 * first, 1e3 * again, 1e3 * median(events or [0.0])
+
+
+def _beside_a_burst(nodes: int, pods: int) -> list[float]:
+    wanted = [pod(f"pod-{number}", [GIB]) for number in range(pods + ROUNDS)]
+    records = ClusterObjects()
+    for document in cluster(nodes, DISKS, wanted, seed=SEED, replicas=REPLICAS)["items"]:
+        record = read_object(document)
+        assert record is not None
+        records.add(record)
+    view, extender, random = build_view(records), Extender(Settings().step_limits), Random(SEED)
+    candidates = [NodeName(node_name(number)) for number in range(nodes)]
+    refs = [pod_ref(msgspec.convert(each, objects.Pod)) for each in wanted]
+    for asked in refs[:pods]:
+        result = extender.filter(asked, candidates, view)
+        extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
+        extender.ledger.see(asked.uid, Sighting(node=random.choice(result.accepted)), 0.0)
+    assert extender.ledger.count(State.CHOSEN) == pods
+    seconds = []
+    for asked in refs[pods:]:
+        started = time.perf_counter()
+        extender.filter(asked, candidates, view)
+        seconds.append(time.perf_counter() - started)
+    return seconds
 
 
 def _replicas(count: int) -> Iterator[Replica]:

@@ -16,14 +16,14 @@ def node_name(number: int) -> str:
     return f"worker-{number:05d}.example.internal"
 
 
-def cluster(nodes: int, disks: int, pods: list[Object], *, seed: int) -> Object:
+def cluster(nodes: int, disks: int, pods: list[Object], *, seed: int, replicas: int = 1) -> Object:
     """Return a list of all objects: nodes whose disks are filled at random, and claims.
 
     Disks have 100 to 400 GiB, of which 30 to 100 % are scheduled, so that the larger pods fit on
-    some nodes only.
+    some nodes only. Volumes have so many *replicas*.
     """
     random = Random(seed)
-    items = [_storage_class()]
+    items = [_storage_class(replicas)]
     items += [_longhorn_node(node_name(n), disks, random) for n in range(nodes)]
     items += [claim for pod in pods for claim in pod_claims(pod)]
     return {"apiVersion": "v1", "kind": "List", "items": items}
@@ -86,13 +86,13 @@ def _encode(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _storage_class() -> Object:
+def _storage_class(replicas: int) -> Object:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": "longhorn-local"},
         "provisioner": "driver.longhorn.io",
-        "parameters": {"numberOfReplicas": "1", "dataLocality": "best-effort"},
+        "parameters": {"numberOfReplicas": str(replicas), "dataLocality": "best-effort"},
         "volumeBindingMode": "WaitForFirstConsumer",
     }
 

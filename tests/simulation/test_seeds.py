@@ -9,7 +9,7 @@ import pytest
 from tests.integration.instances import VIRTUAL_TIME
 from tests.simulation.simulation import Result, simulate
 
-SEEDS = range(5)
+SEEDS = range(3)
 """A few of those that `make simulate SEEDS=500` goes through."""
 
 

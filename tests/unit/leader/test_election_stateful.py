@@ -162,4 +162,4 @@ class ElectionMachine(RuleBasedStateMachine):
 
 
 TestElection = ElectionMachine.TestCase
-TestElection.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestElection.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
