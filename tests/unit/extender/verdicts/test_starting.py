@@ -3,10 +3,11 @@
 import pytest
 
 from app.kube.resources import AnyRecord
-from extender import Basis, ClusterView
+from extender import Basis, ClusterView, Extender, PodStatus, Timeouts
 from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
-from longhorn import Locality, Volume
+from longhorn import Locality, NodeName, Volume
 from tests.builders import (
+    GENEROUS,
     GIB,
     ask,
     bound,
@@ -14,6 +15,7 @@ from tests.builders import (
     disk,
     document,
     node,
+    pod,
     read,
     replica,
     setting,
@@ -96,3 +98,50 @@ def test_a_volume_that_does_not_exist_yet() -> None:
 
     assert rejection(view_of(FULL, claim("vol"), class_)) == NOTHING
     assert rejection(view_of(ONE, claim("vol"), class_)) is None
+
+
+def two_volumes(*gib: int, elsewhere: int) -> ClusterView:
+    """Build a node with such disks, another, and volumes of 60 GiB: one local, one for anywhere."""
+    disks = [disk(f"disk-{n}", maximum_bytes=size * GIB) for n, size in enumerate(gib)]
+    local = volume("local", size_bytes=60 * GIB)
+    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
+    other = node("node-2", disk(maximum_bytes=elsewhere * GIB))
+    every_byte = setting("storage-minimal-available-percentage", "0")
+    return view_of(node("node-1", *disks), other, every_byte, *bound(local, anywhere))
+
+
+@pytest.mark.parametrize(
+    ("view", "is_accepted"),
+    [
+        pytest.param(two_volumes(100, elsewhere=10), False, id="room-for-one-of-them"),
+        pytest.param(two_volumes(100, elsewhere=60), True, id="room-for-the-other-elsewhere"),
+        pytest.param(two_volumes(60, 60, elsewhere=10), True, id="on-a-disk-each"),
+        pytest.param(two_volumes(120, elsewhere=10), True, id="both-on-one-disk"),
+        pytest.param(two_volumes(119, elsewhere=10), False, id="one-gib-too-little"),
+    ],
+)
+def test_what_goes_anywhere_must_find_room_beside_what_is_local(
+    view: ClusterView, *, is_accepted: bool
+) -> None:
+    answer = ask(view, "local", "anywhere", candidates=["node-1"])
+
+    expected = None if is_accepted else NoRoomAnywhere(size_bytes=60 * GIB, by_open=False)
+    assert answer.rejected.get(NodeName("node-1")) == expected
+
+
+def test_a_hold_of_a_pod_without_a_node_yet_may_be_in_the_way() -> None:
+    local = volume("local", size_bytes=60 * GIB)
+    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
+    nodes = [node(name, disk(maximum_bytes=100 * GIB)) for name in ("node-1", "node-2")]
+    every_byte = setting("storage-minimal-available-percentage", "0")
+    before = view_of(*nodes, every_byte, *bound(local))
+    then = view_of(*nodes, every_byte, *bound(local, anywhere))
+    extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
+    first = extender.filter(pod("local", name="first"), names, before)
+    timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+    extender.hold(first, PodStatus(), before, timeouts=timeouts, now=0.0)
+
+    answer = extender.filter(pod("anywhere", name="second"), names, then)
+
+    assert answer.is_open
+    assert set(answer.rejected.values()) == {NoRoomAnywhere(size_bytes=60 * GIB, by_open=True)}
