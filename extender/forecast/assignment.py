@@ -49,6 +49,8 @@ class Assignment:
         self._taken: dict[NodeName, int] = {}
         self._nodes_of: dict[VolumeName, set[NodeName]] = {}
         """Where replicas of each volume are forecast."""
+        self._usage: dict[VolumeName, Usage] = {}
+        """What each volume uses without them."""
         self._spare: tuple[dict[NodeName, int], int] | None = None
 
     def places(self, need: Need) -> Places:
@@ -134,6 +136,14 @@ class Assignment:
 
     def usage_of(self, coming: Coming, *, with_forecast: bool = True) -> Usage:
         """Return which nodes and zones the volume uses, with what is forecast of it."""
+        usage = self._usage.get(coming.volume.name)
+        if usage is None:
+            usage = self._usage[coming.volume.name] = self._usage_now(coming)
+        for name in self._nodes_of.get(coming.volume.name, ()) if with_forecast else ():
+            usage = self.with_one_on(name, usage)
+        return usage
+
+    def _usage_now(self, coming: Coming) -> Usage:
         spaces = self.view.spaces
         held = [r.node for r in coming.replicas if r.node is not None]
         hosts = [
@@ -144,8 +154,6 @@ class Assignment:
         usage = usage_of(coming.replicas, hosts)
         if coming.local is not None and coming.local in spaces:
             usage = self.with_one_on(coming.local, usage)
-        for name in self._nodes_of.get(coming.volume.name, ()) if with_forecast else ():
-            usage = self.with_one_on(name, usage)
         return usage
 
     def with_one_on(self, name: NodeName, usage: Usage) -> Usage:

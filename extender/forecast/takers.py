@@ -1,14 +1,20 @@
-"""Which replicas that go anywhere may come to one node, whatever is placed first."""
+"""Which replicas that go anywhere may come to one node, whatever is placed first.
 
-from collections.abc import Iterable
+Longhorn takes, of the nodes that come first, the one with the most unused bytes
+(`longhorn/choice.py`). So a node gets none while others have more.
+"""
+
+from collections.abc import Iterable, Mapping
 
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import Coming
-from longhorn import NodeName, Settings, Usage, may_share_node, may_share_zone
+from longhorn import Need, NodeName, Settings, Usage, may_share_node, may_share_zone
 from packing import Item
 
 _LOOKED_AT = 8
 """So many of the roomiest nodes of a zone are looked at for a better choice."""
+_MOST_TO_FILL = 64
+"""So many of them for how much they take."""
 
 
 def takers(
@@ -39,6 +45,72 @@ def takers(
             continue
         items += [places.item] * _most_on_a_node(each, assignment.settings)
     return tuple(items)
+
+
+def may_fill(
+    assignment: Assignment,
+    name: NodeName,
+    needs: Mapping[Need, int],
+    *,
+    spare_bytes: int,
+    beside_bytes: int,
+) -> bool:
+    """Say whether replicas that go anywhere may take the last room that a node can spare.
+
+    The one that does comes when the node has few unused bytes. Then all others of its zone must
+    have no more, and there may not be enough to fill them so far.
+
+    Args:
+        assignment: The nodes with what they take for sure; what is forecast does not count.
+        name: The node.
+        needs: What may come, from `spread`.
+        spare_bytes: So much may come to the node, and no more.
+        beside_bytes: So much may be placed on all nodes together, besides what they take for sure.
+    """
+    for need, used in needs.items():
+        if name not in assignment.places(need):
+            continue
+        # Disks may also be full of what is written.
+        if need.actual_bytes or (
+            sum(_to_fill(assignment, name, need, spare_bytes)[used:]) <= beside_bytes
+        ):
+            return True
+    return False
+
+
+def spread(assignment: Assignment, coming: Iterable[Coming]) -> Mapping[Need, int]:
+    """Return the needs of *coming*, and on how many nodes a volume of each has others at most.
+
+    Nodes that have one of its replicas, or get another one, leave their room to the rest.
+    """
+    found: dict[Need, int] = {}
+    for each in coming:
+        if each.count:
+            held = len(assignment.usage_of(each, with_forecast=False).nodes)
+            used = held + each.count - 1 + (each.has_local and each.local is None)
+            found[each.need] = max(used, found.get(each.need, 0))
+    return found
+
+
+def _to_fill(assignment: Assignment, name: NodeName, need: Need, spare_bytes: int) -> list[int]:
+    """Return how many bytes must come to each other node of the zone before one gets a replica.
+
+    They must have no more unused bytes than the node has when its last spare ones are taken, or no
+    disk left for the replica. The most come first.
+    """
+    spaces, places = assignment.view.spaces, assignment.places(need)
+    size = need.size_bytes
+    unused = places.ranking.unused_bytes(name) - spare_bytes + size
+    found: list[int] = []
+    for less_unused, other in places.ranking.by_zone[spaces[name].node.zone][:_MOST_TO_FILL]:
+        if other != name and other in places:
+            disks = len(spaces[other].bins)
+            # Disks that do not take the replica do not count, and have less than its size.
+            too_small = disks * (size - 1)
+            more = -less_unused - (disks - 1) * (size - 1) - max(unused, too_small)
+            room = assignment.free_bytes(other) - too_small
+            found.append(max(0, min(more, room) - assignment.load_bytes(other)))
+    return sorted(found, reverse=True)
 
 
 def most_bytes(coming: Iterable[Coming], settings: Settings) -> int:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
-from extender.forecast.takers import most_bytes, takers
+from extender.forecast.takers import may_fill, most_bytes, spread, takers
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
@@ -88,6 +88,13 @@ class _Looking:
         self._physical_bytes = sum(
             each.count * each.need.actual_bytes for each in (*case.coming, *case.own_coming)
         )
+        self._total_bytes = (
+            sum(each.count * each.need.size_bytes for each in (*case.coming, *case.own_coming))
+            + sum(item.logical_bytes for item in case.demand.items)
+            + sum(v.need.size_bytes for hold in ledger.open_holds() for v in hold.volumes)
+        )
+        """All that may come besides what nodes take for sure."""
+        self._needs = spread(case.forecast.assignment, [*case.coming, *self._own])
         self.is_needed = bool(case.coming or self._own or self._strict or case.is_strict)
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
@@ -109,7 +116,7 @@ class _Looking:
             items = () if space is None else self._load(space, with_open=with_open)
             if space is None or not items or self._leaves_room_anyway(items, space):
                 continue
-            if not fits(items, space, case.step_limit):
+            if not (self._may_fill(items, space) and fits(items, space, case.step_limit)):
                 continue
             theirs = self._takers(name, case.coming, beside_bytes=self._before_bytes)
             then = self._takers(name, [*case.coming, *self._own], beside_bytes=after_bytes)
@@ -144,6 +151,8 @@ class _Looking:
         items = (*demand, *load)
         if not demand or self._leaves_room_anyway(items, space):
             return False
+        if not self._may_fill(items, space):
+            return False
         others = [*case.coming, *self._anywhere] if with_own or is_strict else case.coming
         first = self._takers(name, others, beside_bytes=self._all_bytes)
         if first is None:
@@ -151,6 +160,21 @@ class _Looking:
         if not (first or is_strict):
             return False
         return not leaves_room(items, first, space)
+
+    def _may_fill(self, items: Sequence[Item], space: NodeSpace) -> bool:
+        """Whether so much may come to a node that some of *items* find no room."""
+        name = space.node.name
+        if self._is_strict(name):
+            return True  # there Longhorn is not taken at its word
+        logical = sum(item.logical_bytes for item in items)
+        to_block = (_bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
+        return may_fill(
+            self._case.forecast.assignment,
+            name,
+            self._needs,
+            spare_bytes=max(0, min(to_block) - logical),
+            beside_bytes=self._total_bytes,
+        )
 
     def _is_strict(self, name: NodeName) -> bool:
         return self._case.is_strict or name in self._strict

@@ -129,7 +129,7 @@ class Cluster:
         ]
 
 
-SEEDS = [*range(300), 2042, 2421, 11656, 13317]
+SEEDS = [*range(150), 2042, 2421, 11656, 13317]
 """The last ones have each found a mistake."""
 LOCALITIES = [Locality.BEST_EFFORT] * 3 + [Locality.DISABLED, Locality.STRICT_LOCAL]
 
@@ -145,20 +145,38 @@ def draw_volume(name: str, random: Random) -> Volume:
     )
 
 
-def lost(seed: int, *, disks: int) -> list[Volume]:
-    """Ask about pods while Longhorn places; return the volumes that lost their local room."""
+def lost(
+    seed: int,
+    *,
+    disks: int,
+    nodes: tuple[int, int] = (2, 5),
+    pods: tuple[int, int] = (2, 6),
+    alike: bool = False,
+) -> list[Volume]:
+    """Ask about pods while Longhorn places; return the volumes that lost their local room.
+
+    Args:
+        seed: What is drawn.
+        disks: Most disks of a node.
+        nodes: The fewest and the most nodes.
+        pods: The fewest and the most pods.
+        alike: Whether nodes and volumes have each the same size, as in many clusters.
+    """
     random = Random(seed)
     zones = random.choice(["", "ab", "abc"])
-    nodes = [
+    hosts = [
         host(
             number,
             *(10 * random.randint(8, 60) for _ in range(random.randint(1, disks))),
             zone=random.choice(zones) if zones else "",
         )
-        for number in range(random.randint(2, 5))
+        for number in range(random.randint(*nodes))
     ]
-    volumes = [draw_volume(f"volume-{number}", random) for number in range(random.randint(2, 6))]
-    cluster = Cluster(nodes, volumes)
+    volumes = [draw_volume(f"volume-{number}", random) for number in range(random.randint(*pods))]
+    if alike:
+        hosts = [host(n, 500, zone=each.zone) for n, each in enumerate(hosts)]
+        volumes = [msgspec.structs.replace(each, size_bytes=50 * GIB) for each in volumes]
+    cluster = Cluster(hosts, volumes)
     for of in volumes:
         cluster.ask(of, random)
         while (unplaced := cluster.unplaced()) and random.random() < 0.3:
@@ -170,6 +188,16 @@ def lost(seed: int, *, disks: int) -> list[Volume]:
 
 def test_no_local_room_is_lost_on_nodes_of_one_disk() -> None:
     assert {seed: of for seed in SEEDS if (of := lost(seed, disks=1))} == {}
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_no_local_room_is_lost_in_larger_clusters(*, alike: bool) -> None:
+    """There are enough other nodes for the replicas that could do harm."""
+    found = {
+        seed: lost(seed, disks=1, nodes=(6, 12), pods=(8, 24), alike=alike) for seed in range(30)
+    }
+
+    assert {seed: of for seed, of in found.items() if of} == {}
 
 
 def test_no_strict_local_room_is_lost_on_any_node() -> None:
