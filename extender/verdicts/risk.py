@@ -6,10 +6,11 @@ elsewhere; a strict-local one is bound to a node without room for ever. So an an
 enough of the others are placed.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import structs
 
+from extender.demand.items import total_of
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
 from extender.forecast.takers import may_fill, most_bytes, spread, takers
@@ -48,7 +49,7 @@ def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeNam
         return {}
     found: dict[NodeName, Rejection] = {}
     by_own: dict[NodeName, Rejection] = {}
-    for name in looking.endangered(nodes):
+    for name in looking.endangered(nodes, chosen | open_ | case.loads.nodes_due):
         if looking.is_at_risk(name):
             found[name] = LocalRoomAtRisk()
         elif name in open_ and looking.is_at_risk(name, with_open=True):
@@ -91,7 +92,11 @@ class _Looking:
         self._total_bytes = (
             sum(each.count * each.need.size_bytes for each in (*case.coming, *case.own_coming))
             + sum(item.logical_bytes for item in case.demand.items)
-            + sum(v.need.size_bytes for hold in ledger.open_holds() for v in hold.volumes)
+            + sum(
+                v.need.size_bytes
+                for hold in ledger.open_holds(but=case.request.pod.uid)
+                for v in hold.volumes
+            )
         )
         """All that may come besides what nodes take for sure."""
         self._needs = spread(case.forecast.assignment, [*case.coming, *self._own])
@@ -127,11 +132,33 @@ class _Looking:
                 return True
         return False
 
-    def endangered(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
-        """Return those of *nodes* to which something may come first."""
-        if self._case.coming or self._anywhere or self._case.is_strict:
-            return nodes
-        return [name for name in nodes if name in self._strict]
+    def endangered(
+        self, nodes: Sequence[NodeName], busy: Collection[NodeName]
+    ) -> Iterator[NodeName]:
+        """Yield those of *nodes* to which too much may come first.
+
+        Args:
+            nodes: All accepted else.
+            busy: Those to which local replicas of others come.
+        """
+        case = self._case
+        if not (case.coming or self._anywhere or case.is_strict):
+            nodes = [name for name in nodes if name in self._strict]
+        total = total_of(case.demand.items)
+        logical_bytes = self._all_bytes + total.logical_bytes
+        physical_bytes = self._physical_bytes + total.physical_bytes
+        for name in nodes:
+            space = case.view.spaces[name]
+            best = space.roomiest[0] if space.roomiest else None
+            takes_all = (
+                best is not None
+                and logical_bytes <= best.logical_bytes
+                and physical_bytes <= best.physical_bytes
+                and best.kind in total.kinds
+            )
+            # On most nodes all fits on the best disk.
+            if not takes_all or space.pending or name in busy:
+                yield name
 
     def is_at_risk(
         self, name: NodeName, *, with_open: bool = False, with_own: bool = False
