@@ -5,6 +5,7 @@ Longhorn takes, of the nodes that come first, the one with the most unused bytes
 """
 
 from collections.abc import Iterable, Mapping
+from math import gcd
 
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import Coming
@@ -111,6 +112,29 @@ def _to_fill(assignment: Assignment, name: NodeName, need: Need, spare_bytes: in
             room = assignment.free_bytes(other) - too_small
             found.append(max(0, min(more, room) - assignment.load_bytes(other)))
     return sorted(found, reverse=True)
+
+
+def may_tie(assignment: Assignment, needs: Iterable[Need], sizes_bytes: Iterable[int]) -> bool:
+    """Say whether two nodes may ever have the same unused bytes; then Longhorn's choice is free.
+
+    What is placed has sizes of some unit. Nodes whose unused bytes differ by anything else never
+    have as many. Of nodes with several disks nobody knows which of them Longhorn counts.
+
+    Args:
+        assignment: The nodes.
+        needs: Of the replicas that may come.
+        sizes_bytes: Of all that may come to any node.
+    """
+    unit = gcd(*sizes_bytes)
+    for need in needs:
+        seen = set[int]()
+        for ranks in assignment.places(need).ranking.by_zone.values():
+            for less_unused, name in ranks:
+                rest = less_unused % unit if unit else less_unused
+                if rest in seen or len(assignment.view.spaces[name].bins) > 1:
+                    return True
+                seen.add(rest)
+    return False
 
 
 def most_bytes(coming: Iterable[Coming], settings: Settings) -> int:

@@ -7,13 +7,14 @@ enough of the others are placed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 
 from msgspec import structs
 
 from extender.demand.items import total_of
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
-from extender.forecast.takers import may_fill, most_bytes, spread, takers
+from extender.forecast.takers import may_fill, may_tie, most_bytes, spread, takers
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
@@ -73,6 +74,7 @@ class _Looking:
 
     def __init__(self, case: Case, ledger: Ledger) -> None:
         self._case = case
+        self._ledger = ledger
         self._own = [each for each in case.own_coming if each.count]
         self._anywhere = [each for each in self._own if not each.volume.needs_local_replica]
         self._strict = {
@@ -191,8 +193,8 @@ class _Looking:
     def _may_fill(self, items: Sequence[Item], space: NodeSpace) -> bool:
         """Whether so much may come to a node that some of *items* find no room."""
         name = space.node.name
-        if self._is_strict(name):
-            return True  # there Longhorn is not taken at its word
+        if self._is_strict(name) or self._may_tie:
+            return True  # Longhorn is not taken at its word
         logical = sum(item.logical_bytes for item in items)
         to_block = (_bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
         return may_fill(
@@ -202,6 +204,17 @@ class _Looking:
             spare_bytes=max(0, min(to_block) - logical),
             beside_bytes=self._total_bytes,
         )
+
+    @cached_property
+    def _may_tie(self) -> bool:
+        """Whether several nodes may have the most unused bytes, so that nothing is certain."""
+        case, view = self._case, self._case.view
+        needs = [each.need for each in (*case.coming, *case.own_coming)]
+        needs += [volume.need for hold in self._ledger for volume in hold.volumes]
+        due = [view.volumes[name].size_bytes for name in view.due if name in view.volumes]
+        demand = [item.logical_bytes for item in case.demand.items]
+        sizes = [*(need.size_bytes for need in needs), *due, *demand]
+        return may_tie(case.forecast.assignment, self._needs, sizes)
 
     def _is_strict(self, name: NodeName) -> bool:
         return self._case.is_strict or name in self._strict
@@ -224,8 +237,9 @@ class _Looking:
         if len(coming) > self._pairs_left:
             return None
         self._pairs_left -= len(coming)
-        at_its_word = None if self._is_strict(name) else beside_bytes
-        return takers(self._case.forecast.assignment, name, coming, beside_bytes=at_its_word)
+        is_free = self._is_strict(name) or self._may_tie
+        assignment = self._case.forecast.assignment
+        return takers(assignment, name, coming, beside_bytes=None if is_free else beside_bytes)
 
 
 def leaves_room(items: Sequence[Item], others: Sequence[Item], space: NodeSpace) -> bool:

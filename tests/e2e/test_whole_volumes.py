@@ -68,7 +68,7 @@ def expect_right(case: Case, result: Result) -> None:
     # Longhorn's own choice may leave room that the last volumes cannot use all of, or not for all
     # their replicas: then more pods are bound, or some have fewer replicas.
     assert result.bound >= case.least, result
-    assert (result.overcommitted, result.elsewhere, result.empty) == (0, 0, 0), result
+    assert (result.overcommitted, result.elsewhere, result.empty) == (0, (), 0), result
     assert result.reasons, result
     assert result.next_seconds is not None
     assert result.next_seconds < NEXT_SECONDS, result
@@ -81,7 +81,7 @@ async def measured(
     found = VolumesRun(
         bound=result.bound,
         missing=result.missing,
-        elsewhere=result.elsewhere,
+        elsewhere=len(result.elsewhere),
         overcommitted=result.overcommitted,
         excess_gib=result.excess_gib,
         bound_seconds=result.bound_seconds,

@@ -146,8 +146,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """All of them run."""
     missing: int
     """Replicas without a disk, of those that nodes and zones allow."""
-    elsewhere: int
-    """Volumes without a replica on their pod's node, where the class asks for one."""
+    elsewhere: tuple[str, ...]
+    """Claims whose volume has no replica on the pod's node, where the class asks for one."""
     empty: int
     """Volumes of bound pods without any replica on a disk."""
     overcommitted: int
@@ -228,11 +228,11 @@ async def run(world: World, case: Case, *, replace: bool) -> Result:
     result = Result(
         bound=len(bound),
         missing=missing(world, case),
-        elsewhere=sum(
-            not world.seen.is_beside(name, f"{name}-{number}")
+        elsewhere=tuple(
+            f"{name}-{number}"
             for name in bound
             for number, wish in enumerate(case.pod_wishes[name])
-            if wish.locality == BEST_EFFORT
+            if wish.locality == BEST_EFFORT and not world.seen.is_beside(name, f"{name}-{number}")
         ),
         empty=sum(not placed for placed, _ in world.seen.replica_counts().values()),
         overcommitted=len(world.seen.overcommitted_disks()),
