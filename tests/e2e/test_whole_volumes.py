@@ -68,7 +68,8 @@ def expect_right(case: Case, result: Result) -> None:
     # Longhorn's own choice may leave room that the last volumes cannot use all of, or not for all
     # their replicas: then more pods are bound, or some have fewer replicas.
     assert result.bound >= case.least, result
-    assert (result.overcommitted, result.elsewhere, result.empty) == (0, (), 0), result
+    assert (result.overcommitted, result.empty) == (0, 0), result
+    assert result.elsewhere == result.by_own, result
     assert result.reasons, result
     assert result.next_seconds is not None
     assert result.next_seconds < NEXT_SECONDS, result

@@ -148,6 +148,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Replicas without a disk, of those that nodes and zones allow."""
     elsewhere: tuple[str, ...]
     """Claims whose volume has no replica on the pod's node, where the class asks for one."""
+    by_own: tuple[str, ...]
+    """Those of them whose pods have volumes that go anywhere. These come first, and nothing can be
+    done where all nodes have room for no more than the pod itself."""
     empty: int
     """Volumes of bound pods without any replica on a disk."""
     overcommitted: int
@@ -225,14 +228,20 @@ async def run(world: World, case: Case, *, replace: bool) -> Result:
     bound = await come_to_rest(world, case, scheduling)
     waiting = [name for name in case.pod_wishes if name not in bound]
     rejected = [call.rejected for name in waiting for call in last_call(world, name)]
+    elsewhere = tuple(
+        f"{name}-{number}"
+        for name in bound
+        for number, wish in enumerate(case.pod_wishes[name])
+        if wish.locality == BEST_EFFORT and not world.seen.is_beside(name, f"{name}-{number}")
+    )
     result = Result(
         bound=len(bound),
         missing=missing(world, case),
-        elsewhere=tuple(
-            f"{name}-{number}"
-            for name in bound
-            for number, wish in enumerate(case.pod_wishes[name])
-            if wish.locality == BEST_EFFORT and not world.seen.is_beside(name, f"{name}-{number}")
+        elsewhere=elsewhere,
+        by_own=tuple(
+            each
+            for each in elsewhere
+            if any(wish.locality == DISABLED for wish in case.pod_wishes[each.rpartition("-")[0]])
         ),
         empty=sum(not placed for placed, _ in world.seen.replica_counts().values()),
         overcommitted=len(world.seen.overcommitted_disks()),
