@@ -165,11 +165,11 @@ def _judge(
     everywhere = start_rejection(case)
     if everywhere is not None:
         return dict.fromkeys(candidates, everywhere), steps
-    left = [name for name in candidates if name not in rejected]
-    crowded = crowded_out(case, left)
-    left = [name for name in left if name not in crowded]
-    later = crowded | risks(case, left, ledger)
-    return {**rejected, **later} if later else rejected, steps
+    # Lazily: for most pods nobody looks at the thousands of nodes that are accepted so far.
+    crowded = crowded_out(case, filterfalse(rejected.__contains__, candidates))
+    rejected = {**rejected, **crowded} if crowded else rejected
+    at_risk = risks(case, filterfalse(rejected.__contains__, candidates), ledger)
+    return {**rejected, **at_risk} if at_risk else rejected, steps
 
 
 def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:

@@ -29,7 +29,7 @@ _MOST_ORDERED = 6
 """Of so many items on a node all orders are tried; of more, only bounds are looked at."""
 
 
-def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeName, Rejection]:
+def risks(case: Case, nodes: Iterable[NodeName], ledger: Ledger) -> dict[NodeName, Rejection]:
     """Return which of the *nodes*, all accepted else, put a local replica at risk.
 
     Either the pod's own, by what others are about to get; or that of another pod, by what this pod
@@ -39,7 +39,7 @@ def risks(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> dict[NodeNam
     looking = _Looking(case, ledger)
     if not looking.is_needed:
         return {}
-    uid = case.request.pod.uid
+    uid, nodes = case.request.pod.uid, [*nodes]
     chosen = ledger.chosen_nodes(but=uid)
     if looking.takes_from_others(chosen):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
