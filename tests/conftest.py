@@ -10,8 +10,8 @@ from hypothesis import settings
 
 SUMMARY = "measured"
 
-settings.register_profile("dev", deadline=None, max_examples=60)
-settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 import msgspec
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from extender import (
@@ -26,6 +26,9 @@ from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
 from tests.unit.extender.singly import judged_singly
+
+FEWER = settings(max_examples=60)
+"""For what other tests show as well, each in its way; every example is a whole cluster."""
 
 
 def longhorn_takes(
@@ -153,6 +156,7 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
         assert not plan.existing.keys() & plan.new.keys()
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True))
 def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
     view = cluster.view
@@ -164,6 +168,7 @@ def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
         assert answer.rejected == judged_singly(answer, view, Ledger())
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
 def test_each_candidate_has_one_verdict_in_whatever_order(
     cluster: Cluster, data: st.DataObject
@@ -182,6 +187,7 @@ def test_each_candidate_has_one_verdict_in_whatever_order(
     assert ask(view, *cluster.claims, candidates=shuffled).rejected == result.rejected
 
 
+@FEWER
 @given(clusters(own_replicas=True), st.data())
 def test_more_room_never_turns_acceptance_into_rejection(
     cluster: Cluster, data: st.DataObject
@@ -207,6 +213,7 @@ def test_more_room_never_turns_acceptance_into_rejection(
     assert set(before) <= set(after)
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), volumes("extra"))
 def test_one_claim_more_never_adds_a_node(cluster: Cluster, extra: Volume) -> None:
     """Where nodes hold all replicas, others are left out for that reason alone; so not there."""
@@ -220,6 +227,7 @@ def test_one_claim_more_never_adds_a_node(cluster: Cluster, extra: Volume) -> No
     assert set(after) <= set(before.accepted)
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True))
 def test_volumes_that_need_not_be_local_cost_no_node_or_all(cluster: Cluster) -> None:
     remote = [
@@ -231,6 +239,7 @@ def test_volumes_that_need_not_be_local_cost_no_node_or_all(cluster: Cluster) ->
     assert accepted(relaxed.view, *cluster.claims, candidates=candidates) in (candidates, [])
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
 def test_history_does_not_change_an_answer(cluster: Cluster, data: st.DataObject) -> None:
     """An extender that answered before, on this and on other clusters, answers as a new one."""
@@ -252,6 +261,7 @@ def test_history_does_not_change_an_answer(cluster: Cluster, data: st.DataObject
         cluster = with_node(cluster, data.draw(nodes(changed.name)))
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
 def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
     cluster: Cluster, data: st.DataObject
@@ -274,6 +284,7 @@ def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
         changes.add(name)
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.integers(0, 5), st.integers(0, 8))
 def test_limits_only_turn_answers_into_undecided(
     cluster: Cluster, per_node: int, per_request: int
@@ -289,6 +300,7 @@ def test_limits_only_turn_answers_into_undecided(
         assert rejection.reason == "packing_undecided" or rejection == full.rejected[name]
 
 
+@FEWER
 @given(clusters(), sizes_bytes(), sizes_bytes())
 def test_text_of_a_reason_does_not_vary_with_what_is_free(
     cluster: Cluster, available_bytes: int, scheduled_bytes: int
