@@ -11,11 +11,9 @@ from heapq import heappop, heappush, heapreplace
 
 from extender.forecast.assignment import Assignment, Remote
 from extender.forecast.coming import Coming
-from extender.forecast.loads import Loads
 from extender.forecast.moving import Moving
-from extender.forecast.ranking import Places, Rank, Rankings
-from extender.view import ClusterView
-from longhorn import Need, NodeName, Settings, Usage, VolumeName, may_share_zone
+from extender.forecast.ranking import Places, Rank
+from longhorn import Need, NodeName, Usage, VolumeName, may_share_zone
 from packing import Item
 
 
@@ -27,21 +25,11 @@ class Forecast:
         nowhere: Volumes with replicas that find no room now, and how many.
     """
 
-    def __init__(
-        self,
-        view: ClusterView,
-        settings: Settings,
-        loads: Loads,
-        rankings: Rankings,
-        *,
-        step_limit: int,
-        with_open: bool = False,
-    ) -> None:
-        self.assignment = Assignment(
-            view, settings, loads, rankings, step_limit=step_limit, with_open=with_open
-        )
+    def __init__(self, assignment: Assignment) -> None:
+        """Nothing is forecast yet; nor is it in *assignment*, which this fills."""
+        self.assignment = assignment
         self.nowhere: dict[VolumeName, int] = {}
-        self._moving = Moving(self.assignment)
+        self._moving = Moving(assignment)
         self._heaps: dict[tuple[Need, str], list[Rank]] = {}
 
     @property

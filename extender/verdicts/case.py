@@ -7,6 +7,7 @@ import msgspec
 from extender.demand.existing import Existing
 from extender.demand.items import Demand, demand_of
 from extender.demand.requests import PodRequest
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import Coming, coming, coming_of
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
@@ -47,7 +48,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     def new_forecast(self, coming: Iterable[Coming], *, with_open: bool = False) -> Forecast:
         """Return a forecast of *coming* alone, beside all that open holds keep if asked for."""
-        forecast = Forecast(
+        assignment = Assignment(
             self.view,
             self.settings,
             self.loads,
@@ -55,6 +56,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             step_limit=self.step_limit,
             with_open=with_open,
         )
+        forecast = Forecast(assignment)
         forecast.place_all(coming)
         return forecast
 
@@ -100,7 +102,7 @@ def prepare(
     loads = Loads(view, settings, ledger, uid=uid, own=own)
     holds = [hold for hold in ledger if hold.pod.uid != uid]
     others = tuple(coming(holds, view, settings, own=own, ignored=ignored, utc=utc))
-    forecast = Forecast(view, settings, loads, rankings, step_limit=step_limit)
+    forecast = Forecast(Assignment(view, settings, loads, rankings, step_limit=step_limit))
     forecast.place_all(others)
     strict_nodes = _strict_nodes(request, view)
     return Case(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
@@ -77,7 +78,7 @@ def expected(
     if not isinstance(settings, Settings):
         return {}
     loads = Loads(view, settings, ledger, uid=but, own=own)
-    forecast = Forecast(view, settings, loads, Rankings(), step_limit=limits.per_node)
+    forecast = Forecast(Assignment(view, settings, loads, Rankings(), step_limit=limits.per_node))
     holds = [hold for hold in ledger if hold.pod.uid != but]
     forecast.place_all(coming(holds, view, settings, own=own, utc=utc))
     found = {}

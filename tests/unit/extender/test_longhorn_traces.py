@@ -16,6 +16,7 @@ from app.kube.records import read_object
 from app.kube.resources import NODES, REPLICAS, VOLUMES
 from app.kube.view import ViewBuilder
 from extender import Ledger
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
@@ -64,7 +65,7 @@ class Live:
         view, ledger = self.builder.view, Ledger()
         assert isinstance(view.settings, Settings)
         loads = Loads(view, view.settings, ledger, uid="", own=())
-        forecast = Forecast(view, view.settings, loads, Rankings(), step_limit=1_000)
+        forecast = Forecast(Assignment(view, view.settings, loads, Rankings(), step_limit=1_000))
         forecast.place_all(coming([], view, view.settings, own=()))
         return forecast
 

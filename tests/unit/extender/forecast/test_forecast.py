@@ -13,6 +13,7 @@ from app.kube.mirror import Change
 from app.kube.resources import AnyRecord
 from app.kube.view import ViewBuilder
 from extender import ClusterView, Hold, Ledger, State
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
@@ -65,7 +66,9 @@ def new_forecast(view: ClusterView, *holds: Hold) -> Forecast:
         ledger.put(each)
     assert isinstance(view.settings, Settings)
     loads = Loads(view, view.settings, ledger, uid="", own=())
-    found = Forecast(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
+    found = Forecast(
+        Assignment(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
+    )
     found.place_all(coming(ledger, view, view.settings, own=()))
     return found
 

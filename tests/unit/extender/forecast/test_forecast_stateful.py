@@ -16,6 +16,7 @@ from app.kube.mirror import Change, Known
 from app.kube.translate import Setting
 from app.kube.view import ViewBuilder
 from extender import ClusterView, Hold, Ledger
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
@@ -371,7 +372,7 @@ class Seen:
         holds: list[Hold] = [*ledger]
         found = coming(holds, view, view.settings, own=(), utc=utc)
         loads = Loads(view, view.settings, ledger, uid="", own=())
-        forecast = Forecast(view, view.settings, loads, rankings, step_limit=10_000)
+        forecast = Forecast(Assignment(view, view.settings, loads, rankings, step_limit=10_000))
         forecast.place_all(found)
         assert not forecast.is_undecided
         self.coming = [

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from app.kube.resources import AnyRecord
 from extender import Answer, ClusterView, Extender, PodStatus, Rejection, Timeouts
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
@@ -94,7 +95,9 @@ class Run:
         view, ledger = self.view, self.extender.ledger
         assert isinstance(view.settings, Settings)
         loads = Loads(view, view.settings, ledger, uid="", own=())
-        found = Forecast(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
+        found = Forecast(
+            Assignment(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
+        )
         found.place_all(coming(ledger, view, view.settings, own=()))
         return found
 
