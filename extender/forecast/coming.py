@@ -75,9 +75,13 @@ def coming(
     known: set[VolumeName] = set(own)
     for hold in holds:
         for wanted in (*hold.volumes, *hold.remote):
-            if wanted.name not in known and not view.due.get(wanted.name, NOTHING_DUE).waits:
+            is_displaced = wanted.name in displaced
+            if view.due.get(wanted.name, NOTHING_DUE).waits:
+                # What Longhorn makes after its wait is the one that the hold keeps room for.
+                if not is_displaced and _keeps_local(hold, wanted, view):
+                    known.add(wanted.name)
+            elif wanted.name not in known:
                 known.add(wanted.name)
-                is_displaced = wanted.name in displaced
                 if wanted.is_local and wanted.volume.wanted_replicas == 1 and not is_displaced:
                     continue  # all of it is to be on the pod's node
                 found = _of_hold(hold, wanted, view, settings, is_displaced=is_displaced)
@@ -187,11 +191,7 @@ def _of_hold(
     is_displaced: bool,
 ) -> Coming:
     volume, need = wanted.volume, need_now(wanted, view)
-    has_local = not is_displaced and any(
-        each.name == volume.name
-        for node in hold.nodes
-        for each in charged(hold, node, view.replicas)
-    )
+    has_local = not is_displaced and _keeps_local(hold, wanted, view)
     is_chosen = hold.state is State.CHOSEN
     return coming_of(
         volume,
@@ -201,6 +201,15 @@ def _of_hold(
         local=hold.node if is_chosen and has_local else None,
         has_local=has_local,
         is_sure=is_chosen,
+    )
+
+
+def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether a hold keeps room for a replica of a volume on any node."""
+    return any(
+        each.name == wanted.name
+        for node in hold.nodes
+        for each in charged(hold, node, view.replicas)
     )
 
 

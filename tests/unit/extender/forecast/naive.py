@@ -217,11 +217,16 @@ class Naive:
         for hold in self.holds:
             for wanted in (*hold.volumes, *hold.remote):
                 name = wanted.name
-                if name in known or (name in shown and shown[name].waits):
+                waits = name in shown and shown[name].waits
+                keeps_local = name not in displaced and self._is_charged(hold, name)
+                if name in known or (waits and not keeps_local):
                     continue
                 known.add(name)
                 is_local = wanted in hold.volumes
-                if is_local and wanted.volume.wanted_replicas == 1 and name not in displaced:
+                # The one that is made after a wait is the one on the pod's node.
+                if waits or (
+                    is_local and wanted.volume.wanted_replicas == 1 and name not in displaced
+                ):
                     continue
                 volume = self.volumes.get(name, wanted.volume)
                 due = self.due(volume, attaching=True)

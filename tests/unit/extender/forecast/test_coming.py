@@ -156,6 +156,26 @@ def test_the_wait_is_a_setting_of_longhorns() -> None:
     assert len(replaced([*records, endless], datetime.max.replace(tzinfo=UTC))) == 0
 
 
+def test_it_counts_once_if_a_pods_hold_keeps_its_room() -> None:
+    """The only replica failed; its pod goes to node-1, where Longhorn makes the next one."""
+    of = volume("shop", node="node-2", attached_to="node-2", degraded=True)
+    failed = replica("shop-r-1", of="shop", on="node-2", failed=True)
+    seen = view_of(
+        node("node-1"),
+        node("node-2", **OUTAGE),
+        node("node-3"),
+        *bound(replace(of, degraded_at=FAILED_AT)),
+        failed,
+    )
+    settings = seen.settings
+    assert isinstance(settings, Settings)
+    its_own = hold(volumes=["shop"], nodes=["node-1"], replicas=[failed], only_candidate=True)
+
+    found = [coming(holds, seen, settings, own=(), utc=WAIT_OVER) for holds in ((), (its_own,))]
+
+    assert [sum(each.count for each in comings) for comings in found] == [1, 0]
+
+
 def test_its_room_is_no_other_pods_then() -> None:
     """30 GiB that are due on the only free node, and a pod that needs 80 of its 100."""
     shop = [
