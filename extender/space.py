@@ -6,7 +6,7 @@ the minimum that Longhorn keeps free; only bytes that a volume already holds are
 since a new volume holds none. docs/accounting.md has a worked example.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from longhorn import (
     BackingImage,
@@ -22,7 +22,9 @@ from longhorn import (
     UnreadableSetting,
     VolumeName,
     disk_space,
+    missing_copies,
     refusal_of,
+    with_growth,
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
@@ -53,7 +55,7 @@ def node_space(
     replicas: Iterable[Replica],
     settings: Settings | UnreadableSetting,
     kinds: dict[DiskKind, int],
-    growing: Mapping[VolumeName, int] | None = None,
+    expanded: Mapping[VolumeName, int] | None = None,
     images: Mapping[VolumeName, BackingImage] | None = None,
 ) -> NodeSpace:
     """Work out what *node* has left.
@@ -66,7 +68,7 @@ def node_space(
         replicas: All replicas placed on it or bound to it by hardNodeAffinity.
         settings: Longhorn's settings; with an unreadable one the node takes nothing.
         kinds: The number of each disk kind known so far; new ones are added.
-        growing: The bytes that volumes are to have which are being expanded.
+        expanded: The size that volumes are to have which are being expanded.
         images: The backing images of volumes.
     """
     replicas = tuple(replicas)
@@ -74,16 +76,12 @@ def node_space(
     for replica in replicas:
         if replica.node is not None and replica.disk is not None:
             placed.setdefault(replica.disk, []).append(replica)
-    disks = tuple(
-        _disk_space(
-            disk,
-            placed.get(disk.id, ()) if disk.id is not None else (),
-            settings,
-            growing or {},
-            images or {},
-        )
-        for disk in node.disks
-    )
+    disks = []
+    for disk in node.disks:
+        here = placed.get(disk.id, []) if disk.id is not None else []
+        copies = missing_copies(disk, here, images) if images else None
+        space = disk_space(disk, settings, _unlisted(disk, here), copies)
+        disks.append(with_growth(space, here, expanded) if expanded else space)
     bins = tuple(_bin(space, kinds) for space in disks if why_unusable(space.disk) is None)
     refusal = refusal_of(node)
     unused: dict[Kind, int] = {}
@@ -93,7 +91,7 @@ def node_space(
             unused[kind] = unused.get(kind, 0) + space.unused_bytes()
     return NodeSpace(
         node=node,
-        disks=disks,
+        disks=tuple(disks),
         bins=bins,
         roomiest=_roomiest(bins),
         unused_bytes=unused,
@@ -127,48 +125,6 @@ def why_unusable(disk: Disk) -> str | None:
     if disk.maximum_bytes <= 0 or disk.available_bytes <= 0:
         return "has no size or nothing available"
     return None
-
-
-def _disk_space(
-    disk: Disk,
-    replicas: Collection[Replica],
-    settings: Settings | UnreadableSetting,
-    growing: Mapping[VolumeName, int],
-    images: Mapping[VolumeName, BackingImage],
-) -> DiskSpace:
-    """Work out the limits of a disk with all *replicas* that are placed on it.
-
-    The disk gets a copy of their backing images when they are first started. What they are yet to
-    grow by counts if it fits: else Longhorn leaves the volume as it is until it does.
-
-    Sources: longhorn-manager controller/replica_controller.go
-    GetBackingImagePathForReplicaStarting, scheduler/replica_scheduler.go
-    CheckReplicasSizeExpansion.
-    """
-    copied = _unlisted_images(disk, replicas, images) if images else {}
-    space = disk_space(disk, settings, _unlisted(disk, replicas), copied)
-    growing_here = [replica for replica in replicas if replica.volume in growing] if growing else []
-    for replica in sorted(growing_here, key=lambda each: each.name):
-        known = max(replica.size_bytes, disk.listed.get(replica.name, 0))
-        more = growing[replica.volume] - known
-        if 0 < more <= space.logical_headroom_bytes:
-            more += space.unlisted.get(replica.name, 0)
-            unlisted = {**space.unlisted, replica.name: more}
-            space = disk_space(disk, settings, unlisted, copied)
-    return space
-
-
-def _unlisted_images(
-    disk: Disk, replicas: Iterable[Replica], images: Mapping[VolumeName, BackingImage]
-) -> dict[str, int]:
-    """Return which copies of backing images the disk is to have and does not count yet."""
-    needed = {image.name: image for each in replicas if (image := images.get(each.volume))}
-    return {
-        name: image.size_bytes - listed
-        for name, image in sorted(needed.items())
-        for listed in (disk.listed_images.get(name, 0),)
-        if image.size_bytes > listed
-    }
 
 
 def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:

@@ -40,6 +40,7 @@ from longhorn.due import (
 )
 from longhorn.eviction import drain_may_end, needs_eviction
 from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
+from longhorn.growth import expanded_bytes, missing_copies, with_growth
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeRefusal, NodeSpace, has_tags, meets_topology, node_space, refusal_of
 from longhorn.reasons import Reason
@@ -77,11 +78,12 @@ __all__ = [
     "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "Reason", "Replica", "ReplicaName",
     "Selector", "Settings", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName",
     "all_match", "capacity_bytes", "choices", "disk_reason", "disk_space", "drain_may_end",
-    "due_replicas", "find_candidates", "has_data", "has_room", "has_tags", "is_placed",
-    "is_potentially_reusable", "is_schedulable", "is_usable", "limit_bytes", "may_share_node",
-    "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch", "need_of",
-    "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "parse_bool",
-    "parse_int", "read_settings", "refusal_of", "reusable", "split_tags", "stage_of", "tags_match",
-    "takes_back", "takes_replicas", "usage_of", "value_for_engine", "volume_size_bytes",
-    "waits_for_attach", "wants_replica_on_node",
+    "due_replicas", "expanded_bytes", "find_candidates", "has_data", "has_room", "has_tags",
+    "is_placed", "is_potentially_reusable", "is_schedulable", "is_usable", "limit_bytes",
+    "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch",
+    "missing_copies", "need_of", "needed_to_start", "needs_eviction", "needs_new_replica",
+    "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of", "reusable",
+    "split_tags", "stage_of", "tags_match", "takes_back", "takes_replicas", "usage_of",
+    "value_for_engine", "volume_size_bytes", "waits_for_attach", "wants_replica_on_node",
+    "with_growth",
 ]  # fmt: skip

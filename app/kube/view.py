@@ -36,6 +36,7 @@ from longhorn import (
     Volume,
     VolumeName,
     due_replicas,
+    expanded_bytes,
     read_settings,
 )
 
@@ -61,8 +62,8 @@ class ViewBuilder:
         self._replicas: dict[VolumeName, list[Replica]] = {}
         """Of each volume, by name."""
         self._due: dict[VolumeName, Due] = {}
-        self._growing: dict[VolumeName, int] = {}
-        """The bytes of volumes whose Replica objects are still smaller."""
+        self._expanded: dict[VolumeName, int] = {}
+        """The size of volumes whose Replica objects are still smaller."""
         self._images: dict[VolumeName, BackingImage] = {}
         """The backing images of volumes, as far as they are known."""
         self._settings: dict[str, str] = {}
@@ -128,7 +129,7 @@ class ViewBuilder:
             return
         replicas = self._of_node.get(name, {}).values()
         space = node_space(
-            node, replicas, self.view.settings, self._kinds, self._growing, self._images
+            node, replicas, self.view.settings, self._kinds, self._expanded, self._images
         )
         if space != self._spaces.get(name):
             self._spaces[name] = space
@@ -144,15 +145,15 @@ class ViewBuilder:
             self._due.pop(name, None)
         else:
             self._due[name] = due
-        stays = volume if volume is not None and not volume.deleting else None
-        size = stays.size_bytes if stays else 0
-        grows = any(replica.size_bytes < size for replica in replicas)
-        image = self._objects.of(BackingImage).get((stays and stays.backing_image) or "")
-        before = self._growing.pop(name, 0), self._images.pop(name, None)
-        if before != (size if grows else 0, image):
+        expanded = expanded_bytes(volume, replicas)
+        image = None
+        if volume is not None and not volume.deleting and volume.backing_image is not None:
+            image = self._objects.of(BackingImage).get(volume.backing_image)
+        before = self._expanded.pop(name, 0), self._images.pop(name, None)
+        if before != (expanded, image):
             self._dirty.update(each.node for each in replicas if each.node is not None)
-        if grows:
-            self._growing[name] = size
+        if expanded:
+            self._expanded[name] = expanded
         if image is not None:
             self._images[name] = image
 

@@ -1,0 +1,68 @@
+"""What is yet to come to a disk because of the replicas that it holds.
+
+The copy of a backing image comes when a replica of a volume made from it is first started there;
+the growth of a volume that is being expanded, when its Replica objects have the new size.
+
+Sources: longhorn-manager controller/replica_controller.go GetBackingImagePathForReplicaStarting,
+scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import structs
+
+from longhorn.disks import DiskSpace
+from longhorn.records import BackingImage, Disk, Replica, Volume, VolumeName
+
+
+def expanded_bytes(volume: Volume | None, replicas: Iterable[Replica]) -> int:
+    """Return the size that a volume's Replica objects are yet to have, 0 if there is none."""
+    if volume is None or volume.deleting:
+        return 0
+    size = volume.size_bytes
+    return size if any(replica.size_bytes < size for replica in replicas) else 0
+
+
+def with_growth(
+    space: DiskSpace, replicas: Iterable[Replica], expanded: Mapping[VolumeName, int]
+) -> DiskSpace:
+    """Return a disk with what its *replicas* are yet to grow by, each that fits, by name.
+
+    Longhorn leaves a volume as it is until its growth fits.
+
+    Args:
+        space: The disk with its replicas, as large as they are.
+        replicas: Those on it.
+        expanded: By volume, the size that they are to have.
+    """
+    growing = sorted((r for r in replicas if r.volume in expanded), key=lambda each: each.name)
+    for replica in growing:
+        known = max(replica.size_bytes, space.disk.listed.get(replica.name, 0))
+        more = expanded[replica.volume] - known
+        if 0 < more <= space.logical_headroom_bytes:
+            counted = space.unlisted.get(replica.name, 0) + more
+            space = structs.replace(
+                space,
+                unlisted={**space.unlisted, replica.name: counted},
+                scheduled_bytes=space.scheduled_bytes + more,
+            )
+    return space
+
+
+def missing_copies(
+    disk: Disk, replicas: Iterable[Replica], images: Mapping[VolumeName, BackingImage]
+) -> dict[str, int]:
+    """Return which copies of backing images a disk is to have and does not list, and their bytes.
+
+    Args:
+        disk: The disk.
+        replicas: Those on it.
+        images: By volume, its backing image.
+    """
+    needed = {image.name: image for each in replicas if (image := images.get(each.volume))}
+    return {
+        name: image.size_bytes - listed
+        for name, image in sorted(needed.items())
+        for listed in (disk.listed_images.get(name, 0),)
+        if image.size_bytes > listed
+    }
