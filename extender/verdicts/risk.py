@@ -9,8 +9,6 @@ enough of the others are placed.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
-from msgspec import structs
-
 from extender.demand.items import total_of
 from extender.forecast.coming import Coming
 from extender.forecast.loads import fits
@@ -20,13 +18,11 @@ from extender.space import NodeSpace
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from longhorn import NodeName
-from packing import Bin, Item, is_stranded
+from packing import Item, bytes_to_block, fits_in_any_order
 
 _MOST_PAIRS = 4_000
 """So many pairs of node and volume are looked at closely. Beyond, best-effort volumes may lose
 their room, and strict-local ones are refused where not all that comes would fit besides."""
-_MOST_ORDERED = 6
-"""Of so many items on a node all orders are tried; of more, only bounds are looked at."""
 
 
 def risks(case: Case, nodes: Iterable[NodeName], ledger: Ledger) -> dict[NodeName, Rejection]:
@@ -130,7 +126,7 @@ class _Looking:
             if theirs is None or then is None:
                 if name in self._strict:
                     return True
-            elif len(then) > len(theirs) and not leaves_room(items, then, space):
+            elif len(then) > len(theirs) and not fits_in_any_order(items, then, space.bins):
                 return True
         return False
 
@@ -188,7 +184,7 @@ class _Looking:
             return is_strict
         if not (first or is_strict):
             return False
-        return not leaves_room(items, first, space)
+        return not fits_in_any_order(items, first, space.bins)
 
     def _may_fill(self, items: Sequence[Item], space: NodeSpace) -> bool:
         """Whether so much may come to a node that some of *items* find no room."""
@@ -196,7 +192,7 @@ class _Looking:
         if self._is_strict(name) or self._may_tie:
             return True  # Longhorn is not taken at its word
         logical = sum(item.logical_bytes for item in items)
-        to_block = (_bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
+        to_block = (bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
         return may_fill(
             self._case.forecast.assignment,
             name,
@@ -228,7 +224,7 @@ class _Looking:
         logical = self._all_bytes + sum(item.logical_bytes for item in items)
         physical = self._physical_bytes + sum(item.physical_bytes for item in items)
         bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
-        return all(_bytes_to_block(item, bins) > logical - item.logical_bytes for item in items)
+        return all(bytes_to_block(item, bins) > logical - item.logical_bytes for item in items)
 
     def _takers(
         self, name: NodeName, coming: Sequence[Coming], *, beside_bytes: int
@@ -240,72 +236,3 @@ class _Looking:
         is_free = self._is_strict(name) or self._may_tie
         assignment = self._case.forecast.assignment
         return takers(assignment, name, coming, beside_bytes=None if is_free else beside_bytes)
-
-
-def leaves_room(items: Sequence[Item], others: Sequence[Item], space: NodeSpace) -> bool:
-    """Say whether each of *items* finds room on a node, in whatever order all come to any disks.
-
-    An item finds none only if each disk that suits it is so full that less than its size is left.
-    What comes before must have the bytes for that, and be as many as the disks. Where it may, all
-    orders are tried; of more than six items that is not done, and the answer is no.
-    """
-    together = (*items, *others)
-    logical = sum(item.logical_bytes for item in together)
-    physical = sum(item.physical_bytes for item in together)
-    bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
-    if all(
-        _bytes_to_block(item, bins) > logical - item.logical_bytes
-        or sum(_takes(bin_, item) for bin_ in bins) >= len(together)
-        for item in items
-    ):
-        return True
-    if len(together) > _MOST_ORDERED:
-        return False
-    return _finds_room(space.bins, frozenset(enumerate(items)), frozenset(enumerate(others)), set())
-
-
-def _takes(bin_: Bin, item: Item) -> bool:
-    return not is_stranded(item, (bin_,))
-
-
-def _with(item: Item, bin_: Bin) -> Bin:
-    """Return a bin with one more item in it."""
-    return structs.replace(
-        bin_,
-        logical_bytes=bin_.logical_bytes - item.logical_bytes,
-        physical_bytes=bin_.physical_bytes - item.physical_bytes,
-    )
-
-
-def _bytes_to_block(item: Item, bins: Iterable[Bin]) -> int:
-    """Return how many bytes must come so that no disk takes an item."""
-    return sum(
-        max(0, bin_.logical_bytes - item.logical_bytes + 1)
-        for bin_ in bins
-        if bin_.kind in item.kinds
-    )
-
-
-_Numbered = frozenset[tuple[int, Item]]
-
-
-def _finds_room(
-    bins: tuple[Bin, ...],
-    items: _Numbered,
-    others: _Numbered,
-    known: set[tuple[tuple[Bin, ...], _Numbered, _Numbered]],
-) -> bool:
-    """Whether all of *items* find room in every order of them and *others*."""
-    if not items or (bins, items, others) in known:
-        return True
-    known.add((bins, items, others))
-    for each in sorted(items | others, key=lambda numbered: (numbered[1].id, numbered[0])):
-        fitting = [number for number, bin_ in enumerate(bins) if _takes(bin_, each[1])]
-        if each in items and not fitting:
-            return False
-        left = items - {each}, others - {each} if each not in items else others
-        for number in fitting:
-            rest = (*bins[:number], _with(each[1], bins[number]), *bins[number + 1 :])
-            if not _finds_room(rest, *left, known):
-                return False
-    return True

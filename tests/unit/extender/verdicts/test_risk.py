@@ -13,9 +13,7 @@ import msgspec
 import pytest
 
 from extender import ClusterView, Extender, PodStatus, Timeouts
-from extender.space import NodeSpace
 from extender.verdicts.rejections import LocalRoomAtRisk
-from extender.verdicts.risk import leaves_room
 from longhorn import (
     Candidate,
     Candidates,
@@ -26,7 +24,6 @@ from longhorn import (
     Volume,
     find_candidates,
 )
-from packing import Item
 from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, setting, view_of, volume
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -206,34 +203,6 @@ def test_no_strict_local_room_is_lost_on_any_node() -> None:
 
     strict = Locality.STRICT_LOCAL
     assert {seed: of for seed, of in found.items() if strict in {e.locality for e in of}} == {}
-
-
-def space(*gib: int) -> NodeSpace:
-    return view_of(host(0, *gib), EVERY_BYTE).spaces[NodeName("node-0")]
-
-
-def items(name: str, *gib: int) -> list[Item]:
-    return [Item(f"{name}-{n}", size * GIB, 0, frozenset({0})) for n, size in enumerate(gib)]
-
-
-@pytest.mark.parametrize(
-    ("disks", "local", "others", "expected"),
-    [
-        pytest.param([100], [60], [40], True, id="all-fit-on-the-disk"),
-        pytest.param([100], [60], [41], False, id="one-gib-too-much"),
-        pytest.param([120, 80], [110], [60], False, id="the-other-takes-the-larger-disk"),
-        pytest.param([120, 80], [60], [110], True, id="the-other-fits-on-one-disk-only"),
-        pytest.param([100, 100, 100], [60], [90, 90], True, id="more-disks-than-others"),
-        pytest.param([100, 100, 100], [60], [90, 90, 90], False, id="as-many"),
-        pytest.param([100, 100], [60, 60], [], True, id="each-finds-a-disk"),
-        pytest.param([100, 60], [60, 50, 10], [], False, id="locals-among-themselves"),
-        pytest.param([200] * 4, [50], [150] * 6, False, id="too-many-to-try-all-orders"),
-    ],
-)
-def test_room_is_left_in_every_order(
-    disks: list[int], local: list[int], others: list[int], *, expected: bool
-) -> None:
-    assert leaves_room(items("own", *local), items("other", *others), space(*disks)) is expected
 
 
 def test_an_answer_waits_for_the_node_of_a_pod_whose_room_it_may_take() -> None:
