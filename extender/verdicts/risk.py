@@ -6,7 +6,7 @@ elsewhere; a strict-local one is bound to a node without room for ever. So an an
 enough of the others are placed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from extender.demand.items import total_of
@@ -17,7 +17,7 @@ from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
-from longhorn import NodeName
+from longhorn import Need, NodeName
 from packing import Item, bytes_to_block, fits_in_any_order
 
 _MOST_PAIRS = 4_000
@@ -87,17 +87,6 @@ class _Looking:
         self._physical_bytes = sum(
             each.count * each.need.actual_bytes for each in (*case.coming, *case.own_coming)
         )
-        self._total_bytes = (
-            sum(each.count * each.need.size_bytes for each in (*case.coming, *case.own_coming))
-            + sum(item.logical_bytes for item in case.demand.items)
-            + sum(
-                v.need.size_bytes
-                for hold in ledger.open_holds(but=case.request.pod.uid)
-                for v in hold.volumes
-            )
-        )
-        """All that may come besides what nodes take for sure."""
-        self._needs = spread(case.forecast.assignment, [*case.coming, *self._own])
         self.is_needed = bool(case.coming or self._own or self._strict or case.is_strict)
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
@@ -200,6 +189,20 @@ class _Looking:
             spare_bytes=max(0, min(to_block) - logical),
             beside_bytes=self._total_bytes,
         )
+
+    @cached_property
+    def _total_bytes(self) -> int:
+        """All that may come besides what nodes take for sure."""
+        case = self._case
+        anywhere = (each.count * each.need.size_bytes for each in (*case.coming, *self._own))
+        demand = (item.logical_bytes for item in case.demand.items)
+        open_ = self._ledger.open_holds(but=case.request.pod.uid)
+        held = (volume.need.size_bytes for hold in open_ for volume in hold.volumes)
+        return sum(anywhere) + sum(demand) + sum(held)
+
+    @cached_property
+    def _needs(self) -> Mapping[Need, int]:
+        return spread(self._case.forecast.assignment, [*self._case.coming, *self._own])
 
     @cached_property
     def _may_tie(self) -> bool:
