@@ -38,6 +38,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         return self.pending + self.chosen
 
 
+_NOTHING = Load()
+
+
 class Loads:
     """The loads of all nodes, each worked out when it is asked for.
 
@@ -95,18 +98,21 @@ class Loads:
 
     def _load_of(self, space: NodeSpace) -> Load:
         name = space.node.name
+        holds, due_here = self._ledger.on_node(name, but=self._uid), self._due.get(name, ())
+        if not (space.pending or holds or due_here):
+            return _NOTHING
         pending = [item for replica in space.pending for item in self._pending(replica, space)]
         # Pods that share a volume need its room once, and are sure of it if one of them is.
         chosen: dict[VolumeName, Need] = {}
         open_: dict[VolumeName, Need] = {}
-        for hold in self._ledger.on_node(name, but=self._uid):
+        for hold in holds:
             needs = chosen if hold.state is State.CHOSEN else open_
             for volume in charged(hold, name, self._view.replicas):
                 if volume.name not in self._own:
                     needs[volume.name] = need_now(volume, self._view)
         for volume_name in chosen:
             open_.pop(volume_name, None)
-        for due in self._due.get(name, ()):
+        for due in due_here:
             if due.name not in chosen and due.name not in open_:
                 pending += self._items_of(due, str(due.name), space)
         empty = _emptied(space) if chosen or open_ else ()

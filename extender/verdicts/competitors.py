@@ -100,6 +100,9 @@ def open_holds(holds: Iterable[Hold], case: Case) -> OpenHolds:
     )
 
 
+_NONE = Competitors()
+
+
 def competitors_of(
     demand: Demand, space: NodeSpace, load: Load, remote: Iterable[Remote]
 ) -> Competitors:
@@ -108,6 +111,8 @@ def competitors_of(
     That is what may use the same disks, or disks that the rest may use.
     """
     remote = tuple(remote)
+    if not (load.items or remote):
+        return _NONE
     here = frozenset(bin_.kind for bin_ in space.bins)
     asked = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
     reached = _reached([*load.items, *(each.item for each in remote)], asked, here)
