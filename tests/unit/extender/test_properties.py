@@ -165,7 +165,10 @@ def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
 
     if answer.basis is Basis.PLACEMENT:
         event("by placement")
-        assert answer.rejected == judged_singly(answer, view, Ledger())
+        judged = judged_singly(answer, view, Ledger())
+        at_risk = {name for name in answer.rejected if name not in judged}
+        assert answer.rejected == judged | dict.fromkeys(at_risk, LocalRoomAtRisk())
+        assert not at_risk or any(v.locality is Locality.STRICT_LOCAL for v in cluster.volumes)
 
 
 @FEWER
