@@ -9,7 +9,7 @@ import pytest
 from tests.integration.instances import VIRTUAL_TIME
 from tests.simulation.simulation import Result, simulate
 
-SEEDS = range(3)
+SEEDS = range(1, 4)
 """A few of those that `make simulate SEEDS=500` goes through."""
 
 
@@ -35,5 +35,8 @@ async def test_all_that_must_hold_holds(seed: int) -> None:
     assert not result.violations, told(result)
 
 
-def test_the_same_seed_gives_the_same_trace() -> None:
-    assert replay(5, "1") == replay(5, "2")
+@VIRTUAL_TIME
+async def test_the_same_seed_gives_the_same_trace() -> None:
+    other_hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+
+    assert (await simulate(5)).digest == replay(5, other_hash_seed)
