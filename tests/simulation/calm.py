@@ -6,6 +6,7 @@ from longhorn import Locality
 from tests.actors.api import Object
 from tests.actors.longhorn.accounts import overcommitted
 from tests.actors.provisioner import SELECTED_NODE
+from tests.actors.scheduler.candidates import pinned_to
 from tests.simulation.everywhere import Everywhere
 from tests.simulation.limits import Excuse
 from tests.simulation.losses import Losses
@@ -107,6 +108,9 @@ class Calm:
         """Say whether a claim may be used on a node."""
         selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE, node)
         if not claim["spec"].get("volumeName") and selected != node:
+            return False
+        bound_to = self._truth.get("persistentvolumes", claim["spec"].get("volumeName", ""))
+        if bound_to is not None and node not in (pinned_to(bound_to) or (node,)):
             return False
         volume = self._truth.volume(claim)
         at = {each["spec"]["nodeID"] for each in self._truth.placed_of([volume.name])}

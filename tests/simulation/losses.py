@@ -11,6 +11,7 @@ from tests.simulation.choices import Choice, Choices
 from tests.simulation.limits import Excuse, Limits
 from tests.simulation.plan import Plan
 from tests.simulation.room import Want, has_room
+from tests.simulation.together import Known
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
 
@@ -71,6 +72,9 @@ class Losses:
             return Excuse.RAN_OUT
         if not owners and volume not in choice.answer.known.volumes:
             return Excuse.CAME
+        usable = _usable(self._truth.known())
+        if any(_usable(each.answer.known) - usable for each in (choice, *owners)):
+            return Excuse.CORDONED
         return Excuse.LAGGED if self._plan.is_stale and not is_strict else None
 
     def _fits_in_another_way(self, choice: Choice, wants: Sequence[Want]) -> bool:
@@ -95,3 +99,12 @@ class Losses:
 
 def _names(choice: Choice) -> set[str]:
     return {str(each.name) for each in choice.volumes}
+
+
+def _usable(known: Known) -> set[str]:
+    """Name the nodes on which Longhorn places replicas."""
+    return {
+        str(node.name)
+        for node in known.nodes
+        if node.allow_scheduling and node.ready.is_true and node.schedulable.is_true
+    }

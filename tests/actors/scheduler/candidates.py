@@ -70,7 +70,7 @@ def fits_claim(claim: Object, node: str, storage: Storage) -> bool:
     if not is_bound(claim):
         return selected_node(claim) in ("", node)
     volume = storage.persistent_volumes.get(claim["spec"]["volumeName"])
-    return volume is not None and node in (_pinned_to(volume) or (node,))
+    return volume is not None and node in (pinned_to(volume) or (node,))
 
 
 def _obstacle(claim: Object, storage: Storage) -> str:
@@ -82,7 +82,7 @@ def _obstacle(claim: Object, storage: Storage) -> str:
     return ""
 
 
-def _pinned_to(volume: Object) -> list[str]:
+def pinned_to(volume: Object) -> list[str]:
     """Name the nodes that a PersistentVolume is limited to; none if it is not."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
     return [
