@@ -8,6 +8,8 @@ since a new volume holds none. docs/accounting.md has a worked example.
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from longhorn import (
     BackingImage,
     Disk,
@@ -24,10 +26,25 @@ from longhorn import (
     disk_space,
     missing_copies,
     refusal_of,
+    takes_replicas,
     with_growth,
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What the usable disks of one kind have together, and each of them at least."""
+
+    limit_bytes: int
+    """Most that may be scheduled on them."""
+    free_bytes: int
+    """What of it is free."""
+    largest_bytes: int
+    """What is free on the disk with most of it."""
+    least_logical_bytes: int
+    least_physical_bytes: int
+    """The least headrooms of all of them."""
 
 
 class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
@@ -41,6 +58,10 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
     unused_bytes: Mapping[Kind, int]
     """What is neither used, reserved nor scheduled on the usable disks, by their kind: Longhorn
     puts a replica where most is left."""
+    rooms: Mapping[Kind, Room]
+    """What the usable disks have, by their kind."""
+    all_usable: bool
+    """Whether Longhorn places new replicas on no disk that is not usable."""
     refusal: NodeRefusal | None
     """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
     takes_replicas: bool
@@ -95,6 +116,8 @@ def node_space(
         bins=bins,
         roomiest=_roomiest(bins),
         unused_bytes=unused,
+        rooms=_rooms(bins, {str(each.disk.name): each.limit_bytes for each in disks}),
+        all_usable=sum(takes_replicas(each.disk) for each in disks) == len(bins),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
@@ -147,6 +170,22 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
     )
+
+
+def _rooms(bins: Iterable[Bin], limits: Mapping[str, int]) -> dict[Kind, Room]:
+    by_kind: dict[Kind, list[Bin]] = {}
+    for bin_ in bins:
+        by_kind.setdefault(bin_.kind, []).append(bin_)
+    return {
+        kind: Room(
+            limit_bytes=sum(limits[bin_.id] for bin_ in found),
+            free_bytes=sum(max(0, bin_.logical_bytes) for bin_ in found),
+            largest_bytes=max(bin_.logical_bytes for bin_ in found),
+            least_logical_bytes=min(bin_.logical_bytes for bin_ in found),
+            least_physical_bytes=min(bin_.physical_bytes for bin_ in found),
+        )
+        for kind, found in by_kind.items()
+    }
 
 
 def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:

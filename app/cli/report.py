@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from app.instance.accounting import DiskReport, NodeReport, node_report
-from extender import Answer, Basis, Charge, ClusterView, Expected, Plan, PodRef, Robustness
+from extender import Answer, Basis, Charge, ClusterView, Expected, Plan, PodRef
 from longhorn import NodeName
 
 _GIB = 2**30
@@ -70,8 +70,6 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
             for volume, disk_name in node.assignment.items():
                 if disk_name == disk.name:
                     yield f"  {'':{width}}  {volume}"
-        if node.robustness not in ("", Robustness.EVERY_ORDER_AND_STALE):
-            yield f"  Longhorn's own choice of disks finds room in {node.robustness}"
         for charge in node.holds:
             size = _gib(sum(charge.bytes.values()))
             yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
