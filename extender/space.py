@@ -6,7 +6,9 @@ the minimum that Longhorn keeps free; only bytes that a volume already holds are
 since a new volume holds none. docs/accounting.md has a worked example.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -34,17 +36,45 @@ from packing import Bin, Kind
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """What the usable disks of one kind have together, and each of them at least."""
+    """What the usable disks of one kind have, ready for questions that need no packing."""
 
     limit_bytes: int
     """Most that may be scheduled on them."""
     free_bytes: int
     """What of it is free."""
-    largest_bytes: int
-    """What is free on the disk with most of it."""
-    least_logical_bytes: int
+    headrooms: tuple[int, ...]
+    """Of each disk, the smallest first; logical."""
+    sums: tuple[int, ...]
+    """The sum of each headroom and all larger ones, and a zero at the end."""
+    first_bytes: int
+    """The headroom of the disk with most unused bytes, which Longhorn takes first; -1 where
+    several have as many, since then it may take others."""
     least_physical_bytes: int
-    """The least headrooms of all of them."""
+
+    def fit_in_every_order(self, logical_bytes: int, largest_bytes: int) -> bool:
+        """Whether replicas find room one after another, on whatever disk each of them goes.
+
+        The largest finds none once all disks have less than it left. Until then the others must
+        take what each disk has beyond it.
+
+        Args:
+            logical_bytes: The bytes of all replicas.
+            largest_bytes: Those of the largest.
+        """
+        index = bisect_left(self.headrooms, largest_bytes)
+        takers = len(self.headrooms) - index
+        others_bytes = logical_bytes - largest_bytes
+        return takers > 0 and self.sums[index] - takers * largest_bytes >= others_bytes
+
+    def fit_wherever(self, logical_bytes: int, least_bytes: int) -> bool:
+        """Whether replicas fit on one disk together, on each disk that takes the smallest.
+
+        Args:
+            logical_bytes: The bytes of all replicas.
+            least_bytes: Those of the smallest.
+        """
+        index = bisect_left(self.headrooms, least_bytes)
+        return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
 
 
 class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
@@ -103,20 +133,20 @@ def node_space(
         copies = missing_copies(disk, here, images) if images else None
         space = disk_space(disk, settings, _unlisted(disk, here), copies)
         disks.append(with_growth(space, here, expanded) if expanded else space)
-    bins = tuple(_bin(space, kinds) for space in disks if why_unusable(space.disk) is None)
+    usable = [space for space in disks if why_unusable(space.disk) is None]
+    bins = tuple(_bin(space, kinds) for space in usable)
     refusal = refusal_of(node)
     unused: dict[Kind, int] = {}
-    for space in disks:
-        if why_unusable(space.disk) is None:
-            kind = kinds[space.kind]
-            unused[kind] = unused.get(kind, 0) + space.unused_bytes()
+    for space in usable:
+        kind = kinds[space.kind]
+        unused[kind] = unused.get(kind, 0) + space.unused_bytes()
     return NodeSpace(
         node=node,
         disks=tuple(disks),
         bins=bins,
         roomiest=_roomiest(bins),
         unused_bytes=unused,
-        rooms=_rooms(bins, {str(each.disk.name): each.limit_bytes for each in disks}),
+        rooms=_rooms(usable, kinds),
         all_usable=sum(takes_replicas(each.disk) for each in disks) == len(bins),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
@@ -172,20 +202,26 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
     )
 
 
-def _rooms(bins: Iterable[Bin], limits: Mapping[str, int]) -> dict[Kind, Room]:
-    by_kind: dict[Kind, list[Bin]] = {}
-    for bin_ in bins:
-        by_kind.setdefault(bin_.kind, []).append(bin_)
-    return {
-        kind: Room(
-            limit_bytes=sum(limits[bin_.id] for bin_ in found),
-            free_bytes=sum(max(0, bin_.logical_bytes) for bin_ in found),
-            largest_bytes=max(bin_.logical_bytes for bin_ in found),
-            least_logical_bytes=min(bin_.logical_bytes for bin_ in found),
-            least_physical_bytes=min(bin_.physical_bytes for bin_ in found),
-        )
-        for kind, found in by_kind.items()
-    }
+def _rooms(spaces: Iterable[DiskSpace], kinds: Mapping[DiskKind, Kind]) -> dict[Kind, Room]:
+    by_kind: dict[Kind, list[DiskSpace]] = {}
+    for space in spaces:
+        by_kind.setdefault(kinds[space.kind], []).append(space)
+    return {kind: _room(found) for kind, found in by_kind.items()}
+
+
+def _room(spaces: Sequence[DiskSpace]) -> Room:
+    headrooms = sorted(space.logical_headroom_bytes for space in spaces)
+    most = max(space.unused_bytes() for space in spaces)
+    first = [space.logical_headroom_bytes for space in spaces if space.unused_bytes() == most]
+    sums = accumulate(reversed(headrooms), initial=0)
+    return Room(
+        limit_bytes=sum(space.limit_bytes for space in spaces),
+        free_bytes=sum(max(0, headroom) for headroom in headrooms),
+        headrooms=tuple(headrooms),
+        sums=tuple(reversed([*sums])),
+        first_bytes=first[0] if len(first) == 1 else -1,
+        least_physical_bytes=min(space.physical_headroom_bytes for space in spaces),
+    )
 
 
 def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:

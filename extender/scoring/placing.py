@@ -1,13 +1,12 @@
 """What is left on a node after a pod's new replicas, and how sure it is that they find room."""
 
-from collections.abc import Iterable, Sequence
-
-import msgspec
+from collections.abc import Iterable, Mapping, Sequence
 
 from extender.demand.items import Demand
 from extender.holds.ledger import Ledger
 from extender.scoring.robustness import Robustness, robustness
-from extender.scoring.scores import Score, score_of
+from extender.scoring.scores import OF_BALANCE, Score, points
+from extender.space import NodeSpace
 from extender.verdicts.candidates import grouped
 from extender.verdicts.case import Case
 from extender.verdicts.remembered import Needs
@@ -17,43 +16,57 @@ from packing import Item, Kind
 
 _REMEMBERED_NEEDS = 32
 """As many as verdicts are remembered for."""
+_CLOSE_STEPS = 100
+"""Placements that are tried on one node; 64 are all orders of four volumes."""
+
+_Sureness = tuple[Robustness | None, float]
+"""How sure room is, and the points that are for that, ready to be rounded."""
+_NOTHING_NEW, _SOME_ORDER, _EVERY_ORDER, _SUREST = (
+    (robustness, points(0.0, robustness, 0.0) + 0.5) for robustness in (None, *Robustness)
+)
 
 
-class Placing(msgspec.Struct, frozen=True):
-    """What becomes of one node."""
+class Known:
+    """What is known of nodes for one set of needs.
 
-    robustness: Robustness | None
-    """Seen at a glance: the surest, or only some order. None if nothing is placed."""
-    free: float
-    """The share of what may be scheduled that stays free, on the disks that the volumes may use."""
-    largest_bytes: int
-    """What is free before on that of these disks with most of it."""
-    spread_score: Score
-    """The score by this alone: without data, for an even spread."""
+    It follows from the needs and the node's space alone, and stands until the space is replaced.
+
+    Attributes:
+        scores: At a glance, as if no data were near and an even spread wanted.
+        closely: How sure room is on the nodes that were looked at closely.
+    """
+
+    def __init__(self, scores: Mapping[NodeName, Score] = {}) -> None:
+        self.scores = {**scores}
+        self.closely: dict[NodeName, Robustness] = {}
+        self._cursor: Cursor | None = None
+
+    def catch_up(self, changes: ChangeLog) -> None:
+        """Forget the nodes that have changed since the last time."""
+        changed, self._cursor = changes.since(self._cursor)
+        if changed is None:
+            self.scores.clear()
+            self.closely.clear()
+        else:
+            for name in changed:
+                self.scores.pop(name, None)
+                self.closely.pop(name, None)
 
 
 class Remembered:
-    """What becomes of nodes by what is needed and held there, for the needs asked for last.
-
-    It follows from the needs and the node's space alone, and stands until the space is replaced.
-    """
+    """What is known for the needs asked for last."""
 
     def __init__(self) -> None:
-        self._by_needs: dict[Needs, tuple[dict[NodeName, Placing], Cursor]] = {}
+        self._by_needs: dict[Needs, Known] = {}
 
-    def for_needs(self, needs: Needs, changes: ChangeLog) -> dict[NodeName, Placing]:
+    def for_needs(self, needs: Needs, changes: ChangeLog) -> Known:
         """Return what is known for *needs*, up to date with *changes*; may be added to."""
-        placings, last = self._by_needs.pop(needs, ({}, None))
-        changed, cursor = changes.since(last)
-        if changed is None:
-            placings = {}
-        else:
-            for name in changed:
-                placings.pop(name, None)
-        self._by_needs[needs] = placings, cursor
+        known = self._by_needs.pop(needs, None) or Known()
+        self._by_needs[needs] = known
         if len(self._by_needs) > _REMEMBERED_NEEDS:
             del self._by_needs[next(iter(self._by_needs))]
-        return placings
+        known.catch_up(changes)
+        return known
 
 
 class Placings:
@@ -64,6 +77,9 @@ class Placings:
         accepted: The nodes; each has room for what is new there.
         ledger: What is held for other pods.
         remembered: What is known already; added to.
+
+    Attributes:
+        scores: Of the nodes, at a glance, as if no data were near and an even spread wanted.
     """
 
     def __init__(
@@ -71,82 +87,124 @@ class Placings:
     ) -> None:
         self._case = case
         groups, changes = grouped(case, accepted, ledger), case.view.changes
-        self._open = groups.open.items
-        self._beside = frozenset(groups.beside)
-        self._singly = frozenset(groups.singly)
-        known: dict[NodeName, Placing] = {}
-        for names, held, items in (
-            (groups.alone, (), ()),
-            (groups.beside, groups.open.needs, groups.open.items),
-        ):
-            if names:
-                found = remembered.for_needs((groups.needs, held), changes)
-                missing = [name for name in names if name not in found]
-                if missing:
-                    found |= _glance(case, case.demand, items, missing)
-                known = found if not known else known | found
-        self.known = known
-        """May hold more nodes than those asked for."""
-        if groups.singly:
-            self.known = {**known, **{name: self._single(name) for name in groups.singly}}
+        alone = _Coming(case, case.demand, ())
+        self._alone = alone, remembered.for_needs((groups.needs, ()), changes)
+        self._apart: dict[NodeName, tuple[_Coming, Known]] = {}
+        """Where something else comes than to most nodes."""
+        singly = [*groups.singly, *self._glance(groups.alone, *self._alone)]
+        if groups.beside:
+            beside = _Coming(case, case.demand, groups.open.items)
+            known = remembered.for_needs((groups.needs, groups.open.needs), changes)
+            self._apart = dict.fromkeys(groups.beside, (beside, known))
+            singly += self._glance(groups.beside, beside, known)
+        for name in singly:
+            coming = _Coming(case, case.demand_on(name), self._others(name))
+            self._apart[name] = coming, Known(coming.scores([name], case.view.spaces))
+        seen, apart = self._alone[1].scores, self._apart
+        self.scores: dict[NodeName, Score] = (
+            {name: (apart[name][1].scores if name in apart else seen)[name] for name in accepted}
+            if apart
+            else dict(zip(accepted, map(seen.__getitem__, accepted), strict=True))
+        )
 
-    def closely(self, name: NodeName, step_limit: int) -> Robustness:
+    def closely(self, name: NodeName) -> Robustness:
         """Say how sure it is that all that comes to a node finds room there."""
-        items = (*self._case.demand_on(name).items, *self._others(name))
-        view = self._case.view
-        return robustness(items, view.spaces[name], view.disk_kinds, step_limit=step_limit)
+        coming, known = self._apart.get(name, self._alone)
+        if name not in known.closely:
+            view = self._case.view
+            known.closely[name] = robustness(
+                coming.items, view.spaces[name], view.disk_kinds, step_limit=_CLOSE_STEPS
+            )
+        return known.closely[name]
+
+    def largest_bytes(self, name: NodeName) -> int:
+        """Return what is free on that disk of a node with most of it that the volumes may use."""
+        kinds, rooms = self._alone[0].kinds, self._case.view.spaces[name].rooms
+        return max((rooms[kind].headrooms[-1] for kind in rooms if kind in kinds), default=0)
+
+    def _glance(
+        self, nodes: Iterable[NodeName], coming: "_Coming", known: Known
+    ) -> Sequence[NodeName]:
+        """Score nodes; return those left out, to which Longhorn will move replicas of others."""
+        spaces, scores = self._case.view.spaces, known.scores
+        missing = [name for name in nodes if name not in scores]
+        if missing:
+            scores |= coming.scores((n for n in missing if not spaces[n].pending), spaces)
+        return [name for name in missing if spaces[name].pending]
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
-        if name in self._beside:
-            return self._open
-        if name not in self._singly:
-            return ()
-        remote = self._case.forecast.on.get(name, ())
         load = self._case.loads.on(self._case.view.spaces[name])
+        remote = self._case.forecast.on.get(name, ())
         return (*load.items, *(each.item for each in remote))
 
-    def _single(self, name: NodeName) -> Placing:
-        return _glance(self._case, self._case.demand_on(name), self._others(name), [name])[name]
 
-
-def _glance(
-    case: Case, demand: Demand, others: Sequence[Item], nodes: Iterable[NodeName]
-) -> dict[NodeName, Placing]:
-    """Look at nodes that all get the same, each of them with room for it.
-
-    One replica alone finds room whatever Longhorn chooses. Several do if each disk takes them all.
+class _Coming:
+    """What comes to a node, or to many: the pod's new replicas, and others.
 
     Args:
         case: The pod.
-        demand: What these nodes must take anew.
+        demand: Its new replicas there.
         others: What else comes there.
-        nodes: The nodes.
+
+    Attributes:
+        items: All of it.
+        kinds: The disks that the pod's volumes may use.
     """
-    items = (*demand.items, *others)
-    own_kinds = frozenset[Kind]().union(*(item.kinds for item in case.demand.items))
-    kinds = own_kinds.union(*(item.kinds for item in others))
-    logical = sum(item.logical_bytes for item in items)
-    physical = sum(item.physical_bytes for item in items)
-    is_new, is_one, spaces = bool(demand.items), len(items) == 1, case.view.spaces
-    found = {}
-    for name in nodes:
-        space = spaces[name]
-        is_sure = space.all_usable
-        free = limit = largest = 0
-        for kind, room in space.rooms.items():
-            if kind in own_kinds:
-                free += room.free_bytes
-                limit += room.limit_bytes
-                if room.largest_bytes > largest:
-                    largest = room.largest_bytes
-            if (
-                not is_one
-                and kind in kinds
-                and (logical > room.least_logical_bytes or physical > room.least_physical_bytes)
-            ):
-                is_sure = False
-        sure = Robustness.EVERY_ORDER_AND_STALE if is_sure else Robustness.SOME_ORDER
-        seen, share = sure if is_new else None, max(0, free - logical) / limit if limit > 0 else 0.0
-        found[name] = Placing(seen, share, largest, score_of(0.0, seen, share))
-    return found
+
+    def __init__(self, case: Case, demand: Demand, others: Sequence[Item]) -> None:
+        self.items = (*demand.items, *others)
+        self.kinds = frozenset[Kind]().union(*(item.kinds for item in case.demand.items))
+        sizes = [item.logical_bytes for item in self.items] or [0]
+        self._bytes, self._largest_bytes, self._least_bytes = sum(sizes), max(sizes), min(sizes)
+        self._physical_bytes = sum(item.physical_bytes for item in self.items)
+        self._any_kinds = self.kinds.union(*(item.kinds for item in self.items))
+        self._shared_kinds = self._any_kinds.intersection(*(item.kinds for item in self.items))
+        self._is_new = bool(demand.items)
+
+    def scores(
+        self, nodes: Iterable[NodeName], spaces: Mapping[NodeName, NodeSpace]
+    ) -> dict[NodeName, Score]:
+        """Score nodes with room for all by themselves: no data are near, an even spread is wanted.
+
+        One loop for thousands of nodes, since each call in it would cost as much as the rest.
+        """
+        kinds, needed_bytes, found = self.kinds, self._bytes, {}
+        is_one = self._is_new and len(self.items) == 1
+        for name in nodes:
+            space = spaces[name]
+            free_bytes = limit_bytes = 0
+            for kind, room in space.rooms.items():
+                if kind in kinds:
+                    free_bytes += room.free_bytes
+                    limit_bytes += room.limit_bytes
+            balance = (
+                (free_bytes - needed_bytes) / limit_bytes if free_bytes > needed_bytes else 0.0
+            )
+            # One replica alone finds room whatever Longhorn chooses.
+            sure = _SUREST if is_one and space.all_usable else self._sureness(space)
+            robustness, base = sure
+            found[name] = Score(int(base + OF_BALANCE * balance), 0.0, robustness, balance)
+        return found
+
+    def _sureness(self, space: NodeSpace) -> _Sureness:
+        """Say how sure it is at least that all find room; they do in some order.
+
+        For several that may go to disks of several kinds, nothing follows at a glance.
+        """
+        if not self._is_new:
+            return _NOTHING_NEW
+        rooms = space.rooms
+        here = rooms if len(rooms) == 1 else self._any_kinds.intersection(rooms)
+        if not space.all_usable or len(here) != 1:
+            return _SOME_ORDER
+        for kind in here:
+            room = rooms[kind]
+            if kind not in self._shared_kinds or self._physical_bytes > room.least_physical_bytes:
+                break
+            if room.first_bytes >= self._bytes:
+                return _SUREST  # on the disk that Longhorn takes first there is room for all
+            if room.fit_in_every_order(self._bytes, self._largest_bytes):
+                fit_unseen = room.fit_wherever(self._bytes, self._least_bytes)
+                return _SUREST if fit_unseen else _EVERY_ORDER
+        return _SOME_ORDER

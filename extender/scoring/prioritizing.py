@@ -5,8 +5,8 @@ from itertools import groupby
 
 from extender.holds.ledger import Ledger
 from extender.scoring.data import Near, data_near
-from extender.scoring.placing import Placing, Placings, Remembered
-from extender.scoring.robustness import MOST_STEPS, Robustness
+from extender.scoring.placing import Placings, Remembered
+from extender.scoring.robustness import Robustness
 from extender.scoring.scores import Balance, Score, Scores, points, score_of
 from extender.verdicts.answering import Answer
 from extender.verdicts.case import Case
@@ -70,25 +70,35 @@ def _by_all(
     balance: Balance,
 ) -> dict[NodeName, Score]:
     """Score nodes on which something new is placed."""
-    known = placings.known
-    if balance is Balance.SPREAD and not near.on_nodes:
-        scores = {name: known[name].spread_score for name in accepted}
-    else:
-        most = max((known[name].largest_bytes for name in accepted), default=0)
+    scores = placings.scores
+    if balance is not Balance.SPREAD:
+        balances = _balances(accepted, placings, balance)
         scores = {
-            name: score_of(
-                _share(near, name, view),
-                known[name].robustness,
-                _balanced(known[name], balance, most),
-            )
-            for name in accepted
+            name: score_of(0.0, each.robustness, balances[name]) for name, each in scores.items()
+        }
+    if near.on_nodes:
+        scores = {
+            name: score_of(share, each.robustness, each.balance)
+            if (share := _share(near, name, view))
+            else each
+            for name, each in scores.items()
         }
     unsure = [name for name, each in scores.items() if each.robustness is Robustness.SOME_ORDER]
-    closely = _best(unsure, scores)
-    for name in closely:
-        found = placings.closely(name, MOST_STEPS // len(closely))
+    for name in _best(unsure, scores):
+        found = placings.closely(name)
         scores[name] = score_of(scores[name].data, found, scores[name].balance)
     return scores
+
+
+def _balances(
+    accepted: Sequence[NodeName], placings: Placings, balance: Balance
+) -> Mapping[NodeName, float]:
+    """Return how well nodes keep the largest free disks whole, if that is wanted."""
+    if balance is Balance.OFF:
+        return dict.fromkeys(accepted, 0.0)
+    largest = {name: placings.largest_bytes(name) for name in accepted}
+    most = max(largest.values(), default=0)
+    return {name: 1 - each / most if most > 0 else 0.0 for name, each in largest.items()}
 
 
 def _best(nodes: Sequence[NodeName], scores: Mapping[NodeName, Score]) -> list[NodeName]:
@@ -112,13 +122,3 @@ def _best(nodes: Sequence[NodeName], scores: Mapping[NodeName, Score]) -> list[N
 def _share(near: Near, name: NodeName, view: ClusterView) -> float:
     space = view.spaces.get(name)
     return near.share(name, "" if space is None else space.node.zone)
-
-
-def _balanced(placing: Placing, balance: Balance, most_bytes: int) -> float:
-    match balance:
-        case Balance.SPREAD:
-            return placing.free
-        case Balance.PACK:
-            return 1 - placing.largest_bytes / most_bytes if most_bytes > 0 else 0.0
-        case Balance.OFF:
-            return 0.0

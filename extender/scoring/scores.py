@@ -10,7 +10,7 @@ from extender.scoring.robustness import Robustness
 from longhorn import NodeName
 
 HIGHEST_SCORE = 10
-_OF_DATA, _OF_ROBUSTNESS, _OF_BALANCE = 6, 2, 2
+_OF_DATA, _OF_ROBUSTNESS, OF_BALANCE = 6, 2, 2
 """Together the highest score."""
 _SHARES = {
     None: 1.0,
@@ -59,7 +59,7 @@ def points(data: float, robustness: Robustness | None, balance: float) -> float:
     Robustness counts 1 if every order of placement works out, also on old figures, or nothing is
     placed; a half if every order does; and 0 if only some order does.
     """
-    return _OF_DATA * data + _OF_ROBUSTNESS * _SHARES[robustness] + _OF_BALANCE * balance
+    return _OF_DATA * data + _OF_ROBUSTNESS * _SHARES[robustness] + OF_BALANCE * balance
 
 
 def score_of(data: float, robustness: Robustness | None, balance: float) -> Score:
