@@ -120,7 +120,7 @@ class Placings:
     def largest_bytes(self, name: NodeName) -> int:
         """Return what is free on that disk of a node with most of it that the volumes may use."""
         kinds, rooms = self._alone[0].kinds, self._case.view.spaces[name].rooms
-        return max((rooms[kind].headrooms[-1] for kind in rooms if kind in kinds), default=0)
+        return max(0, *(rooms[kind].headrooms[-1] for kind in rooms if kind in kinds), 0)
 
     def _glance(
         self, nodes: Iterable[NodeName], coming: "_Coming", known: Known
