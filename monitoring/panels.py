@@ -322,8 +322,8 @@ ROWS = (
                 title="Rank of the chosen node",
                 question="How often does kube-scheduler take a node with the highest score?",
                 advice="Seldom: its own plugins outweigh the score, see weight in its "
-                "configuration. No line although pods start: it does not ask for scores, run "
-                "doctor.",
+                "configuration. Only pods with holds count. No line although there are holds: it "
+                "does not ask for scores, run doctor.",
                 queries=(
                     _share(
                         "chosen_node_rank_bucket",
