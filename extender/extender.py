@@ -9,6 +9,7 @@ from extender.holds.hold import End, Mode, is_shown
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
+from extender.scoring import Balance, Score, Scores
 from extender.verdicts.answering import Answer, Basis, answer
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.remembered import RememberedVerdicts
@@ -26,8 +27,14 @@ class Extender:
         ledger: What is held for pods and counts against others.
     """
 
-    def __init__(self, limits: StepLimits, mode: Mode = Mode.CAPACITY) -> None:
+    def __init__(
+        self,
+        limits: StepLimits,
+        mode: Mode = Mode.CAPACITY,
+        balance: Balance = Balance.SPREAD,
+    ) -> None:
         self._limits = limits
+        self._balance = balance
         self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts()
         self._rankings = Rankings()
@@ -65,6 +72,27 @@ class Extender:
             ledger=self.ledger,
             now=now,
             utc=utc,
+        )
+
+    def prioritize(
+        self,
+        pod: PodRef,
+        candidates: Iterable[NodeName],
+        view: ClusterView,
+        now: float = 0.0,
+        utc: Moment | None = None,
+    ) -> Scores:
+        """Score each of *candidates*: 1 if it is accepted, else 0.
+
+        Raises:
+            UnresolvableClaimError: A claim of the pod does not lead to a volume.
+        """
+        asked = list(dict.fromkeys(candidates))
+        result = self.filter(pod, asked, view, now, utc)
+        accepted = set(result.accepted)
+        return Scores(
+            request=result.request,
+            by_node={name: Score(total=int(name in accepted)) for name in asked},
         )
 
     def hold(
