@@ -7,7 +7,7 @@ extender, and the number of candidates shows whether it looks at all nodes.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 
 LAST_REQUEST_AT = "longhorn-scheduler-extender/last-request-at"
 MOST_CANDIDATES = "longhorn-scheduler-extender/most-candidates"
@@ -22,7 +22,7 @@ class Calls:
         self._last: datetime | None = None
         self._most = 0
 
-    def note(self, request: FilterRequest) -> None:
+    def note(self, request: ExtenderRequest) -> None:
         """Note a request if kube-scheduler sent it.
 
         Its pods have uids, and it never asks without candidates. A request that lacks either comes

@@ -19,7 +19,7 @@ from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
     Claim,
@@ -104,7 +104,7 @@ class Holds:
         """Return what must run for as long as the instance does."""
         return [self._pods.run(), self._settle()]
 
-    def answer(self, request: FilterRequest, result: Answer, now: float) -> None:
+    def answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given."""
         pod, view = request.pod, self._cluster.view
         outcome = self._extender.hold(result, request.status, view, timeouts=self.timeouts, now=now)

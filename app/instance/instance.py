@@ -28,7 +28,7 @@ from app.metrics import Metrics
 from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
 from longhorn import NodeName, Replica, Volume
@@ -271,11 +271,11 @@ class Instance:
         if any(c.old is None or isinstance(c.new, Replica | Volume) for c in changes):
             self.decisions.wake()
 
-    def _called(self, request: FilterRequest) -> None:
+    def _called(self, request: ExtenderRequest) -> None:
         if self.standing.is_leading():  # the lease shows the leader's calls
             self._calls.note(request)
 
-    def _answered(self, request: FilterRequest, result: Answer, now: float) -> None:
+    def _answered(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         self.holds.answer(request, result, now)
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid)

@@ -10,7 +10,7 @@ import msgspec
 from app.errors import AppError
 from app.metrics import Metrics
 from app.serving.turns import Turns
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
     ClusterView,
@@ -39,7 +39,7 @@ class UnavailableError(AppError):
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """A request, and who sent it."""
 
-    request: FilterRequest
+    request: ExtenderRequest
     client: str
     """Whose turn it takes."""
     is_gone: Callable[[], Awaitable[bool]]
@@ -71,9 +71,9 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
-        on_answer: Callable[[FilterRequest, Answer, float], None] | None,
+        on_answer: Callable[[ExtenderRequest, Answer, float], None] | None,
         wait_seconds: Callable[[], float],
-        on_request: Callable[[FilterRequest], None],
+        on_request: Callable[[ExtenderRequest], None],
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime | None],
         metrics: Metrics,
@@ -152,7 +152,7 @@ class Decisions:
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, request: FilterRequest, began: float) -> Answer | float:
+    def _decide(self, request: ExtenderRequest, began: float) -> Answer | float:
         """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
         if (reason := self.unavailable()) is not None:
             raise UnavailableError(reason)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES, Calls, read_last, read_most
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 from extender import PodRef, PodStatus
 from longhorn import NodeName
 
@@ -22,8 +22,8 @@ class Clock:
         return self.now
 
 
-def request(candidates: int = 3, *, uid: str = "uid") -> FilterRequest:
-    return FilterRequest(
+def request(candidates: int = 3, *, uid: str = "uid") -> ExtenderRequest:
+    return ExtenderRequest(
         pod=PodRef(namespace="default", name="pod", uid=uid, claims=()),
         status=PodStatus(),
         candidates=[NodeName(f"node-{number}") for number in range(candidates)],
@@ -54,7 +54,7 @@ def test_the_most_of_earlier_leaders_stands_if_it_can_be_read(found: str, most: 
 
 
 @pytest.mark.parametrize("tried", [request(uid=""), request(0)], ids=["no-uid", "no-candidate"])
-def test_who_tries_whether_it_answers_is_not_noted(tried: FilterRequest) -> None:
+def test_who_tries_whether_it_answers_is_not_noted(tried: ExtenderRequest) -> None:
     calls = Calls(Clock())
 
     calls.note(tried)

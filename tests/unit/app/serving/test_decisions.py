@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from app.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.decisions import Asking, Decisions, UnavailableError
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
     ClusterView,
@@ -67,7 +67,7 @@ class Bench:
         return await self.decisions.filter(self.asking(pod(name, name=name)))
 
     def asking(self, asked: PodRef, client: str = "scheduler") -> Asking:
-        request = FilterRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
+        request = ExtenderRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
         return Asking(request=request, client=client, is_gone=self.is_gone)
 
     async def is_gone(self) -> bool:
@@ -85,7 +85,7 @@ class Bench:
         self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
         self.decisions.wake()
 
-    def _answer(self, request: FilterRequest, result: Answer, now: float) -> None:
+    def _answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         self.answered.append(request.pod.name)
         self.extender.hold(result, request.status, self.view, timeouts=TIMEOUTS, now=now)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.errors import BadRequestError
-from app.serving.wire import FilterRequest, decode_request, encode_error, encode_result
+from app.serving.wire import ExtenderRequest, decode_request, encode_error, encode_result
 from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
@@ -57,7 +57,7 @@ def items_of(body: bytes) -> list[str]:
     return items
 
 
-def result(request: FilterRequest, *accepted: str) -> Answer:
+def result(request: ExtenderRequest, *accepted: str) -> Answer:
     return Answer(
         request=PodRequest(pod=request.pod, volumes=()),
         basis=Basis.PLACEMENT,
@@ -198,7 +198,7 @@ def test_no_node_is_an_empty_list_in_the_form_of_the_request(
 def test_keys_are_read_in_any_letter_case_and_order(body: str) -> None:
     decoded = decode_request(body.encode())
 
-    assert decoded == FilterRequest(
+    assert decoded == ExtenderRequest(
         pod=NAMED_POD, status=PodStatus(), candidates=[NodeName("a")], nodes=None
     )
 
