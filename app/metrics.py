@@ -18,6 +18,7 @@ _STEPS = (0, 10, 100, 1_000, 10_000, 100_000)
 OUTCOMES = (
     "nothing_local", "replicas", "fits", "does_not_fit", "error", "unavailable", "bad_request",
 )  # fmt: skip
+PRIORITIZE_OUTCOMES = ("scored", "error", "unavailable", "bad_request")
 ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
@@ -44,11 +45,21 @@ class Metrics:
         self.rejections_total = counter(
             "rejections_total", "Candidate nodes rejected, by reason.", ["reason"]
         )
+        self.prioritize_duration_seconds = histogram(
+            "prioritize_duration_seconds",
+            "Time from decoding a prioritize request to having sent the answer.",
+            buckets=_SECONDS,
+        )
+        self.prioritizations_total = counter(
+            "prioritizations_total", "Prioritize requests answered, by outcome.", ["outcome"]
+        )
         self.requests_in_flight = gauge(
-            "requests_in_flight", "Filter requests being read or answered now."
+            "requests_in_flight", "Filter and prioritize requests being read or answered now."
         )
         self.request_bytes = histogram(
-            "request_bytes", "Size of the bodies of filter requests.", buckets=_BYTES
+            "request_bytes",
+            "Size of the bodies of filter and prioritize requests.",
+            buckets=_BYTES,
         )
         self.candidates = histogram(
             "candidates", "Candidate nodes in a filter request.", buckets=_COUNTS
@@ -163,6 +174,7 @@ class Metrics:
         )
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
         shown_from_the_start = (
+            (self.prioritizations_total, PRIORITIZE_OUTCOMES),
             (self.leader_transitions_total, ROLES),
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
             (self.node_reservation_duration_seconds, ("true", "false")),
@@ -210,8 +222,12 @@ class Metrics:
             self.node_reservation_duration_seconds.labels(placed).observe(waited)
 
     def count_failure(self, outcome: str) -> None:
-        """Count a request without decision: "error", "unavailable" or "bad_request"."""
+        """Count a filter request without decision: "error", "unavailable" or "bad_request"."""
         self._decisions[outcome].inc()
+
+    def count_prioritization(self, outcome: str) -> None:
+        """Count a prioritize request: one of `PRIORITIZE_OUTCOMES`."""
+        self.prioritizations_total.labels(outcome).inc()
 
 
 def outcome_of(result: Answer) -> str:

@@ -16,7 +16,7 @@ class RoleState(msgspec.Struct):
 
     role: str
     unavailable: str
-    """Why /filter is not answered now."""
+    """Why kube-scheduler is not answered now."""
     unready: str
     identity: str
     holder: str

@@ -28,7 +28,7 @@ from app.metrics import Metrics
 from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
-from app.serving.wire import ExtenderRequest
+from app.serving.wire import ExtenderRequest, Verb
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
 from longhorn import NodeName, Replica, Volume
@@ -60,7 +60,7 @@ class Instance:
         cluster: What is known of the cluster.
         standing: What it may do now.
         holds: What it holds for pods.
-        decisions: What answers /filter.
+        decisions: What answers kube-scheduler.
         connections: Of its clients.
         apps: What is served over HTTP.
     """
@@ -120,6 +120,7 @@ class Instance:
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
             on_answer=self._answered,
+            on_scores=lambda _scores, _now: None,
             wait_seconds=self._wait_seconds,
             on_request=self._called,
             clock=clock,
@@ -271,8 +272,8 @@ class Instance:
         if any(c.old is None or isinstance(c.new, Replica | Volume) for c in changes):
             self.decisions.wake()
 
-    def _called(self, request: ExtenderRequest) -> None:
-        if self.standing.is_leading():  # the lease shows the leader's calls
+    def _called(self, verb: Verb, request: ExtenderRequest) -> None:
+        if verb is Verb.FILTER and self.standing.is_leading():  # the lease shows the leader's calls
             self._calls.note(request)
 
     def _answered(self, request: ExtenderRequest, result: Answer, now: float) -> None:

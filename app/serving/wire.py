@@ -7,6 +7,7 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/s
 """
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -15,8 +16,15 @@ from msgspec import UNSET, Raw, UnsetType
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
-from extender import Answer, PodRef, PodStatus
+from extender import Answer, PodRef, PodStatus, Scores
 from longhorn import NodeName
+
+
+class Verb(StrEnum):
+    """What kube-scheduler asks; its path, too."""
+
+    FILTER = "filter"
+    PRIORITIZE = "prioritize"
 
 
 class NodeList(msgspec.Struct):
@@ -48,6 +56,13 @@ class ExtenderFilterResult(msgspec.Struct, rename="pascal", kw_only=True):
     failed_nodes: Mapping[NodeName, str] = {}
     failed_and_unresolvable_nodes: Mapping[NodeName, str] = {}
     error: str = ""
+
+
+class HostPriority(msgspec.Struct, rename="pascal"):
+    """How good one candidate is. The answer to /prioritize is a list of them."""
+
+    host: NodeName
+    score: int
 
 
 class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +154,14 @@ def encode_result(result: Answer, request: ExtenderRequest) -> bytes:
 def encode_error(text: str, request: ExtenderRequest) -> bytes:
     """Encode why there is no verdict; for status 200, as kube-scheduler reads no other body."""
     return _encode([], request, {}, text)
+
+
+def encode_scores(scores: Scores) -> bytes:
+    """Encode the score of every candidate, in the order asked: kube-scheduler gives others none."""
+    by_node = scores.by_node
+    return _encoder.encode(
+        list(map(HostPriority, by_node, [score.total for score in by_node.values()]))
+    )
 
 
 def _encode(
