@@ -132,7 +132,7 @@ def filter_pod(
     asked = _pod(pod, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), settings.step_limits
-    extender = Extender(limits, settings.reservation_mode)
+    extender = Extender(limits, settings.reservation_mode, settings.balance)
     ledger = extender.ledger
     pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
     for hold in rebuild(pods, view, ledger.mode, 0):

@@ -84,7 +84,7 @@ class Instance:
         self._metrics = metrics
         self._is_handed_over = False
         self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
-        extender = Extender(settings.step_limits, settings.reservation_mode)
+        extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
         leadership = Leadership()
         self.standing = Standing(self.cluster, extender.ledger, leadership, clock)
         store = NamespaceStore(connection, settings.namespace)
