@@ -14,10 +14,12 @@ from uuid import UUID
 import structlog
 
 from app.config import NAME, Settings
+from app.instance.attaching import attached_bytes
 from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.holds import Holds
+from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
 from app.instance.waking import Waking
@@ -104,7 +106,16 @@ class Instance:
             wall_clock=wall_clock,
             random=random,
         )
-        self.holds = Holds(extender, self.cluster, connection, metrics, clock=clock, random=random)
+        self._scores = LastScores()
+        self.holds = Holds(
+            extender,
+            self.cluster,
+            connection,
+            self._scores,
+            metrics,
+            clock=clock,
+            random=random,
+        )
         self._taking_over = TakingOver(
             self.holds,
             self._waking,
@@ -120,7 +131,7 @@ class Instance:
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
             on_answer=self._answered,
-            on_scores=lambda _scores, _now: None,
+            on_scores=self._scores.remember,
             wait_seconds=self._wait_seconds,
             on_request=self._called,
             clock=clock,
@@ -248,6 +259,7 @@ class Instance:
             self.cluster,
             self.holds.ledger,
             self._waking.pods,
+            self._scores,
             self._settings.step_limits,
             self._clock(),
             self._wall_clock(),
@@ -269,6 +281,9 @@ class Instance:
     def _cluster_changed(self, changes: Sequence[Change]) -> None:
         self._waking.take(changes)
         self.holds.take(changes)
+        if self.standing.is_leading():  # all instances see the same
+            for data, size_bytes in attached_bytes(changes, self.cluster.view).items():
+                self._metrics.attached_bytes_total.labels(data).inc(size_bytes)
         if any(c.old is None or isinstance(c.new, Replica | Volume) for c in changes):
             self.decisions.wake()
 
@@ -277,6 +292,7 @@ class Instance:
             self._calls.note(request)
 
     def _answered(self, request: ExtenderRequest, result: Answer, now: float) -> None:
+        self._scores.forget(request.pod.uid)  # if one node is left, there will be no others
         self.holds.answer(request, result, now)
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid)
@@ -300,6 +316,7 @@ class Instance:
             self._taking_over.give_up()
             self.holds.drop_all()
             self._waking.forget_all()
+            self._scores.forget_all()
             self._calls.forget()
             self.decisions.wake()
         self._publisher.wake()

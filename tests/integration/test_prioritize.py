@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from tests.integration.instances import NODES, NOT_THE_LEADER, VIRTUAL_TIME, Processes
+from tests.integration.instances import (
+    NAMESPACE,
+    NODES,
+    NOT_THE_LEADER,
+    VIRTUAL_TIME,
+    Processes,
+)
 from tests.integration.scheduling import ONE, THREE, TWO, serving
 
 pytestmark = VIRTUAL_TIME
@@ -97,3 +103,75 @@ async def test_scores_wait_for_nothing() -> None:
         assert answer.scores == {ONE: 0, TWO: 0, THREE: 0}
         assert world.count("filter_wait_duration_seconds_count", outcome="timeout") == 0
         assert await world.waiting() == []
+
+
+RANK = "chosen_node_rank"
+
+
+async def test_the_place_of_the_chosen_node_among_the_scores_is_counted_once() -> None:
+    """The node of the first pod has no room for the second, and was chosen all the same."""
+    async with serving() as world:
+        await world.add_pods("first", "second")
+        await world.accept("first")
+        world.select("first", TWO)
+        await world.settled()
+        assert world.count(f"{RANK}_count") == 0  # there were no scores
+
+        await world.accept("second", ONE, THREE)
+        await world.leader.prioritize(body=world.request("second"))
+        world.select("second", TWO)
+        await world.settled()
+        world.bind("second", TWO)
+        await world.settled()
+
+        assert (world.count(f"{RANK}_count"), world.count(f"{RANK}_sum")) == (1, 3)
+
+
+async def test_scores_of_an_earlier_attempt_do_not_count() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        await world.leader.prioritize(body=world.request("first"))
+        await world.accept("first", ONE, TWO)
+        world.select("first", TWO)
+        await world.settled()
+
+        assert world.count(f"{RANK}_count") == 0
+
+
+async def test_who_leads_no_more_forgets_the_scores() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        leader = world.leader
+        await leader.prioritize(body=world.request("first"))
+        assert (await leader.get("/debug/state")).json()["scores"]
+
+        world.set_config(enabled="false")
+        await world.processes.until(lambda: not leader.is_leading, within=10)
+
+        assert (await leader.get("/debug/state")).json()["scores"] == []
+
+
+async def test_attached_bytes_are_counted_by_the_leader_alone() -> None:
+    async with serving(2) as world:
+        await world.add_pods("first", "second", gib=10)
+        for claim in ("first", "second"):
+            world.provision(claim)
+            world.place(claim, ONE)
+        await world.settled()
+        for claim, node in (("first", ONE), ("second", TWO)):
+            volume = world.server.get("volumes.longhorn.io", world.volume(claim), NAMESPACE)
+            assert volume is not None
+            status = {"state": "attached", "currentNodeID": node}
+            world.server.put({**volume, "status": {**volume.get("status", {}), **status}})
+        await world.settled()
+
+        counted = {
+            each.pod: [
+                world.count("attached_bytes_total", each, data=data) for data in ("local", "remote")
+            ]
+            for each in world.processes.all
+        }
+        [standby] = world.processes.standbys
+        expected = {world.leader.pod: [10 * 2**30] * 2, standby.pod: [0, 0]}
+        assert counted == expected
