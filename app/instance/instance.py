@@ -288,8 +288,8 @@ class Instance:
             self.decisions.wake()
 
     def _called(self, verb: Verb, request: ExtenderRequest) -> None:
-        if verb is Verb.FILTER and self.standing.is_leading():  # the lease shows the leader's calls
-            self._calls.note(request)
+        if self.standing.is_leading():  # the lease shows the leader's calls
+            self._calls.note(verb, request)
 
     def _answered(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         self._scores.forget(request.pod.uid)  # if one node is left, there will be no others
