@@ -55,7 +55,7 @@ FILTER_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 PRIORITIZE_RESPONSES: dict[int | str, dict[str, Any]] = {
     **_REFUSALS,
-    200: _content(_schemas[3], "The score of each candidate, from 0 to 10."),
+    200: _content(_schemas[3], "The score of each candidate, in the order of the request."),
     422: _content(_schemas[2], "A claim of the pod does not lead to a volume."),
     503: _content(
         _schemas[2], "This instance may not answer, or too many large bodies are being read."

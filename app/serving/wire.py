@@ -8,15 +8,15 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/s
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
-from extender import Answer, PodRef, PodStatus, Scores
+from extender import HIGHEST_SCORE, Answer, PodRef, PodStatus, Scores
 from longhorn import NodeName
 
 
@@ -62,7 +62,7 @@ class HostPriority(msgspec.Struct, rename="pascal"):
     """How good one candidate is. The answer to /prioritize is a list of them."""
 
     host: NodeName
-    score: int
+    score: Annotated[int, Meta(ge=0, le=HIGHEST_SCORE)]
 
 
 class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -109,20 +109,30 @@ def test_metrics_tell_of_the_process_too(goal2: Server) -> None:
 
 def test_one_connection_serves_many_requests(goal2: Server) -> None:
     body = json.dumps(by_names(pods("goal2")["single"], *NODES))
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
+    pod = {"metadata": {"name": "lost"}, "spec": {"volumes": [claim]}}
+    lost = json.dumps(by_names(pod, *NODES))
     connection = http.client.HTTPConnection("127.0.0.1", goal2.port, timeout=PATIENCE_SECONDS)
 
     with contextlib.closing(connection):
         connection.connect()
         first_socket = connection.sock
         answers = []
-        for sent in (body, "{}", body):
-            connection.request("POST", "/filter", sent)
+        for path, sent in (
+            ("/filter", body),
+            ("/prioritize", body),
+            ("/filter", "{}"),
+            ("/prioritize", lost),
+            ("/filter", body),
+        ):
+            connection.request("POST", path, sent)
             response = connection.getresponse()
             answers.append((response.status, response.headers["Connection"]))
             response.read()
         same = connection.sock is first_socket
 
-    assert (answers, same) == ([(200, None), (400, None), (200, None)], True)
+    assert answers == [(status, None) for status in (200, 200, 400, 422, 200)]
+    assert same
 
 
 def message(body: bytes, path: str = "/filter") -> bytes:
