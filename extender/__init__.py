@@ -8,7 +8,7 @@ from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from extender.scoring.robustness import Robustness
-from extender.scoring.scores import Balance, Score, Scores
+from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
 from extender.space import NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
@@ -18,7 +18,7 @@ from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
-    "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
+    "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
     "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender", "ExtenderError", "Hold",
     "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
     "Rejection", "Robustness", "Score", "Scores", "State", "StepLimits", "StorageClass", "Timeouts",

@@ -6,7 +6,18 @@ import msgspec
 import typer
 
 from app.instance.accounting import DiskReport, NodeReport, node_report
-from extender import Answer, Basis, Charge, ClusterView, Expected, Plan, PodRef
+from app.instance.scores import ScoreReport, score_report
+from extender import (
+    HIGHEST_SCORE,
+    Answer,
+    Basis,
+    Charge,
+    ClusterView,
+    Expected,
+    Plan,
+    PodRef,
+    Scores,
+)
 from longhorn import NodeName
 
 _GIB = 2**30
@@ -22,6 +33,8 @@ class Report(msgspec.Struct):
     """What `filter -o json` prints."""
 
     accepted: Sequence[str]
+    scores: Mapping[str, ScoreReport]
+    """Of the accepted nodes."""
     rejected: Mapping[str, str]
     error: str
     nodes: Mapping[str, NodeReport]
@@ -29,6 +42,7 @@ class Report(msgspec.Struct):
 
 def make_report(
     result: Answer,
+    scores: Scores,
     plans: Mapping[NodeName, Plan],
     view: ClusterView,
     charges: Mapping[NodeName, Sequence[Charge]],
@@ -37,6 +51,7 @@ def make_report(
     """Put together what is known of every candidate, sorted by name."""
     return Report(
         accepted=result.accepted,
+        scores={name: score_report(scores.by_node[name]) for name in result.accepted},
         rejected={name: str(rejection) for name, rejection in result.rejected.items()},
         error="",
         nodes={
@@ -54,16 +69,14 @@ def make_report(
 
 def error_report(text: str) -> Report:
     """Report that the request cannot be answered."""
-    return Report(accepted=[], rejected={}, error=text, nodes={})
+    return Report(accepted=[], scores={}, rejected={}, error=text, nodes={})
 
 
 def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
-    """Write the verdict on each node, and its disks before and after the pod."""
+    """Write the verdict on each node, how good it is, and its disks before and after the pod."""
     yield f"pod {pod.namespace}/{pod.name}{_BASES[basis] if report.accepted else ''}"
     for name, node in report.nodes.items():
-        rejection = report.rejected.get(name)
-        verdict = typer.style(rejection, "red") if rejection else typer.style("accepted", "green")
-        yield f"{typer.style(name, bold=True)}: {verdict}"
+        yield f"{typer.style(name, bold=True)}: {_verdict(report, name)}"
         width = max((len(disk.name) for disk in node.disks), default=0)
         for disk in node.disks:
             yield f"  {disk.name:{width}}  {_room(disk)}"
@@ -77,6 +90,17 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
             size = _gib(each.bytes)
             yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
     yield "# scheduled  + what the pod would take  . logical headroom"
+
+
+def _verdict(report: Report, name: str) -> str:
+    if rejection := report.rejected.get(name):
+        return typer.style(rejection, "red")
+    score = report.scores[name]
+    parts = [f"data {score.data:.0%}", f"balance {score.balance:.0%}"]
+    if score.robustness:
+        parts.append(f"room in {score.robustness}")
+    points = f"score {score.total} of {HIGHEST_SCORE} ({', '.join(parts)})"
+    return f"{typer.style('accepted', 'green')}, {points}"
 
 
 def _room(disk: DiskReport) -> str:

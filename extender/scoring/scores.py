@@ -31,7 +31,7 @@ class Balance(StrEnum):
     """It does not matter."""
 
 
-class Score(msgspec.Struct, frozen=True):
+class Score(msgspec.Struct, frozen=True, gc=False):
     """How good one node is, and why."""
 
     total: int = 0
