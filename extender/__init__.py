@@ -18,11 +18,11 @@ from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
-    "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
-    "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender", "ExtenderError", "Hold",
-    "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
-    "Rejection", "Robustness", "Score", "Scores", "State", "StepLimits", "StorageClass", "Timeouts",
-    "UnresolvableClaimError", "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen",
-    "charges", "expected", "explain", "node_rejection", "node_space", "rebuild", "rooms_taken",
-    "why_unusable",
+    "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
+    "Claim", "ClaimKey", "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender",
+    "ExtenderError", "Hold", "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan",
+    "PodRef", "PodStatus", "Rejection", "Robustness", "Score", "Scores", "State", "StepLimits",
+    "StorageClass", "Timeouts", "UnresolvableClaimError", "UnseenObjectError", "WaitingPod",
+    "WaitingPods", "are_unseen", "charges", "expected", "explain", "node_rejection", "node_space",
+    "rebuild", "rooms_taken", "why_unusable",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from extender.demand.items import Demand
 from extender.holds.ledger import Ledger
 from extender.scoring.robustness import Robustness, robustness
-from extender.scoring.scores import OF_BALANCE, Score, points
+from extender.scoring.scores import WITHOUT_DATA, Score, points
 from extender.space import NodeSpace
 from extender.verdicts.candidates import grouped
 from extender.verdicts.case import Case
@@ -22,7 +22,8 @@ _CLOSE_STEPS = 100
 _Sureness = tuple[Robustness | None, float]
 """How sure room is, and the points that are for that, ready to be rounded."""
 _NOTHING_NEW, _SOME_ORDER, _EVERY_ORDER, _SUREST = (
-    (robustness, points(0.0, robustness, 0.0) + 0.5) for robustness in (None, *Robustness)
+    (robustness, points(WITHOUT_DATA, 0.0, robustness, 0.0) + 0.5)
+    for robustness in (None, *Robustness)
 )
 
 
@@ -32,7 +33,7 @@ class Known:
     It follows from the needs and the node's space alone, and stands until the space is replaced.
 
     Attributes:
-        scores: At a glance, as if no data were near and an even spread wanted.
+        scores: At a glance, as if there were no data and an even spread wanted.
         closely: How sure room is on the nodes that were looked at closely.
     """
 
@@ -79,7 +80,7 @@ class Placings:
         remembered: What is known already; added to.
 
     Attributes:
-        scores: Of the nodes, at a glance, as if no data were near and an even spread wanted.
+        scores: Of the nodes, at a glance, as if there were no data and an even spread wanted.
     """
 
     def __init__(
@@ -165,11 +166,12 @@ class _Coming:
     def scores(
         self, nodes: Iterable[NodeName], spaces: Mapping[NodeName, NodeSpace]
     ) -> dict[NodeName, Score]:
-        """Score nodes with room for all by themselves: no data are near, an even spread is wanted.
+        """Score nodes with room for all by themselves: there are no data, an even spread is wanted.
 
         One loop for thousands of nodes, since each call in it would cost as much as the rest.
         """
         kinds, needed_bytes, found = self.kinds, self._bytes, {}
+        weight = WITHOUT_DATA.balance
         is_one = self._is_new and len(self.items) == 1
         for name in nodes:
             space = spaces[name]
@@ -184,7 +186,7 @@ class _Coming:
             # One replica alone finds room whatever Longhorn chooses.
             sure = _SUREST if is_one and space.all_usable else self._sureness(space)
             robustness, base = sure
-            found[name] = Score(int(base + OF_BALANCE * balance), 0.0, robustness, balance)
+            found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
         return found
 
     def _sureness(self, space: NodeSpace) -> _Sureness:

@@ -7,7 +7,16 @@ from extender.holds.ledger import Ledger
 from extender.scoring.data import Near, data_near
 from extender.scoring.placing import Placings, Remembered
 from extender.scoring.robustness import Robustness
-from extender.scoring.scores import Balance, Score, Scores, points, score_of
+from extender.scoring.scores import (
+    WITH_DATA,
+    WITHOUT_DATA,
+    Balance,
+    Score,
+    Scores,
+    Weights,
+    points,
+    score_of,
+)
 from extender.verdicts.answering import Answer
 from extender.verdicts.case import Case
 from extender.view import ClusterView
@@ -53,11 +62,13 @@ def prioritize(
 
 def _by_data(accepted: Sequence[NodeName], near: Near, view: ClusterView) -> dict[NodeName, Score]:
     """Score nodes on which nothing new is placed."""
-    equal = score_of(0.0, None, 0.0)
+    equal = score_of(WITH_DATA if near.on_nodes else WITHOUT_DATA, 0.0, None, 0.0)
     if not near.on_nodes:
         return dict.fromkeys(accepted, equal)
     return {
-        name: score_of(share, None, 0.0) if (share := _share(near, name, view)) else equal
+        name: score_of(WITH_DATA, share, None, 0.0)
+        if (share := _share(near, name, view))
+        else equal
         for name in accepted
     }
 
@@ -70,45 +81,32 @@ def _by_all(
     balance: Balance,
 ) -> dict[NodeName, Score]:
     """Score nodes on which something new is placed."""
-    scores = placings.scores
-    if balance is not Balance.SPREAD:
+    scores, weights = placings.scores, WITH_DATA if near.on_nodes else WITHOUT_DATA
+    if near.on_nodes or balance is not Balance.SPREAD:
         balances = _balances(accepted, placings, balance)
         scores = {
-            name: score_of(0.0, each.robustness, balances[name]) for name, each in scores.items()
-        }
-    if near.on_nodes:
-        scores = {
-            name: score_of(share, each.robustness, each.balance)
-            if (share := _share(near, name, view))
-            else each
-            for name, each in scores.items()
+            name: score_of(
+                weights, _share(near, name, view), scores[name].robustness, balances[name]
+            )
+            for name in accepted
         }
     unsure = [name for name, each in scores.items() if each.robustness is Robustness.SOME_ORDER]
-    for name in _best(unsure, scores):
+    for name in _best(unsure, scores, weights):
         found = placings.closely(name)
-        scores[name] = score_of(scores[name].data, found, scores[name].balance)
+        scores[name] = score_of(weights, scores[name].data, found, scores[name].balance)
     return scores
 
 
-def _balances(
-    accepted: Sequence[NodeName], placings: Placings, balance: Balance
-) -> Mapping[NodeName, float]:
-    """Return how well nodes keep the largest free disks whole, if that is wanted."""
-    if balance is Balance.OFF:
-        return dict.fromkeys(accepted, 0.0)
-    largest = {name: placings.largest_bytes(name) for name in accepted}
-    most = max(largest.values(), default=0)
-    return {name: 1 - each / most if most > 0 else 0.0 for name, each in largest.items()}
-
-
-def _best(nodes: Sequence[NodeName], scores: Mapping[NodeName, Score]) -> list[NodeName]:
+def _best(
+    nodes: Sequence[NodeName], scores: Mapping[NodeName, Score], weights: Weights
+) -> list[NodeName]:
     """Return the best of *nodes* by data and balance, at most so many as are looked at closely.
 
     Nodes that are equally good are taken together or not at all: names make no difference.
     """
 
     def worth(name: NodeName) -> float:
-        return -points(scores[name].data, None, scores[name].balance)
+        return -points(weights, scores[name].data, None, scores[name].balance)
 
     found: list[NodeName] = []
     for _, equal in groupby(sorted(nodes, key=worth), key=worth):
@@ -117,6 +115,21 @@ def _best(nodes: Sequence[NodeName], scores: Mapping[NodeName, Score]) -> list[N
             break
         found += group
     return found
+
+
+def _balances(
+    accepted: Sequence[NodeName], placings: Placings, balance: Balance
+) -> Mapping[NodeName, float]:
+    """Return how well what is left on nodes is what is wanted."""
+    match balance:
+        case Balance.SPREAD:
+            return {name: score.balance for name, score in placings.scores.items()}
+        case Balance.OFF:
+            return dict.fromkeys(accepted, 0.0)
+        case Balance.PACK:
+            largest = {name: placings.largest_bytes(name) for name in accepted}
+            most = max(largest.values(), default=0)
+            return {name: 1 - each / most if most > 0 else 0.0 for name, each in largest.items()}
 
 
 def _share(near: Near, name: NodeName, view: ClusterView) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,8 +11,20 @@ from extender.scoring.robustness import Robustness
 from longhorn import NodeName
 
 HIGHEST_SCORE = 10
-_OF_DATA, _OF_ROBUSTNESS, OF_BALANCE = 6, 2, 2
-"""Together the highest score."""
+
+
+class Weights(NamedTuple):
+    """The most points for each part; together the highest score."""
+
+    data: int
+    robustness: int
+    balance: int
+
+
+WITH_DATA = Weights(data=6, robustness=2, balance=2)
+"""For a pod whose volumes have data somewhere."""
+WITHOUT_DATA = Weights(data=0, robustness=6, balance=4)
+"""For a pod that begins with empty volumes."""
 _SHARES = {
     None: 1.0,
     Robustness.SOME_ORDER: 0.0,
@@ -53,15 +66,16 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """Every candidate, in the order asked."""
 
 
-def points(data: float, robustness: Robustness | None, balance: float) -> float:
-    """Return 6 x data + 2 x robustness + 2 x balance.
+def points(weights: Weights, data: float, robustness: Robustness | None, balance: float) -> float:
+    """Return the weighted sum of the parts.
 
     Robustness counts 1 if every order of placement works out, also on old figures, or nothing is
     placed; a half if every order does; and 0 if only some order does.
     """
-    return _OF_DATA * data + _OF_ROBUSTNESS * _SHARES[robustness] + OF_BALANCE * balance
+    sure = _SHARES[robustness]
+    return weights.data * data + weights.robustness * sure + weights.balance * balance
 
 
-def score_of(data: float, robustness: Robustness | None, balance: float) -> Score:
-    """Return the score of an accepted node: its points, rounded."""
-    return Score(int(points(data, robustness, balance) + 0.5), data, robustness, balance)
+def score_of(weights: Weights, data: float, robustness: Robustness | None, balance: float) -> Score:
+    """Return the score of an accepted node: its points, rounded; a half goes up."""
+    return Score(int(points(weights, data, robustness, balance) + 0.5), data, robustness, balance)

@@ -168,7 +168,6 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
         "holds": [],
         "forecast": [],
         "assignment": {},
-        "robustness": "",
     }
     [score] = report["scores"].items()
     assert (score[0], {*score[1]}) == (ROOMY, {"total", "data", "robustness", "balance"})

@@ -12,7 +12,7 @@ from extender import Balance, ClusterView, Extender, Ledger, Robustness, Score, 
 from extender.demand.items import demand_of
 from extender.scoring.prioritizing import _MOST_CLOSELY
 from extender.scoring.robustness import robustness
-from extender.scoring.scores import score_of
+from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, score_of
 from longhorn import Locality, Node, NodeName, Settings, Volume, need_of
 from tests.builders import (
     GENEROUS,
@@ -68,20 +68,22 @@ def of_disks(name: str, *gib: int, **fields: object) -> Node:
 
 
 @pytest.mark.parametrize(
-    ("data", "sureness", "balance", "expected"),
+    ("weights", "data", "sureness", "balance", "expected"),
     [
-        pytest.param(1.0, SUREST, 1.0, 10, id="best"),
-        pytest.param(0.0, SOME, 0.0, 0, id="worst"),
-        pytest.param(0.0, None, 0.0, 2, id="nothing-new"),
-        pytest.param(0.5, None, 0.0, 5, id="half-of-the-data"),
-        pytest.param(0.0, EVERY, 0.25, 2, id="rounded-up"),
-        pytest.param(0.0, EVERY, 0.2, 1, id="rounded-down"),
+        pytest.param(WITH_DATA, 1.0, SUREST, 1.0, 10, id="best"),
+        pytest.param(WITHOUT_DATA, 0.0, SUREST, 1.0, 10, id="best-without-data"),
+        pytest.param(WITH_DATA, 0.0, SOME, 0.0, 0, id="worst"),
+        pytest.param(WITH_DATA, 0.0, None, 0.0, 2, id="nothing-new"),
+        pytest.param(WITH_DATA, 0.5, None, 0.0, 5, id="half-of-the-data"),
+        pytest.param(WITH_DATA, 0.0, EVERY, 0.25, 2, id="rounded-up"),
+        pytest.param(WITH_DATA, 0.0, EVERY, 0.2, 1, id="rounded-down"),
+        pytest.param(WITHOUT_DATA, 0.0, EVERY, 0.2, 4, id="without-data"),
     ],
 )
 def test_the_total_is_made_of_parts(
-    data: float, sureness: Robustness | None, balance: float, expected: int
+    weights: Weights, data: float, sureness: Robustness | None, balance: float, expected: int
 ) -> None:
-    assert score_of(data, sureness, balance) == Score(expected, data, sureness, balance)
+    assert score_of(weights, data, sureness, balance) == Score(expected, data, sureness, balance)
 
 
 def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothing() -> None:
@@ -92,7 +94,7 @@ def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothin
 
     assert [*found] == ["unknown", "node-2", "node-1"]
     assert (found["unknown"], found["node-2"]) == (Score(), Score())
-    assert found["node-1"] == Score(4, 0.0, SUREST, 0.9)
+    assert found["node-1"] == Score(10, 0.0, SUREST, 0.9)
 
 
 def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
@@ -101,7 +103,7 @@ def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
 
     found = Extender(GENEROUS).prioritize(other, sorted(view.spaces), view)
 
-    assert {*by_name(found).values()} == {Score(2, 0.0, None, 0.0)}
+    assert {*by_name(found).values()} == {Score(6, 0.0, None, 0.0)}
 
 
 def test_a_pod_of_remote_volumes_goes_beside_their_replicas() -> None:
@@ -127,7 +129,7 @@ def test_of_two_nodes_with_the_same_room_the_sure_one_is_better() -> None:
         "fragile": SOME,
         "sure": SUREST,
     }
-    assert totals(found) == {"fragile": 0, "sure": 2}
+    assert totals(found) == {"fragile": 0, "sure": 6}
 
 
 def test_what_is_held_and_pending_on_a_node_counts() -> None:
@@ -159,7 +161,7 @@ def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
 
     assert [spread[n].balance for n in ("large", "small", "many")] == [0.95, 0.5, 0.975]
     assert [pack[n].balance for n in ("large", "small", "many")] == [0.0, 0.9, 0.9]
-    assert totals(off) == {"large": 2, "small": 2, "many": 2}
+    assert totals(off) == {"large": 6, "small": 6, "many": 6}
 
 
 def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
