@@ -67,6 +67,14 @@ WITH_AND_WITHOUT = [
     pytest.param({}, marks=pytest.mark.gate, id="scores"),
     pytest.param(WITHOUT_SCORES, id="none"),
 ]
+
+
+def placed(world: World) -> list[str]:
+    """Name all replicas that have a disk."""
+    nodes = [f"node-{number}" for number in range(1, 7)]
+    return sorted(f"{node}: {each}" for node in nodes for each in world.seen.replicas_on(node))
+
+
 FOUR = [f"node-{number}" for number in range(1, 5)]
 TWELVE = {f"web-{number}": [f"web-{number}"] for number in range(12)}
 
@@ -105,13 +113,13 @@ async def test_they_do_while_a_node_is_cordoned(make_world: MakeWorld, report: R
         for _ in range(runs(1, report=3)):
             await world.add_nodes(*[{"disk": 300}] * 6)
             await begin(world, TWELVE, numberOfReplicas="2", dataLocality="best-effort")
-            before = {node: world.seen.replicas_on(node) for node in world.seen.node_of().values()}
+            before = placed(world)
             await world.cordon("node-1")
             await come_back(world, TWELVE)
 
             found.append(beside(world, TWELVE))
             assert "node-1" not in world.seen.node_of().values()
-            assert {node: world.seen.replicas_on(node) for node in before} == before
+            assert placed(world) == before
             await world.cordon("node-1", on=False)
             await world.wipe()
 
@@ -158,14 +166,14 @@ async def test_of_two_nodes_with_the_same_room_the_sure_one_is_taken(
     """On disks of 100 and 60 GiB a volume of 60 may take the disk that one of 100 needs."""
     times, found = 10, []
     async with make_world(**options) as world:
-        await world.add_nodes({"a": 100, "b": 60}, {"a": 160})
         for number in range(times):
+            await world.add_nodes({"a": 100, "b": 60}, {"a": 160})
             names = [f"small-{number}", f"large-{number}"]
             await world.api.create(claim(names[0], "60Gi"), kinds.CLAIMS)
             await world.api.create(claim(names[1], "100Gi"), kinds.CLAIMS)
             await place(world, {"two": names})
             found.append((world.seen.node_of()["two"], beside(world, {"two": names})))
-            await world.delete_workloads()
+            await world.wipe()
 
     sure = sum(node == "node-2" for node, _ in found)
     whole = sum(is_beside for _, is_beside in found)
