@@ -62,9 +62,9 @@ def due_replicas(
 
     - A volume that was never written to gets all that it lacks at once: when it is created, or
       when it is to be attached if its locality wants a replica on the pod's node.
-    - One with data gets one after another while it is attached. None is due while another one is
-      being rebuilt, or while it migrates. While a failed one may come back, one is due that waits.
-      That of a strict-local volume stays on its node.
+    - One with data gets one after another while it is attached, or is to be. None is due while
+      another one is being rebuilt, or while it migrates. While a failed one may come back, one is
+      due that waits. That of a strict-local volume stays on its node.
     - One that is attached, healthy and without a replica on its node gets one more there, if it
       is of locality best-effort.
 
@@ -129,7 +129,8 @@ def _is_replaced(
     if len(usable) - extra >= wanted:
         return False
     if volume.attached_to is None:
-        return attaching and not any(is_potentially_reusable(each) for each in replicas)
+        is_attaching = attaching or volume.node is not None
+        return is_attaching and not any(is_potentially_reusable(each) for each in replicas)
     is_evicted = not extra and any(r.evicting and not r.deleting for r in replicas)
     return volume.degraded or is_evicted
 

@@ -99,8 +99,12 @@ class Everywhere:
 
     def needed(self, choice: Choice, known: Known) -> list[Missing]:
         """Return what of it must find room: local replicas, and what volumes need to start."""
+        settings = self._truth.known_settings()
+        here = {want.volume for want in self._limits.pending(choice)}
+        # What Longhorn makes for the node that a volume was on before, the pod does not need.
         needed = [
-            _needed(each, self._truth.known_settings()) for each in self.missing(choice, known)
+            _needed(each if each.volume.name in here else structs.replace(each, local=""), settings)
+            for each in self.missing(choice, known)
         ]
         return [each for each in needed if each.anywhere or each.local]
 

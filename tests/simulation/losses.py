@@ -42,7 +42,11 @@ class Losses:
 
     def placed(self, replica: Object) -> None:
         """Take in that a replica was given a disk."""
-        node = replica["spec"]["nodeID"]
+        node, volume = replica["spec"]["nodeID"], replica["spec"]["volumeName"]
+        usable = _usable(self._truth.known())
+        for each in self._choices.all():
+            if volume in _names(each) and node != each.node and each.node not in usable:
+                self.excuses.setdefault(volume, Excuse.CORDONED)
         here = self._choices.on_node(node)
         pending = [(each, want) for each in here for want in self._limits.pending(each)]
         wants = [want for _, want in pending]

@@ -155,7 +155,7 @@ def test_a_volume_that_a_pod_is_about_to_attach(
         pytest.param(best_effort(), on("a", "b"), NOTHING, id="best-effort"),
         pytest.param(disabled(), [*on("a"), *new("")], anywhere(1), id="object-not-deleted-yet"),
         pytest.param(disabled(), on("a", "b", "c", evicting=True), NOTHING, id="evicting"),
-        pytest.param(best_effort(node=HERE), on("a", "b"), NOTHING, id="attaching"),
+        pytest.param(best_effort(node=HERE), on("a", "b"), anywhere(1), id="to-be-attached"),
     ],
 )
 def test_a_detached_volume_with_data(of: Volume, replicas: list[Replica], expected: Due) -> None:
