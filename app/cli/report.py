@@ -49,9 +49,10 @@ def make_report(
     forecast: Mapping[NodeName, Sequence[Expected]],
 ) -> Report:
     """Put together what is known of every candidate, sorted by name."""
+    by_node = scores.by_node
     return Report(
         accepted=result.accepted,
-        scores={name: score_report(scores.by_node[name]) for name in result.accepted},
+        scores={name: score_report(by_node[name]) for name in result.accepted},
         rejected={name: str(rejection) for name, rejection in result.rejected.items()},
         error="",
         nodes={

@@ -57,7 +57,7 @@ class LastScores:
             return
         self.forget(uid)
         self._told[uid] = scores, now
-        self._count += len(scores.by_node)
+        self._count += len(scores.nodes)
         while len(self._told) > _MOST_PODS or self._count > _MOST_SCORES:
             self.forget(next(iter(self._told)))
 
@@ -65,7 +65,7 @@ class LastScores:
         """Forget the scores of a pod: kube-scheduler begins again with it."""
         if uid in self._told:
             scores, _ = self._told.pop(uid)
-            self._count -= len(scores.by_node)
+            self._count -= len(scores.nodes)
 
     def forget_all(self) -> None:
         """Forget all scores: this instance leads no longer."""

@@ -56,8 +56,7 @@ class Prioritizing:
         log.info(
             "prioritize.answered",
             pod=pod,
-            candidates=len(scores.by_node),
-            highest=max([score.total for score in scores.by_node.values()], default=0),
+            candidates=len(scores.nodes),
             duration_seconds=round(perf_counter() - started, 6),
         )
         return timed(answer, started, duration_seconds)

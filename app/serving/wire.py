@@ -159,10 +159,8 @@ def encode_error(text: str, request: ExtenderRequest) -> bytes:
 
 def encode_scores(scores: Scores) -> bytes:
     """Encode the score of every candidate, in the order asked: kube-scheduler gives others none."""
-    by_node = scores.by_node
-    return _encoder.encode(
-        list(map(HostPriority, by_node, [score.total for score in by_node.values()]))
-    )
+    totals = [score.total for score in scores.scores]
+    return _encoder.encode(list(map(HostPriority, scores.nodes, totals)))
 
 
 def _encode(

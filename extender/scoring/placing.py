@@ -34,24 +34,32 @@ class Known:
 
     Attributes:
         scores: At a glance, as if there were no data and an even spread wanted.
+        names: Of the nodes that have a score.
+        unsure: Those of them on which, at a glance, only some order works out.
         closely: How sure room is on the nodes that were looked at closely.
     """
 
-    def __init__(self, scores: Mapping[NodeName, Score] = {}) -> None:
-        self.scores = {**scores}
+    def __init__(self) -> None:
+        self.scores: dict[NodeName, Score] = {}
+        self.names: set[NodeName] = set()
+        self.unsure: set[NodeName] = set()
         self.closely: dict[NodeName, Robustness] = {}
         self._cursor: Cursor | None = None
+
+    def add(self, scores: Mapping[NodeName, Score], unsure: Iterable[NodeName]) -> None:
+        """Take in what was seen of nodes at a glance."""
+        self.scores.update(scores)
+        self.names.update(scores)
+        self.unsure.update(unsure)
 
     def catch_up(self, changes: ChangeLog) -> None:
         """Forget the nodes that have changed since the last time."""
         changed, self._cursor = changes.since(self._cursor)
-        if changed is None:
-            self.scores.clear()
-            self.closely.clear()
-        else:
-            for name in changed:
-                self.scores.pop(name, None)
-                self.closely.pop(name, None)
+        for name in [*self.names] if changed is None else changed:
+            self.names.discard(name)
+            self.unsure.discard(name)
+            self.scores.pop(name, None)
+            self.closely.pop(name, None)
 
 
 class Remembered:
@@ -80,7 +88,8 @@ class Placings:
         remembered: What is known already; added to.
 
     Attributes:
-        scores: Of the nodes, at a glance, as if there were no data and an even spread wanted.
+        scores: Of the nodes, in their order: at a glance, as if there were no data and an even
+            spread wanted.
     """
 
     def __init__(
@@ -99,14 +108,26 @@ class Placings:
             self._apart = dict.fromkeys(groups.beside, (beside, known))
             singly += self._glance(groups.beside, beside, known)
         for name in singly:
-            coming = _Coming(case, case.demand_on(name), self._others(name))
-            self._apart[name] = coming, Known(coming.scores([name], case.view.spaces))
+            coming, known = _Coming(case, case.demand_on(name), self._others(name)), Known()
+            known.add(*coming.scores([name], case.view.spaces, pending=True))
+            self._apart[name] = coming, known
         seen, apart = self._alone[1].scores, self._apart
-        self.scores: dict[NodeName, Score] = (
-            {name: (apart[name][1].scores if name in apart else seen)[name] for name in accepted}
+        self.scores: list[Score] = (
+            [(apart[name][1].scores if name in apart else seen)[name] for name in accepted]
             if apart
-            else dict(zip(accepted, map(seen.__getitem__, accepted), strict=True))
+            else [*map(seen.__getitem__, accepted)]
         )
+
+    def unsure(self, accepted: Sequence[NodeName]) -> list[int]:
+        """Return the positions of nodes on which, at a glance, only some order works out."""
+        seen, apart = self._alone[1].unsure, self._apart
+        if apart:
+            return [
+                index
+                for index, name in enumerate(accepted)
+                if name in (apart[name][1].unsure if name in apart else seen)
+            ]
+        return [index for index, name in enumerate(accepted) if name in seen] if seen else []
 
     def closely(self, name: NodeName) -> Robustness:
         """Say how sure it is that all that comes to a node finds room there."""
@@ -124,14 +145,15 @@ class Placings:
         return max(0, *(rooms[kind].headrooms[-1] for kind in rooms if kind in kinds), 0)
 
     def _glance(
-        self, nodes: Iterable[NodeName], coming: "_Coming", known: Known
+        self, nodes: Sequence[NodeName], coming: "_Coming", known: Known
     ) -> Sequence[NodeName]:
         """Score nodes; return those left out, to which Longhorn will move replicas of others."""
-        spaces, scores = self._case.view.spaces, known.scores
-        missing = [name for name in nodes if name not in scores]
-        if missing:
-            scores |= coming.scores((n for n in missing if not spaces[n].pending), spaces)
-        return [name for name in missing if spaces[name].pending]
+        if known.names.issuperset(nodes):
+            return ()
+        missing = [name for name in nodes if name not in known.names]
+        found, unsure = coming.scores(missing, self._case.view.spaces)
+        known.add(found, unsure)
+        return [name for name in missing if name not in found]
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
@@ -164,30 +186,59 @@ class _Coming:
         self._is_new = bool(demand.items)
 
     def scores(
-        self, nodes: Iterable[NodeName], spaces: Mapping[NodeName, NodeSpace]
-    ) -> dict[NodeName, Score]:
+        self,
+        nodes: Iterable[NodeName],
+        spaces: Mapping[NodeName, NodeSpace],
+        *,
+        pending: bool = False,
+    ) -> tuple[dict[NodeName, Score], list[NodeName]]:
         """Score nodes with room for all by themselves: there are no data, an even spread is wanted.
 
         One loop for thousands of nodes, since each call in it would cost as much as the rest.
+
+        Args:
+            nodes: The nodes.
+            spaces: What all nodes have.
+            pending: Whether nodes count to which Longhorn will move replicas of others.
+
+        Returns:
+            The scores, and the nodes on which only some order works out.
         """
-        kinds, needed_bytes, found = self.kinds, self._bytes, {}
-        weight = WITHOUT_DATA.balance
-        is_one = self._is_new and len(self.items) == 1
+        found: dict[NodeName, Score] = {}
+        unsure: list[NodeName] = []
+        kinds, shared, needed_bytes = self.kinds, self._shared_kinds, self._bytes
+        physical_bytes, weight = self._physical_bytes, WITHOUT_DATA.balance
+        is_one, is_new = self._is_new and len(self.items) == 1, self._is_new
         for name in nodes:
             space = spaces[name]
+            if space.pending and not pending:
+                continue
+            rooms = space.rooms
             free_bytes = limit_bytes = 0
-            for kind, room in space.rooms.items():
+            sure = None
+            for kind, room in rooms.items():
                 if kind in kinds:
                     free_bytes += room.free_bytes
                     limit_bytes += room.limit_bytes
+                    # One replica alone finds room whatever Longhorn chooses, and any number does if
+                    # the disk that it takes first has room for all.
+                    if is_one or (
+                        room.first_bytes >= needed_bytes
+                        and len(rooms) == 1
+                        and kind in shared
+                        and physical_bytes <= room.least_physical_bytes
+                    ):
+                        sure = _SUREST
+            if sure is None or not (is_new and space.all_usable):
+                sure = self._sureness(space)
+            robustness, base = sure
+            if sure is _SOME_ORDER:
+                unsure.append(name)
             balance = (
                 (free_bytes - needed_bytes) / limit_bytes if free_bytes > needed_bytes else 0.0
             )
-            # One replica alone finds room whatever Longhorn chooses.
-            sure = _SUREST if is_one and space.all_usable else self._sureness(space)
-            robustness, base = sure
             found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
-        return found
+        return found, unsure
 
     def _sureness(self, space: NodeSpace) -> _Sureness:
         """Say how sure it is at least that all find room; they do in some order.
@@ -204,8 +255,6 @@ class _Coming:
             room = rooms[kind]
             if kind not in self._shared_kinds or self._physical_bytes > room.least_physical_bytes:
                 break
-            if room.first_bytes >= self._bytes:
-                return _SUREST  # on the disk that Longhorn takes first there is room for all
             if room.fit_in_every_order(self._bytes, self._largest_bytes):
                 fit_unseen = room.fit_wherever(self._bytes, self._least_bytes)
                 return _SUREST if fit_unseen else _EVERY_ORDER

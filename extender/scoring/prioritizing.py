@@ -1,12 +1,11 @@
 """The scores of all candidates for one pod."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from extender.holds.ledger import Ledger
 from extender.scoring.data import Near, data_near
 from extender.scoring.placing import Placings, Remembered
-from extender.scoring.robustness import Robustness
 from extender.scoring.scores import (
     WITH_DATA,
     WITHOUT_DATA,
@@ -49,28 +48,22 @@ def prioritize(
         balance: What is wanted of the room that is left.
     """
     near = data_near(answer.request, view)
-    scores: Mapping[NodeName, Score]
     if case is None or not answer.request.volumes:
         scores = _by_data(answer.accepted, near, view)
     else:
         placings = Placings(case, answer.accepted, ledger, remembered)
         scores = _by_all(answer.accepted, near, placings, view, balance)
     if answer.rejected:
-        scores = {name: scores.get(name, _REJECTED) for name in candidates}
-    return Scores(request=answer.request, by_node=scores)
+        by_node = dict(zip(answer.accepted, scores, strict=True))
+        scores = [by_node.get(name, _REJECTED) for name in candidates]
+    return Scores(request=answer.request, nodes=candidates, scores=scores)
 
 
-def _by_data(accepted: Sequence[NodeName], near: Near, view: ClusterView) -> dict[NodeName, Score]:
+def _by_data(accepted: Sequence[NodeName], near: Near, view: ClusterView) -> list[Score]:
     """Score nodes on which nothing new is placed."""
-    equal = score_of(WITH_DATA if near.on_nodes else WITHOUT_DATA, 0.0, None, 0.0)
     if not near.on_nodes:
-        return dict.fromkeys(accepted, equal)
-    return {
-        name: score_of(WITH_DATA, share, None, 0.0)
-        if (share := _share(near, name, view))
-        else equal
-        for name in accepted
-    }
+        return [score_of(WITHOUT_DATA, 0.0, None, 0.0)] * len(accepted)
+    return [score_of(WITH_DATA, _share(near, name, view), None, 0.0) for name in accepted]
 
 
 def _by_all(
@@ -79,37 +72,32 @@ def _by_all(
     placings: Placings,
     view: ClusterView,
     balance: Balance,
-) -> dict[NodeName, Score]:
+) -> list[Score]:
     """Score nodes on which something new is placed."""
     scores, weights = placings.scores, WITH_DATA if near.on_nodes else WITHOUT_DATA
     if near.on_nodes or balance is not Balance.SPREAD:
         balances = _balances(accepted, placings, balance)
-        scores = {
-            name: score_of(
-                weights, _share(near, name, view), scores[name].robustness, balances[name]
-            )
-            for name in accepted
-        }
-    unsure = [name for name, each in scores.items() if each.robustness is Robustness.SOME_ORDER]
-    for name in _best(unsure, scores, weights):
-        found = placings.closely(name)
-        scores[name] = score_of(weights, scores[name].data, found, scores[name].balance)
+        scores = [
+            score_of(weights, _share(near, name, view), score.robustness, balance_there)
+            for name, score, balance_there in zip(accepted, scores, balances, strict=True)
+        ]
+    for index in _best(placings.unsure(accepted), scores, weights):
+        score, found = scores[index], placings.closely(accepted[index])
+        scores[index] = score_of(weights, score.data, found, score.balance)
     return scores
 
 
-def _best(
-    nodes: Sequence[NodeName], scores: Mapping[NodeName, Score], weights: Weights
-) -> list[NodeName]:
-    """Return the best of *nodes* by data and balance, at most so many as are looked at closely.
+def _best(unsure: Sequence[int], scores: Sequence[Score], weights: Weights) -> list[int]:
+    """Return the best by data and balance, at most so many as are looked at closely.
 
     Nodes that are equally good are taken together or not at all: names make no difference.
     """
 
-    def worth(name: NodeName) -> float:
-        return -points(weights, scores[name].data, None, scores[name].balance)
+    def worth(index: int) -> float:
+        return -points(weights, scores[index].data, None, scores[index].balance)
 
-    found: list[NodeName] = []
-    for _, equal in groupby(sorted(nodes, key=worth), key=worth):
+    found: list[int] = []
+    for _, equal in groupby(sorted(unsure, key=worth), key=worth):
         group = [*equal]
         if len(found) + len(group) > _MOST_CLOSELY:
             break
@@ -119,17 +107,17 @@ def _best(
 
 def _balances(
     accepted: Sequence[NodeName], placings: Placings, balance: Balance
-) -> Mapping[NodeName, float]:
-    """Return how well what is left on nodes is what is wanted."""
+) -> Sequence[float]:
+    """Return for each node how well what is left is what is wanted."""
     match balance:
         case Balance.SPREAD:
-            return {name: score.balance for name, score in placings.scores.items()}
+            return [score.balance for score in placings.scores]
         case Balance.OFF:
-            return dict.fromkeys(accepted, 0.0)
+            return [0.0] * len(accepted)
         case Balance.PACK:
-            largest = {name: placings.largest_bytes(name) for name in accepted}
-            most = max(largest.values(), default=0)
-            return {name: 1 - each / most if most > 0 else 0.0 for name, each in largest.items()}
+            largest = [placings.largest_bytes(name) for name in accepted]
+            most = max(largest, default=0)
+            return [1 - each / most if most > 0 else 0.0 for each in largest]
 
 
 def _share(near: Near, name: NodeName, view: ClusterView) -> float:

@@ -1,6 +1,6 @@
 """The score of a node, and the formula that makes it from its parts."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -62,8 +62,15 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
     request: PodRequest
     """The pod with its claims resolved."""
-    by_node: Mapping[NodeName, Score]
+    nodes: Sequence[NodeName]
     """Every candidate, in the order asked."""
+    scores: Sequence[Score]
+    """Of each of them."""
+
+    @property
+    def by_node(self) -> dict[NodeName, Score]:
+        """The scores by the names of the candidates; made anew each time."""
+        return dict(zip(self.nodes, self.scores, strict=True))
 
 
 def points(weights: Weights, data: float, robustness: Robustness | None, balance: float) -> float:

@@ -20,7 +20,7 @@ def report(score: Score) -> Report:
     answer = Answer(
         request=POD, basis=Basis.PLACEMENT, accepted=[ONE], rejected={TWO: UnknownNode()}
     )
-    scores = Scores(request=POD, by_node={TWO: Score(), ONE: score})
+    scores = Scores(request=POD, nodes=[TWO, ONE], scores=[Score(), score])
     return make_report(answer, scores, {}, view_of(node("node-1")), {}, {})
 
 

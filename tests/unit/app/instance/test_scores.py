@@ -15,10 +15,11 @@ FIRST = pod(name="first")
 
 def scores(of: PodRef, *totals: int) -> Scores:
     """Build scores of node-1, node-2 and so on."""
-    by_node = {
-        NodeName(f"node-{number}"): Score(total=total) for number, total in enumerate(totals, 1)
-    }
-    return Scores(request=PodRequest(pod=of, volumes=()), by_node=by_node)
+    return Scores(
+        request=PodRequest(pod=of, volumes=()),
+        nodes=[NodeName(f"node-{number}") for number in range(1, len(totals) + 1)],
+        scores=[Score(total=total) for total in totals],
+    )
 
 
 def known(last: LastScores, pods: list[PodRef]) -> list[PodRef]:
@@ -104,9 +105,14 @@ def test_the_oldest_are_dropped_until_the_newest_has_room() -> None:
 def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:
     last = LastScores()
     best = Score(total=9, data=2 / 3, robustness=Robustness.EVERY_ORDER, balance=0.5)
-    told = scores(FIRST, *range(9), 0, 0, 9)
+    told = scores(FIRST, *range(9), 0, 0)
     last.remember(
-        Scores(request=told.request, by_node={**told.by_node, NodeName("node-12"): best}), 5.0
+        Scores(
+            request=told.request,
+            nodes=[*told.nodes, NodeName("node-12")],
+            scores=[*told.scores, best],
+        ),
+        5.0,
     )
 
     [shown] = last.state(7.0)

@@ -105,7 +105,13 @@ def test_recorded_requests_and_their_scores_satisfy_the_schema(
     by_node = dict.fromkeys(request.candidates, Score(total=7))
 
     validate(json.loads(sent), operation["requestBody"], schema)
-    answer = encode_scores(Scores(request=PodRequest(pod=request.pod, volumes=()), by_node=by_node))
+    answer = encode_scores(
+        Scores(
+            request=PodRequest(pod=request.pod, volumes=()),
+            nodes=[*by_node],
+            scores=[*by_node.values()],
+        )
+    )
     validate(json.loads(answer), operation["responses"]["200"], schema)
 
 

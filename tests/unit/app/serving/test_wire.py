@@ -272,7 +272,13 @@ def test_scores_are_a_bare_list_of_names_in_the_order_asked(body: bytes, names: 
     decoded = decode_request(body)
     by_node = {name: Score(total=number) for number, name in enumerate(decoded.candidates)}
 
-    answer = encode_scores(Scores(request=PodRequest(pod=decoded.pod, volumes=()), by_node=by_node))
+    answer = encode_scores(
+        Scores(
+            request=PodRequest(pod=decoded.pod, volumes=()),
+            nodes=[*by_node],
+            scores=[*by_node.values()],
+        )
+    )
 
     assert json.loads(answer) == [
         {"Host": name, "Score": number} for number, name in enumerate(names)
