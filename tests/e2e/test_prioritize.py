@@ -24,14 +24,16 @@ WITHOUT_SCORES: Mapping[str, Any] = {"prioritizeVerb": ""}
 BOUND_SECONDS = 60.0
 IMAGE = "none:latest"
 HUGE_BYTES = 100 * GIB
+FOUR = [f"node-{number}" for number in range(1, 5)]
+TWELVE = {f"web-{number}": [f"web-{number}"] for number in range(12)}
 
 
 async def place(world: World, pods: Mapping[str, Sequence[str]], **spec: Object) -> None:
     """Create pods with their claims, which may be there; wait until all of them run."""
     for name, claims in pods.items():
-        await world.api.create(
-            {**(made := pod(name, *claims)), "spec": made["spec"] | spec}, kinds.PODS
-        )
+        made = pod(name, *claims)
+        made["spec"] |= spec
+        await world.api.create(made, kinds.PODS)
     await until(
         lambda: all(map(world.seen.is_running, pods)),
         within=BOUND_SECONDS,
@@ -63,31 +65,22 @@ def beside(world: World, pods: Mapping[str, Sequence[str]]) -> int:
     )
 
 
-WITH_AND_WITHOUT = [
-    pytest.param({}, marks=pytest.mark.gate, id="scores"),
-    pytest.param(WITHOUT_SCORES, id="none"),
-]
-
-
 def placed(world: World) -> list[str]:
     """Name all replicas that have a disk."""
     nodes = [f"node-{number}" for number in range(1, 7)]
     return sorted(f"{node}: {each}" for node in nodes for each in world.seen.replicas_on(node))
 
 
-FOUR = [f"node-{number}" for number in range(1, 5)]
-TWELVE = {f"web-{number}": [f"web-{number}"] for number in range(12)}
-
-
 @pytest.mark.parametrize(
-    "options",
+    ("options", "scores"),
     [
-        pytest.param({}, marks=pytest.mark.gate, id="scores"),
-        pytest.param(WITHOUT_SCORES, id="none"),
+        pytest.param({}, "weight 2", marks=pytest.mark.gate, id="scores"),
+        pytest.param({"weight": 1}, "weight 1", id="half-the-weight"),
+        pytest.param(WITHOUT_SCORES, "no scores", id="none"),
     ],
 )
 async def test_pods_come_back_beside_their_data(
-    make_world: MakeWorld, report: Report, options: Mapping[str, Any]
+    make_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
 ) -> None:
     """They could use their volumes from any of the six nodes."""
     found = []
@@ -99,11 +92,9 @@ async def test_pods_come_back_beside_their_data(
             found.append(beside(world, TWELVE))
             await world.wipe()
 
-    scores = "without scores" if options else "with scores"
-    report.measured(
-        f"12 pods come back, 2 replicas, disabled, 6 nodes, {scores}", f"{found} beside"
-    )
-    assert options or found == [12] * len(found)
+    what = f"12 pods come back, 2 replicas, disabled, 6 nodes: {scores}"
+    report.measured(what, f"beside their data: {', '.join(map(str, found))}")
+    assert options is WITHOUT_SCORES or found == [12] * len(found)
 
 
 async def test_they_do_while_a_node_is_cordoned(make_world: MakeWorld, report: Report) -> None:
@@ -123,9 +114,8 @@ async def test_they_do_while_a_node_is_cordoned(make_world: MakeWorld, report: R
             await world.cordon("node-1", on=False)
             await world.wipe()
 
-    report.measured(
-        "12 pods come back, 2 replicas, best-effort, a node cordoned", f"{found} beside"
-    )
+    what = "12 pods come back, 2 replicas, best-effort, a node cordoned"
+    report.measured(what, f"beside their data: {', '.join(map(str, found))}")
     assert found == [12] * len(found)
 
 
@@ -135,16 +125,8 @@ async def test_pods_of_two_volumes_go_where_both_are(make_world: MakeWorld, repo
         await world.add_nodes(*[{"disk": 300}] * 4)
         await begin(world, pods, numberOfReplicas="2", dataLocality="disabled")
         await come_back(world, pods)
-        nodes = [f"node-{number}" for number in range(1, 5)]
-        volumes = {name: [world.seen.volume_of(each) for each in pods[name]] for name in pods}
-        on = {
-            node: {r.rpartition("-r-")[0] for r in world.seen.replicas_on(node)} for node in nodes
-        }
-        most = {name: max(len(on[n].intersection(volumes[name])) for n in nodes) for name in pods}
-        found = {
-            name: len(on[node].intersection(volumes[name]))
-            for name, node in world.seen.node_of().items()
-        }
+        most = {name: max(there(world, name, node) for node in FOUR) for name in pods}
+        found = {name: there(world, name, node) for name, node in world.seen.node_of().items()}
 
     both = sum(each == 2 for each in most.values())
     report.measured("12 pods of two volumes come back", f"{both} could be beside both, and are")
@@ -159,9 +141,15 @@ def there(world: World, pair: str, node: str) -> int:
     return len(found & {world.seen.volume_of(f"{each}-{number}") for each in "ab"})
 
 
-@pytest.mark.parametrize("options", WITH_AND_WITHOUT)
+@pytest.mark.parametrize(
+    ("options", "scores"),
+    [
+        pytest.param({}, "with scores", marks=pytest.mark.gate, id="scores"),
+        pytest.param(WITHOUT_SCORES, "no scores", id="none"),
+    ],
+)
 async def test_of_two_nodes_with_the_same_room_the_sure_one_is_taken(
-    make_world: MakeWorld, report: Report, options: Mapping[str, Any]
+    make_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
 ) -> None:
     """On disks of 100 and 60 GiB a volume of 60 may take the disk that one of 100 needs."""
     times, found = 10, []
@@ -177,7 +165,6 @@ async def test_of_two_nodes_with_the_same_room_the_sure_one_is_taken(
 
     sure = sum(node == "node-2" for node, _ in found)
     whole = sum(is_beside for _, is_beside in found)
-    scores = "without scores" if options else "with scores"
     report.measured(
         f"two volumes, two nodes of the same room, {scores}",
         f"{sure} of {times} on the sure node, {whole} of {times} with all replicas beside the pod",
@@ -198,10 +185,9 @@ async def test_what_is_left_is_as_it_is_wanted(
             await place(world, {name: [name]})
         pods = [*world.seen.node_of().values()]
 
-    left = [400 - 50 * pods.count(f"node-{number}") for number in range(1, 5)]
-    report.measured(
-        f"8 volumes of 50 GiB on 4 x 400, {balance}", f"largest that fits: {max(left)} GiB"
-    )
+    left = [400 - 50 * pods.count(node) for node in FOUR]
+    what = f"8 volumes of 50 GiB on 4 x 400 GiB, {balance}"
+    report.measured(what, f"largest volume that still fits: {max(left)} GiB")
     if balance is Balance.PACK:
         assert sorted(left) == [0, 400, 400, 400]
     else:
@@ -225,14 +211,9 @@ async def test_data_outweigh_an_image_and_a_wish_outweighs_data(
             data.append(world.seen.node_of()["web"] == home)
             await come_back(world, one, affinity=preferred(away))
             wish.append(world.seen.node_of()["web"] == away)
-        await world.api.patch(
-            kinds.KUBERNETES_NODES, Key("", away), {"status": {"images": []}}, "status"
-        )
 
-    report.measured(
-        "a pod's data, its image elsewhere", f"{sum(data)} of {len(data)} beside the data"
-    )
-    report.measured("a preferred node, data elsewhere", f"{sum(wish)} of {len(wish)} on that node")
+    report.measured("a pod's image elsewhere", f"{sum(data)} of {len(data)} beside the data")
+    report.measured("a preferred node elsewhere", f"{sum(wish)} of {len(wish)} on that node")
     assert all(data)
     assert all(wish)
 
