@@ -67,8 +67,9 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, packing, holds, the forecast, synchronisation and load; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, synchronisation and load; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
+	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack
 	$(BIN)/python -m benchmarks.bench_holds
 	$(BIN)/python -m benchmarks.bench_forecast

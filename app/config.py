@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.inspect import EnumType, LiteralType, StructType, type_info
 
 from app.errors import InputError
-from extender import Mode, StepLimits
+from extender import Balance, Mode, StepLimits
 from packing import DEFAULT_STEP_LIMIT
 
 NAME = "longhorn-scheduler-extender"
@@ -56,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry_period_seconds: Deadline = 1.0
     view_age_limit_seconds: Deadline = 120.0
     reservation_mode: Mode = Mode.CAPACITY
+    balance: Balance = Balance.SPREAD
     filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
     wake_up: bool = True
     debug: bool = False
@@ -121,5 +123,18 @@ def load(environ: Mapping[str, str]) -> Settings:
         values = {field: environ[name] for name, field in names.items()}
         return msgspec.convert(values, Settings, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        text = re.sub(r"`?\$\.(\w+)`?", lambda match: PREFIX + match[1].upper(), str(error))
+        text = re.sub(r"`?\$\.(\w+)`?", lambda match: _named(match[1]), str(error))
         raise InputError(f"a setting has a wrong value: {text}") from error
+
+
+def _named(field: str) -> str:
+    """Return the variable of *field*, with its values if there are only some."""
+    types = type_info(Settings)
+    assert isinstance(types, StructType)
+    name = PREFIX + field.upper()
+    match next(each.type for each in types.fields if each.name == field):
+        case EnumType(cls):
+            return f"{name} (one of {', '.join(cls)})"
+        case LiteralType(values):
+            return f"{name} (one of {', '.join(map(str, values))})"
+    return name

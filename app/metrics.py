@@ -13,11 +13,14 @@ _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 _BYTES = (2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26, 2**28)
+_RANKS = (1, 2, 3, 5, 10, 30, 100)
 _STEPS = (0, 10, 100, 1_000, 10_000, 100_000)
 
 OUTCOMES = (
     "nothing_local", "replicas", "fits", "does_not_fit", "error", "unavailable", "bad_request",
 )  # fmt: skip
+PRIORITIZE_OUTCOMES = ("scored", "error", "unavailable", "bad_request")
+DATA = ("local", "remote")
 ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
@@ -44,11 +47,21 @@ class Metrics:
         self.rejections_total = counter(
             "rejections_total", "Candidate nodes rejected, by reason.", ["reason"]
         )
+        self.prioritize_duration_seconds = histogram(
+            "prioritize_duration_seconds",
+            "Time from decoding a prioritize request to having sent the answer.",
+            buckets=_SECONDS,
+        )
+        self.prioritizations_total = counter(
+            "prioritizations_total", "Prioritize requests answered, by outcome.", ["outcome"]
+        )
         self.requests_in_flight = gauge(
-            "requests_in_flight", "Filter requests being read or answered now."
+            "requests_in_flight", "Filter and prioritize requests being read or answered now."
         )
         self.request_bytes = histogram(
-            "request_bytes", "Size of the bodies of filter requests.", buckets=_BYTES
+            "request_bytes",
+            "Size of the bodies of filter and prioritize requests.",
+            buckets=_BYTES,
         )
         self.candidates = histogram(
             "candidates", "Candidate nodes in a filter request.", buckets=_COUNTS
@@ -107,6 +120,18 @@ class Metrics:
             "Time from an answer with several nodes until it was known which one is chosen.",
             buckets=_SECONDS,
         )
+        self.chosen_node_rank = histogram(
+            "chosen_node_rank",
+            "Place of the node chosen for a pod among the scores last told for it; 1 if no node "
+            "was better.",
+            buckets=_RANKS,
+        )
+        self.attached_bytes_total = counter(
+            "attached_bytes_total",
+            "Size of the volumes attached to nodes, by whether a usable replica was on the node "
+            "(local) or on others only (remote); without shared volumes. Counted by the leader.",
+            ["data"],
+        )
         self.holds = gauge(
             "holds", "Holds: open (on all accepted nodes) or chosen (on one).", ["state"]
         )
@@ -163,6 +188,8 @@ class Metrics:
         )
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
         shown_from_the_start = (
+            (self.prioritizations_total, PRIORITIZE_OUTCOMES),
+            (self.attached_bytes_total, DATA),
             (self.leader_transitions_total, ROLES),
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
             (self.node_reservation_duration_seconds, ("true", "false")),
@@ -210,8 +237,12 @@ class Metrics:
             self.node_reservation_duration_seconds.labels(placed).observe(waited)
 
     def count_failure(self, outcome: str) -> None:
-        """Count a request without decision: "error", "unavailable" or "bad_request"."""
+        """Count a filter request without decision: "error", "unavailable" or "bad_request"."""
         self._decisions[outcome].inc()
+
+    def count_prioritization(self, outcome: str) -> None:
+        """Count a prioritize request: one of `PRIORITIZE_OUTCOMES`."""
+        self.prioritizations_total.labels(outcome).inc()
 
 
 def outcome_of(result: Answer) -> str:

@@ -45,10 +45,10 @@ class Server(NamedTuple):
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
 
-    def ask(self, body: bytes) -> tuple[float, bytes]:
+    def ask(self, body: bytes, verb: str = "filter") -> tuple[float, bytes]:
         """Post *body*; return the seconds until the answer was read, and the answer."""
         started = time.perf_counter()
-        self.connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
+        self.connection.request("POST", f"/{verb}", body, {"Content-Type": "application/json"})
         response = self.connection.getresponse()
         answer = response.read()
         elapsed = time.perf_counter() - started
@@ -59,18 +59,12 @@ class Server(NamedTuple):
 
 def main() -> None:
     """Print the table."""
-    same = {claims: pod(f"same-{claims}", [20 * GIB] * claims) for claims in CLAIMS}
-    new = {
-        claims: [
-            pod(f"new-{claims}-{n}", [20 * GIB + (n + 1) * _STEP] * claims) for n in range(NEW_PODS)
-        ]
-        for claims in CLAIMS
-    }
+    same, new = pods_of_claims()
     pods = [*same.values(), *(p for group in new.values() for p in group)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.json"
         file.write_text(json.dumps(cluster(NODES, DISKS, pods, seed=SEED)))
-        with _filter_server(file) as service, _bare_server(file.parent) as bare:
+        with filter_server(file) as service, _bare_server(file.parent) as bare:
             print(f"{NODES} Longhorn nodes with {DISKS} disks; milliseconds\n")
             print(
                 f"{'form':6}{'nodes':>6}{'claims':>7}  {'needs':6}{'accepted':>9}"
@@ -87,6 +81,18 @@ def main() -> None:
                         for needs, asked in (("again", [same[claims]]), ("new", new[claims])):
                             row = _compare(bare, service, asked, names, rounds)
                             print(f"{form:6}{candidates:6}{claims:7}  {needs:6}{row}", flush=True)
+
+
+def pods_of_claims() -> tuple[dict[int, Object], dict[int, list[Object]]]:
+    """Return, by their number of claims, a pod to ask for again and pods of new needs."""
+    same = {claims: pod(f"same-{claims}", [20 * GIB] * claims) for claims in CLAIMS}
+    new = {
+        claims: [
+            pod(f"new-{claims}-{n}", [20 * GIB + (n + 1) * _STEP] * claims) for n in range(NEW_PODS)
+        ]
+        for claims in CLAIMS
+    }
+    return same, new
 
 
 def _compare(
@@ -127,7 +133,8 @@ def _accepted(answer: bytes) -> int:
 
 
 @contextmanager
-def _filter_server(file: Path) -> Iterator[Server]:
+def filter_server(file: Path) -> Iterator[Server]:
+    """Start the service on a cluster file."""
     log = file.with_name("filter.log")  # not a pipe: nobody would read it
     arguments = ["-m", "app", "serve", "--cluster-file", str(file), "--host", "127.0.0.1"]
     with _process([*arguments, "--port", "0"], log) as process:

@@ -182,9 +182,11 @@ def _print_disks(console: Console, example: Path, question: Question) -> None:
     cluster, _ = load_cluster(example)
     view, pod = build_view(cluster), cluster.of(Pod)[f"default/{question.pod}"].ref
     extender = Extender(_LIMITS)
-    result = extender.filter(pod, map(NodeName, question.candidates), view)
+    candidates = [NodeName(name) for name in question.candidates]
+    result = extender.filter(pod, candidates, view)
+    scores = extender.prioritize(pod, candidates, view)
     plans = explain(result, view, _LIMITS, extender.ledger)
-    report = make_report(result, plans, view, {}, {})
+    report = make_report(result, scores, plans, view, {}, {})
     for line in table_lines(report, pod, result.basis):
         console.out(line, highlight=False)
 

@@ -7,21 +7,22 @@ from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
+from extender.scoring.robustness import Robustness
+from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
 from extender.space import NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Expected, Plan, charges, expected, explain
 from extender.verdicts.rejections import REASONS, Rejection
-from extender.verdicts.robustness import Robustness
 from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
-    "REASONS", "Advanced", "Answer", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
-    "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender", "ExtenderError", "Hold",
-    "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
-    "Rejection", "Robustness", "State", "StepLimits", "StorageClass", "Timeouts",
-    "UnresolvableClaimError", "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen",
-    "charges", "expected", "explain", "node_rejection", "node_space", "rebuild", "rooms_taken",
-    "why_unusable",
+    "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
+    "Claim", "ClaimKey", "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender",
+    "ExtenderError", "Hold", "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan",
+    "PodRef", "PodStatus", "Rejection", "Robustness", "Score", "Scores", "State", "StepLimits",
+    "StorageClass", "Timeouts", "UnresolvableClaimError", "UnseenObjectError", "WaitingPod",
+    "WaitingPods", "are_unseen", "charges", "expected", "explain", "node_rejection", "node_space",
+    "rebuild", "rooms_taken", "why_unusable",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The decision for one pod, and what is worth remembering between two of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from extender.demand.requests import resolve
 from extender.forecast.patience import Patience
@@ -9,8 +9,12 @@ from extender.holds.hold import End, Mode, is_shown
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
+from extender.scoring.placing import Remembered
+from extender.scoring.prioritizing import prioritize
+from extender.scoring.scores import Balance, Scores
 from extender.verdicts.answering import Answer, Basis, answer
 from extender.verdicts.candidates import StepLimits
+from extender.verdicts.case import Case
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.view import ClusterView
 from longhorn import Moment, NodeName
@@ -26,10 +30,17 @@ class Extender:
         ledger: What is held for pods and counts against others.
     """
 
-    def __init__(self, limits: StepLimits, mode: Mode = Mode.CAPACITY) -> None:
+    def __init__(
+        self,
+        limits: StepLimits,
+        mode: Mode = Mode.CAPACITY,
+        balance: Balance = Balance.SPREAD,
+    ) -> None:
         self._limits = limits
+        self._balance = balance
         self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts()
+        self._placings = Remembered()
         self._rankings = Rankings()
         self._patience = Patience()
 
@@ -54,17 +65,30 @@ class Extender:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        return answer(
-            resolve(pod, view),
-            list(dict.fromkeys(candidates)),
+        return self._answer(pod, list(dict.fromkeys(candidates)), view, now, utc)[0]
+
+    def prioritize(
+        self,
+        pod: PodRef,
+        candidates: Iterable[NodeName],
+        view: ClusterView,
+        now: float = 0.0,
+        utc: Moment | None = None,
+    ) -> Scores:
+        """Score *candidates*; the arguments and errors are those of `filter`.
+
+        A node that `filter` would reject now has nothing. Nothing is held.
+        """
+        named = list(dict.fromkeys(candidates))
+        found, case = self._answer(pod, named, view, now, utc)
+        return prioritize(
+            found,
+            case,
+            named,
             view,
-            limits=self._limits,
-            remembered=self._verdicts,
-            rankings=self._rankings,
-            patience=self._patience,
             ledger=self.ledger,
-            now=now,
-            utc=utc,
+            remembered=self._placings,
+            balance=self._balance,
         )
 
     def hold(
@@ -108,3 +132,24 @@ class Extender:
             now=now,
         )
         return self.ledger.put(hold)
+
+    def _answer(
+        self,
+        pod: PodRef,
+        candidates: Sequence[NodeName],
+        view: ClusterView,
+        now: float,
+        utc: Moment | None,
+    ) -> tuple[Answer, Case | None]:
+        return answer(
+            resolve(pod, view),
+            candidates,
+            view,
+            limits=self._limits,
+            remembered=self._verdicts,
+            rankings=self._rankings,
+            patience=self._patience,
+            ledger=self.ledger,
+            now=now,
+            utc=utc,
+        )

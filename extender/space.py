@@ -6,7 +6,11 @@ the minimum that Longhorn keeps free; only bytes that a volume already holds are
 since a new volume holds none. docs/accounting.md has a worked example.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+
+import msgspec
 
 from longhorn import (
     BackingImage,
@@ -24,10 +28,53 @@ from longhorn import (
     disk_space,
     missing_copies,
     refusal_of,
+    takes_replicas,
     with_growth,
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What the usable disks of one kind have, ready for questions that need no packing."""
+
+    limit_bytes: int
+    """Most that may be scheduled on them."""
+    free_bytes: int
+    """What of it is free."""
+    headrooms: tuple[int, ...]
+    """Of each disk, the smallest first; logical."""
+    sums: tuple[int, ...]
+    """The sum of each headroom and all larger ones, and a zero at the end."""
+    first_bytes: int
+    """The headroom of the disk with most unused bytes, which Longhorn takes first; -1 where
+    several have as many, since then it may take others."""
+    least_physical_bytes: int
+
+    def fit_in_every_order(self, logical_bytes: int, largest_bytes: int) -> bool:
+        """Whether replicas find room one after another, on whatever disk each of them goes.
+
+        The largest finds none once all disks have less than it left. Until then the others must
+        take what each disk has beyond it.
+
+        Args:
+            logical_bytes: The bytes of all replicas.
+            largest_bytes: Those of the largest.
+        """
+        index = bisect_left(self.headrooms, largest_bytes)
+        takers = len(self.headrooms) - index
+        others_bytes = logical_bytes - largest_bytes
+        return takers > 0 and self.sums[index] - takers * largest_bytes >= others_bytes
+
+    def fit_wherever(self, logical_bytes: int, least_bytes: int) -> bool:
+        """Whether replicas fit on one disk together, on each disk that takes the smallest.
+
+        Args:
+            logical_bytes: The bytes of all replicas.
+            least_bytes: Those of the smallest.
+        """
+        index = bisect_left(self.headrooms, least_bytes)
+        return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
 
 
 class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
@@ -41,6 +88,10 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
     unused_bytes: Mapping[Kind, int]
     """What is neither used, reserved nor scheduled on the usable disks, by their kind: Longhorn
     puts a replica where most is left."""
+    rooms: Mapping[Kind, Room]
+    """What the usable disks have, by their kind."""
+    all_usable: bool
+    """Whether Longhorn places new replicas on no disk that is not usable."""
     refusal: NodeRefusal | None
     """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
     takes_replicas: bool
@@ -82,19 +133,21 @@ def node_space(
         copies = missing_copies(disk, here, images) if images else None
         space = disk_space(disk, settings, _unlisted(disk, here), copies)
         disks.append(with_growth(space, here, expanded) if expanded else space)
-    bins = tuple(_bin(space, kinds) for space in disks if why_unusable(space.disk) is None)
+    usable = [space for space in disks if why_unusable(space.disk) is None]
+    bins = tuple(_bin(space, kinds) for space in usable)
     refusal = refusal_of(node)
     unused: dict[Kind, int] = {}
-    for space in disks:
-        if why_unusable(space.disk) is None:
-            kind = kinds[space.kind]
-            unused[kind] = unused.get(kind, 0) + space.unused_bytes()
+    for space in usable:
+        kind = kinds[space.kind]
+        unused[kind] = unused.get(kind, 0) + space.unused_bytes()
     return NodeSpace(
         node=node,
         disks=tuple(disks),
         bins=bins,
         roomiest=_roomiest(bins),
         unused_bytes=unused,
+        rooms=_rooms(usable, kinds),
+        all_usable=sum(takes_replicas(each.disk) for each in disks) == len(bins),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
@@ -146,6 +199,28 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
         kind=kinds.setdefault(space.kind, len(kinds)),
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
+    )
+
+
+def _rooms(spaces: Iterable[DiskSpace], kinds: Mapping[DiskKind, Kind]) -> dict[Kind, Room]:
+    by_kind: dict[Kind, list[DiskSpace]] = {}
+    for space in spaces:
+        by_kind.setdefault(kinds[space.kind], []).append(space)
+    return {kind: _room(found) for kind, found in by_kind.items()}
+
+
+def _room(spaces: Sequence[DiskSpace]) -> Room:
+    headrooms = sorted(space.logical_headroom_bytes for space in spaces)
+    most = max(space.unused_bytes() for space in spaces)
+    first = [space.logical_headroom_bytes for space in spaces if space.unused_bytes() == most]
+    sums = accumulate(reversed(headrooms), initial=0)
+    return Room(
+        limit_bytes=sum(space.limit_bytes for space in spaces),
+        free_bytes=sum(max(0, headroom) for headroom in headrooms),
+        headrooms=tuple(headrooms),
+        sums=tuple(reversed([*sums])),
+        first_bytes=first[0] if len(first) == 1 else -1,
+        least_physical_bytes=min(space.physical_headroom_bytes for space in spaces),
     )
 
 

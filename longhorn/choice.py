@@ -4,7 +4,7 @@ Source: longhorn-manager scheduler/replica_scheduler.go getDiskWithMostBalanceSc
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypeVar
 
 from longhorn.candidates import Candidate, Candidates
@@ -39,18 +39,21 @@ def choices(candidates: Candidates, size_bytes: int) -> tuple[Candidate, ...]:
 
 
 def _most_even(unused: dict[Key, int], takers: Iterable[Key], size_bytes: int) -> list[Key]:
-    """Return those of *takers* that have the size and leave all of *unused* most even."""
+    """Return those of *takers* that have the size and leave all of *unused* most even.
+
+    Even is a small spread relative to the mean, in float64 as there.
+    """
+    values = sorted(unused.values())
+    mean = (sum(values) - size_bytes) / len(values)
     scores: dict[Key, float] = {}
     for taker in takers:
-        if unused[taker] >= size_bytes:
-            left = dict(unused)
-            left[taker] -= size_bytes
-            scores[taker] = _imbalance([*left.values()])
+        before = unused[taker]
+        if before >= size_bytes:
+            left = before - size_bytes
+            most = least = left
+            if len(values) > 1:
+                most = max(left, values[-2] if before == values[-1] else values[-1])
+                least = min(left, values[1] if before == values[0] else values[0])
+            scores[taker] = (most - least) / mean if mean > 0 else math.inf
     lowest = min(scores.values(), default=math.inf)
     return [taker for taker, score in scores.items() if score == lowest < math.inf]
-
-
-def _imbalance(unused: Sequence[int]) -> float:
-    """Return the spread relative to the mean, in float64 as there; infinite if nothing is left."""
-    mean = sum(unused) / len(unused)
-    return (max(unused) - min(unused)) / mean if mean > 0 else math.inf

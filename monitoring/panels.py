@@ -10,6 +10,8 @@ NAMESPACE = "$namespace"
 INTERVAL = "$__rate_interval"
 """Grafana's: long enough for four scrapes, and no shorter than a pixel."""
 _OURS = f'namespace="{NAMESPACE}"'
+_LONG = "1h"
+"""For shares of what happens a few times a minute, which jump over less."""
 _THIRD, _HALF, _FULL = 8, 12, 24
 """Widths, of 24 columns."""
 
@@ -81,12 +83,18 @@ def _of_leader(metric: str, by: str) -> Query:
     )
 
 
-def _quantiles(metric: str, *quantiles: float) -> tuple[Query, ...]:
+def _share(metric: str, selector: str, *, of: str, legend: str) -> Query:
+    """Ask which share of all events within an hour are those of *selector*; *of* counts all."""
+    part = f"sum(increase({_series(metric, selector)}[{_LONG}]))"
+    return Query(f"{part} / sum(increase({_series(of)}[{_LONG}]))", legend)
+
+
+def _quantiles(metric: str, *quantiles: float, what: str = "") -> tuple[Query, ...]:
     return tuple(
         Query(
             f"histogram_quantile({quantile:g}, "
             f"sum by (le) (rate({_series(metric + '_bucket')}[{INTERVAL}])))",
-            f"p{quantile * 100:g}",
+            f"{what}p{quantile * 100:g}",
         )
         for quantile in quantiles
     )
@@ -180,8 +188,12 @@ ROWS = (
                 title="Filter latency",
                 question="How long does kube-scheduler wait for an answer?",
                 advice="Milliseconds are normal, up to a second if answers wait for other pods' "
-                "nodes. Slow without waits: see packing steps, candidates and CPU.",
-                queries=_quantiles("filter_duration_seconds", 0.5, 0.95, 0.99),
+                "nodes. Slow without waits: see packing steps, candidates and CPU. Scores never "
+                "wait.",
+                queries=(
+                    *_quantiles("filter_duration_seconds", 0.5, 0.95, 0.99),
+                    *_quantiles("prioritize_duration_seconds", 0.5, 0.99, what="scores "),
+                ),
                 unit="s",
                 width=_HALF,
                 alerts=("FilterSlow", "Abandoned"),
@@ -283,6 +295,51 @@ ROWS = (
                 advice="Megabytes: kube-scheduler sends whole nodes, set nodeCacheCapable to true.",
                 queries=_quantiles("request_bytes", 0.5, 0.99),
                 unit="bytes",
+            ),
+        ),
+    ),
+    Row(
+        "Scores",
+        (
+            Panel(
+                title="Data beside pods",
+                question="Of the bytes of the volumes that were attached within an hour, which "
+                "share has a replica on the pod's node?",
+                advice="Low, and the nodes with the highest scores are taken: no node with the "
+                "data fits, or it has no CPU left. Low, and others are taken: see the rank.",
+                queries=(
+                    _share(
+                        "attached_bytes_total",
+                        'data="local"',
+                        of="attached_bytes_total",
+                        legend="beside a replica",
+                    ),
+                ),
+                unit="percentunit",
+                width=_HALF,
+            ),
+            Panel(
+                title="Rank of the chosen node",
+                question="How often does kube-scheduler take a node with the highest score?",
+                advice="Seldom: its own plugins outweigh the score, see weight in its "
+                "configuration. Only pods with holds count. No line although there are holds: it "
+                "does not ask for scores, run doctor.",
+                queries=(
+                    _share(
+                        "chosen_node_rank_bucket",
+                        'le="1.0"',
+                        of="chosen_node_rank_count",
+                        legend="the highest score",
+                    ),
+                    _share(
+                        "chosen_node_rank_bucket",
+                        'le="3.0"',
+                        of="chosen_node_rank_count",
+                        legend="one of the three highest",
+                    ),
+                ),
+                unit="percentunit",
+                width=_HALF,
             ),
         ),
     ),

@@ -86,7 +86,7 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = None,
 ) -> None:
-    """Answer /filter for a live cluster as one of several instances, or for a cluster file.
+    """Answer kube-scheduler for a live cluster as one of several instances, or for a cluster file.
 
     A live cluster is watched, and the instance that holds the Lease answers. A file is read once.
     """
@@ -117,7 +117,7 @@ def filter_pod(
         Output.TABLE
     ),
 ) -> None:
-    """Show which nodes can hold a pod's volumes, where they would go, and why others cannot.
+    """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
 
     Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used.
     """
@@ -132,13 +132,14 @@ def filter_pod(
     asked = _pod(pod, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), settings.step_limits
-    extender = Extender(limits, settings.reservation_mode)
+    extender = Extender(limits, settings.reservation_mode, settings.balance)
     ledger = extender.ledger
     pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
     for hold in rebuild(pods, view, ledger.mode, 0):
         ledger.put(hold)
     try:
         result = extender.filter(asked, candidates, view, utc=utc)
+        scores = extender.prioritize(asked, candidates, view, utc=utc)
     except UnresolvableClaimError as error:
         if output is Output.JSON:
             _print_json(error_report(str(error)))
@@ -147,7 +148,7 @@ def filter_pod(
     charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
     own = [each.name for each in (*result.request.volumes, *result.request.remote)]
     forecast = expected(ledger, view, limits, but=asked.uid, own=own, utc=utc)
-    report = make_report(result, plans, view, charged, forecast)
+    report = make_report(result, scores, plans, view, charged, forecast)
     if output is Output.JSON:
         _print_json(report)
     else:

@@ -6,7 +6,18 @@ import msgspec
 import typer
 
 from app.instance.accounting import DiskReport, NodeReport, node_report
-from extender import Answer, Basis, Charge, ClusterView, Expected, Plan, PodRef, Robustness
+from app.instance.scores import ScoreReport, score_report
+from extender import (
+    HIGHEST_SCORE,
+    Answer,
+    Basis,
+    Charge,
+    ClusterView,
+    Expected,
+    Plan,
+    PodRef,
+    Scores,
+)
 from longhorn import NodeName
 
 _GIB = 2**30
@@ -22,6 +33,8 @@ class Report(msgspec.Struct):
     """What `filter -o json` prints."""
 
     accepted: Sequence[str]
+    scores: Mapping[str, ScoreReport]
+    """Of the accepted nodes."""
     rejected: Mapping[str, str]
     error: str
     nodes: Mapping[str, NodeReport]
@@ -29,14 +42,17 @@ class Report(msgspec.Struct):
 
 def make_report(
     result: Answer,
+    scores: Scores,
     plans: Mapping[NodeName, Plan],
     view: ClusterView,
     charges: Mapping[NodeName, Sequence[Charge]],
     forecast: Mapping[NodeName, Sequence[Expected]],
 ) -> Report:
     """Put together what is known of every candidate, sorted by name."""
+    by_node = scores.by_node
     return Report(
         accepted=result.accepted,
+        scores={name: score_report(by_node[name]) for name in result.accepted},
         rejected={name: str(rejection) for name, rejection in result.rejected.items()},
         error="",
         nodes={
@@ -54,24 +70,20 @@ def make_report(
 
 def error_report(text: str) -> Report:
     """Report that the request cannot be answered."""
-    return Report(accepted=[], rejected={}, error=text, nodes={})
+    return Report(accepted=[], scores={}, rejected={}, error=text, nodes={})
 
 
 def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
-    """Write the verdict on each node, and its disks before and after the pod."""
+    """Write the verdict on each node, how good it is, and its disks before and after the pod."""
     yield f"pod {pod.namespace}/{pod.name}{_BASES[basis] if report.accepted else ''}"
     for name, node in report.nodes.items():
-        rejection = report.rejected.get(name)
-        verdict = typer.style(rejection, "red") if rejection else typer.style("accepted", "green")
-        yield f"{typer.style(name, bold=True)}: {verdict}"
+        yield f"{typer.style(name, bold=True)}: {_verdict(report, name)}"
         width = max((len(disk.name) for disk in node.disks), default=0)
         for disk in node.disks:
             yield f"  {disk.name:{width}}  {_room(disk)}"
             for volume, disk_name in node.assignment.items():
                 if disk_name == disk.name:
                     yield f"  {'':{width}}  {volume}"
-        if node.robustness not in ("", Robustness.EVERY_ORDER_AND_STALE):
-            yield f"  Longhorn's own choice of disks finds room in {node.robustness}"
         for charge in node.holds:
             size = _gib(sum(charge.bytes.values()))
             yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
@@ -79,6 +91,17 @@ def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
             size = _gib(each.bytes)
             yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
     yield "# scheduled  + what the pod would take  . logical headroom"
+
+
+def _verdict(report: Report, name: str) -> str:
+    if rejection := report.rejected.get(name):
+        return typer.style(rejection, "red")
+    score = report.scores[name]
+    parts = [f"data {score.data:.0%}", f"balance {score.balance:.0%}"]
+    if score.robustness:
+        parts.append(f"room in {score.robustness}")
+    points = f"score {score.total} of {HIGHEST_SCORE} ({', '.join(parts)})"
+    return f"{typer.style('accepted', 'green')}, {points}"
 
 
 def _room(disk: DiskReport) -> str:

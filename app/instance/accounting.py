@@ -58,9 +58,6 @@ class NodeReport(msgspec.Struct):
     forecast: list[ExpectedReport]
     assignment: Mapping[VolumeName, DiskName]
     """Volumes with a replica there already, and those that would be placed."""
-    robustness: str
-    """In which orders Longhorn itself would find room for those that would be placed; empty if
-    there are none."""
 
 
 def node_report(
@@ -92,7 +89,6 @@ def node_report(
             for each in expected
         ],
         assignment=dict([*plan.existing.items(), *plan.new.items()]),
-        robustness=plan.robustness or "",
     )
 
 

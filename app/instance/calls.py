@@ -7,10 +7,12 @@ extender, and the number of candidates shows whether it looks at all nodes.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest, Verb
 
 LAST_REQUEST_AT = "longhorn-scheduler-extender/last-request-at"
 MOST_CANDIDATES = "longhorn-scheduler-extender/most-candidates"
+LAST_PRIORITIZE_AT = "longhorn-scheduler-extender/last-prioritize-at"
+_NOTED_AT = {Verb.FILTER: LAST_REQUEST_AT, Verb.PRIORITIZE: LAST_PRIORITIZE_AT}
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -19,29 +21,29 @@ class Calls:
 
     def __init__(self, wall_clock: Callable[[], datetime]) -> None:
         self._wall_clock = wall_clock
-        self._last: datetime | None = None
+        self._last: dict[Verb, datetime] = {}
         self._most = 0
 
-    def note(self, request: FilterRequest) -> None:
+    def note(self, verb: Verb, request: ExtenderRequest) -> None:
         """Note a request if kube-scheduler sent it.
 
         Its pods have uids, and it never asks without candidates. A request that lacks either comes
         from somebody who tries out whether the service answers.
         """
         if request.pod.uid and request.candidates:
-            self._last = self._wall_clock()
+            self._last[verb] = self._wall_clock()
             self._most = max(self._most, len(request.candidates))
 
     def forget(self) -> None:
         """Start again from nothing; a later leader may have noted later calls."""
-        self._last, self._most = None, 0
+        self._last, self._most = {}, 0
 
     def annotations(self, found: Mapping[str, str]) -> dict[str, str]:
         """Return what to note beside the annotations *found*; nothing if there was no call."""
-        if self._last is None:
+        if not self._last:
             return {}
-        most = max(self._most, read_most(found))
-        return {LAST_REQUEST_AT: self._last.strftime(_TIME), MOST_CANDIDATES: str(most)}
+        times = {_NOTED_AT[verb]: last.strftime(_TIME) for verb, last in self._last.items()}
+        return {**times, MOST_CANDIDATES: str(max(self._most, read_most(found)))}
 
 
 def read_most(annotations: Mapping[str, str]) -> int:
@@ -50,9 +52,10 @@ def read_most(annotations: Mapping[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def read_last(annotations: Mapping[str, str]) -> datetime | None:
-    """Return when the last call was, in UTC; None if none is noted."""
+def read_last(annotations: Mapping[str, str], verb: Verb) -> datetime | None:
+    """Return when the last call of *verb* was, in UTC; None if none is noted."""
     try:
-        return datetime.strptime(annotations.get(LAST_REQUEST_AT, ""), _TIME).replace(tzinfo=UTC)
+        noted = annotations.get(_NOTED_AT[verb], "")
+        return datetime.strptime(noted, _TIME).replace(tzinfo=UTC)
     except ValueError:
         return None

@@ -8,6 +8,7 @@ import msgspec
 from app.instance.accounting import NodeReport, node_report
 from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
+from app.instance.scores import LastScores, ScoresState
 from extender import Hold, Ledger, Plan, StepLimits, WaitingPods, charges, expected
 
 
@@ -16,7 +17,7 @@ class RoleState(msgspec.Struct):
 
     role: str
     unavailable: str
-    """Why /filter is not answered now."""
+    """Why kube-scheduler is not answered now."""
     unready: str
     identity: str
     holder: str
@@ -64,6 +65,8 @@ class DebugState(msgspec.Struct):
     kinds: Mapping[str, KindState]
     holds: list[HoldState]
     waiting: list[WaitingState]
+    scores: list[ScoresState]
+    """The last ones that were told."""
     nodes: Mapping[str, NodeReport]
 
 
@@ -72,6 +75,7 @@ def debug_state(
     cluster: LiveCluster,
     ledger: Ledger,
     waiting: WaitingPods,
+    scores: LastScores,
     limits: StepLimits,
     now: float,
     utc: datetime,
@@ -102,6 +106,7 @@ def debug_state(
             )
             for each in waiting
         ],
+        scores=scores.state(now),
         nodes={
             name: node_report(
                 name, Plan(), view, charges(ledger, name, view), forecast.get(name, ())

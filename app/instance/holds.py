@@ -13,13 +13,14 @@ from typing import NoReturn
 import structlog
 
 from app.instance.cluster import LiveCluster, restart_counter
+from app.instance.scores import LastScores
 from app.kube.connection import Connection
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap, Setting
 from app.metrics import Metrics
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
     Claim,
@@ -51,6 +52,7 @@ class Holds:
         extender: Has the ledger.
         cluster: What is known of the cluster.
         connection: To its API server.
+        scores: What was told of each node; the chosen one is compared with the others.
         metrics: Counts what becomes of holds.
         clock: Monotonic seconds.
         random: Spreads pauses.
@@ -66,6 +68,7 @@ class Holds:
         extender: Extender,
         cluster: LiveCluster,
         connection: Connection,
+        scores: LastScores,
         metrics: Metrics,
         *,
         clock: Callable[[], float],
@@ -75,6 +78,7 @@ class Holds:
         self.listeners: list[Callable[[frozenset[NodeName]], None]] = []
         self._extender = extender
         self._cluster = cluster
+        self._scores = scores
         self._metrics = metrics
         self._clock = clock
         self._is_due = asyncio.Event()
@@ -104,7 +108,7 @@ class Holds:
         """Return what must run for as long as the instance does."""
         return [self._pods.run(), self._settle()]
 
-    def answer(self, request: FilterRequest, result: Answer, now: float) -> None:
+    def answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given."""
         pod, view = request.pod, self._cluster.view
         outcome = self._extender.hold(result, request.status, view, timeouts=self.timeouts, now=now)
@@ -171,6 +175,7 @@ class Holds:
         """Do what follows from a change of the ledger."""
         for advanced in outcome.advanced:
             self._metrics.count_choice(advanced.before, advanced.after, now)
+            self._count_rank(advanced.before, advanced.after)
             self._is_due.set()
         for ended in outcome.ended:
             hold = ended.hold
@@ -194,6 +199,12 @@ class Holds:
         if outcome.concerns_others:
             for listener in self.listeners:
                 listener(outcome.freed)
+
+    def _count_rank(self, before: Hold, after: Hold) -> None:
+        if before.state is State.OPEN and after.state is State.CHOSEN:
+            rank = self._scores.rank(after.pod, after.node)
+            if rank is not None:
+                self._metrics.chosen_node_rank.observe(rank)
 
     def _show(self, state: State) -> None:
         self._metrics.holds.labels(state).set_function(lambda: self.ledger.count(state))

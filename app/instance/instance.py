@@ -14,10 +14,12 @@ from uuid import UUID
 import structlog
 
 from app.config import NAME, Settings
+from app.instance.attaching import attached_bytes
 from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.holds import Holds
+from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
 from app.instance.waking import Waking
@@ -28,7 +30,7 @@ from app.metrics import Metrics
 from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest, Verb
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
 from longhorn import NodeName, Replica, Volume
@@ -60,7 +62,7 @@ class Instance:
         cluster: What is known of the cluster.
         standing: What it may do now.
         holds: What it holds for pods.
-        decisions: What answers /filter.
+        decisions: What answers kube-scheduler.
         connections: Of its clients.
         apps: What is served over HTTP.
     """
@@ -84,7 +86,7 @@ class Instance:
         self._metrics = metrics
         self._is_handed_over = False
         self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
-        extender = Extender(settings.step_limits, settings.reservation_mode)
+        extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
         leadership = Leadership()
         self.standing = Standing(self.cluster, extender.ledger, leadership, clock)
         store = NamespaceStore(connection, settings.namespace)
@@ -104,7 +106,16 @@ class Instance:
             wall_clock=wall_clock,
             random=random,
         )
-        self.holds = Holds(extender, self.cluster, connection, metrics, clock=clock, random=random)
+        self._scores = LastScores()
+        self.holds = Holds(
+            extender,
+            self.cluster,
+            connection,
+            self._scores,
+            metrics,
+            clock=clock,
+            random=random,
+        )
         self._taking_over = TakingOver(
             self.holds,
             self._waking,
@@ -120,6 +131,7 @@ class Instance:
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
             on_answer=self._answered,
+            on_scores=self._scores.remember,
             wait_seconds=self._wait_seconds,
             on_request=self._called,
             clock=clock,
@@ -247,6 +259,7 @@ class Instance:
             self.cluster,
             self.holds.ledger,
             self._waking.pods,
+            self._scores,
             self._settings.step_limits,
             self._clock(),
             self._wall_clock(),
@@ -268,14 +281,18 @@ class Instance:
     def _cluster_changed(self, changes: Sequence[Change]) -> None:
         self._waking.take(changes)
         self.holds.take(changes)
+        if self.standing.is_leading():  # all instances see the same
+            for data, size_bytes in attached_bytes(changes, self.cluster.view).items():
+                self._metrics.attached_bytes_total.labels(data).inc(size_bytes)
         if any(c.old is None or isinstance(c.new, Replica | Volume) for c in changes):
             self.decisions.wake()
 
-    def _called(self, request: FilterRequest) -> None:
+    def _called(self, verb: Verb, request: ExtenderRequest) -> None:
         if self.standing.is_leading():  # the lease shows the leader's calls
-            self._calls.note(request)
+            self._calls.note(verb, request)
 
-    def _answered(self, request: FilterRequest, result: Answer, now: float) -> None:
+    def _answered(self, request: ExtenderRequest, result: Answer, now: float) -> None:
+        self._scores.forget(request.pod.uid)  # if one node is left, there will be no others
         self.holds.answer(request, result, now)
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid)
@@ -299,6 +316,7 @@ class Instance:
             self._taking_over.give_up()
             self.holds.drop_all()
             self._waking.forget_all()
+            self._scores.forget_all()
             self._calls.forget()
             self.decisions.wake()
         self._publisher.wake()

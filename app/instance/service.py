@@ -44,8 +44,9 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     release = version(NAME)
     metrics = _metrics(release)
     connections = Connections(settings, metrics)
+    extender = Extender(settings.step_limits, balance=settings.balance)
     apps = create_apps(
-        decisions=unchanging(Extender(settings.step_limits), view, metrics),
+        decisions=unchanging(extender, view, metrics),
         unready=lambda: None,
         state=None,
         metrics=metrics,

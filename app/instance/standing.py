@@ -42,7 +42,7 @@ class Standing:
         return self.is_leading() and self._ledger.is_complete
 
     def unavailable(self) -> str | None:
-        """Return why /filter cannot be answered now, None if it can."""
+        """Return why kube-scheduler cannot be answered now, None if it can."""
         if self.is_stopping:
             return "this instance of the extender is shutting down"
         if not self._cluster.live_settings.enabled:

@@ -1,4 +1,4 @@
-"""Answers a request: decides, and waits while the answer may soon be another one."""
+"""Answers a request: decides, and lets /filter wait while its answer may soon be another one."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,12 @@ import msgspec
 from app.errors import AppError
 from app.metrics import Metrics
 from app.serving.turns import Turns
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest, Verb
 from extender import (
     Answer,
     ClusterView,
     Extender,
+    Scores,
     UnresolvableClaimError,
     UnseenObjectError,
 )
@@ -39,7 +40,7 @@ class UnavailableError(AppError):
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """A request, and who sent it."""
 
-    request: FilterRequest
+    request: ExtenderRequest
     client: str
     """Whose turn it takes."""
     is_gone: Callable[[], Awaitable[bool]]
@@ -53,16 +54,17 @@ class Decisions:
         extender: Makes the decisions.
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, None if there can.
-        on_answer: Called with each answer that is about to be given, and the time, to hold what it
-            needs. None if nothing is held; then no answer waits.
+        on_answer: Called with each answer of /filter that is about to be given, and the time, to
+            hold what it needs. None if nothing is held; then no answer waits.
+        on_scores: Called with each answer of /prioritize that is about to be given, and the time.
         wait_seconds: Returns how long an answer may wait for the nodes of other pods.
-        on_request: Called with each request when it arrives.
+        on_request: Called with each request when it arrives, and what it asks.
         clock: Monotonic seconds.
         wall_clock: UTC, None if no time passes.
         metrics: Shows who waits.
 
     Attributes:
-        turns: Whoever calls `filter` takes a turn before.
+        turns: Whoever calls `filter` or `prioritize` takes a turn before.
     """
 
     def __init__(
@@ -71,9 +73,10 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
-        on_answer: Callable[[FilterRequest, Answer, float], None] | None,
+        on_answer: Callable[[ExtenderRequest, Answer, float], None] | None,
+        on_scores: Callable[[Scores, float], None],
         wait_seconds: Callable[[], float],
-        on_request: Callable[[FilterRequest], None],
+        on_request: Callable[[Verb, ExtenderRequest], None],
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime | None],
         metrics: Metrics,
@@ -83,6 +86,7 @@ class Decisions:
         self._extender = extender
         self._current_view = current_view
         self._on_answer = on_answer
+        self._on_scores = on_scores
         self._wait_seconds = wait_seconds
         self._on_request = on_request
         self._clock = clock
@@ -107,7 +111,7 @@ class Decisions:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         request = asking.request
-        self._on_request(request)
+        self._on_request(Verb.FILTER, request)
         began = self._clock()
         pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
         if pod in self._waiting:
@@ -117,6 +121,22 @@ class Decisions:
             return decided
         with self._metrics.filter_waiting.track_inprogress():
             return await self._wait(asking, pod, began, decided)
+
+    def prioritize(self, request: ExtenderRequest) -> Scores:
+        """Score the candidates. It never waits and holds nothing.
+
+        Raises:
+            UnavailableError: This instance cannot answer.
+            UnresolvableClaimError: A claim of the pod does not lead to a volume.
+        """
+        self._on_request(Verb.PRIORITIZE, request)
+        self._check_available()
+        now = self._clock()
+        scores = self._extender.prioritize(
+            request.pod, request.candidates, self._current_view(), now, self._wall_clock()
+        )
+        self._on_scores(scores, now)
+        return scores
 
     async def _wait(self, asking: Asking, pod: str, began: float, left_seconds: float) -> Answer:
         woken = self._waiting[pod] = asyncio.Event()
@@ -152,10 +172,9 @@ class Decisions:
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, request: FilterRequest, began: float) -> Answer | float:
+    def _decide(self, request: ExtenderRequest, began: float) -> Answer | float:
         """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
-        if (reason := self.unavailable()) is not None:
-            raise UnavailableError(reason)
+        self._check_available()
         waited = self._clock() - began
         try:
             result = self._extender.filter(
@@ -177,6 +196,10 @@ class Decisions:
         self._on_answer(request, result, self._clock())
         return result
 
+    def _check_available(self) -> None:
+        if (reason := self.unavailable()) is not None:
+            raise UnavailableError(reason)
+
 
 def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decisions:
     """Return decisions on a cluster that is a file: nothing is held there."""
@@ -185,8 +208,9 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         current_view=lambda: view,
         unavailable=lambda: None,
         on_answer=None,
+        on_scores=lambda _scores, _now: None,
         wait_seconds=lambda: 0.0,
-        on_request=lambda _: None,
+        on_request=lambda _verb, _request: None,
         clock=lambda: 0.0,
         wall_clock=lambda: None,
         metrics=metrics,

@@ -42,7 +42,7 @@ class Listeners:
 
     @property
     def port(self) -> int:
-        """The port of /filter."""
+        """The port of kube-scheduler's requests."""
         return _port(self.main)
 
     def __enter__(self) -> "Listeners":

@@ -7,16 +7,24 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/s
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
-from extender import Answer, PodRef, PodStatus
+from extender import HIGHEST_SCORE, Answer, PodRef, PodStatus, Scores
 from longhorn import NodeName
+
+
+class Verb(StrEnum):
+    """What kube-scheduler asks; its path, too."""
+
+    FILTER = "filter"
+    PRIORITIZE = "prioritize"
 
 
 class NodeList(msgspec.Struct):
@@ -50,8 +58,16 @@ class ExtenderFilterResult(msgspec.Struct, rename="pascal", kw_only=True):
     error: str = ""
 
 
-class FilterRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A decoded request."""
+# Out of the garbage collector's sight, 5,000 of them are made a quarter faster.
+class HostPriority(msgspec.Struct, rename="pascal", gc=False):
+    """How good one candidate is. The answer to /prioritize is a list of them."""
+
+    host: NodeName
+    score: Annotated[int, Meta(ge=0, le=HIGHEST_SCORE)]
+
+
+class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A decoded request. It has the same form for every verb."""
 
     pod: PodRef
     status: PodStatus
@@ -73,8 +89,8 @@ _encoder = msgspec.json.Encoder()
 _UNDECODABLE = (msgspec.MsgspecError, RecursionError)
 
 
-def decode_request(body: bytes | bytearray) -> FilterRequest:
-    """Decode the body of a filter call, which is UTF-8.
+def decode_request(body: bytes | bytearray) -> ExtenderRequest:
+    """Decode the body of a call, which is UTF-8.
 
     msgspec checks that only in what it reads. `app/serving/body.py` has checked all of it.
 
@@ -93,11 +109,11 @@ def decode_request(body: bytes | bytearray) -> FilterRequest:
         raise BadRequestError("the request has no Pod")
     pod, status = pod_ref(args.pod), pod_status(args.pod)
     if not args.nodes:
-        return FilterRequest(pod=pod, status=status, candidates=args.node_names or [], nodes=None)
+        return ExtenderRequest(pod=pod, status=status, candidates=args.node_names or [], nodes=None)
     nodes: dict[NodeName, Raw] = {}
     for index, item in enumerate(args.nodes.items or ()):
         nodes.setdefault(_node_name(index, item), item)
-    return FilterRequest(pod=pod, status=status, candidates=list(nodes), nodes=nodes)
+    return ExtenderRequest(pod=pod, status=status, candidates=list(nodes), nodes=nodes)
 
 
 def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:
@@ -126,7 +142,7 @@ def _node_name(index: int, item: Raw) -> NodeName:
         raise BadRequestError(text) from error
 
 
-def encode_result(result: Answer, request: FilterRequest) -> bytes:
+def encode_result(result: Answer, request: ExtenderRequest) -> bytes:
     """Encode the answer in the form of the request, accepted nodes in the order of the candidates.
 
     All rejections are unresolvable: to evict pods frees no space in Longhorn. For any other kind of
@@ -136,13 +152,22 @@ def encode_result(result: Answer, request: FilterRequest) -> bytes:
     return _encode(result.accepted, request, failed, "")
 
 
-def encode_error(text: str, request: FilterRequest) -> bytes:
+def encode_error(text: str, request: ExtenderRequest) -> bytes:
     """Encode why there is no verdict; for status 200, as kube-scheduler reads no other body."""
     return _encode([], request, {}, text)
 
 
+def encode_scores(scores: Scores) -> bytes:
+    """Encode the score of every candidate, in the order asked: kube-scheduler gives others none."""
+    totals = [score.total for score in scores.scores]
+    return _encoder.encode(list(map(HostPriority, scores.nodes, totals)))
+
+
 def _encode(
-    accepted: Sequence[NodeName], request: FilterRequest, failed: Mapping[NodeName, str], error: str
+    accepted: Sequence[NodeName],
+    request: ExtenderRequest,
+    failed: Mapping[NodeName, str],
+    error: str,
 ) -> bytes:
     nodes = request.nodes
     return _encoder.encode(

@@ -80,8 +80,10 @@ def answer(
     ledger: Ledger,
     now: float,
     utc: Moment | None,
-) -> Answer:
+) -> tuple[Answer, Case | None]:
     """Split *candidates*, each named once, into accepted and rejected nodes.
+
+    Returns also what was prepared to judge them, None if there was nothing to judge.
 
     Args:
         request: The pod with its claims resolved.
@@ -96,21 +98,22 @@ def answer(
         utc: The date and time, None if it is not known.
     """
     if not (request.volumes or request.remote):
-        return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates)
+        return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates), None
     existing = existing_of(request, view)
     holders = nodes_with_all_replicas(existing, candidates)
     if holders:
         others = filterfalse(set(holders).__contains__, candidates)
-        return Answer(
+        found = Answer(
             request=request,
             existing=existing,
             basis=Basis.REPLICAS,
             accepted=holders,
             rejected=dict.fromkeys(others, ReplicasElsewhere()),
         )
+        return found, None
     basis = Basis.PLACEMENT if request.volumes else Basis.NOTHING_LOCAL
     rejected: Mapping[NodeName, Rejection]
-    steps, forecast = 0, dict[str, int]()
+    steps, forecast, case = 0, dict[str, int](), None
     if isinstance(view.settings, UnreadableSetting):
         rejected = {}
         if request.volumes:
@@ -134,7 +137,7 @@ def answer(
         patience.note(case.forecast.unbacked, view, now)
         forecast = case.forecast.counts()
         rejected, steps = _judge(case, candidates, limits, remembered, ledger)
-    return Answer(
+    found = Answer(
         request=request,
         existing=existing,
         basis=basis,
@@ -144,6 +147,7 @@ def answer(
         steps=steps,
         forecast=forecast,
     )
+    return found, case
 
 
 def _judge(

@@ -17,7 +17,7 @@ from extender.verdicts.rejections import (
     UnreadableNode,
 )
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
-from longhorn import NodeName
+from longhorn import Need, NodeName
 from packing import Item
 
 
@@ -26,6 +26,46 @@ class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     per_node: int
     per_request: int
+
+
+class Groups(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes by what makes a difference between them, besides their own space."""
+
+    needs: tuple[Need, ...]
+    """What the pod needs on nodes without a replica of its volumes."""
+    alone: Sequence[NodeName]
+    """Nothing else comes there."""
+    beside: Sequence[NodeName]
+    """All that *open* says comes there, and nothing else."""
+    open: OpenHolds
+    singly: Sequence[NodeName]
+    """Each has something of its own: replicas of the pod's volumes, or others on their way."""
+
+
+def grouped(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> Groups:
+    """Part *nodes*: of those in the first two groups the same is true that was true before.
+
+    A burst of pods to thousands of nodes would look at each node for each pod otherwise.
+    """
+    uid = case.request.pod.uid
+    open_ = open_holds(ledger.open_holds(but=uid), case)
+    apart = (
+        case.holders
+        | ledger.chosen_nodes(but=uid)
+        | open_.partly
+        | case.forecast.on.keys()
+        | case.loads.nodes_due
+    )
+    alone, beside, singly = nodes, list[NodeName](), list[NodeName]()
+    if case.strict_nodes:
+        alone, singly = [], [*nodes]
+    elif apart or open_.nodes:
+        alone = []
+        for name in nodes:
+            group = singly if name in apart else beside if name in open_.nodes else alone
+            group.append(name)
+    needs = tuple(volume.need for volume in case.request.volumes)
+    return Groups(needs=needs, alone=alone, beside=beside, open=open_, singly=singly)
 
 
 class Judging:
@@ -48,33 +88,15 @@ class Judging:
 
         Where the pod's own replicas and the holds on chosen nodes play no part, a verdict follows
         from what is needed and from the node's space, and is remembered: beside no hold, or beside
-        the same open holds. A burst of pods to thousands of nodes would pack each node for each
-        pod otherwise.
+        the same open holds.
         """
-        case, uid = self._case, self._case.request.pod.uid
-        open_ = open_holds(self._ledger.open_holds(but=uid), case)
-        apart = (
-            case.holders
-            | self._ledger.chosen_nodes(but=uid)
-            | open_.partly
-            | case.forecast.on.keys()
-            | case.loads.nodes_due
-        )
-        alone, beside, singly = candidates, list[NodeName](), list[NodeName]()
-        if case.strict_nodes:
-            alone, singly = [], [*candidates]
-        elif apart or open_.nodes:
-            alone = []
-            for name in candidates:
-                group = singly if name in apart else beside if name in open_.nodes else alone
-                group.append(name)
-        needs = tuple(volume.need for volume in case.request.volumes)
+        groups, changes = grouped(self._case, candidates, self._ledger), self._case.view.changes
         rejected: dict[NodeName, Rejection] = {}
-        for names, held in ((alone, OpenHolds()), (beside, open_)):
+        for names, held in ((groups.alone, OpenHolds()), (groups.beside, groups.open)):
             if names:
-                known = remembered.for_needs((needs, held.needs), case.view.changes)
+                known = remembered.for_needs((groups.needs, held.needs), changes)
                 rejected |= self._alike(names, held.items, known)
-        for name in singly:
+        for name in groups.singly:
             rejection, _ = self._judge(name)
             if rejection is not None:
                 rejected[name] = rejection

@@ -16,7 +16,6 @@ from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import prepare
 from extender.verdicts.judging import judge
-from extender.verdicts.robustness import Disks, Robustness
 from extender.view import ClusterView
 from longhorn import DiskName, Moment, NodeName, Settings, VolumeName
 from packing import Packed, pack
@@ -30,9 +29,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     new: Mapping[VolumeName, DiskName] = {}
     """Volumes that a new replica is needed for."""
     new_bytes: Mapping[VolumeName, int] = {}
-    robustness: Robustness | None = None
-    """Of the new replicas, how sure it is that Longhorn itself finds room for all; None without
-    any."""
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,12 +150,9 @@ def explain(
     for name in answer.accepted:
         verdict = judge(case, view.spaces[name], step_limit=limits.per_node)
         new = {VolumeName(v): DiskName(disk) for v, disk in verdict.assignment.items()}
-        needs = [volume.need for volume in request.volumes if volume.name in new]
-        disks = Disks(name, view.spaces[name].disks, view.settings)
         plans[name] = Plan(
             existing=existing[name],
             new=new,
             new_bytes={volume: sizes[volume] for volume in new},
-            robustness=disks.robustness(needs) if needs else None,
         )
     return plans

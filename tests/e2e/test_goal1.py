@@ -10,7 +10,7 @@ from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import runs
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import Report
-from tests.e2e.variants import CAPACITY, NODE, WHOLE_NODES, WITHOUT, Variant
+from tests.e2e.variants import CAPACITY, NO_SCORES, NODE, WHOLE_NODES, WITHOUT, Variant
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 
@@ -43,8 +43,12 @@ async def test_they_go_where_they_have_room(
 @pytest.mark.parametrize("case", [EVEN, UNEVEN], ids=str)
 @pytest.mark.parametrize(
     ("variant", "times"),
-    [(WHOLE_NODES, runs(2, report=3)), (NODE, runs(1, report=2))],
-    ids=["whole-nodes", "mode-node"],
+    [
+        (WHOLE_NODES, runs(2, report=3)),
+        (NODE, runs(1, report=2)),
+        (NO_SCORES, runs(2, report=RUNS)),
+    ],
+    ids=["whole-nodes", "mode-node", "no-scores"],
 )
 async def test_so_they_do_in_every_variant(
     make_world: MakeWorld, report: Report, case: Case, variant: Variant, times: int
@@ -54,6 +58,8 @@ async def test_so_they_do_in_every_variant(
             _expect_right(case, await _run(world, report, case, variant))
 
     _compare(report, case, variant)
+    if variant is NO_SCORES:
+        _compare(report, case, CAPACITY, to=NO_SCORES)
 
 
 @pytest.mark.parametrize("is_stale", [True, False], ids=["longhorn-stale", "longhorn-up-to-date"])
@@ -101,12 +107,12 @@ def _expect_wrong(case: Case, outcome: Outcome) -> None:
         assert outcome.elsewhere or outcome.overcommitted_disks
 
 
-def _compare(report: Report, case: Case, variant: Variant) -> None:
-    """Say how much longer a variant takes than no extender."""
-    both = [report.rows.get((case.name, each.name)) for each in (variant, WITHOUT)]
+def _compare(report: Report, case: Case, variant: Variant, *, to: Variant = WITHOUT) -> None:
+    """Say how much longer one variant takes than another."""
+    both = [report.rows.get((case.name, each.name)) for each in (variant, to)]
     times = [median(run.bound_seconds for run in row.runs) for row in both if row is not None]
     if len(times) == len(both):  # not if only some of the tests are run
         report.measured(
             f"{case.name}, {variant.name}: until all are bound",
-            f"{times[0] / times[1]:.2f} x {WITHOUT.name}",
+            f"{times[0] / times[1]:.2f} x {to.name}",
         )

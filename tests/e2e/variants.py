@@ -29,3 +29,4 @@ NODE = Variant(
     # Each answer waits until the pod before it is bound, at most for the scheduling timeout of 5 s.
     options={"settings": {"reservation_mode": "node"}, "httpTimeout": "10s"},
 )
+NO_SCORES = Variant(name="extender, no scores", options={"prioritizeVerb": ""})

@@ -65,6 +65,11 @@ class Answer(NamedTuple):
         return dict(json.loads(self.body)["FailedAndUnresolvableNodes"])
 
     @property
+    def scores(self) -> dict[str, int]:
+        """By node, in the order of the answer."""
+        return {each["Host"]: each["Score"] for each in json.loads(self.body)}
+
+    @property
     def is_verdict(self) -> bool:
         return self.status == 200 and not self.error
 
@@ -138,10 +143,16 @@ class Process:
 
     async def filter(self, pod: str = "pair", body: bytes | None = None) -> Answer | None:
         """Ask where a pod may go; None if nobody answers."""
+        return await self._post("/filter", filter_request(pod) if body is None else body)
+
+    async def prioritize(self, pod: str = "pair", body: bytes | None = None) -> Answer | None:
+        """Ask how good each node is for a pod; None if nobody answers."""
+        return await self._post("/prioritize", filter_request(pod) if body is None else body)
+
+    async def _post(self, path: str, content: bytes) -> Answer | None:
         if not (self.is_running and self._listens):
             return None
-        content = filter_request(pod) if body is None else body
-        response = await self._http.post("/filter", content=content)
+        response = await self._http.post(path, content=content)
         closes = response.headers.get("connection") == "close"
         return Answer(response.status_code, closes, response.content)
 

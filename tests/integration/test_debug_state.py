@@ -71,3 +71,20 @@ async def test_pods_that_got_no_node_are_shown() -> None:
 
         [waiting] = state["waiting"]
         assert (waiting["pod"], waiting["woken"]) == ("default/quad", False)
+
+
+async def test_the_last_scores_are_shown_until_the_pod_is_asked_about_again() -> None:
+    async with Processes(debug=True) as processes:
+        [leader] = await processes.start_all(1)
+
+        answer = await leader.prioritize("pair")
+        state = (await leader.get("/debug/state")).json()
+
+        assert answer is not None
+        [shown] = state["scores"]
+        assert (shown["pod"], shown["candidates"]) == ("default/pair", len(NODES))
+        assert {name: score["total"] for name, score in shown["best"].items()} == answer.scores
+        assert {*shown["best"]["node-1"]} == {"total", "data", "robustness", "balance"}
+
+        await leader.filter("pair")
+        assert (await leader.get("/debug/state")).json()["scores"] == []

@@ -13,10 +13,17 @@ from app.cli.doctor.findings import findings
 from app.cli.doctor.inspection import inspect
 from app.cli.doctor.rights import needed_rights
 from app.config import NAME, Settings
-from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES
+from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.connection import Connection
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
-from tests.integration.instances import LEASES, NAMESPACE, NODES, VIRTUAL_TIME, Processes
+from tests.integration.instances import (
+    LEASES,
+    NAMESPACE,
+    NODES,
+    VIRTUAL_TIME,
+    Process,
+    Processes,
+)
 from tests.integration.rbac import Grant, shipped
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
@@ -42,12 +49,14 @@ class Cluster(Processes):
 
     Attributes:
         user: As whom the doctor comes.
+        wants_scores: Whether kube-scheduler calls /prioritize, too.
         reviewed: The reviews that were asked for.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(pods=2, **options)
         self.user = ACCOUNT
+        self.wants_scores = True
         self.reviewed: list[Call] = []
         self.server.interfere = self._review
         service, rules = self.server.authorize, shipped(NAMESPACE)
@@ -60,6 +69,12 @@ class Cluster(Processes):
         self.server.put(
             {**self.server.list("services")[0], "spec": {**SERVICE_SPEC}},
         )
+
+    async def start_all(self, count: int = 3) -> list[Process]:
+        processes = await super().start_all(count)
+        if self.wants_scores:
+            await self.leader.prioritize()
+        return processes
 
     async def inspect(self, *, is_in_pod: bool = False) -> Facts:
         async with self.server.client(DOCTOR) as client:
@@ -129,6 +144,19 @@ async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_ser
         read = [call for call in cluster.server.calls if call.client == DOCTOR]
         assert {call.verb for call in read if call not in cluster.reviewed} <= {"get", "list"}
         assert len(cluster.reviewed) == 1 + len(needed_rights(Settings()))
+
+
+@VIRTUAL_TIME
+async def test_kube_scheduler_that_never_asks_for_scores_is_found() -> None:
+    async with Cluster() as cluster:
+        cluster.wants_scores = False
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        assert await cluster.problems() == {"never-prioritized"}
+
+        await cluster.leader.prioritize()
+        await asyncio.sleep(2)
+        assert await cluster.problems() == set()
 
 
 @VIRTUAL_TIME
@@ -226,7 +254,8 @@ async def test_the_last_call_and_the_most_candidates_are_on_the_lease() -> None:
         annotations = cluster.annotations()
 
         assert annotations[MOST_CANDIDATES] == str(len(NODES))
-        assert datetime.fromisoformat(annotations[LAST_REQUEST_AT]).tzinfo == UTC
+        for time in (LAST_REQUEST_AT, LAST_PRIORITIZE_AT):
+            assert datetime.fromisoformat(annotations[time]).tzinfo == UTC
 
 
 @VIRTUAL_TIME

@@ -33,6 +33,9 @@ TOGETHER = (
 )
 
 
+BOTH = pytest.mark.parametrize("path", ["/filter", "/prioritize"])
+
+
 @pytest.fixture(scope="module")
 def goal2() -> Iterator[Server]:
     with serving("goal2") as server:
@@ -65,6 +68,33 @@ def test_goal_2_several_claims_of_a_pod_must_fit_together(
     assert verdicts(goal2, by_names(pods("goal2")[pod], *NODES)) == (accepted, rejected)
 
 
+@pytest.mark.parametrize("pod", ["quad", "pair", "single"])
+def test_every_candidate_is_scored_and_those_that_do_not_fit_have_nothing(
+    goal2: Server, pod: str
+) -> None:
+    asked = ["node-4", "node-1", "node-9", "node-3", "node-2"]
+    accepted, _ = verdicts(goal2, by_names(pods("goal2")[pod], *asked))
+
+    status, answer = goal2.call(
+        "POST", "/prioritize", json.dumps(by_names(pods("goal2")[pod], *asked)).encode()
+    )
+
+    scores = {each["Host"]: each["Score"] for each in json.loads(answer)}
+    assert (status, [*scores]) == (200, asked)
+    assert {scores[name] for name in asked if name not in accepted} == {0}
+    assert {*scores.values()} <= {*range(11)}
+
+
+def test_five_thousand_whole_nodes_are_scored_by_name(goal2: Server) -> None:
+    names = [f"node-{number}" for number in range(5_000, 0, -1)]
+    items = [{"metadata": {"name": name}} for name in names]
+    request = {"Pod": pods("goal2")["single"], "Nodes": {"items": items}, "NodeNames": None}
+
+    status, answer = goal2.call("POST", "/prioritize", json.dumps(request).encode())
+
+    assert (status, [each["Host"] for each in json.loads(answer)]) == (200, names)
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_the_server_is_healthy_and_ready(goal2: Server, path: str) -> None:
     assert goal2.call("GET", path) == (200, b"ok")
@@ -79,20 +109,30 @@ def test_metrics_tell_of_the_process_too(goal2: Server) -> None:
 
 def test_one_connection_serves_many_requests(goal2: Server) -> None:
     body = json.dumps(by_names(pods("goal2")["single"], *NODES))
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
+    pod = {"metadata": {"name": "lost"}, "spec": {"volumes": [claim]}}
+    lost = json.dumps(by_names(pod, *NODES))
     connection = http.client.HTTPConnection("127.0.0.1", goal2.port, timeout=PATIENCE_SECONDS)
 
     with contextlib.closing(connection):
         connection.connect()
         first_socket = connection.sock
         answers = []
-        for sent in (body, "{}", body):
-            connection.request("POST", "/filter", sent)
+        for path, sent in (
+            ("/filter", body),
+            ("/prioritize", body),
+            ("/filter", "{}"),
+            ("/prioritize", lost),
+            ("/filter", body),
+        ):
+            connection.request("POST", path, sent)
             response = connection.getresponse()
             answers.append((response.status, response.headers["Connection"]))
             response.read()
         same = connection.sock is first_socket
 
-    assert (answers, same) == ([(200, None), (400, None), (200, None)], True)
+    assert answers == [(status, None) for status in (200, 200, 400, 422, 200)]
+    assert same
 
 
 def message(body: bytes, path: str = "/filter") -> bytes:
@@ -147,6 +187,7 @@ def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2: Server) -> None:
     assert len(answer) < len(body) + 1_000
 
 
+@BOTH
 @pytest.mark.parametrize(
     "body",
     [
@@ -160,10 +201,12 @@ def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2: Server) -> None:
         ),
     ],
 )
-def test_what_is_not_utf_8_is_400_even_where_nothing_is_read(goal2: Server, body: bytes) -> None:
+def test_what_is_not_utf_8_is_400_even_where_nothing_is_read(
+    goal2: Server, path: str, body: bytes
+) -> None:
     asked = body.replace(b"@", "größe".encode()), body.replace(b"@", b"\xff")
 
-    (status, _), (refused, answer) = (goal2.call("POST", "/filter", each) for each in asked)
+    (status, _), (refused, answer) = (goal2.call("POST", path, each) for each in asked)
 
     assert (status, refused) == (200, 400)
     assert json.loads(answer) == {
@@ -181,9 +224,10 @@ SENDERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
+@BOTH
 @pytest.mark.parametrize(("header", "framed"), SENDERS.values(), ids=SENDERS.keys())
 def test_a_body_of_300_mb_is_413_which_the_client_can_read(
-    goal2: Server, header: str, framed: Callable[[bytes], bytes]
+    goal2: Server, path: str, header: str, framed: Callable[[bytes], bytes]
 ) -> None:
     chunk = framed(bytes(MIB))
 
@@ -193,7 +237,7 @@ def test_a_body_of_300_mb_is_413_which_the_client_can_read(
                 connection.sendall(chunk)
 
     with goal2.connect() as connection:
-        connection.sendall(f"POST /filter HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n".encode())
+        connection.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n".encode())
         sender = threading.Thread(target=send, args=(connection,))
         sender.start()
         received = receive_all(connection)
@@ -219,9 +263,10 @@ def test_a_client_that_asks_first_is_told_413_before_it_sends(goal2: Server) -> 
     assert received.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_slow_body_is_408_and_others_are_answered_meanwhile(impatient: Server) -> None:
+@BOTH
+def test_a_slow_body_is_408_and_others_are_answered_meanwhile(impatient: Server, path: str) -> None:
     with impatient.connect() as slow:
-        slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        slow.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
         quick = impatient.filter(by_names(pods("goal2")["single"], *NODES))
         received = receive_all(slow)
 

@@ -75,6 +75,12 @@ class Cluster:
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
+    async def score(self, pod: str, *nodes: str) -> int:
+        """Ask the leader which node is best, as kube-scheduler does next; return the status."""
+        request = {"Pod": self.of("pods", pod), "Nodes": None, "NodeNames": nodes}
+        answer = await self._leader.post("/prioritize", json=request, timeout=PATIENCE_SECONDS)
+        return answer.status_code
+
     async def send(self, body: bytes) -> int:
         """Send the leader something else; return the status."""
         answer = await self._leader.post("/filter", content=body, timeout=PATIENCE_SECONDS)
@@ -99,6 +105,13 @@ class Cluster:
             self._server.put(obj)
         bound = {**found["spec"], "volumeName": volume_name(found)}
         self._server.put({**found, "spec": bound})
+
+    def attach(self, claim: str, node: str) -> None:
+        """Attach the volume of a claim that was placed."""
+        name = volume_name(self.of("persistentvolumeclaims", claim))
+        volume = self._server.get("volumes.longhorn.io", name, NAMESPACE)
+        assert volume is not None, name
+        self._server.put({**volume, "status": {"state": "attached", "currentNodeID": node}})
 
     def remove(self, pod: str, *claims: str) -> None:
         """Delete a pod and its claims, with all that came of them."""

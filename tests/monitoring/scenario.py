@@ -301,12 +301,15 @@ async def _work(cluster: Cluster) -> None:
 
 
 async def _schedule(cluster: Cluster, pod: str, node: str) -> None:
+    await cluster.score(pod, *ROOMS)
     await asyncio.sleep(0.01)
     cluster.nominate(pod, node)
     await asyncio.sleep(0.05)
     cluster.bind(pod, node)
     await asyncio.sleep(0.1)
     cluster.place(f"{pod}-0", node)
+    await asyncio.sleep(KNOWN_SECONDS)
+    cluster.attach(f"{pod}-0", node)
     await asyncio.sleep(KNOWN_SECONDS)
     await cluster.ask(pod, *ROOMS)  # as if it had been restarted
     await cluster.create(f"{pod}-without")

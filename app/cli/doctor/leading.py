@@ -11,6 +11,7 @@ from app.cli.doctor.seen import fine, unknown, unread
 from app.cli.doctor.settings import settings_in_force
 from app.config import NAME
 from app.instance.calls import read_last, read_most
+from app.serving.wire import Verb
 
 _INSTANCES = 2
 _ALL_SENT = 100
@@ -75,18 +76,23 @@ def lease(facts: Facts) -> Iterator[Finding]:
 
 
 def requests(facts: Facts) -> Iterator[Finding]:
-    """Judge whether kube-scheduler calls."""
+    """Judge whether kube-scheduler calls, and whether it asks for scores, too."""
     if isinstance(facts.lease, Unread):
         yield unread(Check.REQUESTS, facts.lease)
         return
     if facts.lease is None:
         yield unknown(Check.REQUESTS, "calls are noted on the Lease, which does not exist")
         return
-    last = read_last(facts.lease.annotations)
+    last = read_last(facts.lease.annotations, Verb.FILTER)
     if last is None:
         since = facts.lease.created or "the Lease was made"
         yield Problem.NEVER_CALLED.found(f"kube-scheduler has not called since {since}")
         return
+    most = read_most(facts.lease.annotations)
+    if most > 1 and read_last(facts.lease.annotations, Verb.PRIORITIZE) is None:
+        yield Problem.NEVER_PRIORITIZED.found(
+            f"kube-scheduler has called /filter with {most} candidates, and never /prioritize"
+        )
     yield fine(Check.REQUESTS, f"kube-scheduler called {_ago(facts.now, last)}")
 
 

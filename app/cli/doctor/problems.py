@@ -198,6 +198,14 @@ class Problem(Enum):
         "filterVerb and managedResources in kube-scheduler's configuration, and that it was "
         "restarted with it (docs/install.md, step 4)",
     )
+    NEVER_PRIORITIZED = (
+        Check.REQUESTS,
+        Severity.WARNING,
+        "set prioritizeVerb: prioritize and a weight in the extender's entry of kube-scheduler's "
+        "configuration, and restart it (docs/install.md, step 4). Ignore this if scores are not "
+        "wanted, or if no pod has had a choice yet: kube-scheduler asks only if two or more nodes "
+        "are left",
+    )
     NODES_NOT_SENT = (
         Check.CANDIDATES,
         Severity.WARNING,

@@ -4,6 +4,7 @@ import pytest
 
 from app.config import Settings, load
 from app.errors import InputError
+from extender import Balance
 
 
 def test_without_variables_all_have_their_defaults() -> None:
@@ -19,6 +20,7 @@ def test_every_setting_is_read() -> None:
         "EXTENDER_KEEP_ALIVE_SECONDS": "91",
         "EXTENDER_STEP_LIMIT": "2",
         "EXTENDER_REQUEST_STEP_LIMIT": "3",
+        "EXTENDER_BALANCE": "pack",
         "EXTENDER_LOG_LEVEL": "debug",
     }
 
@@ -30,6 +32,7 @@ def test_every_setting_is_read() -> None:
         keep_alive_seconds=91,
         step_limit=2,
         request_step_limit=3,
+        balance=Balance.PACK,
         log_level="debug",
     )
 
@@ -47,6 +50,8 @@ def test_every_setting_is_read() -> None:
         ("EXTENDER_BODY_TIMEOUT_SECONDS", "inf"),
         ("EXTENDER_KEEP_ALIVE_SECONDS", "90"),
         ("EXTENDER_STEP_LIMIT", "0"),
+        ("EXTENDER_BALANCE", ""),
+        ("EXTENDER_BALANCE", "Spread"),
         ("EXTENDER_LOG_LEVEL", "loud"),
     ],
 )
@@ -55,6 +60,21 @@ def test_a_bad_value_is_refused_with_the_name_of_its_setting(name: str, value: s
         load({name: value})
 
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("EXTENDER_BALANCE", "spread, pack, off"),
+        ("EXTENDER_RESERVATION_MODE", "capacity, node"),
+        ("EXTENDER_LOG_LEVEL", "debug, error, info, warning"),
+    ],
+)
+def test_where_there_are_only_some_values_a_refusal_lists_them(name: str, choices: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load({name: "x"})
+
+    assert f"'x' - at {name} (one of {choices})" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,16 @@ def test_a_decision_is_counted_with_its_rejections(metrics: Metrics) -> None:
         metrics.registry.get_sample_value(f"{PREFIX}candidates_sum"),
         metrics.registry.get_sample_value(f"{PREFIX}packing_steps_sum"),
     ) == (2, 3, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("prioritizations_total", {"scored", "error", "unavailable", "bad_request"}),
+        ("attached_bytes_total", {"local", "remote"}),
+    ],
+)
+def test_what_is_known_of_scores_begins_at_zero(
+    metrics: Metrics, name: str, labels: set[str]
+) -> None:
+    assert labelled(metrics, name) == dict.fromkeys(labels, 0)

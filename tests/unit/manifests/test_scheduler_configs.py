@@ -23,11 +23,19 @@ TLS_LINES = "tls.yaml"  # what changes in each of them for HTTPS
 
 Object = dict[str, Any]
 
+SCORE_POINTS = 10 * 10
+"""What kube-scheduler makes of the highest score of an extender, at weight 1."""
+IMAGE_LOCALITY_POINTS = 100
+NODE_AFFINITY_POINTS = 2 * 100
+"""What its own plugins give a node at most, at the weights that it has by default."""
+
 
 def extender_at(url: str) -> Object:
     return {
         "urlPrefix": url,
         "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "weight": 2,
         "enableHTTPS": False,
         "nodeCacheCapable": True,
         "ignorable": False,
@@ -77,6 +85,21 @@ def test_the_cluster_s_scheduler(file: str) -> None:
         expected = {"cluster": {"scheduler": {"config": expected}}}
 
     assert read(file) == expected
+
+
+@pytest.mark.parametrize("file", KUBECONFIGS)
+def test_what_to_remove_to_do_without_scores_is_said_above_it(file: str) -> None:
+    text = (MANIFESTS / "scheduler" / file).read_text(encoding="utf-8")
+    [comment] = re.findall(r"((?: *#.*\n)+) *prioritizeVerb: prioritize\n *weight: 2\n", text)
+
+    assert "To do without scores, remove these two lines" in re.sub(r"\s+#?\s*", " ", comment)
+
+
+def test_data_outweigh_images_and_no_preference_of_a_user_s() -> None:
+    weight = extender_at("")["weight"]
+
+    assert weight * SCORE_POINTS * 6 // 10 > IMAGE_LOCALITY_POINTS  # data are 6 of the 10
+    assert weight * SCORE_POINTS <= NODE_AFFINITY_POINTS
 
 
 def test_the_lines_for_https_turn_an_entry_into_one_that_calls_over_it() -> None:

@@ -142,8 +142,9 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
     filter_(cluster, "default/fits", "-o", "json")
 
     report = answer(capsys)
-    assert {**report, "nodes": None} == {
+    assert {**report, "nodes": None, "scores": None} == {
         "accepted": [ROOMY],
+        "scores": None,
         "rejected": {FULL: DOES_NOT_FIT},
         "error": "",
         "nodes": None,
@@ -167,8 +168,9 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
         "holds": [],
         "forecast": [],
         "assignment": {},
-        "robustness": "",
     }
+    [score] = report["scores"].items()
+    assert (score[0], {*score[1]}) == (ROOMY, {"total", "data", "robustness", "balance"})
     assert report["nodes"][ROOMY]["assignment"] == {"small": "disk-1"}
     assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * 2**30
 
@@ -183,7 +185,8 @@ def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
         "create it, or wait until the extender has seen it"
     )
     captured = capsys.readouterr()
-    assert json.loads(captured.out) == {"accepted": [], "rejected": {}, "error": text, "nodes": {}}
+    nothing: dict[str, object] = {"accepted": [], "scores": {}, "rejected": {}, "nodes": {}}
+    assert json.loads(captured.out) == {**nothing, "error": text}
     assert captured.err == f"error: {text}\n"
 
 
@@ -192,9 +195,10 @@ def test_the_table_names_every_node_with_its_verdict(
 ) -> None:
     filter_(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,node-9,{ROOMY}")
 
-    assert capsys.readouterr().out.splitlines() == [
-        "pod default/fits",
-        f"{ROOMY}: accepted",
+    head, verdict, *rest = capsys.readouterr().out.splitlines()
+    assert head == "pod default/fits"
+    assert verdict.startswith(f"{ROOMY}: accepted, score ")
+    assert rest == [
         "  disk-1  ++.............. 10.0 of 100.0 GiB, headroom 90.0, physical 75.0",
         "          small",
         f"{FULL}: {DOES_NOT_FIT}",
@@ -217,8 +221,7 @@ def test_the_table_says_why_a_node_will_do_and_a_disk_will_not(
 def test_the_table_has_each_volume_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
     filter_(str(ROOT / "examples" / "goal2"), "default/quad", "--nodes", "node-4")
 
-    *table, robustness = capsys.readouterr().out.splitlines()[2:-1]
-    assert robustness == "  Longhorn's own choice of disks finds room in every order"
+    table = capsys.readouterr().out.splitlines()[2:-1]
     words = [line.split()[0] for line in table]
     assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
     assert [word[:4] for word in words[1::2]] == ["pvc-"] * 4

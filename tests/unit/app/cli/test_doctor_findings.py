@@ -13,7 +13,7 @@ from app.cli.doctor.leading import sample_of
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.rights import WAKE_UP, Right, needed_rights
 from app.config import NAME, Settings
-from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES
+from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.records import Unreadable
 from extender import Mode, StorageClass
 from leader.endpointslice import backend_of, desired_slices
@@ -46,7 +46,11 @@ INSTANCES = [InstanceSeen(name=POD), InstanceSeen(name=f"{NAME}-1")]
 LEASE = LeaseSeen(
     holder=f"{POD}_some-uuid",
     created="2026-02-01T12:00:00Z",
-    annotations={LAST_REQUEST_AT: "2026-03-01T11:59:30Z", MOST_CANDIDATES: "3"},
+    annotations={
+        LAST_REQUEST_AT: "2026-03-01T11:59:30Z",
+        LAST_PRIORITIZE_AT: "2026-03-01T11:59:30Z",
+        MOST_CANDIDATES: "3",
+    },
 )
 KINDS = ("nodes.longhorn.io", "volumes.longhorn.io")
 
@@ -92,7 +96,12 @@ def lease(**changes: Any) -> LeaseSeen:
 
 
 def noted(last: str = "2026-03-01T11:59:30Z", most: str = "3") -> LeaseSeen:
-    return lease(annotations={LAST_REQUEST_AT: last, MOST_CANDIDATES: most})
+    times = {LAST_REQUEST_AT: last, LAST_PRIORITIZE_AT: last}
+    return lease(annotations={**times, MOST_CANDIDATES: most})
+
+
+def only_filtered(most: str) -> LeaseSeen:
+    return lease(annotations={LAST_REQUEST_AT: "2026-03-01T11:59:30Z", MOST_CANDIDATES: most})
 
 
 def instance(**changes: Any) -> InstanceSeen:
@@ -301,6 +310,11 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "kube-scheduler has not called since 2026-02-01T12:00:00Z",
     ),
     (
+        Problem.NEVER_PRIORITIZED,
+        {"lease": only_filtered(most="3")},
+        "kube-scheduler has called /filter with 3 candidates, and never /prioritize",
+    ),
+    (
         Problem.NODES_NOT_SENT,
         {"kubernetes_nodes": 300, "lease": noted(most="144")},
         "of 300 nodes kube-scheduler sends 144 as candidates by default, and it has never sent "
@@ -386,6 +400,7 @@ def test_every_problem_has_a_case() -> None:
             },
             set(),
         ),
+        ({"lease": only_filtered(most="1")}, set()),
         ({"kubernetes_nodes": 100}, set()),
         ({"kubernetes_nodes": 300, "lease": noted(most="145")}, set()),
         ({"config_map": None}, set()),

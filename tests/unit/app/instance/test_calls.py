@@ -4,8 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.instance.calls import LAST_REQUEST_AT, MOST_CANDIDATES, Calls, read_last, read_most
-from app.serving.wire import FilterRequest
+from app.instance.calls import (
+    LAST_PRIORITIZE_AT,
+    LAST_REQUEST_AT,
+    MOST_CANDIDATES,
+    Calls,
+    read_last,
+    read_most,
+)
+from app.serving.wire import ExtenderRequest, Verb
 from extender import PodRef, PodStatus
 from longhorn import NodeName
 
@@ -22,8 +29,8 @@ class Clock:
         return self.now
 
 
-def request(candidates: int = 3, *, uid: str = "uid") -> FilterRequest:
-    return FilterRequest(
+def request(candidates: int = 3, *, uid: str = "uid") -> ExtenderRequest:
+    return ExtenderRequest(
         pod=PodRef(namespace="default", name="pod", uid=uid, claims=()),
         status=PodStatus(),
         candidates=[NodeName(f"node-{number}") for number in range(candidates)],
@@ -35,9 +42,9 @@ def test_the_last_call_and_the_most_candidates_are_noted() -> None:
     clock = Clock()
     calls = Calls(clock)
 
-    calls.note(request(5))
+    calls.note(Verb.FILTER, request(5))
     clock.now += timedelta(seconds=90)
-    calls.note(request(2))
+    calls.note(Verb.FILTER, request(2))
 
     assert calls.annotations({}) == {LAST_REQUEST_AT: "2026-03-01T12:01:30Z", MOST_CANDIDATES: "5"}
 
@@ -48,16 +55,44 @@ def test_the_last_call_and_the_most_candidates_are_noted() -> None:
 )
 def test_the_most_of_earlier_leaders_stands_if_it_can_be_read(found: str, most: str) -> None:
     calls = Calls(Clock())
-    calls.note(request(3))
+    calls.note(Verb.FILTER, request(3))
 
     assert calls.annotations({MOST_CANDIDATES: found})[MOST_CANDIDATES] == most
 
 
-@pytest.mark.parametrize("tried", [request(uid=""), request(0)], ids=["no-uid", "no-candidate"])
-def test_who_tries_whether_it_answers_is_not_noted(tried: FilterRequest) -> None:
+def test_the_last_call_of_each_verb_is_noted() -> None:
+    clock = Clock()
+    calls = Calls(clock)
+
+    calls.note(Verb.FILTER, request(3))
+    calls.note(Verb.PRIORITIZE, request(2))
+    clock.now += timedelta(seconds=90)
+    calls.note(Verb.FILTER, request(3))
+
+    assert calls.annotations({}) == {
+        LAST_REQUEST_AT: "2026-03-01T12:01:30Z",
+        LAST_PRIORITIZE_AT: "2026-03-01T12:00:00Z",
+        MOST_CANDIDATES: "3",
+    }
+
+
+def test_who_was_asked_for_scores_alone_notes_no_other_call() -> None:
+    """The leader before it answered the call of /filter."""
     calls = Calls(Clock())
 
-    calls.note(tried)
+    calls.note(Verb.PRIORITIZE, request(2))
+
+    assert calls.annotations({MOST_CANDIDATES: "3"}) == {
+        LAST_PRIORITIZE_AT: "2026-03-01T12:00:00Z",
+        MOST_CANDIDATES: "3",
+    }
+
+
+@pytest.mark.parametrize("tried", [request(uid=""), request(0)], ids=["no-uid", "no-candidate"])
+def test_who_tries_whether_it_answers_is_not_noted(tried: ExtenderRequest) -> None:
+    calls = Calls(Clock())
+
+    calls.note(Verb.FILTER, tried)
 
     assert calls.annotations({}) == {}
 
@@ -65,21 +100,23 @@ def test_who_tries_whether_it_answers_is_not_noted(tried: FilterRequest) -> None
 def test_who_leads_no_more_forgets_its_calls() -> None:
     """It may lead again after another one has noted later calls."""
     calls = Calls(Clock())
-    calls.note(request())
+    calls.note(Verb.FILTER, request())
 
     calls.forget()
 
     assert calls.annotations({}) == {}
 
 
-def test_what_is_noted_can_be_read_again() -> None:
+@pytest.mark.parametrize("verb", Verb)
+def test_what_is_noted_can_be_read_again(verb: Verb) -> None:
     calls = Calls(Clock())
-    calls.note(request(4))
+    calls.note(verb, request(4))
     noted = calls.annotations({})
 
-    assert (read_last(noted), read_most(noted)) == (START, 4)
+    assert (read_last(noted, verb), read_most(noted)) == (START, 4)
+    assert [read_last(noted, other) for other in Verb if other is not verb] == [None]
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-03-01", "2026-03-01T12:00:00+01:00"])
 def test_a_time_that_cannot_be_read_is_none(text: str) -> None:
-    assert read_last({LAST_REQUEST_AT: text}) is None
+    assert read_last({LAST_REQUEST_AT: text}, Verb.FILTER) is None

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from app.kube.mirror import Change, Known
 from app.kube.records import Unreadable
 from app.kube.view import ViewBuilder
-from extender import Answer, ClusterView, Extender, UnresolvableClaimError
+from extender import Answer, ClusterView, Extender, Scores, UnresolvableClaimError
 from extender.view import MOST_CHANGES
 from longhorn import Node, NodeName, Replica
 from tests.builders import (
@@ -49,8 +49,9 @@ def contents(view: ClusterView) -> dict[str, Any]:
         "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
         "spaces": {
             name: (
-                msgspec.structs.replace(space, bins=(), roomiest=(), unused_bytes={}),
+                msgspec.structs.replace(space, bins=(), roomiest=(), unused_bytes={}, rooms={}),
                 {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
+                {kinds[kind]: room for kind, room in space.rooms.items()},
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
             )
             for name, space in view.spaces.items()
@@ -66,11 +67,12 @@ def contents(view: ClusterView) -> dict[str, Any]:
     }
 
 
-def answers(extender: Extender, view: ClusterView) -> Iterator[Answer | str]:
+def answers(extender: Extender, view: ClusterView) -> Iterator[Answer | Scores | str]:
     """Ask about every pod; errors are answers too. The steps taken are not."""
     for each in PODS:
         try:
             result = extender.filter(each, CANDIDATES, view)
+            yield extender.prioritize(each, CANDIDATES, view)
             yield msgspec.structs.replace(
                 result, steps=0, accepted=list(result.accepted), rejected=dict(result.rejected)
             )

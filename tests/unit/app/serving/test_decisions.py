@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from app.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.decisions import Asking, Decisions, UnavailableError
-from app.serving.wire import FilterRequest
+from app.serving.wire import ExtenderRequest, Verb
 from extender import (
     Answer,
     ClusterView,
@@ -17,6 +17,7 @@ from extender import (
     Extender,
     PodRef,
     PodStatus,
+    Scores,
     Timeouts,
     UnresolvableClaimError,
 )
@@ -40,6 +41,8 @@ class Bench:
 
     Attributes:
         answered: The pods whose answers were held, in order.
+        scored: The scores that were given, in order.
+        requested: What was asked, in order.
     """
 
     def __init__(self, *, wait_seconds: float = WAIT_SECONDS, holds: bool = True) -> None:
@@ -50,24 +53,30 @@ class Bench:
         self.date: datetime | None = None
         self.client_is_gone = False
         self.answered: list[str] = []
+        self.scored: list[Scores] = []
+        self.requested: list[Verb] = []
         self.registry = CollectorRegistry()
         self.decisions = Decisions(
             self.extender,
             current_view=lambda: self.view,
             unavailable=lambda: self.unavailable,
             on_answer=self._answer if holds else None,
+            on_scores=lambda scores, _: self.scored.append(scores),
             wait_seconds=lambda: wait_seconds,
-            on_request=lambda _: None,
+            on_request=lambda verb, _: self.requested.append(verb),
             clock=asyncio.get_running_loop().time,
             wall_clock=lambda: self.date,
             metrics=Metrics(self.registry, version="1"),
         )
 
+    def prioritize(self, name: str) -> Scores:
+        return self.decisions.prioritize(self.asking(pod(name, name=name)).request)
+
     async def ask(self, name: str) -> Answer:
         return await self.decisions.filter(self.asking(pod(name, name=name)))
 
     def asking(self, asked: PodRef, client: str = "scheduler") -> Asking:
-        request = FilterRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
+        request = ExtenderRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
         return Asking(request=request, client=client, is_gone=self.is_gone)
 
     async def is_gone(self) -> bool:
@@ -85,7 +94,7 @@ class Bench:
         self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
         self.decisions.wake()
 
-    def _answer(self, request: FilterRequest, result: Answer, now: float) -> None:
+    def _answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         self.answered.append(request.pod.name)
         self.extender.hold(result, request.status, self.view, timeouts=TIMEOUTS, now=now)
 
@@ -385,3 +394,47 @@ async def test_who_is_woken_takes_turns_with_other_clients() -> None:
     assert rounds >= 45
     assert bench.outcomes == {"unavailable": 50}
     assert all(isinstance(each.exception(), UnavailableError) for each in waiting)
+
+
+async def test_scores_are_told_at_once_and_nothing_is_held() -> None:
+    bench = Bench()
+
+    scores = bench.prioritize("first")
+
+    assert [*scores.by_node] == NODES
+    assert bench.scored == [scores]
+    assert bench.requested == [Verb.PRIORITIZE]
+    assert (bench.answered, [*bench.extender.ledger]) == ([], [])
+
+
+async def test_scores_are_told_while_an_answer_for_the_same_pod_waits() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    waiting = await bench.waits("second")
+
+    scores = bench.prioritize("second")
+
+    assert {score.total for score in scores.by_node.values()} == {0}
+    assert not waiting.done()
+    bench.choose("first", "node-1")
+    assert (await waiting).accepted == ["node-2"]
+
+
+async def test_an_object_that_is_not_heard_of_yet_leaves_no_scores() -> None:
+    bench = Bench()
+    bench.view = view_of(*(node(name) for name in NODES))
+
+    with pytest.raises(UnresolvableClaimError, match="default/first"):
+        bench.prioritize("first")
+
+    assert bench.scored == []
+
+
+async def test_who_cannot_answer_has_no_scores_either() -> None:
+    bench = Bench()
+    bench.unavailable = "not the leader"
+
+    with pytest.raises(UnavailableError, match="not the leader"):
+        bench.prioritize("first")
+
+    assert bench.scored == []

@@ -21,6 +21,11 @@ PREFIX = "longhorn_scheduler_extender_"
 LIMIT_BYTES = 1_000
 ROOMY, FULL = "node-1", "node-2"
 Content = bytes | AsyncIterator[bytes]
+BOTH = pytest.mark.parametrize("path", ["/filter", "/prioritize"])
+GONE = (
+    "PersistentVolumeClaim default/gone is not in the cluster; "
+    "create it, or wait until the extender has seen it"
+)
 
 
 @pytest.fixture
@@ -133,12 +138,58 @@ async def test_an_unknown_claim_is_answered_with_its_name_and_no_node(
             "NodeNames": [],
             "FailedNodes": {},
             "FailedAndUnresolvableNodes": {},
-            "Error": "PersistentVolumeClaim default/gone is not in the cluster; "
-            "create it, or wait until the extender has seen it",
+            "Error": GONE,
         },
     )
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(by_names(FULL, "node-9", ROOMY), id="names"),
+        pytest.param(by_nodes(FULL, "node-9", ROOMY), id="nodes"),
+        pytest.param(by_names(FULL, "node-9", FULL, ROOMY, ROOMY), id="names-twice"),
+        pytest.param(by_nodes(FULL, "node-9", FULL, ROOMY, ROOMY), id="nodes-twice"),
+    ],
+)
+async def test_every_candidate_has_one_score_in_the_order_asked(
+    client: httpx.AsyncClient, request_: object
+) -> None:
+    response = await client.post("/prioritize", json=request_)
+
+    *rejected, roomy = response.json()
+    assert rejected == [{"Host": FULL, "Score": 0}, {"Host": "node-9", "Score": 0}]
+    assert (roomy["Host"], roomy["Score"] in range(1, 11)) == (ROOMY, True)
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/json")
+    assert response.headers["content-length"] == str(len(response.content))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(by_names(), id="no-name"),
+        pytest.param(by_nodes(), id="no-node"),
+        pytest.param({**by_names(), "NodeNames": None}, id="both-null"),
+        pytest.param({**by_nodes(), "Nodes": {"items": None}}, id="items-null"),
+        pytest.param({"Pod": pod("vol")}, id="both-missing"),
+    ],
+)
+async def test_no_candidate_is_no_score(client: httpx.AsyncClient, request_: object) -> None:
+    response = await client.post("/prioritize", json=request_)
+
+    assert (response.status_code, response.json()) == (200, [])
+
+
+async def test_for_an_unknown_claim_there_is_no_score_but_a_status_and_its_name(
+    client: httpx.AsyncClient,
+) -> None:
+    response = await client.post("/prioritize", json=by_names(ROOMY, claims=("vol", "gone")))
+
+    assert (response.status_code, response.json()) == (422, {"error": GONE})
+    assert "connection" not in response.headers
+
+
+@BOTH
 @pytest.mark.parametrize(
     "body",
     [
@@ -147,9 +198,9 @@ async def test_an_unknown_claim_is_answered_with_its_name_and_no_node(
     ],
 )
 async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(
-    client: httpx.AsyncClient, body: bytes
+    client: httpx.AsyncClient, path: str, body: bytes
 ) -> None:
-    response = await client.post("/filter", content=body)
+    response = await client.post(path, content=body)
 
     assert (response.status_code, response.headers["content-type"]) == (400, "application/json")
     assert list(response.json()) == ["error"]
@@ -157,20 +208,22 @@ async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(
     assert b"\n" not in response.content
 
 
+@BOTH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
 async def test_a_body_of_exactly_the_limit_is_read(
-    client: httpx.AsyncClient, send: Callable[[bytes], Content]
+    client: httpx.AsyncClient, path: str, send: Callable[[bytes], Content]
 ) -> None:
-    response = await client.post("/filter", content=send(padded(LIMIT_BYTES)))
+    response = await client.post(path, content=send(padded(LIMIT_BYTES)))
 
-    assert response.json()["NodeNames"] == [ROOMY]
+    assert response.status_code == 200
 
 
+@BOTH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
 async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(
-    client: httpx.AsyncClient, send: Callable[[bytes], Content]
+    client: httpx.AsyncClient, path: str, send: Callable[[bytes], Content]
 ) -> None:
-    response = await client.post("/filter", content=send(padded(LIMIT_BYTES + 1)))
+    response = await client.post(path, content=send(padded(LIMIT_BYTES + 1)))
 
     assert (response.status_code, response.headers["connection"], response.json()) == (
         413,
@@ -179,8 +232,9 @@ async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(
     )
 
 
+@BOTH
 async def test_a_client_that_goes_away_is_no_longer_in_flight(
-    app: FastAPI, client: httpx.AsyncClient
+    app: FastAPI, client: httpx.AsyncClient, path: str
 ) -> None:
     async def disconnected() -> dict[str, Any]:
         return {"type": "http.disconnect"}
@@ -189,7 +243,7 @@ async def test_a_client_that_goes_away_is_no_longer_in_flight(
         del message
 
     await app(
-        {"type": "http", "method": "POST", "path": "/filter", "headers": [], "query_string": b""},
+        {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""},
         disconnected,
         nobody,
     )
@@ -221,8 +275,9 @@ async def test_health_is_plain_text_and_json_for_who_accepts_json(
     ("method", "path", "status"),
     [
         ("GET", "/filter", 405),
+        ("GET", "/prioritize", 405),
         ("POST", "/healthz", 405),
-        ("POST", "/prioritize", 404),
+        ("POST", "/preempt", 404),
         ("GET", "/debug/state", 404),
         ("GET", "/docs", 404),
         ("POST", "//filter", 404),
@@ -259,6 +314,29 @@ async def test_a_request_is_counted_once_by_its_outcome(
     assert await samples(client, "decisions_total") == {**zeros, outcome: 1}
 
 
+@pytest.mark.parametrize(
+    ("request_", "outcome"),
+    [
+        pytest.param(by_names(ROOMY, FULL), "scored", id="some-fit"),
+        pytest.param(by_names(FULL), "scored", id="none-fits"),
+        pytest.param(by_names(ROOMY, claims=("gone",)), "error", id="unknown-claim"),
+        pytest.param([], "bad_request", id="bad-request"),
+        pytest.param({"x": "y" * LIMIT_BYTES}, "bad_request", id="too-large"),
+    ],
+)
+async def test_a_request_for_scores_is_counted_apart_from_decisions(
+    client: httpx.AsyncClient, request_: object, outcome: str
+) -> None:
+    of_filter = ("decisions_total", "rejections_total", "candidates_count", "packing_steps_count")
+    zeros = await samples(client, "prioritizations_total")
+    before = [await samples(client, name) for name in of_filter]
+
+    await client.post("/prioritize", json=request_)
+
+    assert await samples(client, "prioritizations_total") == {**zeros, outcome: 1}
+    assert [await samples(client, name) for name in of_filter] == before
+
+
 async def test_rejected_nodes_are_counted_by_reason(client: httpx.AsyncClient) -> None:
     zeros = await samples(client, "rejections_total")
 
@@ -269,30 +347,36 @@ async def test_rejected_nodes_are_counted_by_reason(client: httpx.AsyncClient) -
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("path", "name", "value"),
     [
-        ("filter_duration_seconds_count", 1),
-        ("request_bytes_sum", 700),
-        ("candidates_sum", 1),
-        ("packing_steps_count", 1),
-        ("requests_in_flight", 0),
+        ("/filter", "filter_duration_seconds_count", 1),
+        ("/filter", "prioritize_duration_seconds_count", 0),
+        ("/filter", "request_bytes_sum", 700),
+        ("/filter", "candidates_sum", 1),
+        ("/filter", "packing_steps_count", 1),
+        ("/filter", "requests_in_flight", 0),
+        ("/prioritize", "filter_duration_seconds_count", 0),
+        ("/prioritize", "prioritize_duration_seconds_count", 1),
+        ("/prioritize", "request_bytes_sum", 700),
+        ("/prioritize", "requests_in_flight", 0),
     ],
 )
 async def test_what_a_request_brought_is_measured(
-    client: httpx.AsyncClient, name: str, value: float
+    client: httpx.AsyncClient, path: str, name: str, value: float
 ) -> None:
-    await client.post("/filter", content=padded(700))
+    await client.post(path, content=padded(700))
 
     assert await samples(client, name) == {"": value}
 
 
-async def test_a_request_being_read_is_in_flight(client: httpx.AsyncClient) -> None:
+@BOTH
+async def test_a_request_being_read_is_in_flight(client: httpx.AsyncClient, path: str) -> None:
     counted: dict[str, float] = {}
 
     async def body() -> AsyncIterator[bytes]:
         counted.update(await samples(client, "requests_in_flight"))
         yield b"{"
 
-    await client.post("/filter", content=body())
+    await client.post(path, content=body())
 
     assert counted == {"": 1}

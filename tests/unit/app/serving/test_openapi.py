@@ -1,4 +1,4 @@
-"""The published schema of /filter: whole, true to recorded requests, and fit for generators."""
+"""The published schema of both verbs: whole, true to recorded requests, and fit for generators."""
 
 import json
 import subprocess
@@ -15,8 +15,9 @@ from app.config import Settings
 from app.metrics import Metrics
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
-from app.serving.wire import decode_request, encode_error
-from extender import Extender
+from app.serving.wire import decode_request, encode_error, encode_scores
+from extender import Extender, Score, Scores
+from extender.demand.requests import PodRequest
 from tests.builders import GENEROUS, view_of
 
 WIRE = Path(__file__).parents[3] / "data" / "wire"
@@ -75,6 +76,7 @@ def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
 
     assert statuses == {
         "POST /filter": ["200", "400", "408", "413", "503"],
+        "POST /prioritize": ["200", "400", "408", "413", "422", "503"],
         "GET /healthz": ["200"],
         "GET /readyz": ["200", "503"],
         "GET /metrics": ["200"],
@@ -90,6 +92,26 @@ def test_recorded_requests_and_their_answers_satisfy_the_schema(
 
     validate(json.loads(sent), operation["requestBody"], schema)
     answer = encode_error("claim is gone", decode_request(sent))
+    validate(json.loads(answer), operation["responses"]["200"], schema)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_requests_and_their_scores_satisfy_the_schema(
+    schema: dict[str, Any], name: str
+) -> None:
+    sent = (WIRE / name).read_bytes()
+    operation = schema["paths"]["/prioritize"]["post"]
+    request = decode_request(sent)
+    by_node = dict.fromkeys(request.candidates, Score(total=7))
+
+    validate(json.loads(sent), operation["requestBody"], schema)
+    answer = encode_scores(
+        Scores(
+            request=PodRequest(pod=request.pod, volumes=()),
+            nodes=[*by_node],
+            scores=[*by_node.values()],
+        )
+    )
     validate(json.loads(answer), operation["responses"]["200"], schema)
 
 

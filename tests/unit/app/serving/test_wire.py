@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from app.errors import BadRequestError
-from app.serving.wire import FilterRequest, decode_request, encode_error, encode_result
-from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection
+from app.serving.wire import (
+    ExtenderRequest,
+    decode_request,
+    encode_error,
+    encode_result,
+    encode_scores,
+)
+from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection, Score, Scores
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
 
@@ -57,7 +63,7 @@ def items_of(body: bytes) -> list[str]:
     return items
 
 
-def result(request: FilterRequest, *accepted: str) -> Answer:
+def result(request: ExtenderRequest, *accepted: str) -> Answer:
     return Answer(
         request=PodRequest(pod=request.pod, volumes=()),
         basis=Basis.PLACEMENT,
@@ -198,7 +204,7 @@ def test_no_node_is_an_empty_list_in_the_form_of_the_request(
 def test_keys_are_read_in_any_letter_case_and_order(body: str) -> None:
     decoded = decode_request(body.encode())
 
-    assert decoded == FilterRequest(
+    assert decoded == ExtenderRequest(
         pod=NAMED_POD, status=PodStatus(), candidates=[NodeName("a")], nodes=None
     )
 
@@ -250,6 +256,33 @@ def test_what_decides_nothing_may_be_anything(pod: str) -> None:
 
 def listed(*items: str) -> bytes:
     return request(nodes=node_list(node("a"), *items))
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        pytest.param(request(node_names='["b","a","c"]'), ["b", "a", "c"], id="names"),
+        pytest.param(request(nodes=node_list(node("c"), node("a"))), ["c", "a"], id="nodes"),
+        pytest.param(request(nodes=node_list(node("a"), node("a"))), ["a"], id="one-node-twice"),
+        pytest.param(request(), [], id="both-null"),
+        pytest.param(request(nodes='{"items":null}'), [], id="items-null"),
+    ],
+)
+def test_scores_are_a_bare_list_of_names_in_the_order_asked(body: bytes, names: list[str]) -> None:
+    decoded = decode_request(body)
+    by_node = {name: Score(total=number) for number, name in enumerate(decoded.candidates)}
+
+    answer = encode_scores(
+        Scores(
+            request=PodRequest(pod=decoded.pod, volumes=()),
+            nodes=[*by_node],
+            scores=[*by_node.values()],
+        )
+    )
+
+    assert json.loads(answer) == [
+        {"Host": name, "Score": number} for number, name in enumerate(names)
+    ]
 
 
 BAD: dict[str, tuple[bytes, str]] = {

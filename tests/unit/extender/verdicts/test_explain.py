@@ -1,6 +1,6 @@
 """On which disk each volume is, or would go."""
 
-from extender import Charge, Ledger, Plan, Robustness, State, charges, explain
+from extender import Charge, Ledger, Plan, State, charges, explain
 from longhorn import DiskName, Locality, NodeName, VolumeName
 from tests.builders import (
     GENEROUS,
@@ -51,7 +51,6 @@ def test_some_are_held_and_some_placed() -> None:
             existing={OLD: DISK_1},
             new={NEW: DISK_2},
             new_bytes={NEW: 20 * GIB},
-            robustness=Robustness.EVERY_ORDER_AND_STALE,
         )
     }
 
@@ -63,7 +62,6 @@ def test_pending_replicas_are_not_the_pods() -> None:
         NODE: Plan(
             new={VOL: DISK_1},
             new_bytes={VOL: 10 * GIB},
-            robustness=Robustness.EVERY_ORDER_AND_STALE,
         )
     }
 

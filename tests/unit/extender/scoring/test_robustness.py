@@ -1,24 +1,26 @@
 """Whether Longhorn's own choice of disks places all volumes of a pod on a node."""
 
+import msgspec
 import pytest
 
-from extender.verdicts.robustness import MOST_STEPS, Disks, Robustness
-from longhorn import NodeName, Settings, need_of
+from extender.demand.items import demand_of
+from extender.scoring.robustness import MOST_STEPS, Robustness, robustness
+from longhorn import Condition, NodeName, Settings, need_of
 from tests.builders import GIB, disk, node, view_of, volume
 
 SOME, EVERY, STALE = Robustness
 
 
-def robustness(disks_gib: list[int], sizes_gib: list[int], **of_disk: bool) -> Robustness:
+def found(disks_gib: list[int], sizes_gib: list[int], **of_last_disk: Condition) -> Robustness:
     disks = [
-        disk(f"disk-{number}", maximum_bytes=gib * GIB, **of_disk)  # type: ignore[arg-type]
-        for number, gib in enumerate(disks_gib)
+        disk(f"disk-{number}", maximum_bytes=gib * GIB) for number, gib in enumerate(disks_gib)
     ]
+    disks[-1] = msgspec.structs.replace(disks[-1], **of_last_disk)
     view = view_of(node("node-1", *disks))
     assert isinstance(view.settings, Settings)
-    spaces = view.spaces[NodeName("node-1")].disks
     needs = [need_of(volume(size_bytes=gib * GIB), None) for gib in sizes_gib]
-    return Disks(NodeName("node-1"), spaces, view.settings).robustness(needs)
+    demand = demand_of(((str(n), need) for n, need in enumerate(needs)), view, view.settings)
+    return robustness(demand.items, view.spaces[NodeName("node-1")], view.disk_kinds)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ def robustness(disks_gib: list[int], sizes_gib: list[int], **of_disk: bool) -> R
 def test_in_which_orders_all_find_room(
     disks_gib: list[int], sizes_gib: list[int], expected: Robustness
 ) -> None:
-    assert robustness(disks_gib, sizes_gib) is expected
+    assert found(disks_gib, sizes_gib) is expected
 
 
 def test_too_many_orders_are_not_tried() -> None:
@@ -44,4 +46,11 @@ def test_too_many_orders_are_not_tried() -> None:
     sizes = [*range(10, 26)]
 
     assert len(sizes) ** 4 > MOST_STEPS
-    assert robustness([200] * 12, sizes) is SOME
+    assert found([200] * 12, sizes) is SOME
+
+
+def test_a_disk_that_longhorn_may_choose_and_that_is_not_ready_makes_nothing_sure() -> None:
+    not_ready = {"ready": Condition("False")}
+
+    assert found([200, 300], [60], **not_ready) is SOME
+    assert found([200, 50], [60], **not_ready) is STALE

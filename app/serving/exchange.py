@@ -1,0 +1,109 @@
+"""One call of kube-scheduler from body to answer, under the same rules for every verb."""
+
+from time import perf_counter
+from typing import Protocol
+
+import msgspec
+import structlog
+from fastapi import Request, Response
+from prometheus_client import Histogram
+from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect
+
+from app.errors import BadRequestError
+from app.metrics import Metrics
+from app.serving import wire
+from app.serving.body import Bodies, UnreadableBodyError
+from app.serving.decisions import Asking, Decisions
+from app.serving.wire import Verb
+
+log = structlog.get_logger()
+
+JSON = "application/json"
+LOGGED_TEXT_LENGTH = 500
+
+
+class Answering(Protocol):
+    """How one verb is answered, and counted."""
+
+    verb: Verb
+
+    async def answer(self, asking: Asking, started: float) -> Response:
+        """Answer a request that was decoded from *started* on, in seconds of `perf_counter`."""
+
+    def count_failure(self, outcome: str) -> None:
+        """Count a request without answer."""
+
+
+class Exchange:
+    """Reads a request, waits for its turn, and has it answered.
+
+    Args:
+        decisions: Says whether this instance may answer, and whose turn it is.
+        bodies: Reads bodies within the limits.
+        metrics: Counts what arrives.
+    """
+
+    def __init__(self, decisions: Decisions, bodies: Bodies, metrics: Metrics) -> None:
+        self._decisions = decisions
+        self._bodies = bodies
+        self._metrics = metrics
+
+    async def take(self, request: Request, by: Answering) -> Response:
+        """Take one request, and return what is answered *by* its verb."""
+        with self._metrics.requests_in_flight.track_inprogress():
+            try:
+                async with self._bodies.of(request) as body:
+                    client = request.client.host if request.client else ""
+                    waited = await self._decisions.turns.take(client)
+                    if waited and await request.is_disconnected():
+                        raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
+                    response = await self._answer(body, client, request, by)
+            except UnreadableBodyError as error:
+                response = _refusal(error.status, str(error), by)
+            except ClientDisconnect:
+                response = _refusal(400, "the client went away", by)
+        if self._decisions.unavailable() is not None:
+            # On an open connection the client would not notice that the endpoints have changed.
+            response.headers["Connection"] = "close"
+        return response
+
+    async def _answer(
+        self, body: bytearray, client: str, connection: Request, by: Answering
+    ) -> Response:
+        started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
+        self._metrics.request_bytes.observe(len(body))
+        try:
+            request = wire.decode_request(body)
+        except BadRequestError as error:
+            return _refusal(400, str(error), by)
+        is_gone = connection.is_disconnected
+        return await by.answer(Asking(request=request, client=client, is_gone=is_gone), started)
+
+
+def pod_of(asking: Asking) -> str:
+    """Return the name of the pod, as it is logged."""
+    pod = asking.request.pod
+    return f"{pod.namespace}/{pod.name}"[:LOGGED_TEXT_LENGTH]
+
+
+def timed(body: bytes, started: float, duration_seconds: Histogram, status: int = 200) -> Response:
+    """Return an answer that shows in *duration_seconds* when it is sent."""
+
+    async def observe() -> None:
+        duration_seconds.observe(perf_counter() - started)
+
+    return Response(body, status, media_type=JSON, background=BackgroundTask(observe))
+
+
+def error_body(text: str) -> bytes:
+    """Encode why there is no answer, for any status but 200."""
+    return msgspec.json.encode({"error": text[:LOGGED_TEXT_LENGTH]})
+
+
+def _refusal(status: int, text: str, by: Answering) -> Response:
+    by.count_failure("bad_request")
+    event = f"{by.verb}.refused"
+    log.warning(event, status=status, error=text[:LOGGED_TEXT_LENGTH])
+    headers = {} if status == 400 else {"Connection": "close"}
+    return Response(error_body(text), status_code=status, media_type=JSON, headers=headers)

@@ -1,0 +1,64 @@
+"""The answer to /filter: status 200 also for an error, as kube-scheduler reads no other body."""
+
+from collections import Counter
+from time import perf_counter
+
+import structlog
+from fastapi import Response
+
+from app.metrics import Metrics, outcome_of
+from app.serving import wire
+from app.serving.decisions import Asking, Decisions, UnavailableError
+from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, pod_of, timed
+from app.serving.wire import Verb
+from extender import UnresolvableClaimError
+
+log = structlog.get_logger()
+
+
+class Filtering:
+    """Answers /filter.
+
+    Args:
+        decisions: Makes the answers.
+        metrics: Counts them.
+    """
+
+    verb = Verb.FILTER
+
+    def __init__(self, decisions: Decisions, metrics: Metrics) -> None:
+        self._decisions = decisions
+        self._metrics = metrics
+
+    def count_failure(self, outcome: str) -> None:
+        """Count a request without decision."""
+        self._metrics.count_failure(outcome)
+
+    async def answer(self, asking: Asking, started: float) -> Response:
+        """Say which candidates fit, or why that cannot be said."""
+        request, pod = asking.request, pod_of(asking)
+        try:
+            result = await self._decisions.filter(asking)
+        except UnavailableError as error:
+            self.count_failure("unavailable")
+            log.warning("filter.unavailable", pod=pod, error=str(error))
+            return Response(wire.encode_error(str(error), request), media_type=JSON)
+        except UnresolvableClaimError as error:
+            self.count_failure("error")
+            log.warning("filter.unanswered", pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])
+            answer = wire.encode_error(str(error), request)
+        else:
+            reasons = Counter([rejection.reason for rejection in result.rejected.values()])
+            self._metrics.count_result(result, reasons)
+            answer = wire.encode_result(result, request)
+            log.info(
+                "filter.answered",
+                pod=pod,
+                outcome=outcome_of(result),
+                candidates=len(request.candidates),
+                accepted=len(result.accepted),
+                rejected=dict(reasons),
+                steps=result.steps,
+                duration_seconds=round(perf_counter() - started, 6),
+            )
+        return timed(answer, started, self._metrics.filter_duration_seconds)

@@ -1,0 +1,1 @@
+"""How good the nodes are that fit, best first: `/prioritize`."""

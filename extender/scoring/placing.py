@@ -1,0 +1,261 @@
+"""What is left on a node after a pod's new replicas, and how sure it is that they find room."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from extender.demand.items import Demand
+from extender.holds.ledger import Ledger
+from extender.scoring.robustness import Robustness, robustness
+from extender.scoring.scores import WITHOUT_DATA, Score, points
+from extender.space import NodeSpace
+from extender.verdicts.candidates import grouped
+from extender.verdicts.case import Case
+from extender.verdicts.remembered import Needs
+from extender.view import ChangeLog, Cursor
+from longhorn import NodeName
+from packing import Item, Kind
+
+_REMEMBERED_NEEDS = 32
+"""As many as verdicts are remembered for."""
+_CLOSE_STEPS = 100
+"""Placements that are tried on one node; 64 are all orders of four volumes."""
+
+_Sureness = tuple[Robustness | None, float]
+"""How sure room is, and the points that are for that, ready to be rounded."""
+_NOTHING_NEW, _SOME_ORDER, _EVERY_ORDER, _SUREST = (
+    (robustness, points(WITHOUT_DATA, 0.0, robustness, 0.0) + 0.5)
+    for robustness in (None, *Robustness)
+)
+
+
+class Known:
+    """What is known of nodes for one set of needs.
+
+    It follows from the needs and the node's space alone, and stands until the space is replaced.
+
+    Attributes:
+        scores: At a glance, as if there were no data and an even spread wanted.
+        names: Of the nodes that have a score.
+        unsure: Those of them on which, at a glance, only some order works out.
+        closely: How sure room is on the nodes that were looked at closely.
+    """
+
+    def __init__(self) -> None:
+        self.scores: dict[NodeName, Score] = {}
+        self.names: set[NodeName] = set()
+        self.unsure: set[NodeName] = set()
+        self.closely: dict[NodeName, Robustness] = {}
+        self._cursor: Cursor | None = None
+
+    def add(self, scores: Mapping[NodeName, Score], unsure: Iterable[NodeName]) -> None:
+        """Take in what was seen of nodes at a glance."""
+        self.scores.update(scores)
+        self.names.update(scores)
+        self.unsure.update(unsure)
+
+    def catch_up(self, changes: ChangeLog) -> None:
+        """Forget the nodes that have changed since the last time."""
+        changed, self._cursor = changes.since(self._cursor)
+        for name in [*self.names] if changed is None else changed:
+            self.names.discard(name)
+            self.unsure.discard(name)
+            self.scores.pop(name, None)
+            self.closely.pop(name, None)
+
+
+class Remembered:
+    """What is known for the needs asked for last."""
+
+    def __init__(self) -> None:
+        self._by_needs: dict[Needs, Known] = {}
+
+    def for_needs(self, needs: Needs, changes: ChangeLog) -> Known:
+        """Return what is known for *needs*, up to date with *changes*; may be added to."""
+        known = self._by_needs.pop(needs, None) or Known()
+        self._by_needs[needs] = known
+        if len(self._by_needs) > _REMEMBERED_NEEDS:
+            del self._by_needs[next(iter(self._by_needs))]
+        known.catch_up(changes)
+        return known
+
+
+class Placings:
+    """What becomes of the accepted nodes of one pod.
+
+    Args:
+        case: The pod.
+        accepted: The nodes; each has room for what is new there.
+        ledger: What is held for other pods.
+        remembered: What is known already; added to.
+
+    Attributes:
+        scores: Of the nodes, in their order: at a glance, as if there were no data and an even
+            spread wanted.
+    """
+
+    def __init__(
+        self, case: Case, accepted: Sequence[NodeName], ledger: Ledger, remembered: Remembered
+    ) -> None:
+        self._case = case
+        groups, changes = grouped(case, accepted, ledger), case.view.changes
+        alone = _Coming(case, case.demand, ())
+        self._alone = alone, remembered.for_needs((groups.needs, ()), changes)
+        self._apart: dict[NodeName, tuple[_Coming, Known]] = {}
+        """Where something else comes than to most nodes."""
+        singly = [*groups.singly, *self._glance(groups.alone, *self._alone)]
+        if groups.beside:
+            beside = _Coming(case, case.demand, groups.open.items)
+            known = remembered.for_needs((groups.needs, groups.open.needs), changes)
+            self._apart = dict.fromkeys(groups.beside, (beside, known))
+            singly += self._glance(groups.beside, beside, known)
+        for name in singly:
+            coming, known = _Coming(case, case.demand_on(name), self._others(name)), Known()
+            known.add(*coming.scores([name], case.view.spaces, pending=True))
+            self._apart[name] = coming, known
+        seen, apart = self._alone[1].scores, self._apart
+        self.scores: list[Score] = (
+            [(apart[name][1].scores if name in apart else seen)[name] for name in accepted]
+            if apart
+            else [*map(seen.__getitem__, accepted)]
+        )
+
+    def unsure(self, accepted: Sequence[NodeName]) -> list[int]:
+        """Return the positions of nodes on which, at a glance, only some order works out."""
+        seen, apart = self._alone[1].unsure, self._apart
+        if apart:
+            return [
+                index
+                for index, name in enumerate(accepted)
+                if name in (apart[name][1].unsure if name in apart else seen)
+            ]
+        return [index for index, name in enumerate(accepted) if name in seen] if seen else []
+
+    def closely(self, name: NodeName) -> Robustness:
+        """Say how sure it is that all that comes to a node finds room there."""
+        coming, known = self._apart.get(name, self._alone)
+        if name not in known.closely:
+            view = self._case.view
+            known.closely[name] = robustness(
+                coming.items, view.spaces[name], view.disk_kinds, step_limit=_CLOSE_STEPS
+            )
+        return known.closely[name]
+
+    def largest_bytes(self, name: NodeName) -> int:
+        """Return what is free on that disk of a node with most of it that the volumes may use."""
+        kinds, rooms = self._alone[0].kinds, self._case.view.spaces[name].rooms
+        return max(0, *(rooms[kind].headrooms[-1] for kind in rooms if kind in kinds), 0)
+
+    def _glance(
+        self, nodes: Sequence[NodeName], coming: "_Coming", known: Known
+    ) -> Sequence[NodeName]:
+        """Score nodes; return those left out, to which Longhorn will move replicas of others."""
+        if known.names.issuperset(nodes):
+            return ()
+        missing = [name for name in nodes if name not in known.names]
+        found, unsure = coming.scores(missing, self._case.view.spaces)
+        known.add(found, unsure)
+        return [name for name in missing if name not in found]
+
+    def _others(self, name: NodeName) -> Sequence[Item]:
+        """Return what else comes to a node."""
+        load = self._case.loads.on(self._case.view.spaces[name])
+        remote = self._case.forecast.on.get(name, ())
+        return (*load.items, *(each.item for each in remote))
+
+
+class _Coming:
+    """What comes to a node, or to many: the pod's new replicas, and others.
+
+    Args:
+        case: The pod.
+        demand: Its new replicas there.
+        others: What else comes there.
+
+    Attributes:
+        items: All of it.
+        kinds: The disks that the pod's volumes may use.
+    """
+
+    def __init__(self, case: Case, demand: Demand, others: Sequence[Item]) -> None:
+        self.items = (*demand.items, *others)
+        self.kinds = frozenset[Kind]().union(*(item.kinds for item in case.demand.items))
+        sizes = [item.logical_bytes for item in self.items] or [0]
+        self._bytes, self._largest_bytes, self._least_bytes = sum(sizes), max(sizes), min(sizes)
+        self._physical_bytes = sum(item.physical_bytes for item in self.items)
+        self._any_kinds = self.kinds.union(*(item.kinds for item in self.items))
+        self._shared_kinds = self._any_kinds.intersection(*(item.kinds for item in self.items))
+        self._is_new = bool(demand.items)
+
+    def scores(
+        self,
+        nodes: Iterable[NodeName],
+        spaces: Mapping[NodeName, NodeSpace],
+        *,
+        pending: bool = False,
+    ) -> tuple[dict[NodeName, Score], list[NodeName]]:
+        """Score nodes with room for all by themselves: there are no data, an even spread is wanted.
+
+        One loop for thousands of nodes, since each call in it would cost as much as the rest.
+
+        Args:
+            nodes: The nodes.
+            spaces: What all nodes have.
+            pending: Whether nodes count to which Longhorn will move replicas of others.
+
+        Returns:
+            The scores, and the nodes on which only some order works out.
+        """
+        found: dict[NodeName, Score] = {}
+        unsure: list[NodeName] = []
+        kinds, shared, needed_bytes = self.kinds, self._shared_kinds, self._bytes
+        physical_bytes, weight = self._physical_bytes, WITHOUT_DATA.balance
+        is_one, is_new = self._is_new and len(self.items) == 1, self._is_new
+        for name in nodes:
+            space = spaces[name]
+            if space.pending and not pending:
+                continue
+            rooms = space.rooms
+            free_bytes = limit_bytes = 0
+            sure = None
+            for kind, room in rooms.items():
+                if kind in kinds:
+                    free_bytes += room.free_bytes
+                    limit_bytes += room.limit_bytes
+                    # One replica alone finds room whatever Longhorn chooses, and any number does if
+                    # the disk that it takes first has room for all.
+                    if is_one or (
+                        room.first_bytes >= needed_bytes
+                        and len(rooms) == 1
+                        and kind in shared
+                        and physical_bytes <= room.least_physical_bytes
+                    ):
+                        sure = _SUREST
+            if sure is None or not (is_new and space.all_usable):
+                sure = self._sureness(space)
+            robustness, base = sure
+            if sure is _SOME_ORDER:
+                unsure.append(name)
+            balance = (
+                (free_bytes - needed_bytes) / limit_bytes if free_bytes > needed_bytes else 0.0
+            )
+            found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
+        return found, unsure
+
+    def _sureness(self, space: NodeSpace) -> _Sureness:
+        """Say how sure it is at least that all find room; they do in some order.
+
+        For several that may go to disks of several kinds, nothing follows at a glance.
+        """
+        if not self._is_new:
+            return _NOTHING_NEW
+        rooms = space.rooms
+        here = rooms if len(rooms) == 1 else self._any_kinds.intersection(rooms)
+        if not space.all_usable or len(here) != 1:
+            return _SOME_ORDER
+        for kind in here:
+            room = rooms[kind]
+            if kind not in self._shared_kinds or self._physical_bytes > room.least_physical_bytes:
+                break
+            if room.fit_in_every_order(self._bytes, self._largest_bytes):
+                fit_unseen = room.fit_wherever(self._bytes, self._least_bytes)
+                return _SUREST if fit_unseen else _EVERY_ORDER
+        return _SOME_ORDER

@@ -1,0 +1,177 @@
+"""What /prioritize is answered by leaders and others, and that it leaves nothing behind."""
+
+import json
+
+import pytest
+
+from tests.integration.instances import (
+    NAMESPACE,
+    NODES,
+    NOT_THE_LEADER,
+    VIRTUAL_TIME,
+    Processes,
+)
+from tests.integration.scheduling import ONE, THREE, TWO, serving
+
+pytestmark = VIRTUAL_TIME
+
+
+async def test_the_leader_scores_every_candidate_and_keeps_the_connection() -> None:
+    async with Processes() as processes:
+        await processes.start_all(3)
+
+        answer = await processes.leader.prioritize("pair")
+
+        assert answer is not None
+        assert (answer.status, answer.closes, [*answer.scores]) == (200, False, [*NODES])
+        assert answer.scores["node-1"] == 0  # which /filter rejects
+
+
+async def test_others_have_no_score_and_close_the_connection() -> None:
+    async with Processes() as processes:
+        await processes.start_all(3)
+
+        answers = [await each.prioritize() for each in processes.standbys for _ in range(3)]
+
+        error = json.dumps({"error": NOT_THE_LEADER}, separators=(",", ":")).encode()
+        assert {tuple(each) for each in answers if each} == {(503, True, error)}
+
+
+async def test_who_is_disabled_has_no_score() -> None:
+    async with serving() as world:
+        world.add_pod("first")
+        leader = world.leader
+        world.set_config(enabled="false")
+        await world.settled()
+
+        answer = await leader.prioritize(body=world.request("first"))
+
+        assert answer is not None
+        assert (answer.status, answer.closes) == (503, True)
+        assert "disabled" in json.loads(answer.body)["error"]
+
+
+async def test_an_unresolvable_claim_is_422_at_once() -> None:
+    """/filter waits for an object that kube-scheduler knows; of that, scores are not worth it."""
+    async with serving() as world:
+        await world.add_pods("first")
+        request = world.request("first").replace(b'"claimName": "first"', b'"claimName": "gone"')
+
+        answer = await world.leader.prioritize(body=request)
+
+        assert answer is not None
+        assert (answer.status, answer.closes) == (422, False)
+        assert "default/gone" in json.loads(answer.body)["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"Pod": null}'])
+async def test_a_bad_request_is_400_of_the_leader_and_of_others(body: bytes) -> None:
+    async with Processes() as processes:
+        await processes.start_all(2)
+
+        bad = [await each.prioritize(body=body) for each in processes.all]
+
+        assert sorted((each.status, each.closes) for each in bad if each) == [
+            (400, False),
+            (400, True),
+        ]
+
+
+async def test_scores_hold_nothing_and_end_no_hold() -> None:
+    async with serving() as world:
+        await world.add_pods("first", "second")
+
+        await world.leader.prioritize(body=world.request("first"))
+        assert await world.held() == []
+
+        await world.accept("first")
+        held = await world.held()
+        await world.leader.prioritize(body=world.request("first"))
+        await world.leader.prioritize(body=world.request("second"))
+        assert await world.held() == held
+
+
+async def test_scores_wait_for_nothing() -> None:
+    """While the first pod may go to any node, no node is open to the second, and /filter waits."""
+    async with serving(wait_seconds=5.0) as world:
+        await world.add_pods("first", "second")
+        await world.accept("first")
+
+        answer = await world.leader.prioritize(body=world.request("second"))
+
+        assert answer is not None
+        assert answer.scores == {ONE: 0, TWO: 0, THREE: 0}
+        assert world.count("filter_wait_duration_seconds_count", outcome="timeout") == 0
+        assert await world.waiting() == []
+
+
+RANK = "chosen_node_rank"
+
+
+async def test_the_place_of_the_chosen_node_among_the_scores_is_counted_once() -> None:
+    """The node of the first pod has no room for the second, and was chosen all the same."""
+    async with serving() as world:
+        await world.add_pods("first", "second")
+        await world.accept("first")
+        world.select("first", TWO)
+        await world.settled()
+        assert world.count(f"{RANK}_count") == 0  # there were no scores
+
+        await world.accept("second", ONE, THREE)
+        await world.leader.prioritize(body=world.request("second"))
+        world.select("second", TWO)
+        await world.settled()
+        world.bind("second", TWO)
+        await world.settled()
+
+        assert (world.count(f"{RANK}_count"), world.count(f"{RANK}_sum")) == (1, 3)
+
+
+async def test_scores_of_an_earlier_attempt_do_not_count() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        await world.leader.prioritize(body=world.request("first"))
+        await world.accept("first", ONE, TWO)
+        world.select("first", TWO)
+        await world.settled()
+
+        assert world.count(f"{RANK}_count") == 0
+
+
+async def test_who_leads_no_more_forgets_the_scores() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        leader = world.leader
+        await leader.prioritize(body=world.request("first"))
+        assert (await leader.get("/debug/state")).json()["scores"]
+
+        world.set_config(enabled="false")
+        await world.processes.until(lambda: not leader.is_leading, within=10)
+
+        assert (await leader.get("/debug/state")).json()["scores"] == []
+
+
+async def test_attached_bytes_are_counted_by_the_leader_alone() -> None:
+    async with serving(2) as world:
+        await world.add_pods("first", "second", gib=10)
+        for claim in ("first", "second"):
+            world.provision(claim)
+            world.place(claim, ONE)
+        await world.settled()
+        for claim, node in (("first", ONE), ("second", TWO)):
+            volume = world.server.get("volumes.longhorn.io", world.volume(claim), NAMESPACE)
+            assert volume is not None
+            status = {"state": "attached", "currentNodeID": node}
+            world.server.put({**volume, "status": {**volume.get("status", {}), **status}})
+        await world.settled()
+
+        counted = {
+            each.pod: [
+                world.count("attached_bytes_total", each, data=data) for data in ("local", "remote")
+            ]
+            for each in world.processes.all
+        }
+        [standby] = world.processes.standbys
+        expected = {world.leader.pod: [10 * 2**30] * 2, standby.pod: [0, 0]}
+        assert counted == expected

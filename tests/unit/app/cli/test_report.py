@@ -1,0 +1,60 @@
+"""What `filter` tells of scores: those of the accepted nodes, with their parts."""
+
+import pytest
+
+from app.cli.report import Report, make_report, table_lines
+from app.instance.scores import ScoreReport
+from extender import Answer, Basis, Robustness, Score, Scores
+from extender.demand.requests import PodRequest
+from extender.verdicts.rejections import UnknownNode
+from longhorn import NodeName
+from tests.builders import node, pod, view_of
+
+ONE, TWO = NodeName("node-1"), NodeName("node-2")
+STALE = Robustness.EVERY_ORDER_AND_STALE
+POD = PodRequest(pod=pod(), volumes=())
+
+
+def report(score: Score) -> Report:
+    """Report on an accepted node with *score*, and on a rejected one."""
+    answer = Answer(
+        request=POD, basis=Basis.PLACEMENT, accepted=[ONE], rejected={TWO: UnknownNode()}
+    )
+    scores = Scores(request=POD, nodes=[TWO, ONE], scores=[Score(), score])
+    return make_report(answer, scores, {}, view_of(node("node-1")), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [
+        (Score(total=0), "score 0 of 10 (data 0%, balance 0%)"),
+        (Score(total=7, data=2 / 3, balance=1.0), "score 7 of 10 (data 67%, balance 100%)"),
+        (
+            Score(total=4, robustness=Robustness.SOME_ORDER, balance=0.855),
+            "score 4 of 10 (data 0%, balance 86%, room in some order)",
+        ),
+        (
+            Score(total=10, data=1.0, robustness=STALE, balance=1.0),
+            "score 10 of 10 (data 100%, balance 100%, room in every order, even on old figures)",
+        ),
+    ],
+)
+def test_the_table_has_the_score_of_an_accepted_node_and_its_parts(
+    score: Score, shown: str
+) -> None:
+    lines = [*table_lines(report(score), POD.pod, Basis.PLACEMENT)]
+
+    [verdict] = [line for line in lines if "node-1" in line]
+    [rejected] = [line for line in lines if "node-2" in line]
+    assert verdict.endswith(f", {shown}")
+    assert "score" not in rejected
+
+
+def test_the_report_has_the_scores_of_accepted_nodes_only() -> None:
+    score = Score(total=7, data=2 / 3, robustness=STALE, balance=0.5)
+
+    assert report(score).scores == {
+        ONE: ScoreReport(
+            total=7, data=0.667, robustness="every order, even on old figures", balance=0.5
+        )
+    }

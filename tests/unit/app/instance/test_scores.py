@@ -1,0 +1,137 @@
+"""The last scores of pods: a node's place among them, what is shown, and what is forgotten."""
+
+import pytest
+
+from app.instance.scores import LastScores, ScoreReport, ScoresState
+from extender import PodRef, Robustness, Score, Scores
+from extender.demand.requests import PodRequest
+from longhorn import NodeName
+from tests.builders import pod
+
+MOST_PODS, MOST_SCORES = 1_000, 250_000
+NODE = NodeName("node-1")
+FIRST = pod(name="first")
+
+
+def scores(of: PodRef, *totals: int) -> Scores:
+    """Build scores of node-1, node-2 and so on."""
+    return Scores(
+        request=PodRequest(pod=of, volumes=()),
+        nodes=[NodeName(f"node-{number}") for number in range(1, len(totals) + 1)],
+        scores=[Score(total=total) for total in totals],
+    )
+
+
+def known(last: LastScores, pods: list[PodRef]) -> list[PodRef]:
+    return [each for each in pods if last.rank(each, NODE) is not None]
+
+
+@pytest.mark.parametrize(
+    ("node", "rank"), [("node-1", 3), ("node-2", 1), ("node-3", 3), ("node-4", 2), ("node-5", 5)]
+)
+def test_the_rank_of_a_node_counts_those_that_are_better(node: str, rank: int) -> None:
+    last = LastScores()
+    last.remember(scores(FIRST, 4, 9, 4, 5, 0), 0.0)
+
+    assert last.rank(FIRST, NodeName(node)) == rank
+
+
+def test_without_a_score_there_is_no_rank() -> None:
+    last = LastScores()
+    last.remember(scores(FIRST, 4), 0.0)
+
+    assert last.rank(FIRST, NodeName("node-9")) is None
+    assert last.rank(pod(name="second"), NODE) is None
+
+
+def test_only_the_last_scores_of_a_pod_count() -> None:
+    last = LastScores()
+    last.remember(scores(FIRST, 1, 9), 0.0)
+    last.remember(scores(FIRST, 9, 1), 1.0)
+
+    assert last.rank(FIRST, NODE) == 1
+    assert [each.told_seconds_ago for each in last.state(3.0)] == [2.0]
+
+
+def test_a_pod_without_uid_is_not_remembered() -> None:
+    last, tried = LastScores(), PodRef(namespace="default", name="tried", uid="", claims=())
+
+    last.remember(scores(tried, 5), 0.0)
+
+    assert last.state(0.0) == []
+
+
+def test_scores_are_forgotten() -> None:
+    last, second = LastScores(), pod(name="second")
+    for each in (FIRST, second):
+        last.remember(scores(each, 5), 0.0)
+
+    last.forget(FIRST.uid)
+    last.forget("uid-of-nobody")
+    assert known(last, [FIRST, second]) == [second]
+
+    last.forget_all()
+    assert known(last, [FIRST, second]) == []
+
+
+def test_the_oldest_of_too_many_pods_is_dropped() -> None:
+    last = LastScores()
+    pods = [pod(name=f"pod-{number}") for number in range(MOST_PODS + 2)]
+    for each in pods[:MOST_PODS]:
+        last.remember(scores(each, 5), 0.0)
+    last.remember(scores(pods[0], 5), 0.0)  # the newest now
+
+    for each in pods[MOST_PODS:]:
+        last.remember(scores(each, 5), 0.0)
+
+    assert known(last, pods) == [pods[0], *pods[3:]]
+
+
+def test_the_oldest_are_dropped_until_the_newest_has_room() -> None:
+    last = LastScores()
+    pods = [pod(name=f"pod-{number}") for number in range(4)]
+    many, few = [5] * (MOST_SCORES // 2), [5] * 10
+
+    for each, totals in zip(pods, (few, many, few, many), strict=True):
+        last.remember(scores(each, *totals), 0.0)
+
+    assert known(last, pods) == pods[2:]
+
+    last.remember(scores(pods[3], *few), 0.0)
+    last.remember(scores(pods[0], *many), 0.0)
+    assert known(last, pods) == [pods[0], *pods[2:]]
+
+
+def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:
+    last = LastScores()
+    best = Score(total=9, data=2 / 3, robustness=Robustness.EVERY_ORDER, balance=0.5)
+    told = scores(FIRST, *range(9), 0, 0)
+    last.remember(
+        Scores(
+            request=told.request,
+            nodes=[*told.nodes, NodeName("node-12")],
+            scores=[*told.scores, best],
+        ),
+        5.0,
+    )
+
+    [shown] = last.state(7.0)
+
+    assert (shown.pod, shown.told_seconds_ago, shown.candidates) == ("default/first", 2.0, 12)
+    assert [*shown.best] == [f"node-{number}" for number in (12, 9, 8, 7, 6, 5, 4, 3, 2, 1)]
+    assert shown.best[NodeName("node-12")] == ScoreReport(
+        total=9, data=0.667, robustness="every order", balance=0.5
+    )
+    assert shown.best[NodeName("node-9")] == ScoreReport(
+        total=8, data=0.0, robustness="", balance=0.0
+    )
+
+
+def test_the_newest_twenty_are_shown_the_newest_first() -> None:
+    last = LastScores()
+    for number in range(30):
+        last.remember(scores(pod(name=f"pod-{number}"), 5), float(number))
+
+    shown: list[ScoresState] = last.state(30.0)
+
+    assert [each.pod for each in shown] == [f"default/pod-{n}" for n in range(29, 9, -1)]

@@ -1,0 +1,295 @@
+"""Scores of whole clusters: what is not accepted has nothing, and parts add up as documented."""
+
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender import Balance, ClusterView, Extender, Ledger, Robustness, Score, Scores
+from extender.demand.items import demand_of
+from extender.scoring.prioritizing import _MOST_CLOSELY
+from extender.scoring.robustness import robustness
+from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, score_of
+from longhorn import Locality, Node, NodeName, Settings, Volume, need_of
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    ask,
+    bound,
+    disk,
+    hold,
+    node,
+    pending,
+    pod,
+    replica,
+    view_of,
+    volume,
+)
+from tests.strategies import Cluster, clusters
+
+SOME, EVERY, SUREST = Robustness
+EXACT = 100_000
+
+
+def scored(
+    view: ClusterView,
+    *claims: str,
+    candidates: Sequence[str] | None = None,
+    balance: Balance = Balance.SPREAD,
+    ledger: Ledger | None = None,
+) -> dict[str, Score]:
+    extender = Extender(GENEROUS, balance=balance)
+    if ledger is not None:
+        extender.ledger = ledger
+    return by_name(prioritized(extender, view, *claims, candidates=candidates))
+
+
+def prioritized(
+    extender: Extender, view: ClusterView, *claims: str, candidates: Sequence[str] | None = None
+) -> Scores:
+    names = sorted(view.spaces) if candidates is None else candidates
+    return extender.prioritize(pod(*claims), [NodeName(name) for name in names], view)
+
+
+def by_name(found: Scores) -> dict[str, Score]:
+    return {str(name): score for name, score in found.by_node.items()}
+
+
+def totals(found: dict[str, Score]) -> dict[str, int]:
+    return {name: score.total for name, score in found.items()}
+
+
+def of_disks(name: str, *gib: int, **fields: object) -> Node:
+    disks = [disk(f"disk-{n}", maximum_bytes=size * GIB) for n, size in enumerate(gib)]
+    return node(name, *disks, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("weights", "data", "sureness", "balance", "expected"),
+    [
+        pytest.param(WITH_DATA, 1.0, SUREST, 1.0, 10, id="best"),
+        pytest.param(WITHOUT_DATA, 0.0, SUREST, 1.0, 10, id="best-without-data"),
+        pytest.param(WITH_DATA, 0.0, SOME, 0.0, 0, id="worst"),
+        pytest.param(WITH_DATA, 0.0, None, 0.0, 2, id="nothing-new"),
+        pytest.param(WITH_DATA, 0.5, None, 0.0, 5, id="half-of-the-data"),
+        pytest.param(WITH_DATA, 0.0, EVERY, 0.25, 2, id="rounded-up"),
+        pytest.param(WITH_DATA, 0.0, EVERY, 0.2, 1, id="rounded-down"),
+        pytest.param(WITHOUT_DATA, 0.0, EVERY, 0.2, 4, id="without-data"),
+    ],
+)
+def test_the_total_is_made_of_parts(
+    weights: Weights, data: float, sureness: Robustness | None, balance: float, expected: int
+) -> None:
+    assert score_of(weights, data, sureness, balance) == Score(expected, data, sureness, balance)
+
+
+def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothing() -> None:
+    view = view_of(of_disks("node-1", 100), of_disks("node-2", 5), *bound(volume()))
+    candidates = ["unknown", "node-2", "node-1", "node-2"]
+
+    found = scored(view, "vol", candidates=candidates)
+
+    assert [*found] == ["unknown", "node-2", "node-1"]
+    assert (found["unknown"], found["node-2"]) == (Score(), Score())
+    assert found["node-1"] == Score(10, 0.0, SUREST, 0.9)
+
+
+def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
+    view = view_of(of_disks("node-1", 100), of_disks("node-2", 5))
+    other = msgspec.structs.replace(pod(), claims=())
+
+    found = Extender(GENEROUS).prioritize(other, sorted(view.spaces), view)
+
+    assert {*by_name(found).values()} == {Score(6, 0.0, None, 0.0)}
+
+
+def test_a_pod_of_remote_volumes_goes_beside_their_replicas() -> None:
+    nodes = [of_disks(f"node-{n}", 100, zone=zone) for n, zone in enumerate("aabb")]
+    view = view_of(
+        *nodes,
+        *bound(volume(locality=Locality.DISABLED, replicas=2)),
+        replica("r-1", on="node-0", disk="disk-0"),
+        replica("r-2", on="node-2", disk="disk-0", evicting=True),
+    )
+
+    assert totals(scored(view, "vol")) == {"node-0": 8, "node-1": 3, "node-2": 5, "node-3": 2}
+
+
+def test_of_two_nodes_with_the_same_room_the_sure_one_is_better() -> None:
+    """On 100 and 60 GiB a volume of 60 takes the disk that one of 100 needs."""
+    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
+    view = view_of(of_disks("fragile", 100, 60), of_disks("sure", 160), *bound(*needed))
+
+    found = scored(view, "small", "large")
+
+    assert {name: score.robustness for name, score in found.items()} == {
+        "fragile": SOME,
+        "sure": SUREST,
+    }
+    assert totals(found) == {"fragile": 0, "sure": 6}
+
+
+def test_what_is_held_and_pending_on_a_node_counts() -> None:
+    view = view_of(*(of_disks(f"node-{n}", 100) for n in (1, 2, 3)), *bound(volume()))
+    crowded = view_of(
+        *(of_disks(f"node-{n}", 100) for n in (1, 2, 3)),
+        *bound(volume(), volume("other")),
+        pending("other-r-1", of="other", node="node-3"),
+    )
+    ledger = Ledger()
+    ledger.put(hold("before", volumes=["other"], nodes=["node-2"], only_candidate=True))
+
+    assert scored(view, "vol", ledger=ledger)["node-1"].balance == pytest.approx(0.9)
+    assert scored(view, "vol", ledger=ledger)["node-2"].balance == pytest.approx(0.8)
+    assert scored(crowded, "vol")["node-3"].balance == pytest.approx(0.8)
+
+
+def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
+    view = view_of(
+        of_disks("large", 1_000),
+        of_disks("small", 100),
+        of_disks("many", *[100] * 20),
+        *bound(volume(size_bytes=50 * GIB)),
+    )
+
+    spread = scored(view, "vol")
+    pack = scored(view, "vol", balance=Balance.PACK)
+    off = scored(view, "vol", balance=Balance.OFF)
+
+    assert [spread[n].balance for n in ("large", "small", "many")] == [0.95, 0.5, 0.975]
+    assert [pack[n].balance for n in ("large", "small", "many")] == [0.0, 0.9, 0.9]
+    assert totals(off) == {"large": 6, "small": 6, "many": 6}
+
+
+def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
+    def tagged(name: str, hdd_bytes: int) -> Node:
+        ssd = disk("ssd", tags=["ssd"], maximum_bytes=100 * GIB)
+        hdd = disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB, scheduled_bytes=hdd_bytes)
+        return node(name, ssd, hdd)
+
+    needed = volume(disk_selector=("ssd",))
+    view = view_of(tagged("node-1", 0), tagged("node-2", 90 * GIB), *bound(needed))
+
+    assert len({*scored(view, "vol").values()}) == 1
+
+
+def test_many_equal_nodes_are_looked_at_closely_together_or_not_at_all() -> None:
+    """So that names make no difference."""
+    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
+    few = view_of(*(of_disks(f"n{n:02}", 110, 90, 60) for n in range(3)), *bound(*needed))
+    many = view_of(
+        *(of_disks(f"n{n:02}", 110, 90, 60) for n in range(_MOST_CLOSELY + 1)), *bound(*needed)
+    )
+
+    assert len({*scored(few, "small", "large").values()}) == 1
+    assert {each.robustness for each in scored(many, "small", "large").values()} == {SOME}
+
+
+@given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance))
+def test_scores_are_within_bounds_and_never_contradict_the_filter(
+    cluster: Cluster, balance: Balance
+) -> None:
+    view = cluster.view
+    answer = ask(view, *cluster.claims)
+
+    found = scored(view, *cluster.claims, balance=balance)
+
+    for name, score in found.items():
+        if name in answer.rejected:
+            assert score == Score()
+        assert 0 <= score.total <= 10
+        assert 0 <= score.data <= 1
+        assert 0 <= score.balance <= 1
+
+
+@given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance), st.randoms())
+def test_neither_the_order_nor_the_names_of_candidates_matter(
+    cluster: Cluster, balance: Balance, random: Random
+) -> None:
+    names = [str(each.name) for each in cluster.nodes]
+    shuffled = random.sample(names, len(names))
+    new = dict(zip(names, random.sample([f"other-{n}" for n in names], len(names)), strict=True))
+    renamed = msgspec.structs.replace(
+        cluster,
+        nodes=tuple(
+            msgspec.structs.replace(each, name=NodeName(new[each.name])) for each in cluster.nodes
+        ),
+        replicas=tuple(
+            msgspec.structs.replace(
+                each,
+                node=each.node and NodeName(new[each.node]),
+                hard_node_affinity=each.hard_node_affinity
+                and NodeName(new[each.hard_node_affinity]),
+            )
+            for each in cluster.replicas
+        ),
+    )
+
+    found = scored(cluster.view, *cluster.claims, balance=balance)
+
+    assert scored(cluster.view, *cluster.claims, candidates=shuffled, balance=balance) == found
+    again = scored(renamed.view, *cluster.claims, balance=balance)
+    assert again == {new[name]: score for name, score in found.items()}
+
+
+@given(clusters(own_replicas=True), st.data())
+def test_a_replica_more_on_a_node_makes_it_no_worse(cluster: Cluster, data: st.DataObject) -> None:
+    """It has data there, so that nothing but the share of data is to be compared."""
+    of = data.draw(st.sampled_from(cluster.volumes))
+    on = data.draw(st.sampled_from(cluster.nodes))
+    more = replica(
+        "one-more", of=of.name, on=on.name, disk=on.disks[0].name, size_bytes=of.size_bytes
+    )
+    richer = msgspec.structs.replace(cluster, replicas=(*cluster.replicas, more))
+    before = scored(cluster.view, *cluster.claims)[on.name]
+    after = scored(richer.view, *cluster.claims)[on.name]
+
+    has_data = any(each.volume == of.name for each in cluster.replicas)
+    if has_data and on.name in ask(richer.view, *cluster.claims).accepted:
+        assert after.data >= before.data - 1e-9
+
+
+@settings(max_examples=60)
+@given(clusters(own_replicas=True, pending_replicas=True), st.data())
+def test_history_does_not_change_a_score(cluster: Cluster, data: st.DataObject) -> None:
+    remembering, view = Extender(GENEROUS), cluster.view
+    for _ in range(4):
+        some = data.draw(st.lists(st.sampled_from(cluster.claims), min_size=1, unique=True))
+
+        remembered = prioritized(remembering, view, *some)
+
+        assert remembered == prioritized(Extender(GENEROUS), view, *some)
+
+
+ROOMS = st.lists(st.integers(0, 12), min_size=1, max_size=4)
+
+
+@given(ROOMS, st.lists(st.integers(1, 8), min_size=1, max_size=4))
+def test_a_glance_never_says_more_than_all_orders_do(rooms: list[int], sizes: list[int]) -> None:
+    disks = [
+        disk(f"disk-{n}", maximum_bytes=12 * GIB, scheduled_bytes=(12 - room) * GIB)
+        for n, room in enumerate(rooms)
+    ]
+    needed = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate(sizes)]
+    view = view_of(node("node-1", *disks), *bound(*needed))
+    claims = [str(each.name) for each in needed]
+    if not ask(view, *claims).accepted:
+        return
+
+    found = scored(view, *claims)["node-1"].robustness
+
+    levels = [*Robustness]
+    exactly = exact(view, needed)
+    assert found is not None
+    assert levels.index(found) <= levels.index(exactly)
+    assert found is exactly or found is EVERY
+
+
+def exact(view: ClusterView, needed: list[Volume]) -> Robustness:
+    assert isinstance(view.settings, Settings)
+    demand = demand_of(((v.name, need_of(v, None)) for v in needed), view, view.settings)
+    space = view.spaces[NodeName("node-1")]
+    return robustness(demand.items, space, view.disk_kinds, step_limit=EXACT)
