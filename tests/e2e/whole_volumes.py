@@ -262,7 +262,7 @@ def missing(world: World, case: Case) -> int:
 
 
 async def replace_one(world: World, name: str, case: Case) -> float:
-    """Delete a pod and its claims; return when another has its node after the replicas are gone.
+    """Delete a pod and its claims; return when another is accepted after the replicas are gone.
 
     It is bound once its claims are, which takes Longhorn some seconds.
     """
@@ -287,7 +287,7 @@ async def replace_one(world: World, name: str, case: Case) -> float:
     await until(lambda: bool(accepted()), within=30, what=world.seen.node_of)
     bound = sum(map(bool, before.values()))
     await until(lambda: sum(map(bool, world.seen.node_of().values())) >= bound, within=30)
-    return min(accepted()) - free
+    return max(0.0, min(accepted()) - free)
 
 
 def last_call(world: World, name: str) -> list[Call]:
