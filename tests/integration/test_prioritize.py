@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from extender import Balance
 from tests.integration.instances import (
     NAMESPACE,
     NODES,
@@ -89,6 +90,27 @@ async def test_scores_hold_nothing_and_end_no_hold() -> None:
         await world.leader.prioritize(body=world.request("first"))
         await world.leader.prioritize(body=world.request("second"))
         assert await world.held() == held
+
+
+@pytest.mark.parametrize(
+    ("balance", "expected"),
+    [
+        pytest.param(Balance.SPREAD, {ONE: 7, TWO: 8, THREE: 8}, id="spread"),
+        pytest.param(Balance.PACK, {ONE: 8, TWO: 6, THREE: 6}, id="pack"),
+        pytest.param(Balance.OFF, {ONE: 6, TWO: 6, THREE: 6}, id="off"),
+    ],
+)
+async def test_balance_is_what_the_setting_says(balance: Balance, expected: dict[str, int]) -> None:
+    async with serving(balance=balance) as world:
+        await world.add_pods("first", "second", gib=40)
+        world.provision("first")
+        world.place("first", ONE)
+        await world.settled()
+
+        answer = await world.leader.prioritize(body=world.request("second"))
+
+        assert answer is not None
+        assert answer.scores == expected
 
 
 async def test_scores_wait_for_nothing() -> None:
