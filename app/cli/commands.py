@@ -12,12 +12,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app.cli import doctor
 from app.cli.files import load_cluster, load_documents
 from app.cli.report import error_report, make_report, table_lines
 from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
-from app.instance import service
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
 from app.kube.translate import Pod
@@ -90,6 +88,8 @@ def serve(
 
     A live cluster is watched, and the instance that holds the Lease answers. A file is read once.
     """
+    from app.instance import service  # noqa: PLC0415 (it takes longer than `filter` as a whole)
+
     settings = _settings(host=host, port=port)
     configure_logs(settings.log_level)
     _check_origin(cluster_file, kubeconfig, context)
@@ -124,6 +124,8 @@ def filter_pod(
     settings = _settings(host=None, port=None)
     _check_origin(cluster_file, kubeconfig, context)
     if cluster_file is None:
+        from app.instance import service  # noqa: PLC0415 (it takes long)
+
         cluster = _checked(*service.read_cluster(settings, kubeconfig, context), "the cluster")
         utc = datetime.now(UTC)
     else:
@@ -171,6 +173,8 @@ def examine(
 
     Exit status: 0 no error (there may be warnings), 1 some error, 2 there is no cluster to check.
     """
+    from app.cli import doctor  # noqa: PLC0415 (it takes long)
+
     settings = _settings(host=None, port=None)
     _check_origin(None, kubeconfig, context)
     report = doctor.make_report(doctor.examine(settings, kubeconfig, context))
