@@ -42,6 +42,8 @@ from tests.strategies import Cluster, clusters
 
 SOME, EVERY, SUREST = Robustness
 EXACT = 100_000
+FEWER = settings(max_examples=60)
+"""Every example is a whole cluster, and scored several times."""
 
 
 def scored(
@@ -215,6 +217,7 @@ def test_scores_are_within_bounds_and_never_contradict_the_filter(
         assert 0 <= score.balance <= 1
 
 
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance), st.randoms())
 def test_neither_the_order_nor_the_names_of_candidates_matter(
     cluster: Cluster, balance: Balance, random: Random
@@ -245,6 +248,7 @@ def test_neither_the_order_nor_the_names_of_candidates_matter(
     assert again == {new[name]: score for name, score in found.items()}
 
 
+@FEWER
 @given(clusters(own_replicas=True), st.data())
 def test_a_replica_more_on_a_node_makes_it_no_worse(cluster: Cluster, data: st.DataObject) -> None:
     """It has data there, so that nothing but the share of data is to be compared."""
@@ -262,7 +266,7 @@ def test_a_replica_more_on_a_node_makes_it_no_worse(cluster: Cluster, data: st.D
         assert after.data >= before.data - 1e-9
 
 
-@settings(max_examples=60)
+@FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
 def test_history_does_not_change_a_score(cluster: Cluster, data: st.DataObject) -> None:
     remembering, view = Extender(GENEROUS), cluster.view
