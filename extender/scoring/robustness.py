@@ -123,12 +123,20 @@ class _Disks:
         return True
 
     def take_unseen(self, pieces: Sequence[_Piece]) -> bool:
-        """Whether no disk is overfull even if each piece is placed as if it were the first."""
-        most: dict[DiskId, int] = {}
+        """Whether no disk is overfull even if each piece is placed as if it were the first.
+
+        What pieces hold already shows on a disk only once it is copied, so it counts here as well.
+        """
+        most: dict[DiskId, tuple[int, int]] = {}
         for piece in pieces:
             for disk in self._choices(piece, {}):
-                most[disk] = most.get(disk, 0) + piece[0]
-        return all(size <= self._spaces[disk].logical_headroom_bytes for disk, size in most.items())
+                logical, physical = most.get(disk, (0, 0))
+                most[disk] = logical + piece[0], physical + piece[1]
+        return all(
+            logical <= self._spaces[disk].logical_headroom_bytes
+            and physical <= self._spaces[disk].physical_headroom_bytes
+            for disk, (logical, physical) in most.items()
+        )
 
     def _choices(self, piece: _Piece, taken: Mapping[DiskId, int]) -> tuple[DiskId, ...]:
         """Return the disks that Longhorn may take for one replica."""

@@ -362,3 +362,51 @@ def test_what_a_glance_says(rooms: list[int], sizes: list[int], expected: Robust
     found = scored(view, *(str(each.name) for each in needed))["node-1"].robustness
 
     assert found is expected
+
+
+def test_volumes_for_disks_of_different_kinds_are_looked_at_closely() -> None:
+    """One for any disk may take the only disk that suits the other."""
+    needed = [
+        volume("a", size_bytes=60 * GIB, disk_selector=("ssd",)),
+        volume("b", size_bytes=60 * GIB),
+    ]
+
+    def of_kinds(name: str, ssd: int, hdd: int) -> Node:
+        fast = disk("ssd", tags=["ssd"], maximum_bytes=ssd * GIB)
+        return node(name, fast, disk("hdd", tags=["hdd"], maximum_bytes=hdd * GIB))
+
+    view = view_of(
+        of_kinds("n1", 100, 100), of_kinds("n2", 120, 100), of_kinds("n3", 70, 200), *bound(*needed)
+    )
+
+    found = scored(view, "a", "b")
+
+    assert [found[n].robustness for n in ("n1", "n2", "n3")] == [SOME, SUREST, SUREST]
+
+
+def test_what_volumes_hold_already_must_be_available_for_all() -> None:
+    needed = [volume(n, size_bytes=10 * GIB, actual_bytes=30 * GIB) for n in ("a", "b")]
+    disks = [disk(f"disk-{n}", maximum_bytes=100 * GIB, available_bytes=60 * GIB) for n in range(2)]
+    roomy = [disk(f"disk-{n}", maximum_bytes=200 * GIB) for n in range(1)]
+    view = view_of(node("tight", *disks), node("roomy", *roomy), *bound(*needed))
+
+    found = scored(view, "a", "b")
+
+    assert found["roomy"].robustness is SUREST
+    assert found["tight"].robustness is EVERY
+
+
+def test_groups_are_looked_at_closely_as_long_as_they_are_few_together() -> None:
+    """The best ones are, and the next best would be too many with them."""
+    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
+    many = _MOST_CLOSELY * 2 // 3
+    best = [of_disks(f"best-{n}", 200, 170, 150, 5) for n in range(many)]
+    next_best = [of_disks(f"next-{n}", 110, 90, 60) for n in range(many)]
+    view = view_of(*best, *next_best, *bound(*needed))
+    alone = view_of(*next_best, *bound(*needed))
+
+    together = {n: s.robustness for n, s in scored(view, "small", "large").items()}
+    closely = {s.robustness for s in scored(alone, "small", "large").values()}
+
+    assert {together[f"next-{n}"] for n in range(many)} == {SOME}
+    assert closely == {SOME} or closely == {EVERY}
