@@ -223,6 +223,8 @@ def configure_scheduler(
 ) -> None:
     """Print kube-scheduler's configuration with the extender in it; change no file.
 
+    FILE may be -, which is what comes in on stdin.
+
     Exit status: 0 printed, or nothing is wrong, 1 --check found something, 2 the input cannot be
     used.
     """
@@ -303,8 +305,11 @@ def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> C
 def _scheduler_config(
     path: Path, distribution: scheduler_config.Distribution
 ) -> scheduler_config.Given:
-    content = read_bytes(path, scheduler_config.SIZE_LIMIT_BYTES)
-    return scheduler_config.read_given(str(path), content, distribution)
+    limit = scheduler_config.SIZE_LIMIT_BYTES
+    if path == Path("-"):
+        content = sys.stdin.buffer.read(limit + 1)
+        return scheduler_config.read_given("the input", content, distribution)
+    return scheduler_config.read_given(str(path), read_bytes(path, limit), distribution)
 
 
 def _tls(

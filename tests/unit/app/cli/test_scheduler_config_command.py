@@ -1,6 +1,7 @@
 """`scheduler-config` on the command line: what it prints, where, and its exit statuses."""
 
 import base64
+import io
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,26 @@ def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(
     assert file.read_bytes() == OTHER.encode()
     assert both.read_bytes() == output
     assert errors.startswith(b"warning: percentageOfNodesToScore is 50")  # it is not ours to set
+
+
+def test_a_file_can_come_in_on_stdin(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(OTHER.encode())))
+
+    assert run("--check", "-") == 1
+
+    assert capsys.readouterr().out.endswith("2 found\n")
+
+
+def test_of_stdin_no_more_is_read_than_of_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#" * 2**20)))
+
+    assert run("--check", "-") == 2
+
+    assert capsys.readouterr().err == "error: the input is larger than 262144 B\n"
 
 
 def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
