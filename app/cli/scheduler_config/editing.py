@@ -32,11 +32,11 @@ class _Edit(NamedTuple):
 
 
 class _Page:
-    """The text of a configuration with an end at each line, and where its parts begin and end."""
+    """The text of a configuration, and where its parts begin and end."""
 
     def __init__(self, given: Given) -> None:
         self.given = given
-        self.text = given.text if given.text.endswith("\n") else given.text + given.newline
+        self.text = given.lines
 
     def joined(self, lines: Iterable[str]) -> str:
         return "".join(f"{line}{self.given.newline}" for line in lines)

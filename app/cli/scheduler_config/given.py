@@ -34,7 +34,12 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     """Where the configuration is: in which document, and where there."""
     config: Mapping[str, Any]
     node: yaml.MappingNode
-    """The same with its positions in *text*."""
+    """The same with its positions in *lines*."""
+
+    @property
+    def lines(self) -> str:
+        """The text with an end at its last line, too."""
+        return _ended(self.text, self.newline)
 
     @property
     def entries(self) -> Sequence[Mapping[str, Any]]:
@@ -75,7 +80,9 @@ def read_given(origin: str, content: bytes, distribution: Distribution) -> Given
     _check_anchors(origin, content)
     documents = parse_yaml(origin, content)
     index, path = _place(origin, documents, distribution)
-    node: yaml.Node = list(yaml.compose_all(text, yaml.CSafeLoader))[index]
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    ended = _ended(text, newline)
+    node: yaml.Node = list(yaml.compose_all(ended, yaml.CSafeLoader))[index]
     for name in path:
         node = next(value for key, value in node.value if key.value == name)
     assert isinstance(node, yaml.MappingNode)
@@ -84,7 +91,7 @@ def read_given(origin: str, content: bytes, distribution: Distribution) -> Given
     return Given(
         origin=origin,
         text=text,
-        newline="\r\n" if text.partition("\n")[0].endswith("\r") else "\n",
+        newline=newline,
         documents=documents,
         index=index,
         path=path,
@@ -98,6 +105,10 @@ def at(document: Any, path: Sequence[str]) -> Any:
     for name in path:
         document = document.get(name) if isinstance(document, dict) else None
     return document
+
+
+def _ended(text: str, newline: str) -> str:
+    return text if text.endswith("\n") else text + newline
 
 
 def _check_anchors(origin: str, content: bytes) -> None:

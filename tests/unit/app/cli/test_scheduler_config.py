@@ -1,10 +1,13 @@
 """`scheduler-config`: what is shipped is what it prints, and only our lines of a file change."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
+from hypothesis import strategies as st
 
 from app.cli.scheduler_config import (
     SIZE_LIMIT_BYTES,
@@ -128,6 +131,32 @@ FOUND = {
     "document-ends": f"{KUBEADM}...\n",
 }
 
+BLOCKS = (
+    "# a comment\n\n",
+    "profiles:\n",
+    "profiles:  # none\n  # but one\n",
+    "profiles: []\n",
+    "profiles:\n- schedulerName: a\n# after it\n",
+    "profiles:\n  - schedulerName: a\n    plugins: {}\n    # - b\n\n  # - c\n",
+    "clientConnection: {\n  kubeconfig: /a\n}\n",
+    "clientConnection:\n  kubeconfig: 'a\n    b'\n",
+    "leaderElection:\n  resourceName: |-\n    a\n",
+    "leaderElection:\n  resourceName: >+\n    a\n\n\n",
+    '"parallelism": 3\n',
+    "parallelism : 3  # Grüße \U0001f600\n",
+)
+EXTENDERS = (
+    "",
+    "extenders:\n",
+    "extenders:   \n",
+    "extenders: ~ # none\n# at all\n",
+    "extenders: []\n",
+    "'extenders' : [ ]\n",
+    "extenders:\n- urlPrefix: http://a:1\n\n",
+    "extenders:\n# first\n  # second\n    - urlPrefix: http://a:1\n      # third\n    # fourth\n",
+    "extenders:\n  -\n    urlPrefix: http://a:1\n  - # x\n    urlPrefix: |-\n      http://b:1\n",
+)
+
 
 def read(text: str, distribution: Distribution = Distribution.KUBEADM) -> Any:
     return read_given("FILE", text.encode(), distribution)
@@ -225,6 +254,41 @@ def test_a_file_of_talos_is_merged_and_given_back(found: str) -> None:
     assert flaws(again, Distribution.TALOS, URL) == []
     assert merged(again, wanted) == text
     assert removed(again, None) == found
+
+
+@hypothesis.given(
+    blocks=st.lists(
+        st.sampled_from(BLOCKS), unique_by=lambda block: block.partition(":")[0].strip('" ')
+    ),
+    extenders=st.sampled_from(EXTENDERS),
+    place=st.integers(0, len(BLOCKS)),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    ends=st.booleans(),
+)
+def test_what_comes_before_and_after_does_not_matter(
+    blocks: list[str],
+    extenders: str,
+    place: int,
+    newline: str,
+    ends: bool,  # noqa: FBT001 (Hypothesis passes it by name)
+) -> None:
+    found = HEAD + "".join([*blocks[:place], extenders, *blocks[place:]])
+    found = (found if ends else found[:-1]).replace("\n", newline)
+
+    once = merge(found)
+
+    assert WANTED.entry in entries(once)
+    assert merge(once) == once
+    assert removed(read(once), None) == found
+
+
+def test_a_patch_of_talos_with_nothing_else_is_left_empty() -> None:
+    text = written(make_wanted(Distribution.TALOS, URL))
+    alone = re.sub(r"      leaderElection:\n.*\n", "", text)
+
+    left = removed(read(alone, Distribution.TALOS), None)
+
+    assert left == "cluster:\n  scheduler:\n    config:\n"
 
 
 def test_an_old_entry_is_replaced_in_its_place() -> None:
