@@ -230,6 +230,10 @@ def configure_scheduler(
     """
     if sum(file is not None for file in (merge, check, remove)) > 1:
         raise InputError("--merge, --check and --remove exclude each other")
+    if (check or remove) and (tls_ca or tls_cert or tls_key):
+        raise InputError(
+            "--tls-ca, --tls-cert and --tls-key are of no use with --check or --remove"
+        )
     address = None if url is None else scheduler_config.checked_url(url)
     if check is not None:
         given = _scheduler_config(check, distribution)

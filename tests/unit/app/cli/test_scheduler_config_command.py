@@ -127,6 +127,7 @@ def test_for_talos_the_files_are_read(
         (["--merge", "FILE"], "--url is missing"),
         (["--merge", "FILE", "--remove", "FILE", "--url", URL], "exclude each other"),
         (["--check", "FILE", "--remove", "FILE"], "exclude each other"),
+        (["--check", "FILE", "--tls-ca", "a"], "of no use with --check"),
         (["--check", "absent.yaml"], "absent.yaml cannot be read: No such file or directory"),
         (["--check", "."], ". cannot be read: Is a directory"),
         (["--url", "no"], "is no address"),
