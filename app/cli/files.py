@@ -73,7 +73,30 @@ def load_documents(path: Path) -> list[tuple[str, object]]:
     Raises:
         InputError: There is no such file, or it cannot be read or parsed.
     """
-    return list(_objects(str(path), path.suffix, _read(path)))
+    return list(_objects(str(path), path.suffix, read_bytes(path)))
+
+
+def read_bytes(path: Path, limit_bytes: int = _SIZE_LIMIT_BYTES) -> bytes:
+    """Read one file.
+
+    Raises:
+        InputError: There is no such file, it cannot be read, or it is too large.
+    """
+    try:
+        if path.stat().st_size > limit_bytes:
+            raise InputError(f"{path} is larger than {limit_bytes} B")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def parse_yaml(origin: str, text: bytes) -> list[object]:
+    """Return all documents of *text*, as Kubernetes reads their values.
+
+    Raises:
+        InputError: It is no YAML, is nested too deep, or has a key twice.
+    """
+    return _parsed(origin, ".yaml", text)
 
 
 def _documents(path: Path) -> Iterator[tuple[str, object]]:
@@ -83,21 +106,12 @@ def _documents(path: Path) -> Iterator[tuple[str, object]]:
                 if file.suffix in _SUFFIXES and file.is_file():
                     unpacked = _BUNDLE_FOLDER in file.relative_to(path).parts
                     loader = _BundleLoader if unpacked else _Loader
-                    yield from _objects(str(file), file.suffix, _read(file), loader)
+                    yield from _objects(str(file), file.suffix, read_bytes(file), loader)
         elif path.is_file() and zipfile.is_zipfile(path):
             yield from _bundle(path)
         else:
-            yield from _objects(str(path), path.suffix, _read(path))
+            yield from _objects(str(path), path.suffix, read_bytes(path))
     except OSError as error:  # a name too long, a folder that may not be read
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _SIZE_LIMIT_BYTES:
-            raise InputError(f"{path} is larger than {_SIZE_LIMIT_BYTES} B")
-        return path.read_bytes()
-    except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
@@ -125,19 +139,23 @@ def _bundle(path: Path) -> Iterator[tuple[str, object]]:
 def _objects(
     origin: str, suffix: str, text: bytes, loader: type[yaml.CSafeLoader] | None = None
 ) -> Iterator[tuple[str, object]]:
+    for index, document in enumerate(_parsed(origin, suffix, text, loader)):
+        yield from _flattened(f"{origin}[{index}]", document)
+
+
+def _parsed(
+    origin: str, suffix: str, text: bytes, loader: type[yaml.CSafeLoader] | None = None
+) -> list[object]:
     try:
         if suffix == ".json":
-            documents = [json.loads(text, parse_float=_number)]
-        else:
-            _check_depth(text)
-            documents = list(yaml.load_all(text, loader or _Loader))
+            return [json.loads(text, parse_float=_number)]
+        _check_depth(text)
+        return list(yaml.load_all(text, loader or _Loader))
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise InputError(f"{origin} is not YAML: {error.problem}{line}") from error
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{origin} cannot be parsed: {_one_line(error)}") from error
-    for index, document in enumerate(documents):
-        yield from _flattened(f"{origin}[{index}]", document)
 
 
 def _check_depth(text: bytes) -> None:

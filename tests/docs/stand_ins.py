@@ -15,6 +15,7 @@ from pathlib import Path
 
 _NOBODY = "http://127.0.0.1:1"
 _REFUSED = ("connection refused", "was refused")
+_FILES_ON_NODES = frozenset({"--merge", "--check", "--remove"})
 _CLUSTER = ("cluster.yaml", "pods.yaml")
 _KINDS = {
     "nodes": ("v1", "Node"),
@@ -54,8 +55,9 @@ def kubectl(arguments: list[str]) -> int:
 
 
 def extender(arguments: list[str]) -> int:
-    """Run our own command if it has its cluster in a file; `test_own_commands.py` has the rest."""
-    if "--cluster-file" not in arguments:
+    """Run our own command if what it reads is here; `test_own_commands.py` has the rest."""
+    reads_a_node = _FILES_ON_NODES.intersection(arguments)
+    if "--cluster-file" not in arguments and ("scheduler-config" not in arguments or reads_a_node):
         return 0
     command = [sys.executable, "-m", "app", *arguments]
     return subprocess.run(command, check=False).returncode

@@ -27,7 +27,7 @@ def calls(page: Path) -> Iterator[list[str]]:
     for text in [*texts, *inline_code(page)]:
         on_one_line = text.replace("\\\n", " ")
         # A command stands after the program, as it does not after a name of an object.
-        for call in re.findall(rf"(?:^|[\s/]){PROGRAM}(\s+[a-z]\w*\s[^|;&>]*)", on_one_line):
+        for call in re.findall(rf"(?:^|[\s/]){PROGRAM}(\s+[a-z][\w-]*\s[^|;&<>]*)", on_one_line):
             if "[" not in call:  # a synopsis
                 yield shlex.split(call)
 

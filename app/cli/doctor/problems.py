@@ -43,6 +43,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 _APPLY = "apply the manifests again (docs/install.md, step 3)"
 
+ASK_FOR_SCORES = (
+    "set prioritizeVerb: prioritize and a weight in the extender's entry of kube-scheduler's "
+    "configuration, and restart it (docs/install.md, step 4)"
+)
+SEND_ALL_NODES = (
+    "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/install.md, step 4)"
+)
+"""Remedies that `scheduler-config --check` gives, too."""
+
 
 class Problem(Enum):
     """A problem: where it shows, how bad it is, and what to do."""
@@ -201,16 +210,14 @@ class Problem(Enum):
     NEVER_PRIORITIZED = (
         Check.REQUESTS,
         Severity.WARNING,
-        "set prioritizeVerb: prioritize and a weight in the extender's entry of kube-scheduler's "
-        "configuration, and restart it (docs/install.md, step 4). Ignore this if scores are not "
-        "wanted, or if no pod has had a choice yet: kube-scheduler asks only if two or more nodes "
-        "are left",
+        f"{ASK_FOR_SCORES}. Ignore this if scores are not wanted, or if no pod has had a choice "
+        "yet: kube-scheduler asks only if two or more nodes are left",
     )
     NODES_NOT_SENT = (
         Check.CANDIDATES,
         Severity.WARNING,
-        "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/install.md, "
-        "step 4), and ignore this if it is set: the next pod that may go anywhere will show it",
+        f"{SEND_ALL_NODES}, and ignore this if it is set: the next pod that may go anywhere will "
+        "show it",
     )
     NO_CLASS = (
         Check.STORAGE_CLASSES,

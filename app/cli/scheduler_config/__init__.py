@@ -1,0 +1,33 @@
+"""kube-scheduler's configuration with our extender: printed, merged, checked, removed."""
+
+from app.cli.scheduler_config.checking import Flaw, flaws
+from app.cli.scheduler_config.editing import merged, removed
+from app.cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
+from app.cli.scheduler_config.wanted import (
+    SERVER_NAME,
+    Distribution,
+    Wanted,
+    checked_url,
+    make_wanted,
+    tls_contents,
+    tls_files,
+    written,
+)
+
+__all__ = [
+    "SERVER_NAME",
+    "SIZE_LIMIT_BYTES",
+    "Distribution",
+    "Flaw",
+    "Given",
+    "Wanted",
+    "checked_url",
+    "flaws",
+    "make_wanted",
+    "merged",
+    "read_given",
+    "removed",
+    "tls_contents",
+    "tls_files",
+    "written",
+]

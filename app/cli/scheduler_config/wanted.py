@@ -1,0 +1,247 @@
+"""What kube-scheduler's configuration must hold, and why; the shipped manifests are equal to it."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from textwrap import wrap
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+from app.config import NAME
+from app.errors import InputError
+
+API_VERSION = "kubescheduler.config.k8s.io/v1"
+KIND = "KubeSchedulerConfiguration"
+RESOURCE = "longhorn.io/scheduler-extender"
+ALL_NODES = "percentageOfNodesToScore"
+"""The field besides the extender's entry that we set."""
+SERVER_NAME = f"{NAME}.longhorn-system.svc"
+SCHEDULER_NAME = "longhorn-scheduler"
+
+_WIDTH = 100
+_WHY = {
+    "kubeconfig": "With --config kube-scheduler ignores --kubeconfig, so the path must be here.",
+    ALL_NODES: (
+        "All nodes. Otherwise kube-scheduler sends only a sample of a cluster of 100 and more, and "
+        "the one node with room may not be in it."
+    ),
+    "urlPrefix": (
+        "The address of the Service: kube-scheduler runs in the host's network, where names of "
+        "Services are not resolved."
+    ),
+    "prioritizeVerb": (
+        "Of the nodes that fit, the one where the pod's data are is better. At weight 2 the scores "
+        "add up to 200 points to kube-scheduler's sum for a node: more than its images do (100), "
+        "and no more than a preferred node affinity (200). To do without scores, remove these two "
+        "lines; filterVerb works alone."
+    ),
+    "serverName": (
+        "The name that the service's certificate must have. Without it that is the address above."
+    ),
+    "caFile": "Never leave this out: kube-scheduler would then trust any certificate.",
+    "caData": "Never leave this out: kube-scheduler would then trust any certificate.",
+    "nodeCacheCapable": (
+        "Node names instead of whole nodes: bodies are a hundred times smaller, and from 1.33 on "
+        "kube-scheduler would otherwise score the nodes as if no pod ran there."
+    ),
+    "ignorable": (
+        "Pods that ask for the extender wait while it does not answer: they must not start where "
+        "their volumes cannot go. Other pods never depend on it."
+    ),
+    "httpTimeout": (
+        "kube-scheduler schedules nothing else while it waits, so keep it short. An answer takes "
+        "milliseconds, or less than this when it waits for another pod's node to be chosen."
+    ),
+    "managedResources": (
+        "Only pods that ask for this resource are sent to the extender. No node has it, so "
+        "kube-scheduler must ignore it."
+    ),
+}
+_WHY_OF_SECONDARY = _WHY | {
+    "resourceName": (
+        "Its own Lease. Otherwise only one of it and the cluster's own scheduler would run."
+    ),
+    "urlPrefix": (
+        "By name, since this kube-scheduler runs in the pods' network: no fixed address is needed. "
+        "The cluster's own scheduler schedules the DNS server, so neither waits for the other."
+    ),
+    "managedResources": (
+        "A pod needs both schedulerName and this resource: a resource means the same in all "
+        "clusters. No node has it, so kube-scheduler must ignore it."
+    ),
+}
+
+
+class Distribution(StrEnum):
+    """What kube-scheduler is run by."""
+
+    KUBEADM = "kubeadm"
+    K3S = "k3s"
+    RKE2 = "rke2"
+    TALOS = "talos"
+    SECONDARY = "secondary"
+
+
+KUBECONFIGS = {
+    Distribution.KUBEADM: "/etc/kubernetes/scheduler.conf",
+    Distribution.K3S: "/var/lib/rancher/k3s/server/cred/scheduler.kubeconfig",
+    Distribution.RKE2: "/var/lib/rancher/rke2/server/cred/scheduler.kubeconfig",
+}
+"""Talos fills it in, and a secondary scheduler has its service account."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The extender's entry for one distribution, and what it needs around it."""
+
+    distribution: Distribution
+    entry: Mapping[str, Any]
+
+    @property
+    def why(self) -> Mapping[str, str]:
+        """The comment above each field, by the field's name."""
+        return why(self.distribution)
+
+
+def why(distribution: Distribution) -> Mapping[str, str]:
+    """Return the comment above each field, by the field's name."""
+    return _WHY_OF_SECONDARY if distribution is Distribution.SECONDARY else _WHY
+
+
+def make_wanted(
+    distribution: Distribution, url: str, tls: Mapping[str, str] | None = None
+) -> Wanted:
+    """Return what is wanted for the service at *url*.
+
+    Raises:
+        InputError: kube-scheduler could not call this URL, or would trust any certificate.
+    """
+    prefix = checked_url(url)
+    is_https = prefix.startswith("https:")
+    if is_https and tls is None:
+        raise InputError(
+            f"--url {url} needs --tls-ca: without a CA kube-scheduler trusts any certificate"
+        )
+    if tls is not None and not is_https:
+        raise InputError(f"--tls-ca is of no use with --url {url}: it must begin with https://")
+    entry: dict[str, Any] = {
+        "urlPrefix": prefix,
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "weight": 2,
+        "enableHTTPS": is_https,
+    }
+    if tls is not None:
+        entry["tlsConfig"] = dict(tls)
+    entry |= {
+        "nodeCacheCapable": True,
+        "ignorable": False,
+        "httpTimeout": "5s",
+        "managedResources": [{"name": RESOURCE, "ignoredByScheduler": True}],
+    }
+    return Wanted(distribution=distribution, entry=entry)
+
+
+def checked_url(url: str) -> str:
+    """Return *url* as urlPrefix has it: scheme, host and port, no slash at its end."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise InputError(f"--url {url!r} is no URL: {error}") from error
+    plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url
+    if not plain or parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise InputError(f"--url {url!r} is no address; it must be like http://10.96.0.95:9504")
+    if parts.path not in ("", "/") or "?" in url or "#" in url or "@" in url:
+        raise InputError(f"--url {url!r} must end after the port: kube-scheduler adds /filter")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def tls_files(ca: str, certificate: str | None, key: str | None, name: str) -> dict[str, str]:
+    """Return tlsConfig with the names of files on the control-plane nodes."""
+    files = {"caFile": ca, "certFile": certificate, "keyFile": key}
+    return {"serverName": name} | {field: file for field, file in files.items() if file}
+
+
+def tls_contents(
+    ca: bytes, certificate: bytes | None, key: bytes | None, name: str
+) -> dict[str, str]:
+    """Return tlsConfig with what is in the files: Talos mounts no folder for kube-scheduler."""
+    files = {"caData": ca, "certData": certificate, "keyData": key}
+    data = {field: b64encode(content).decode() for field, content in files.items() if content}
+    return {"serverName": name} | data
+
+
+def whole(wanted: Wanted) -> dict[str, Any]:
+    """Return a whole configuration; for Talos a patch of its machine configuration."""
+    is_talos = wanted.distribution is Distribution.TALOS
+    config: dict[str, Any] = {} if is_talos else {"apiVersion": API_VERSION, "kind": KIND}
+    if kubeconfig := KUBECONFIGS.get(wanted.distribution):
+        config["clientConnection"] = {"kubeconfig": kubeconfig}
+    config["leaderElection"] = {"leaderElect": True}
+    if wanted.distribution is Distribution.SECONDARY:
+        config["leaderElection"] |= {
+            "resourceName": SCHEDULER_NAME,
+            "resourceNamespace": "longhorn-system",
+        }
+        config["profiles"] = [{"schedulerName": SCHEDULER_NAME}]
+    config |= {ALL_NODES: 100, "extenders": [dict(wanted.entry)]}
+    return {"cluster": {"scheduler": {"config": config}}} if is_talos else config
+
+
+def written(wanted: Wanted) -> str:
+    """Write a whole configuration as YAML, with comments that say why."""
+    return "".join(f"{line}\n" for line in lines_of(whole(wanted), wanted.why))
+
+
+def lines_of(
+    fields: Mapping[str, Any], reasons: Mapping[str, str], indent: int = 0
+) -> Iterator[str]:
+    """Write a mapping as lines of YAML, each field with its reason above it."""
+    for name, value in fields.items():
+        yield from _field(name, value, reasons, indent, " " * indent)
+
+
+def entry_lines(entry: Mapping[str, Any], reasons: Mapping[str, str], indent: int) -> Iterator[str]:
+    """Write one item of a list: the first field's reason stands above the dash."""
+    (name, value), *rest = entry.items()
+    yield from _field(name, value, reasons, indent, f"{' ' * indent}- ")
+    yield from lines_of(dict(rest), reasons, indent + 2)
+
+
+def _field(
+    name: str, value: object, reasons: Mapping[str, str], indent: int, start: str
+) -> Iterator[str]:
+    edge = f"{' ' * indent}# "
+    yield from wrap(
+        reasons.get(name, ""),
+        _WIDTH,
+        initial_indent=edge,
+        subsequent_indent=edge,
+        break_on_hyphens=False,
+    )
+    match value:
+        case dict():
+            yield f"{start}{name}:"
+            yield from lines_of(value, reasons, len(start) + 2)
+        case list():
+            yield f"{start}{name}:"
+            for item in value:
+                yield from entry_lines(item, reasons, len(start) + 2)
+        case _:
+            yield f"{start}{name}: {_scalar(value)}"
+
+
+def _scalar(value: object) -> str:
+    """Write a value without quotes where YAML reads the same back."""
+    quoted = json.dumps(value)
+    if not isinstance(value, str):
+        return quoted
+    try:
+        is_plain = yaml.safe_load(f"a: {value}") == {"a": value}
+    except yaml.YAMLError:
+        is_plain = False
+    return value if is_plain else quoted
