@@ -42,7 +42,7 @@ def robustness(
     """Say how sure it is that Longhorn finds room for all *items* on a node.
 
     They fit there in some order. Longhorn may also choose a disk that is not ready, where a replica
-    would not start: then only some order is sure.
+    would not start: then only some order is sure. Of such a disk the tags are not looked at.
 
     Args:
         items: All replicas that are about to come, those of other pods as well.
@@ -88,13 +88,15 @@ class _Disks:
         self._node = space.node.name
         usable = {bin_.id for bin_ in space.bins}
         self._spaces: dict[DiskId, DiskSpace] = {}
-        self._kinds: dict[DiskId, Kind | None] = {}
+        self._kinds: dict[DiskId, Kind] = {}
+        """Of the usable ones. Others have no number, or one from a time when they were usable."""
         self._unusable: set[DiskId] = set()
         for each in space.disks:
             if each.disk.id is not None and takes_replicas(each.disk):
                 self._spaces[each.disk.id] = each
-                self._kinds[each.disk.id] = kinds.get(each.kind)
-                if each.disk.name not in usable:
+                if each.disk.name in usable:
+                    self._kinds[each.disk.id] = kinds[each.kind]
+                else:
                     self._unusable.add(each.disk.id)
         self._steps_left = step_limit
 
@@ -144,7 +146,7 @@ class _Disks:
         unused = {
             Candidate(self._node, disk): space.unused_bytes(taken.get(disk, 0))
             for disk, space in self._spaces.items()
-            if self._kinds[disk] in kinds
+            if (disk in self._unusable or self._kinds[disk] in kinds)
             and physical <= space.physical_headroom_bytes
             and logical + taken.get(disk, 0) <= space.logical_headroom_bytes
         }
