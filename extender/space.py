@@ -47,8 +47,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     sums: tuple[int, ...]
     """The sum of each headroom and all larger ones, and a zero at the end."""
     first_bytes: int
-    """The headroom of the disk with most unused bytes, which Longhorn takes first; -1 where
-    several have as many, since then it may take others."""
+    """The headroom of the disk with most unused bytes, which Longhorn takes first. -1 where several
+    have as many, since then it may take others, and where some disk can take nothing more."""
     least_physical_bytes: int
 
     def fit_in_every_order(self, logical_bytes: int, largest_bytes: int) -> bool:
@@ -213,14 +213,15 @@ def _room(spaces: Sequence[DiskSpace]) -> Room:
     headrooms = sorted(space.logical_headroom_bytes for space in spaces)
     most = max(space.unused_bytes() for space in spaces)
     first = [space.logical_headroom_bytes for space in spaces if space.unused_bytes() == most]
+    least_physical_bytes = min(space.physical_headroom_bytes for space in spaces)
     sums = accumulate(reversed(headrooms), initial=0)
     return Room(
         limit_bytes=sum(space.limit_bytes for space in spaces),
         free_bytes=sum(max(0, headroom) for headroom in headrooms),
         headrooms=tuple(headrooms),
         sums=tuple(reversed([*sums])),
-        first_bytes=first[0] if len(first) == 1 else -1,
-        least_physical_bytes=min(space.physical_headroom_bytes for space in spaces),
+        first_bytes=first[0] if len(first) == 1 and least_physical_bytes >= 0 else -1,
+        least_physical_bytes=least_physical_bytes,
     )
 
 

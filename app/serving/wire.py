@@ -8,6 +8,7 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/s
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -86,6 +87,7 @@ _args_decoder = msgspec.json.Decoder(ExtenderArgs)
 _keys_decoder = msgspec.json.Decoder(dict[str, Raw])
 _node_decoder = msgspec.json.Decoder(NodeHead)
 _encoder = msgspec.json.Encoder()
+_total_of = attrgetter("total")
 _UNDECODABLE = (msgspec.MsgspecError, RecursionError)
 
 
@@ -159,7 +161,7 @@ def encode_error(text: str, request: ExtenderRequest) -> bytes:
 
 def encode_scores(scores: Scores) -> bytes:
     """Encode the score of every candidate, in the order asked: kube-scheduler gives others none."""
-    totals = [score.total for score in scores.scores]
+    totals = map(_total_of, scores.scores)
     return _encoder.encode(list(map(HostPriority, scores.nodes, totals)))
 
 

@@ -1,6 +1,7 @@
 """What is left on a node after a pod's new replicas, and how sure it is that they find room."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, count
 
 from extender.demand.items import Demand
 from extender.holds.ledger import Ledger
@@ -34,29 +35,20 @@ class Known:
 
     Attributes:
         scores: At a glance, as if there were no data and an even spread wanted.
-        names: Of the nodes that have a score.
-        unsure: Those of them on which, at a glance, only some order works out.
+        unsure: The nodes on which, at a glance, only some order works out.
         closely: How sure room is on the nodes that were looked at closely.
     """
 
     def __init__(self) -> None:
         self.scores: dict[NodeName, Score] = {}
-        self.names: set[NodeName] = set()
         self.unsure: set[NodeName] = set()
         self.closely: dict[NodeName, Robustness] = {}
         self._cursor: Cursor | None = None
 
-    def add(self, scores: Mapping[NodeName, Score], unsure: Iterable[NodeName]) -> None:
-        """Take in what was seen of nodes at a glance."""
-        self.scores.update(scores)
-        self.names.update(scores)
-        self.unsure.update(unsure)
-
     def catch_up(self, changes: ChangeLog) -> None:
         """Forget the nodes that have changed since the last time."""
         changed, self._cursor = changes.since(self._cursor)
-        for name in [*self.names] if changed is None else changed:
-            self.names.discard(name)
+        for name in [*self.scores] if changed is None else changed:
             self.unsure.discard(name)
             self.scores.pop(name, None)
             self.closely.pop(name, None)
@@ -109,7 +101,7 @@ class Placings:
             singly += self._glance(groups.beside, beside, known)
         for name in singly:
             coming, known = _Coming(case, case.demand_on(name), self._others(name)), Known()
-            known.add(*coming.scores([name], case.view.spaces, pending=True))
+            coming.look([name], case.view.spaces, known, pending=True)
             self._apart[name] = coming, known
         seen, apart = self._alone[1].scores, self._apart
         self.scores: list[Score] = (
@@ -127,7 +119,9 @@ class Placings:
                 for index, name in enumerate(accepted)
                 if name in (apart[name][1].unsure if name in apart else seen)
             ]
-        return [index for index, name in enumerate(accepted) if name in seen] if seen else []
+        if seen.isdisjoint(accepted):
+            return []
+        return [*compress(count(), map(seen.__contains__, accepted))]
 
     def closely(self, name: NodeName) -> Robustness:
         """Say how sure it is that all that comes to a node finds room there."""
@@ -148,12 +142,12 @@ class Placings:
         self, nodes: Sequence[NodeName], coming: "_Coming", known: Known
     ) -> Sequence[NodeName]:
         """Score nodes; return those left out, to which Longhorn will move replicas of others."""
-        if known.names.issuperset(nodes):
+        scores = known.scores
+        if all(map(scores.__contains__, nodes)):
             return ()
-        missing = [name for name in nodes if name not in known.names]
-        found, unsure = coming.scores(missing, self._case.view.spaces)
-        known.add(found, unsure)
-        return [name for name in missing if name not in found]
+        missing = [name for name in nodes if name not in scores]
+        coming.look(missing, self._case.view.spaces, known)
+        return [name for name in missing if name not in scores]
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
@@ -185,13 +179,14 @@ class _Coming:
         self._shared_kinds = self._any_kinds.intersection(*(item.kinds for item in self.items))
         self._is_new = bool(demand.items)
 
-    def scores(
+    def look(
         self,
         nodes: Iterable[NodeName],
         spaces: Mapping[NodeName, NodeSpace],
+        known: Known,
         *,
         pending: bool = False,
-    ) -> tuple[dict[NodeName, Score], list[NodeName]]:
+    ) -> None:
         """Score nodes with room for all by themselves: there are no data, an even spread is wanted.
 
         One loop for thousands of nodes, since each call in it would cost as much as the rest.
@@ -199,13 +194,10 @@ class _Coming:
         Args:
             nodes: The nodes.
             spaces: What all nodes have.
+            known: Where the scores go.
             pending: Whether nodes count to which Longhorn will move replicas of others.
-
-        Returns:
-            The scores, and the nodes on which only some order works out.
         """
-        found: dict[NodeName, Score] = {}
-        unsure: list[NodeName] = []
+        found, unsure = known.scores, known.unsure
         kinds, shared, needed_bytes = self.kinds, self._shared_kinds, self._bytes
         physical_bytes, weight = self._physical_bytes, WITHOUT_DATA.balance
         is_one, is_new = self._is_new and len(self.items) == 1, self._is_new
@@ -226,19 +218,18 @@ class _Coming:
                         room.first_bytes >= needed_bytes
                         and len(rooms) == 1
                         and kind in shared
-                        and physical_bytes <= room.least_physical_bytes
+                        and (not physical_bytes or physical_bytes <= room.least_physical_bytes)
                     ):
                         sure = _SUREST
             if sure is None or not (is_new and space.all_usable):
                 sure = self._sureness(space)
             robustness, base = sure
             if sure is _SOME_ORDER:
-                unsure.append(name)
+                unsure.add(name)
             balance = (
                 (free_bytes - needed_bytes) / limit_bytes if free_bytes > needed_bytes else 0.0
             )
             found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
-        return found, unsure
 
     def _sureness(self, space: NodeSpace) -> _Sureness:
         """Say how sure it is at least that all find room; they do in some order.

@@ -54,8 +54,8 @@ def prioritize(
         placings = Placings(case, answer.accepted, ledger, remembered)
         scores = _by_all(answer.accepted, near, placings, view, balance)
     if answer.rejected:
-        by_node = dict(zip(answer.accepted, scores, strict=True))
-        scores = [by_node.get(name, _REJECTED) for name in candidates]
+        rejected, accepted = answer.rejected, iter(scores)  # in the order of the candidates
+        scores = [_REJECTED if name in rejected else next(accepted) for name in candidates]
     return Scores(request=answer.request, nodes=candidates, scores=scores)
 
 
