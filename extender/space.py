@@ -47,8 +47,9 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     sums: tuple[int, ...]
     """The sum of each headroom and all larger ones, and a zero at the end."""
     first_bytes: int
-    """The headroom of the disk with most unused bytes, which Longhorn takes first. -1 where several
-    have as many, since then it may take others, and where some disk can take nothing more."""
+    """What Longhorn puts on the disk with most unused bytes for sure: its headroom, or its unused
+    bytes if they are fewer, since beyond them it may take any disk. -1 where several disks have as
+    many, and where some disk can take nothing more."""
     least_physical_bytes: int
 
     def fit_in_every_order(self, logical_bytes: int, largest_bytes: int) -> bool:
@@ -212,7 +213,9 @@ def _rooms(spaces: Iterable[DiskSpace], kinds: Mapping[DiskKind, Kind]) -> dict[
 def _room(spaces: Sequence[DiskSpace]) -> Room:
     headrooms = sorted(space.logical_headroom_bytes for space in spaces)
     most = max(space.unused_bytes() for space in spaces)
-    first = [space.logical_headroom_bytes for space in spaces if space.unused_bytes() == most]
+    first = [
+        min(most, space.logical_headroom_bytes) for space in spaces if space.unused_bytes() == most
+    ]
     least_physical_bytes = min(space.physical_headroom_bytes for space in spaces)
     sums = accumulate(reversed(headrooms), initial=0)
     return Room(

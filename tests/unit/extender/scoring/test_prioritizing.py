@@ -281,10 +281,18 @@ def test_history_does_not_change_a_score(cluster: Cluster, data: st.DataObject) 
 ROOMS = st.lists(st.integers(0, 12), min_size=1, max_size=4)
 
 
-@given(ROOMS, st.lists(st.integers(1, 8), min_size=1, max_size=4))
-def test_a_glance_never_says_more_than_all_orders_do(rooms: list[int], sizes: list[int]) -> None:
+@given(ROOMS, st.lists(st.integers(1, 8), min_size=1, max_size=4), st.integers(4, 12))
+def test_a_glance_never_says_more_than_all_orders_do(
+    rooms: list[int], sizes: list[int], available: int
+) -> None:
+    """Also where less is available than may be scheduled: then Longhorn may take any disk."""
     disks = [
-        disk(f"disk-{n}", maximum_bytes=12 * GIB, scheduled_bytes=(12 - room) * GIB)
+        disk(
+            f"disk-{n}",
+            maximum_bytes=12 * GIB,
+            scheduled_bytes=(12 - room) * GIB,
+            available_bytes=available * GIB,
+        )
         for n, room in enumerate(rooms)
     ]
     needed = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate(sizes)]
@@ -410,3 +418,16 @@ def test_groups_are_looked_at_closely_as_long_as_they_are_few_together() -> None
 
     assert {together[f"next-{n}"] for n in range(many)} == {SOME}
     assert closely == {SOME} or closely == {EVERY}
+
+
+def test_nothing_is_sure_of_a_disk_that_has_less_unused_than_a_volume_needs() -> None:
+    """Longhorn then takes any disk: unseen, both volumes may go to the second one."""
+    one, two = (
+        disk(name, maximum_bytes=12 * GIB, scheduled_bytes=gib * GIB, available_bytes=5 * GIB)
+        for name, gib in (("one", 0), ("two", 5))
+    )
+    needed = [volume(name, size_bytes=6 * GIB) for name in ("a", "b")]
+
+    found = scored(view_of(node("node-1", one, two), *bound(*needed)), "a", "b")
+
+    assert found["node-1"].robustness is EVERY
