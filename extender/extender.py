@@ -9,13 +9,13 @@ from extender.holds.hold import End, Mode, is_shown
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
-from extender.scoring.placing import Remembered
+from extender.scoring.placing import Known, RememberedScores
 from extender.scoring.prioritizing import prioritize
 from extender.scoring.scores import Balance, Scores
 from extender.verdicts.answering import Answer, Basis, answer
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import Case
-from extender.verdicts.remembered import RememberedVerdicts
+from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.view import ClusterView
 from longhorn import Moment, NodeName
 
@@ -39,8 +39,8 @@ class Extender:
         self._limits = limits
         self._balance = balance
         self.ledger = Ledger(mode)
-        self._verdicts = RememberedVerdicts()
-        self._placings = Remembered()
+        self._verdicts = RememberedVerdicts(Verdicts)
+        self._scores = RememberedScores(Known)
         self._rankings = Rankings()
         self._patience = Patience()
 
@@ -87,7 +87,7 @@ class Extender:
             named,
             view,
             ledger=self.ledger,
-            remembered=self._placings,
+            remembered=self._scores,
             balance=self._balance,
         )
 

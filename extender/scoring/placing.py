@@ -10,13 +10,11 @@ from extender.scoring.scores import WITHOUT_DATA, Score, points
 from extender.space import NodeSpace
 from extender.verdicts.candidates import grouped
 from extender.verdicts.case import Case
-from extender.verdicts.remembered import Needs
+from extender.verdicts.remembered import Remembered
 from extender.view import ChangeLog, Cursor
 from longhorn import NodeName
 from packing import Item, Kind
 
-_REMEMBERED_NEEDS = 32
-"""As many as verdicts are remembered for."""
 _CLOSE_STEPS = 100
 """Placements that are tried on one node; 64 are all orders of four volumes."""
 
@@ -54,20 +52,7 @@ class Known:
             self.closely.pop(name, None)
 
 
-class Remembered:
-    """What is known for the needs asked for last."""
-
-    def __init__(self) -> None:
-        self._by_needs: dict[Needs, Known] = {}
-
-    def for_needs(self, needs: Needs, changes: ChangeLog) -> Known:
-        """Return what is known for *needs*, up to date with *changes*; may be added to."""
-        known = self._by_needs.pop(needs, None) or Known()
-        self._by_needs[needs] = known
-        if len(self._by_needs) > _REMEMBERED_NEEDS:
-            del self._by_needs[next(iter(self._by_needs))]
-        known.catch_up(changes)
-        return known
+RememberedScores = Remembered[Known]
 
 
 class Placings:
@@ -85,7 +70,7 @@ class Placings:
     """
 
     def __init__(
-        self, case: Case, accepted: Sequence[NodeName], ledger: Ledger, remembered: Remembered
+        self, case: Case, accepted: Sequence[NodeName], ledger: Ledger, remembered: RememberedScores
     ) -> None:
         self._case = case
         groups, changes = grouped(case, accepted, ledger), case.view.changes
@@ -136,7 +121,7 @@ class Placings:
     def largest_bytes(self, name: NodeName) -> int:
         """Return what is free on that disk of a node with most of it that the volumes may use."""
         kinds, rooms = self._alone[0].kinds, self._case.view.spaces[name].rooms
-        return max(0, *(rooms[kind].headrooms[-1] for kind in rooms if kind in kinds), 0)
+        return max([0, *(rooms[kind].headrooms[-1] for kind in rooms if kind in kinds)])
 
     def _glance(
         self, nodes: Sequence[NodeName], coming: "_Coming", known: Known

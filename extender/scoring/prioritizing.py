@@ -5,7 +5,7 @@ from itertools import groupby
 
 from extender.holds.ledger import Ledger
 from extender.scoring.data import Near, data_near
-from extender.scoring.placing import Placings, Remembered
+from extender.scoring.placing import Placings, RememberedScores
 from extender.scoring.scores import (
     WITH_DATA,
     WITHOUT_DATA,
@@ -33,7 +33,7 @@ def prioritize(
     view: ClusterView,
     *,
     ledger: Ledger,
-    remembered: Remembered,
+    remembered: RememberedScores,
     balance: Balance,
 ) -> Scores:
     """Score *candidates*: those that are not accepted have nothing.

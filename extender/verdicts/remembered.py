@@ -1,6 +1,7 @@
 """Which verdicts are known already, for pods that need the same."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from extender.verdicts.rejections import Rejection
 from extender.view import ChangeLog, Cursor
@@ -52,17 +53,35 @@ class Verdicts:
         self.rejections.update(rejected)
 
 
-class RememberedVerdicts:
-    """The verdicts for the needs asked for last."""
+class _Kept(Protocol):
+    """What is kept for one set of needs."""
 
-    def __init__(self) -> None:
-        self._by_needs: dict[Needs, Verdicts] = {}
+    def catch_up(self, changes: ChangeLog) -> None:
+        """Forget what has changed since the last time."""
 
-    def for_needs(self, needs: Needs, changes: ChangeLog) -> Verdicts:
-        """Return what is known for *needs*, up to date with the *changes* of a view."""
-        verdicts = self._by_needs.pop(needs, None) or Verdicts()
-        self._by_needs[needs] = verdicts
+
+Kept = TypeVar("Kept", bound=_Kept)
+
+
+class Remembered(Generic[Kept]):
+    """What is kept for the needs asked for last.
+
+    Args:
+        new: Makes what is kept for needs that were not asked for lately.
+    """
+
+    def __init__(self, new: Callable[[], Kept]) -> None:
+        self._new = new
+        self._by_needs: dict[Needs, Kept] = {}
+
+    def for_needs(self, needs: Needs, changes: ChangeLog) -> Kept:
+        """Return what is kept for *needs*, up to date with the *changes* of a view."""
+        kept = self._by_needs.pop(needs, None) or self._new()
+        self._by_needs[needs] = kept
         if len(self._by_needs) > _REMEMBERED_NEEDS:
             del self._by_needs[next(iter(self._by_needs))]
-        verdicts.catch_up(changes)
-        return verdicts
+        kept.catch_up(changes)
+        return kept
+
+
+RememberedVerdicts = Remembered[Verdicts]
