@@ -38,6 +38,7 @@ from packing import Bin, Kind
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """What the usable disks of one kind have, ready for questions that need no packing."""
 
+    kind: Kind
     limit_bytes: int
     """Most that may be scheduled on them."""
     free_bytes: int
@@ -49,7 +50,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     first_bytes: int
     """What Longhorn puts on the disk with most unused bytes for sure: its headroom, or its unused
     bytes if they are fewer, since beyond them it may take any disk. -1 where several disks have as
-    many, and where some disk can take nothing more."""
+    many, where some disk can take nothing more, and beside usable disks of other kinds."""
     least_physical_bytes: int
 
     def fit_in_every_order(self, logical_bytes: int, largest_bytes: int) -> bool:
@@ -89,8 +90,8 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
     unused_bytes: Mapping[Kind, int]
     """What is neither used, reserved nor scheduled on the usable disks, by their kind: Longhorn
     puts a replica where most is left."""
-    rooms: Mapping[Kind, Room]
-    """What the usable disks have, by their kind."""
+    rooms: tuple[Room, ...]
+    """What the usable disks have, one for each of their kinds."""
     all_usable: bool
     """Whether Longhorn places new replicas on no disk that is not usable."""
     refusal: NodeRefusal | None
@@ -203,14 +204,15 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
     )
 
 
-def _rooms(spaces: Iterable[DiskSpace], kinds: Mapping[DiskKind, Kind]) -> dict[Kind, Room]:
+def _rooms(spaces: Iterable[DiskSpace], kinds: Mapping[DiskKind, Kind]) -> tuple[Room, ...]:
     by_kind: dict[Kind, list[DiskSpace]] = {}
     for space in spaces:
         by_kind.setdefault(kinds[space.kind], []).append(space)
-    return {kind: _room(found) for kind, found in by_kind.items()}
+    is_only = len(by_kind) == 1
+    return tuple(_room(kind, found, is_only=is_only) for kind, found in by_kind.items())
 
 
-def _room(spaces: Sequence[DiskSpace]) -> Room:
+def _room(kind: Kind, spaces: Sequence[DiskSpace], *, is_only: bool) -> Room:
     headrooms = sorted(space.logical_headroom_bytes for space in spaces)
     most = max(space.unused_bytes() for space in spaces)
     first = [
@@ -219,11 +221,12 @@ def _room(spaces: Sequence[DiskSpace]) -> Room:
     least_physical_bytes = min(space.physical_headroom_bytes for space in spaces)
     sums = accumulate(reversed(headrooms), initial=0)
     return Room(
+        kind=kind,
         limit_bytes=sum(space.limit_bytes for space in spaces),
         free_bytes=sum(max(0, headroom) for headroom in headrooms),
         headrooms=tuple(headrooms),
         sums=tuple(reversed([*sums])),
-        first_bytes=first[0] if len(first) == 1 and least_physical_bytes >= 0 else -1,
+        first_bytes=first[0] if is_only and len(first) == 1 and least_physical_bytes >= 0 else -1,
         least_physical_bytes=least_physical_bytes,
     )
 

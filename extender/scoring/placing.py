@@ -6,7 +6,7 @@ from itertools import compress, count
 from extender.demand.items import Demand
 from extender.holds.ledger import Ledger
 from extender.scoring.robustness import Robustness, robustness
-from extender.scoring.scores import WITHOUT_DATA, Score, points
+from extender.scoring.scores import WITHOUT_DATA, Score, points, score_of
 from extender.space import NodeSpace
 from extender.verdicts.candidates import grouped
 from extender.verdicts.case import Case
@@ -32,15 +32,14 @@ class Known:
     It follows from the needs and the node's space alone, and stands until the space is replaced.
 
     Attributes:
-        scores: At a glance, as if there were no data and an even spread wanted.
-        unsure: The nodes on which, at a glance, only some order works out.
-        closely: How sure room is on the nodes that were looked at closely.
+        scores: As if there were no data and an even spread wanted.
+        unsure: The nodes on which, at a glance, only some order works out, and at which nobody has
+            looked closely yet.
     """
 
     def __init__(self) -> None:
         self.scores: dict[NodeName, Score] = {}
         self.unsure: set[NodeName] = set()
-        self.closely: dict[NodeName, Robustness] = {}
         self._cursor: Cursor | None = None
 
     def catch_up(self, changes: ChangeLog) -> None:
@@ -49,7 +48,6 @@ class Known:
         for name in [*self.scores] if changed is None else changed:
             self.unsure.discard(name)
             self.scores.pop(name, None)
-            self.closely.pop(name, None)
 
 
 RememberedScores = Remembered[Known]
@@ -65,8 +63,8 @@ class Placings:
         remembered: What is known already; added to.
 
     Attributes:
-        scores: Of the nodes, in their order: at a glance, as if there were no data and an even
-            spread wanted.
+        scores: Of the nodes, in their order: as far as is known without looking closely now, as if
+            there were no data and an even spread wanted.
     """
 
     def __init__(
@@ -78,25 +76,26 @@ class Placings:
         self._alone = alone, remembered.for_needs((groups.needs, ()), changes)
         self._apart: dict[NodeName, tuple[_Coming, Known]] = {}
         """Where something else comes than to most nodes."""
-        singly = [*groups.singly, *self._glance(groups.alone, *self._alone)]
+        scores, left_out = self._glance(groups.alone, *self._alone)
+        singly = [*groups.singly, *left_out]
         if groups.beside:
             beside = _Coming(case, case.demand, groups.open.items)
             known = remembered.for_needs((groups.needs, groups.open.needs), changes)
             self._apart = dict.fromkeys(groups.beside, (beside, known))
-            singly += self._glance(groups.beside, beside, known)
+            singly += self._glance(groups.beside, beside, known)[1]
         for name in singly:
             coming, known = _Coming(case, case.demand_on(name), self._others(name)), Known()
             coming.look([name], case.view.spaces, known, pending=True)
             self._apart[name] = coming, known
         seen, apart = self._alone[1].scores, self._apart
-        self.scores: list[Score] = (
+        self.scores: Sequence[Score] = (
             [(apart[name][1].scores if name in apart else seen)[name] for name in accepted]
             if apart
-            else [*map(seen.__getitem__, accepted)]
+            else scores
         )
 
     def unsure(self, accepted: Sequence[NodeName]) -> list[int]:
-        """Return the positions of nodes on which, at a glance, only some order works out."""
+        """Return the positions of nodes at which one may look closely for the first time."""
         seen, apart = self._alone[1].unsure, self._apart
         if apart:
             return [
@@ -104,35 +103,34 @@ class Placings:
                 for index, name in enumerate(accepted)
                 if name in (apart[name][1].unsure if name in apart else seen)
             ]
-        if seen.isdisjoint(accepted):
+        if not seen:
             return []
         return [*compress(count(), map(seen.__contains__, accepted))]
 
     def closely(self, name: NodeName) -> Robustness:
-        """Say how sure it is that all that comes to a node finds room there."""
+        """Find out how sure it is that all that comes to an unsure node finds room there."""
         coming, known = self._apart.get(name, self._alone)
-        if name not in known.closely:
-            view = self._case.view
-            known.closely[name] = robustness(
-                coming.items, view.spaces[name], view.disk_kinds, step_limit=_CLOSE_STEPS
-            )
-        return known.closely[name]
+        view = self._case.view
+        found = robustness(
+            coming.items, view.spaces[name], view.disk_kinds, step_limit=_CLOSE_STEPS
+        )
+        known.unsure.discard(name)
+        known.scores[name] = score_of(WITHOUT_DATA, 0.0, found, known.scores[name].balance)
+        return found
 
     def largest_bytes(self, name: NodeName) -> int:
         """Return what is free on that disk of a node with most of it that the volumes may use."""
         kinds, rooms = self._alone[0].kinds, self._case.view.spaces[name].rooms
-        return max([0, *(rooms[kind].headrooms[-1] for kind in rooms if kind in kinds)])
+        return max([0, *(room.headrooms[-1] for room in rooms if room.kind in kinds)])
 
     def _glance(
         self, nodes: Sequence[NodeName], coming: "_Coming", known: Known
-    ) -> Sequence[NodeName]:
-        """Score nodes; return those left out, to which Longhorn will move replicas of others."""
-        scores = known.scores
-        if all(map(scores.__contains__, nodes)):
-            return ()
-        missing = [name for name in nodes if name not in scores]
-        coming.look(missing, self._case.view.spaces, known)
-        return [name for name in missing if name not in scores]
+    ) -> tuple[Sequence[Score], Sequence[NodeName]]:
+        """Score nodes; leave out those to which Longhorn will move replicas of others."""
+        try:
+            return [*map(known.scores.__getitem__, nodes)], ()
+        except KeyError:
+            return coming.look(nodes, self._case.view.spaces, known)
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
@@ -171,50 +169,57 @@ class _Coming:
         known: Known,
         *,
         pending: bool = False,
-    ) -> None:
+    ) -> tuple[Sequence[Score], Sequence[NodeName]]:
         """Score nodes with room for all by themselves: there are no data, an even spread is wanted.
+
+        Returns the scores, and the nodes that are left out.
 
         One loop for thousands of nodes, since each call in it would cost as much as the rest.
 
         Args:
             nodes: The nodes.
             spaces: What all nodes have.
-            known: Where the scores go.
+            known: What is known already; added to.
             pending: Whether nodes count to which Longhorn will move replicas of others.
         """
-        found, unsure = known.scores, known.unsure
+        scores, left_out, found = list[Score](), list[NodeName](), known.scores
         kinds, shared, needed_bytes = self.kinds, self._shared_kinds, self._bytes
         physical_bytes, weight = self._physical_bytes, WITHOUT_DATA.balance
         is_one, is_new = self._is_new and len(self.items) == 1, self._is_new
+        surest = _SUREST
         for name in nodes:
+            if name in found:
+                scores.append(found[name])
+                continue
             space = spaces[name]
             if space.pending and not pending:
+                left_out.append(name)
                 continue
-            rooms = space.rooms
             free_bytes = limit_bytes = 0
             sure = None
-            for kind, room in rooms.items():
-                if kind in kinds:
+            for room in space.rooms:
+                if room.kind in kinds:
                     free_bytes += room.free_bytes
                     limit_bytes += room.limit_bytes
                     # One replica alone finds room whatever Longhorn chooses, and any number does if
                     # the disk that it takes first has room for all.
                     if is_one or (
                         room.first_bytes >= needed_bytes
-                        and len(rooms) == 1
-                        and kind in shared
+                        and room.kind in shared
                         and (not physical_bytes or physical_bytes <= room.least_physical_bytes)
                     ):
-                        sure = _SUREST
+                        sure = surest
             if sure is None or not (is_new and space.all_usable):
                 sure = self._sureness(space)
             robustness, base = sure
             if sure is _SOME_ORDER:
-                unsure.add(name)
+                known.unsure.add(name)
             balance = (
                 (free_bytes - needed_bytes) / limit_bytes if free_bytes > needed_bytes else 0.0
             )
-            found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
+            score = found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
+            scores.append(score)
+        return scores, left_out
 
     def _sureness(self, space: NodeSpace) -> _Sureness:
         """Say how sure it is at least that all find room; they do in some order.
@@ -223,15 +228,16 @@ class _Coming:
         """
         if not self._is_new:
             return _NOTHING_NEW
-        rooms = space.rooms
-        here = rooms if len(rooms) == 1 else self._any_kinds.intersection(rooms)
+        rooms, any_kinds = space.rooms, self._any_kinds
+        here = rooms if len(rooms) == 1 else [room for room in rooms if room.kind in any_kinds]
         if not space.all_usable or len(here) != 1:
             return _SOME_ORDER
-        for kind in here:
-            room = rooms[kind]
-            if kind not in self._shared_kinds or self._physical_bytes > room.least_physical_bytes:
-                break
-            if room.fit_in_every_order(self._bytes, self._largest_bytes):
-                fit_unseen = room.fit_wherever(self._bytes, self._least_bytes)
-                return _SUREST if fit_unseen else _EVERY_ORDER
+        room = here[0]
+        if (
+            room.kind in self._shared_kinds
+            and self._physical_bytes <= room.least_physical_bytes
+            and room.fit_in_every_order(self._bytes, self._largest_bytes)
+        ):
+            fit_unseen = room.fit_wherever(self._bytes, self._least_bytes)
+            return _SUREST if fit_unseen else _EVERY_ORDER
         return _SOME_ORDER

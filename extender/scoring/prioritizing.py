@@ -74,7 +74,7 @@ def _by_all(
     balance: Balance,
 ) -> list[Score]:
     """Score nodes on which something new is placed."""
-    scores, weights = placings.scores, WITH_DATA if near.on_nodes else WITHOUT_DATA
+    scores, weights = [*placings.scores], WITH_DATA if near.on_nodes else WITHOUT_DATA
     if near.on_nodes or balance is not Balance.SPREAD:
         balances = _balances(accepted, placings, balance)
         scores = [

@@ -7,6 +7,7 @@ several before it sees the first.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from operator import itemgetter
 
 from extender.space import NodeSpace
 from longhorn import Candidate, Candidates, DiskId, DiskKind, DiskSpace, choices, takes_replicas
@@ -98,6 +99,7 @@ class _Disks:
                     self._kinds[each.disk.id] = kinds[each.kind]
                 else:
                     self._unusable.add(each.disk.id)
+        self._suitable: dict[_Piece, Sequence[tuple[Candidate, DiskSpace, int]]] = {}
         self._steps_left = step_limit
 
     def take_in_every_order(
@@ -142,14 +144,24 @@ class _Disks:
 
     def _choices(self, piece: _Piece, taken: Mapping[DiskId, int]) -> tuple[DiskId, ...]:
         """Return the disks that Longhorn may take for one replica."""
-        logical, physical, kinds = piece
+        if piece not in self._suitable:
+            self._suitable[piece] = self._that_suit(*piece)
         unused = {
-            Candidate(self._node, disk): space.unused_bytes(taken.get(disk, 0))
-            for disk, space in self._spaces.items()
+            each: space.unused_bytes(taken_bytes)
+            for each, space, most_bytes in self._suitable[piece]
+            if (taken_bytes := taken.get(each.disk, 0)) <= most_bytes
+        }
+        found = tuple(unused)
+        candidates = Candidates(disks=found, preferred=found, unused_bytes=unused)
+        return tuple(each.disk for each in choices(candidates, piece[0]))
+
+    def _that_suit(
+        self, logical: int, physical: int, kinds: frozenset[Kind]
+    ) -> Sequence[tuple[Candidate, DiskSpace, int]]:
+        """Return the disks that may take a replica, sorted, and what they may have taken before."""
+        return [
+            (Candidate(self._node, disk), space, space.logical_headroom_bytes - logical)
+            for disk, space in sorted(self._spaces.items(), key=itemgetter(0))
             if (disk in self._unusable or self._kinds[disk] in kinds)
             and physical <= space.physical_headroom_bytes
-            and logical + taken.get(disk, 0) <= space.logical_headroom_bytes
-        }
-        found = tuple(sorted(unused))
-        candidates = Candidates(disks=found, preferred=found, unused_bytes=unused)
-        return tuple(each.disk for each in choices(candidates, logical))
+        ]

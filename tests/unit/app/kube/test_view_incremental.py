@@ -49,9 +49,9 @@ def contents(view: ClusterView) -> dict[str, Any]:
         "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
         "spaces": {
             name: (
-                msgspec.structs.replace(space, bins=(), roomiest=(), unused_bytes={}, rooms={}),
+                msgspec.structs.replace(space, bins=(), roomiest=(), unused_bytes={}, rooms=()),
                 {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
-                {kinds[kind]: room for kind, room in space.rooms.items()},
+                {kinds[r.kind]: msgspec.structs.replace(r, kind=0) for r in space.rooms},
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
             )
             for name, space in view.spaces.items()

@@ -420,6 +420,24 @@ def test_groups_are_looked_at_closely_as_long_as_they_are_few_together() -> None
     assert closely == {SOME} or closely == {EVERY}
 
 
+def test_each_request_looks_closely_at_nodes_that_none_has_looked_at_before() -> None:
+    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
+    view = view_of(
+        *(of_disks(f"n{n:02}", 155, 100, 1 + n) for n in range(_MOST_CLOSELY + 5)),
+        *bound(*needed),
+    )
+    extender = Extender(GENEROUS)
+
+    first, second, third = (
+        [each.robustness for each in prioritized(extender, view, "small", "large").scores]
+        for _ in range(3)
+    )
+
+    assert first.count(SOME) == 5
+    assert second.count(SOME) == 0
+    assert third == second
+
+
 def test_nothing_is_sure_of_a_disk_that_has_less_unused_than_a_volume_needs() -> None:
     """Longhorn then takes any disk: unseen, both volumes may go to the second one."""
     one, two = (
