@@ -1,7 +1,8 @@
 """Kubelets of all nodes in one: they run the pods that are bound, and end those that are deleted.
 
 A pod starts when its Longhorn volumes are attached where it is, as the real ones wait for the
-attachment before they mount. What containers do is left out.
+attachment before they mount. What containers do is left out. Pods in Longhorn's namespace are left
+to others: what they do matters.
 """
 
 import asyncio
@@ -85,13 +86,15 @@ class Kubelets:
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
-            self._controller.add(key_of(new))
+            if new["metadata"].get("namespace") != NAMESPACE:
+                self._controller.add(key_of(new))
         elif old is not None:
             self._ends_at.pop(old["metadata"]["uid"], None)
 
     def _storage_changed(self, _old: Object | None, _new: Object | None) -> None:
         for key, pod in self._pods.objects.items():
-            if is_bound(pod) and pod["status"].get("phase") == "Pending":
+            is_pending = is_bound(pod) and pod["status"].get("phase") == "Pending"
+            if is_pending and key.namespace != NAMESPACE:
                 self._controller.add(key)
 
 

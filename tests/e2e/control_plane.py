@@ -35,6 +35,8 @@ CONTROLLERS = (
     "persistentvolumeclaim-protection-controller",
     "persistentvolume-protection-controller",
     "statefulset-controller",
+    "deployment-controller",
+    "replicaset-controller",
     "disruption-controller",
     "namespace-controller",
     "garbage-collector-controller",
@@ -86,14 +88,18 @@ class ControlPlane:
         )
         return client.ApiClient(configuration)
 
-    async def start(self) -> None:
-        """Start everything but the scheduler, and install the CRDs and our manifests."""
+    async def start(self, *, with_service: bool = True) -> None:
+        """Start everything but the scheduler, and install the CRDs and our manifests.
+
+        Args:
+            with_service: Whether our manifests are installed, too, but for the Deployment.
+        """
         self._write_files()
         self._run("etcd", *self._etcd_flags())
         await self.start_api_server()
         self._run("kube-controller-manager", *self._controller_manager_flags())
         async with await self.client() as admin:
-            await install(Api(admin))
+            await install(Api(admin), with_service=with_service)
         for path in LONGHORN_PATHS:
             await until(partial(self._is_served, path), within=START_SECONDS)
 
@@ -266,8 +272,12 @@ class ControlPlane:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[ControlPlane]:
+def running(folder: Path, *, with_service: bool = True) -> Iterator[ControlPlane]:
     """Run a control plane, for tests with loops of their own. Logs stay in *folder*.
+
+    Args:
+        folder: Of the control plane.
+        with_service: Whether our manifests are installed, too, but for the Deployment.
 
     Raises:
         programs.MissingError: Its programs are not there.
@@ -278,7 +288,7 @@ def running(folder: Path) -> Iterator[ControlPlane]:
         raise programs.MissingError(f"{', '.join(missing)}: run `make e2e`, which builds them")
     control_plane = ControlPlane({name: path for name, path in found.items() if path}, folder)
     try:
-        asyncio.run(control_plane.start())
+        asyncio.run(control_plane.start(with_service=with_service))
         yield control_plane
     finally:
         asyncio.run(control_plane.stop())

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -23,6 +23,7 @@ from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.histograms import Histogram, read_histogram
 from tests.e2e.processes import Process, free_ports
+from tests.e2e.proxy import Endpoint
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
 
@@ -145,7 +146,8 @@ class Extender:
             instance = InstanceProcess(number, port, self._folder, kubeconfig, self._settings)
             self.instances.append(instance)
             await self._make_pod(instance)
-        self._proxy = self._start_proxy()
+        endpoints = [Endpoint(each.address, each.port) for each in self.instances]
+        self._start_proxy(endpoints)
         await until(self.is_answering, within=START_SECONDS, what=self._trouble)
 
     async def stop(self) -> None:
@@ -221,10 +223,9 @@ class Extender:
         key = Key(NAMESPACE, instance.pod)
         await self._api.patch(PODS, key, {"status": addresses}, "status")
 
-    def _start_proxy(self) -> Process:
+    def _start_proxy(self, endpoints: Sequence[Endpoint]) -> None:
         [port] = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
-        endpoints = [f"--endpoint={each.address}:{each.port}" for each in self.instances]
         flags = {
             "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
             "namespace": NAMESPACE,
@@ -232,9 +233,10 @@ class Extender:
             "port": port,
             "record": self._record,
         }
-        command = [sys.executable, "-m", "tests.e2e.proxy", *endpoints]
-        flags_given = [f"--{flag}={value}" for flag, value in flags.items()]
-        return Process("proxy", [*command, *flags_given], self._folder / "proxy.log")
+        command = [sys.executable, "-m", "tests.e2e.proxy"]
+        command += [f"--endpoint={each.address}:{each.port}" for each in endpoints]
+        command += [f"--{flag}={value}" for flag, value in flags.items()]
+        self._proxy = Process("proxy", command, self._folder / "proxy.log")
 
     def _trouble(self) -> str:
         logs = [self._folder / "proxy.log", *sorted(self._folder.glob("extender-*.log"))]

@@ -51,12 +51,17 @@ _SHIPPED_KINDS = {
 """What the manifests install that these tests need; the Deployment is played by processes."""
 
 
-async def install(api: Api) -> None:
-    """Install everything; what is there already stays as it is."""
+async def install(api: Api, *, with_service: bool = True) -> None:
+    """Install everything; what is there already stays as it is.
+
+    Args:
+        api: Of an administrator.
+        with_service: Whether what the service needs is installed, or Longhorn's kinds alone.
+    """
     for definition in _definitions():
         await api.ensure(definition, _DEFINITIONS)
     await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
-    for obj in _shipped_objects():
+    for obj in _shipped_objects() if with_service else ():
         await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
 
 

@@ -16,7 +16,12 @@ class Process:
     """One program on loopback; what it writes goes to a log of its own."""
 
     def __init__(
-        self, name: str, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environ: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.name = name
         self.log = log
@@ -27,6 +32,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environ,
+                cwd=folder,
                 start_new_session=True,  # a Ctrl-C of the tests is handled by them
             )
 

@@ -49,6 +49,12 @@ class Users:
         path.write_text(yaml.safe_dump(_kubeconfig(server or self._server, self._tokens[user])))
         return path
 
+    def kubeconfig_of(self, token: str, name: str, server: str) -> Path:
+        """Write a kubeconfig with a token that the API server has issued."""
+        path = self._folder / f"{name}.kubeconfig"
+        path.write_text(yaml.safe_dump(_kubeconfig(server, token)))
+        return path
+
 
 def _kubeconfig(server: str, token: str) -> dict[str, Any]:
     cluster = {"server": server, "insecure-skip-tls-verify": True}

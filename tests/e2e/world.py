@@ -75,6 +75,7 @@ class World:
         stale: bool = True,
         delays: Delays = DELAYS,
         settings: Settings | None = None,
+        make_extender: type[Extender] = Extender,
         **scheduler: Any,
     ) -> None:
         """Nothing runs yet.
@@ -87,6 +88,7 @@ class World:
             delays: How long Longhorn takes.
             settings: Of our service where they are not the defaults, by the fields of
                 `app.config.Settings`.
+            make_extender: How our service runs.
             scheduler: What differs from the shipped configuration: `nodeCacheCapable`, `ignorable`
                 and `httpTimeout` of the extender, `percentageOfNodesToScore`.
         """
@@ -96,6 +98,7 @@ class World:
         self._stale = stale
         self._delays = delays
         self._settings = settings or {}
+        self._make_extender = make_extender
         self._scheduler = scheduler
         self._attempts_before = 0.0
         self._stack = contextlib.AsyncExitStack()
@@ -117,7 +120,7 @@ class World:
             relay = Relay(self.control_plane.ports.api_server)
             self.relay = await stack.enter_async_context(relay.running())
             server = f"https://127.0.0.1:{self.relay.port}"
-            self.extender = Extender(
+            self.extender = self._make_extender(
                 self.control_plane, self.api, self._folder, server=server, settings=self._settings
             )
             stack.push_async_callback(self.extender.stop)

@@ -1,0 +1,98 @@
+"""The service as it is installed: what runs is what its Deployment says."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.extender import START_SECONDS, Extender
+from tests.e2e.processes import free_ports
+from tests.e2e.proxy import Endpoint
+from tests.e2e.service_pods import ServicePods
+from tests.e2e.waiting import until
+
+_MOST_PODS = 12
+"""One after another, over all roll-outs of a test."""
+
+
+class DeployedExtender(Extender):
+    """Pods of a Deployment that somebody installs.
+
+    Attributes:
+        sources: The tree to run, by the tag of the image; the one of these tests if it has none.
+        pods: The pods.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.sources: dict[str, Path] = {}
+        self._endpoints = [
+            Endpoint(f"10.42.0.{number}", port)
+            for number, port in enumerate(free_ports(_MOST_PODS), start=1)
+        ]
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, count: int) -> None:  # noqa: ARG002 (the Deployment says how many)
+        """Wait for pods; there is no Service yet."""
+        self.pods = ServicePods(
+            self._api,
+            endpoints=self._endpoints,
+            folder=self._folder,
+            kubeconfig=lambda name, token: self._control_plane.users.kubeconfig_of(
+                token, name, self._server
+            ),
+            sources=self.sources,
+            metrics_ports=free_ports(_MOST_PODS),
+        )
+        self._task = asyncio.create_task(self.pods.run())
+
+    async def serve(self) -> None:
+        """Stand in for the Service, which is installed; return when it answers."""
+        self._start_proxy(self._endpoints)
+        await until(self.is_answering, within=START_SECONDS, what=self._trouble)
+
+    async def is_answering(self) -> bool:
+        """Whether a call through the Service gets a verdict; a failed kubelet fails the test."""
+        if self._task is not None and self._task.done():
+            self._task.result()
+        return await super().is_answering()
+
+    async def stop(self) -> None:
+        """End all of it."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await super().stop()
+
+
+class Administrator:
+    """Runs the commands that a person would run, against this control plane.
+
+    Args:
+        kubeconfig: Of an administrator.
+        folder: Where the commands run.
+    """
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self._environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        self._folder = folder
+
+    async def run(self, *command: str, stdin: str = "") -> str:
+        """Run one command and return what it prints; anything but success fails the test."""
+        return await asyncio.to_thread(self._run, command, stdin)
+
+    def _run(self, command: Sequence[str], stdin: str) -> str:
+        done = subprocess.run(
+            command,
+            input=stdin,
+            cwd=self._folder,
+            env=self._environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
+        return done.stdout

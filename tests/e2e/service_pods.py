@@ -1,0 +1,197 @@
+"""The kubelets of the service's pods: the container of each pod is a process on this machine.
+
+What the Deployment says decides: the command, the variables, the account, the probe. The process
+has the token that the API server issues for the pod's account, so it may do what was installed
+for it and nothing else. Only the address and the ports are this machine's.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import httpx
+import msgspec
+
+from app.config import NAME, PREFIX
+from tests.actors.api import PODS, Api, Informer, Key, Kind, Object, key_of
+from tests.actors.controller import Controller
+from tests.actors.kubelet import is_bound
+from tests.actors.longhorn import NAMESPACE
+from tests.e2e.processes import Process
+from tests.e2e.proxy import Endpoint
+
+SERVICE_ACCOUNTS = Kind("v1", "serviceaccounts", "ServiceAccount")
+_LOOK_SECONDS = 0.25
+_PROBE_SECONDS = 2.0
+_TOKEN_SECONDS = 3600
+_WORKERS = 4
+
+
+class _Running(msgspec.Struct, kw_only=True):
+    process: Process
+    endpoint: Endpoint
+    metrics_port: int | None
+
+
+class ServicePods:
+    """Runs the pods of the service.
+
+    Args:
+        api: Where pods are written.
+        endpoints: The addresses for the pods, and the port of this machine that each stands for.
+        folder: For logs and kubeconfigs.
+        kubeconfig: Writes one for a token, and returns it.
+        sources: The tree to run for the tag of the image.
+        metrics_ports: Taken in turn where the Deployment has a port of its own for metrics.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        endpoints: list[Endpoint],
+        folder: Path,
+        kubeconfig: Callable[[str, str], Path],
+        sources: Mapping[str, Path],
+        metrics_ports: list[int],
+    ) -> None:
+        self._api = api
+        self._free = [*endpoints]
+        self._folder = folder
+        self._kubeconfig = kubeconfig
+        self._sources = sources
+        self._metrics_ports = [*metrics_ports]
+        self._running: dict[str, _Running] = {}
+        self._pods = Informer(api, PODS, NAMESPACE)
+        self._pods.handlers.append(self._changed)
+        self._controller = Controller(self._reconcile, workers=_WORKERS)
+
+    def all(self) -> set[str]:
+        """Return the pods that there are."""
+        return {key.name for key, pod in self._pods.objects.items() if _is_ours(pod)}
+
+    def ready(self) -> set[str]:
+        """Return those that are ready."""
+        return {
+            key.name for key, pod in self._pods.objects.items() if _is_ours(pod) and _is_ready(pod)
+        }
+
+    async def run(self) -> NoReturn:
+        """Work until cancelled; then all processes end."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._pods.run())
+                tasks.create_task(self._controller.run())
+        finally:
+            for each in self._running.values():
+                each.process.kill()
+        raise AssertionError("informers and controllers do not end")
+
+    def _changed(self, _old: Object | None, new: Object | None) -> None:
+        if new is not None and _is_ours(new) and is_bound(new):
+            self._controller.add(key_of(new))
+
+    async def _reconcile(self, key: Key) -> float | None:
+        pod = self._pods.objects.get(key)
+        if pod is None:
+            return None
+        uid = pod["metadata"]["uid"]
+        if pod["metadata"].get("deletionTimestamp"):
+            return await self._end(key, uid)
+        if uid not in self._running:
+            await self._start(pod, uid)
+        running = self._running[uid]
+        running.process.assert_running()
+        is_ready = await _answers(pod, running)
+        if is_ready != _is_ready(pod):
+            await self._api.patch(PODS, key, {"status": _status(running, is_ready)}, "status")
+        return _LOOK_SECONDS
+
+    async def _end(self, key: Key, uid: str) -> float | None:
+        if running := self._running.get(uid):
+            if running.process.is_running:
+                running.process.terminate()
+                return _LOOK_SECONDS
+            del self._running[uid]
+        await self._api.delete(PODS, key, at_once=True, uid=uid)
+        return None
+
+    async def _start(self, pod: Object, uid: str) -> None:
+        [container] = pod["spec"]["containers"]
+        account = Key(NAMESPACE, pod["spec"]["serviceAccountName"])
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": _TOKEN_SECONDS},
+        }
+        issued = await self._api.create_in(SERVICE_ACCOUNTS, account, "token", request)
+        assert issued is not None, f"there is no account {account.name}"
+        name, endpoint = pod["metadata"]["name"], self._free.pop(0)
+        environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
+        environ |= {each["name"]: _value(each, pod) for each in container.get("env") or ()}
+        metrics_port = None
+        if f"{PREFIX}METRICS_PORT" in environ:
+            metrics_port = self._metrics_ports.pop(0)
+            environ[f"{PREFIX}METRICS_PORT"] = str(metrics_port)
+        tag = container["image"].rpartition(":")[2]
+        command, *arguments = container["command"]
+        assert command == NAME
+        kubeconfig = self._kubeconfig(name, issued["status"]["token"])
+        flags = ["--kubeconfig", str(kubeconfig), "--host", "127.0.0.1"]
+        flags += ["--port", str(endpoint.port)]
+        process = Process(
+            name,
+            [sys.executable, "-m", "app", *arguments, *flags],
+            self._folder / f"{name}.log",
+            environ,
+            self._sources[tag],
+        )
+        running = _Running(process=process, endpoint=endpoint, metrics_port=metrics_port)
+        self._running[uid] = running
+        key = key_of(pod)
+        await self._api.patch(PODS, key, {"status": _status(running, is_ready=False)}, "status")
+
+
+def _is_ours(pod: Object) -> bool:
+    return bool((pod["metadata"].get("labels") or {}).get("app") == NAME)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
+
+
+def _status(running: _Running, is_ready: bool) -> dict[str, Any]:  # noqa: FBT001 (a field's value)
+    address = running.endpoint.address
+    types = ("Initialized", "PodScheduled", *(("ContainersReady", "Ready") if is_ready else ()))
+    return {
+        "phase": "Running",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": [{"type": each, "status": "True"} for each in types],
+    }
+
+
+def _value(variable: Object, pod: Object) -> str:
+    """Return the value of a variable, which may be a field of the pod."""
+    if "value" in variable:
+        return str(variable["value"])
+    found: Any = pod
+    for part in variable["valueFrom"]["fieldRef"]["fieldPath"].split("."):
+        found = found[part]
+    return str(found)
+
+
+async def _answers(pod: Object, running: _Running) -> bool:
+    """Whether the readiness probe of a pod succeeds."""
+    [container] = pod["spec"]["containers"]
+    probe = container["readinessProbe"]["httpGet"]
+    port = running.endpoint.port if probe["port"] == "http" else running.metrics_port
+    with contextlib.suppress(httpx.HTTPError):
+        async with httpx.AsyncClient(timeout=_PROBE_SECONDS) as http:
+            return (await http.get(f"http://127.0.0.1:{port}{probe['path']}")).is_success
+    return False

@@ -1,0 +1,130 @@
+"""From one release to the next, and back, while pods come without a pause."""
+
+import asyncio
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.actors import api as kinds
+from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.deployed import Administrator, DeployedExtender
+from tests.e2e.extender import ROOT
+from tests.e2e.kubernetes import scheduler_configuration
+from tests.e2e.report import Report
+from tests.e2e.users import ADMIN, SCHEDULER
+from tests.e2e.waiting import until
+from tests.e2e.workloads import claim, pod
+from tests.e2e.world import World
+
+OLD, NEW = "0.1.0", "0.2.0"
+COMMIT_OF_OLD = "e846c10fd4f80d413551afd9e04b74601a2724df"
+OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
+NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5
+"""A pod for each node in turn would overfill the small ones."""
+SIZE = "50Gi"
+PAUSE_SECONDS = 0.3
+"""Between two pods."""
+ROLLED_OUT_SECONDS = 90.0
+SILENCE_SECONDS = 4.0
+"""The longest time without an answer."""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[ControlPlane]:
+    """Run a control plane in which nothing of ours is installed."""
+    with running(tmp_path, with_service=False) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def old_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree of the older release."""
+    command = ["git", "-C", str(ROOT), "archive", COMMIT_OF_OLD]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"this clone has no commit of {OLD}: the whole history is needed")
+    folder = tmp_path_factory.mktemp("old")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
+    bare: ControlPlane, tmp_path: Path, old_tree: Path, report: Report
+) -> None:
+    async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
+        service = world.extender
+        assert isinstance(service, DeployedExtender)
+        service.sources |= {OLD: old_tree, NEW: ROOT}
+        administrator = Administrator(world.control_plane.users.kubeconfig(ADMIN), ROOT)
+        await world.add_nodes(*NODES)
+        await administrator.run("kubectl", "apply", "-k", str(old_tree / OVERLAY))
+        await service.serve()
+        await _use_configuration_of(old_tree, world)
+        pods = _Burst(world)
+
+        for release, tree in ((NEW, ROOT), (OLD, old_tree)):
+            before = service.pods.ready()
+            async with pods, service.probed() as answered:
+                await administrator.run("kubectl", "apply", "-k", str(tree / OVERLAY))
+                await until(
+                    lambda old=before: (
+                        len(service.pods.ready() - old) == 2 and not service.pods.all() & old
+                    ),
+                    within=ROLLED_OUT_SECONDS,
+                    what=lambda: str(service.pods.all()),
+                )
+            silence = max(after - at for at, after in pairwise(answered))
+            await pods.settle()
+
+            what = f"{pods.count} pods come while the service goes to {release}"
+            report.measured(what, f"without an answer for {silence:.1f} s at most")
+            assert silence <= SILENCE_SECONDS
+            assert world.seen.without_room() == 0
+            assert world.seen.overcommitted_disks() == []
+
+
+async def _use_configuration_of(tree: Path, world: World) -> None:
+    """Start kube-scheduler again with the configuration that a release ships."""
+    await world.control_plane.stop_scheduler()
+    kubeconfig = world.control_plane.users.kubeconfig(SCHEDULER)
+    config = scheduler_configuration(kubeconfig, world.extender.url, tree / "manifests")
+    await world.control_plane.start_scheduler(config)
+
+
+class _Burst:
+    """Pods, each with a claim, one after another while it is entered."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._is_over = asyncio.Event()
+        self.count = 0
+
+    async def __aenter__(self) -> None:
+        self._is_over.clear()
+        self._task = asyncio.create_task(self._create())
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_over.set()
+        await self._task
+
+    async def settle(self) -> None:
+        """Wait until all have nodes, and their volumes are placed."""
+        nodes = self._world.seen.node_of
+        await until(
+            lambda: len(nodes()) == self.count and all(nodes().values()), within=60, what=nodes
+        )
+        await self._world.settle()
+
+    async def _create(self) -> None:
+        api = self._world.api
+        while not self._is_over.is_set():
+            self.count += 1
+            await api.create(claim(f"data-{self.count}", SIZE), kinds.CLAIMS)
+            await api.create(pod(f"pod-{self.count}", f"data-{self.count}"), kinds.PODS)
+            await asyncio.sleep(PAUSE_SECONDS)
