@@ -23,8 +23,10 @@ from tests.actors.kubelet import is_bound
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.processes import Process
 from tests.e2e.proxy import Endpoint
+from tests.e2e.waiting import until
 
 SERVICE_ACCOUNTS = Kind("v1", "serviceaccounts", "ServiceAccount")
+ROLLED_OUT_SECONDS = 90.0
 _LOOK_SECONDS = 0.25
 _PROBE_SECONDS = 2.0
 _TOKEN_SECONDS = 3600
@@ -79,6 +81,14 @@ class ServicePods:
         return {
             key.name for key, pod in self._pods.objects.items() if _is_ours(pod) and _is_ready(pod)
         }
+
+    async def replaced(self, before: set[str]) -> None:
+        """Wait until none of the pods *before* is left, and as many others are ready."""
+
+        def are_replaced() -> bool:
+            return self.all() == self.ready() and len(self.all() - before) == len(before)
+
+        await until(are_replaced, within=ROLLED_OUT_SECONDS, what=lambda: sorted(self.all()))
 
     async def run(self) -> NoReturn:
         """Work until cancelled; then all processes end."""

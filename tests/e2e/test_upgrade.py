@@ -29,7 +29,6 @@ NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5
 SIZE = "50Gi"
 PAUSE_SECONDS = 0.3
 """Between two pods."""
-ROLLED_OUT_SECONDS = 90.0
 SILENCE_SECONDS = 4.0
 """The longest time without an answer."""
 
@@ -69,16 +68,10 @@ async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
         pods = _Burst(world)
 
         for release, tree in ((NEW, ROOT), (OLD, old_tree)):
-            before = service.pods.ready()
+            before = service.pods.all()
             async with pods, service.probed() as answered:
                 await administrator.run("kubectl", "apply", "-k", str(tree / OVERLAY))
-                await until(
-                    lambda old=before: (
-                        len(service.pods.ready() - old) == 2 and not service.pods.all() & old
-                    ),
-                    within=ROLLED_OUT_SECONDS,
-                    what=lambda: str(service.pods.all()),
-                )
+                await service.pods.replaced(before)
             silence = max(after - at for at, after in pairwise(answered))
             await pods.settle()
 
