@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SBOM := $(VENV)/sbom/bin
+PLUGIN := $(VENV)/plugin/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 HOST ?= 127.0.0.1
 PORT ?= 9504
@@ -11,6 +12,12 @@ COMPILE := uv pip compile --upgrade --universal --python-version 3.11 --generate
 	--no-annotate --quiet --custom-compile-command "make lock"
 
 IMAGE ?= longhorn-scheduler-extender:dev
+LABELS = --label org.opencontainers.image.version="$$($(PYTHON) -m supply.version)" \
+	--label org.opencontainers.image.revision="$$(git describe --always --abbrev=40 --dirty --exclude '*')" \
+	--label org.opencontainers.image.created="$$(git log -1 --format=%cI)" \
+	$(if $(SOURCE),--label org.opencontainers.image.source="$(SOURCE)") \
+	$(if $(PYTHON_IMAGE),--build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)")
+PLATFORM ?= linux-amd64
 REPORT ?= e2e-report
 SEED ?=
 SEEDS ?= 500
@@ -19,7 +26,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench docs manifests image lock clean
+	format bench docs manifests image image-release plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -89,12 +96,17 @@ manifests: ## Print what the manifests install (needs kubectl)
 	kubectl kustomize manifests/overlays/fixed-cluster-ip
 
 image: ## Build the container image (needs docker; IMAGE=, SOURCE=, PYTHON_IMAGE=)
-	docker build --tag $(IMAGE) \
-		--label org.opencontainers.image.version="$$(sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)" \
-		--label org.opencontainers.image.revision="$$(git describe --always --abbrev=40 --dirty --exclude '*')" \
-		--label org.opencontainers.image.created="$$(git log -1 --format=%cI)" \
-		$(if $(SOURCE),--label org.opencontainers.image.source="$(SOURCE)") \
-		$(if $(PYTHON_IMAGE),--build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)") .
+	docker build --tag $(IMAGE) $(LABELS) .
+
+image-release: ## Build the image for two architectures and push it (needs buildx; IMAGE=, SOURCE=, PYTHON_IMAGE=)
+	docker buildx build --push --tag $(IMAGE) --platform linux/amd64,linux/arm64 \
+		--provenance mode=max --sbom true $(LABELS) .
+
+plugin: $(VENV)/.installed-plugin ## Build the kubectl plugin, one file that needs no Python (PLATFORM=linux-amd64)
+	$(PLUGIN)/pyinstaller --onefile --name kubectl-longhorn_scheduler --log-level ERROR --noconfirm \
+		--paths . --copy-metadata longhorn-scheduler-extender --exclude-module uvloop \
+		--distpath dist --workpath dist/plugin --specpath dist/plugin app/__main__.py
+	tar -czf dist/kubectl-longhorn_scheduler-$(PLATFORM).tar.gz LICENSE -C dist kubectl-longhorn_scheduler
 
 lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 	$(PIP) install uv
@@ -102,6 +114,7 @@ lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 	$(BIN)/$(COMPILE) pyproject.toml --constraints requirements/dev.txt --output-file requirements/runtime.txt
 	$(BIN)/$(COMPILE) --group build --output-file requirements/build.txt
 	$(BIN)/$(COMPILE) --group sbom --constraints requirements/dev.txt --output-file requirements/sbom.txt
+	$(BIN)/$(COMPILE) --group plugin --constraints requirements/dev.txt --output-file requirements/plugin.txt
 
 clean: ## Remove the virtual environment and the tools' caches
 	rm -rf $(VENV) dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -125,4 +138,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt requirements/sbo
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	test -x $(SBOM)/python || $(PYTHON) -m venv --without-pip $(VENV)/sbom
 	$(PIP) --python $(SBOM)/python install --require-hashes -r requirements/sbom.txt
+	touch $@
+
+# The plugin's environment holds what goes into it, and nothing else.
+$(VENV)/.installed-plugin: $(VENV)/.installed requirements/plugin.txt
+	test -x $(PLUGIN)/python || $(PYTHON) -m venv --without-pip $(VENV)/plugin
+	$(PIP) --python $(PLUGIN)/python install --require-hashes -r requirements/build.txt -r requirements/runtime.txt
+	$(PIP) --python $(PLUGIN)/python install --require-hashes -r requirements/plugin.txt
+	$(PIP) --python $(PLUGIN)/python install --no-deps --no-build-isolation .
 	touch $@

@@ -1,0 +1,63 @@
+"""The workflows are those of a forge: here nobody runs them, so they are at least checked."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from supply.version import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actionlint_finds_nothing() -> None:
+    program = shutil.which("actionlint")
+    if program is None:
+        reason = "actionlint is not on the PATH"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    _run(program, *map(str, WORKFLOWS))
+
+
+def test_zizmor_finds_nothing() -> None:
+    _run(str(Path(sys.executable).with_name("zizmor")), "--offline", *map(str, WORKFLOWS))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_says_that_it_has_not_run(path: Path) -> None:
+    head = " ".join(line.removeprefix("# ") for line in path.read_text().splitlines()[:6])
+
+    assert "has not run yet" in head
+
+
+def test_every_make_target_of_a_workflow_is_there() -> None:
+    targets = {
+        line.partition(":")[0]
+        for line in (ROOT / "Makefile").read_text().splitlines()
+        if ":" in line
+    }
+    steps = [
+        step.get("run", "")
+        for path in WORKFLOWS
+        for job in yaml.safe_load(path.read_text())["jobs"].values()
+        for step in job.get("steps", ())
+    ]
+    wanted = {
+        words[1]
+        for step in steps
+        for line in step.splitlines()
+        if (words := line.split())[:1] == ["make"]
+    }
+
+    assert wanted
+    assert wanted <= targets
