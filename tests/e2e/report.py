@@ -10,7 +10,7 @@ from statistics import median
 import msgspec
 
 from tests.e2e.outcome import Outcome
-from tests.e2e.plot import bound_over_time
+from tests.e2e.plot import bound_over_time, pods_and_room
 
 EXTENDER = {True: "extender, names", False: "extender, whole nodes"}
 """Variants by `nodeCacheCapable`."""
@@ -63,6 +63,7 @@ class Report:
         self.volume_rows: dict[tuple[str, str], VolumesRow] = {}
         self.measurements: list[Measurement] = []
         self.plots: dict[str, str] = {}
+        self.rooms: dict[str, tuple[str, Mapping[str, int]]] = {}
 
     def run(self, case: str, variant: str, nodes: Iterable[str], outcome: Outcome) -> None:
         """Add one run of a case."""
@@ -90,12 +91,20 @@ class Report:
         """Draw the runs of a case, all its variants in one plot."""
         self.plots[case] = file
 
+    def plot_room(self, case: str, file: str, room: Mapping[str, int]) -> None:
+        """Draw how many pods each node got in a case, beside how many it has room for."""
+        self.rooms[case] = file, room
+
     def write(self, folder: Path, *, today: date, kubernetes: str) -> None:
         """Write `report.md`, its plots and `report.json` into *folder*."""
         folder.mkdir(parents=True, exist_ok=True)
         rows = [*self.rows.values()]
         for case, file in self.plots.items():
             (folder / file).write_text(_plot(case, [row for row in rows if row.case == case]))
+        for case, (file, room) in self.rooms.items():
+            medians = _medians([row for row in rows if row.case == case])
+            got = {name: medians[name].placement for name in (NO_EXTENDER, EXTENDER[True])}
+            (folder / file).write_text(pods_and_room(case, room, got))
         text = render(
             rows,
             [*self.volume_rows.values()],
@@ -249,10 +258,14 @@ def _span(values: Iterable[int]) -> str:
     return f"{found[0]}" if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
-def _plot(case: str, rows: Sequence[Row]) -> str:
-    """Draw the run of each variant that took the median time."""
+def _medians(rows: Sequence[Row]) -> dict[str, Outcome]:
+    """Return the run of each variant that took the median time."""
     runs = {row.variant: sorted(row.runs, key=lambda run: run.bound_seconds) for row in rows}
-    medians = {variant: each[len(each) // 2] for variant, each in runs.items()}
+    return {variant: each[len(each) // 2] for variant, each in runs.items()}
+
+
+def _plot(case: str, rows: Sequence[Row]) -> str:
+    medians = _medians(rows)
     pods = max(sum(run.placement.values()) for run in medians.values())
     return bound_over_time(case, {name: run.bound_at for name, run in medians.items()}, pods)
 

@@ -35,6 +35,8 @@ async def test_they_go_where_they_have_room(
         waited = await leader.histogram("filter_wait_duration_seconds")
 
     report.plot(case.name, f"e2e-bound-{case}.svg")
+    room = dict(zip(NODES, map(int, case.pods.split("/")), strict=True))
+    report.plot_room(case.name, f"e2e-room-{case}.svg", room)
     report.measured(f"{case.name}, until a pod's node is known", str(chosen))
     report.measured(f"{case.name}, answers that waited", str(waited))
     _compare(report, case, CAPACITY)
