@@ -187,6 +187,26 @@ def examine(
     raise typer.Exit(_WRONG if found.counts[problems.Severity.ERROR] else _RIGHT)
 
 
+@commands.command("propose-address")
+def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Print a free address for the Service: a line for each family, and on stderr why.
+
+    EXTENDER_NAMESPACE says where the Service is or will be. This needs the rights to list Services
+    in all namespaces, and ServiceCIDRs.
+
+    Exit status: 0 printed, 2 there is none, or no cluster to look into.
+    """
+    from app.cli.address import command  # noqa: PLC0415 (it takes long)
+
+    settings = _settings(host=None, port=None)
+    _check_origin(None, kubeconfig, context)
+    proposal = command.propose_address(settings.namespace, kubeconfig, context)
+    for note in proposal.notes:
+        typer.echo(note, err=True)
+    for address in proposal.addresses:
+        typer.echo(address)
+
+
 commands.command("scheduler-config")(configure_scheduler)
 
 
