@@ -97,6 +97,7 @@ async def read_addresses(connection: Connection) -> Seen:
         "/apis/networking.k8s.io/v1/servicecidrs",
         Page[ServiceCidr],
         "servicecidrs.networking.k8s.io",
+        may_be_absent=True,
     )
     services = await _listed(
         connection, "/api/v1/services", Page[Service], "services in all namespaces"
@@ -114,9 +115,14 @@ async def read_addresses(connection: Connection) -> Seen:
 
 
 async def _listed(
-    connection: Connection, path: str, type_: type[Page[Item]], what: str
+    connection: Connection,
+    path: str,
+    type_: type[Page[Item]],
+    what: str,
+    *,
+    may_be_absent: bool = False,
 ) -> list[Item]:
-    """List all objects of a kind, page by page; none if it is not served."""
+    """List all objects of a kind, page by page; none if it may be absent and is not served."""
     items, token = list[Item](), ""
     while True:
         query: Query = [("limit", str(_PAGE_OBJECTS)), *([("continue", token)] if token else [])]
@@ -126,7 +132,7 @@ async def _listed(
             )
             page = msgspec.json.decode(content, type=type_)
         except StatusError as error:
-            if error.status == _NOT_FOUND:
+            if error.status == _NOT_FOUND and may_be_absent:
                 return []
             if error.status == _FORBIDDEN:
                 raise ApiError(

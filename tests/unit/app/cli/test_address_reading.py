@@ -127,6 +127,7 @@ async def test_a_right_that_is_missing_is_named(forbidden: str, expected: str) -
         (Hang(), "the API server did not answer within 10 s"),
         (Refused(), "the API server cannot be reached"),
         (Answer(500, b"no"), "500: no"),
+        (Answer(404, b"no"), "404: no"),
         (Answer(200, b"<html>"), "the answer cannot be decoded"),
         (CutAnswer(), "the API server cannot be reached"),
     ],
