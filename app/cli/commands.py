@@ -1,4 +1,4 @@
-"""The command line: `serve` answers; `filter`, `doctor` and `scheduler-config` help people."""
+"""The command line: `serve` answers kube-scheduler, all others help people."""
 
 import os
 import sys
@@ -12,9 +12,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app.cli import scheduler_config
-from app.cli.files import load_cluster, load_documents, read_bytes
+from app.cli.files import load_cluster, load_documents
 from app.cli.report import error_report, make_report, table_lines
+from app.cli.scheduler_config.command import configure_scheduler
 from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
@@ -187,82 +187,27 @@ def examine(
     raise typer.Exit(_WRONG if found.counts[problems.Severity.ERROR] else _RIGHT)
 
 
-@commands.command("scheduler-config")
-def configure_scheduler(
-    distribution: Annotated[
-        scheduler_config.Distribution, typer.Option(help="What kube-scheduler is run by.")
-    ],
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url", metavar="URL", help="The service's address, like http://10.96.0.95:9504."
-        ),
-    ] = None,
-    merge: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Print this configuration with our entry in it."),
-    ] = None,
-    check: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Say what is missing or wrong in this configuration."),
-    ] = None,
-    remove: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Print this configuration without our entry."),
-    ] = None,
-    tls_ca: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The CA of the service's certificate, as a file on the control-plane nodes. For "
-            "Talos, which takes the contents, this and the next two are read here.",
-        ),
-    ] = None,
-    tls_cert: Annotated[
-        str | None, typer.Option(metavar="FILE", help="kube-scheduler's certificate.")
-    ] = None,
-    tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="Its key.")] = None,
-    tls_server_name: Annotated[
-        str, typer.Option(metavar="NAME", help="A name in the service's certificate.")
-    ] = scheduler_config.SERVER_NAME,
-) -> None:
-    """Print kube-scheduler's configuration with the extender in it; change no file.
+@commands.command("propose-address")
+def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Print a free address for the Service: a line for each family, and on stderr why.
 
-    FILE may be -, which is what comes in on stdin.
+    EXTENDER_NAMESPACE says where the Service is or will be. This needs the rights to list Services
+    in all namespaces, and ServiceCIDRs.
 
-    Exit status: 0 printed, or nothing is wrong, 1 --check found something, 2 the input cannot be
-    used.
+    Exit status: 0 printed, 2 there is none, or no cluster to look into.
     """
-    if sum(file is not None for file in (merge, check, remove)) > 1:
-        raise InputError("--merge, --check and --remove exclude each other")
-    if (check or remove) and (tls_ca or tls_cert or tls_key):
-        raise InputError(
-            "--tls-ca, --tls-cert and --tls-key are of no use with --check or --remove"
-        )
-    address = None if url is None else scheduler_config.checked_url(url)
-    if check is not None:
-        given = _scheduler_config(check, distribution)
-        found = scheduler_config.flaws(given, distribution, address)
-        for flaw in found:
-            typer.echo(flaw)
-        typer.echo(f"{len(found)} found" if found else f"{check}: nothing is missing or wrong")
-        raise typer.Exit(_WRONG if found else _RIGHT)
-    if remove is not None:
-        given = _scheduler_config(remove, distribution)
-        _print_file(scheduler_config.removed(given, address))
-        return
-    if url is None:
-        raise InputError("--url is missing: the address that kube-scheduler calls")
-    tls = _tls(distribution, tls_ca, tls_cert, tls_key, tls_server_name)
-    wanted = scheduler_config.make_wanted(distribution, url, tls)
-    if merge is None:
-        _print_file(scheduler_config.written(wanted))
-        return
-    text = scheduler_config.merged(_scheduler_config(merge, distribution), wanted)
-    result = scheduler_config.read_given(str(merge), text.encode(), distribution)
-    for flaw in scheduler_config.flaws(result, distribution, address):  # what is not ours to set
-        typer.echo(f"warning: {flaw}", err=True)
-    _print_file(text)
+    from app.cli.address import command  # noqa: PLC0415 (it takes long)
+
+    settings = _settings(host=None, port=None)
+    _check_origin(None, kubeconfig, context)
+    proposal = command.propose_address(settings.namespace, kubeconfig, context)
+    for note in proposal.notes:
+        typer.echo(note, err=True)
+    for address in proposal.addresses:
+        typer.echo(address)
+
+
+commands.command("scheduler-config")(configure_scheduler)
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -309,52 +254,6 @@ def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> C
     if not cluster.of(Node):
         typer.echo(f"warning: {origin} holds no Longhorn Node (nodes.longhorn.io)", err=True)
     return cluster
-
-
-def _scheduler_config(
-    path: Path, distribution: scheduler_config.Distribution
-) -> scheduler_config.Given:
-    limit = scheduler_config.SIZE_LIMIT_BYTES
-    if path == Path("-"):
-        content = sys.stdin.buffer.read(limit + 1)
-        return scheduler_config.read_given("the input", content, distribution)
-    return scheduler_config.read_given(str(path), read_bytes(path, limit), distribution)
-
-
-def _tls(
-    distribution: scheduler_config.Distribution,
-    ca: str | None,
-    certificate: str | None,
-    key: str | None,
-    server_name: str,
-) -> dict[str, str] | None:
-    """Return tlsConfig, or none if there is no CA; only Talos takes what is in the files."""
-    if (certificate is None) != (key is None):
-        raise InputError("--tls-cert and --tls-key go together; give both, or none")
-    if ca is None:
-        if certificate is not None:
-            raise InputError("--tls-cert needs --tls-ca: the CA of the service's certificate")
-        return None
-    if distribution is not scheduler_config.Distribution.TALOS:
-        return scheduler_config.tls_files(ca, certificate, key, server_name)
-    return scheduler_config.tls_contents(
-        _pem(ca),
-        None if certificate is None else _pem(certificate),
-        None if key is None else _pem(key),
-        server_name,
-    )
-
-
-def _pem(file: str) -> bytes:
-    content = read_bytes(Path(file), scheduler_config.SIZE_LIMIT_BYTES)
-    if b"-----BEGIN " not in content:
-        raise InputError(f"{file} is not PEM; give the file as docs/tls.md makes it")
-    return content
-
-
-def _print_file(text: str) -> None:
-    """Print it byte for byte, whatever the terminal can show."""
-    typer.echo(text.encode(), nl=False)
 
 
 def _node_names(names: str) -> list[NodeName]:

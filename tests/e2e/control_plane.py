@@ -6,6 +6,7 @@ attach-detach controller, garbage collection of pods. RBAC is on.
 
 import asyncio
 import base64
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -119,8 +120,12 @@ class ControlPlane:
 
     async def start_scheduler(self, configuration: Object) -> None:
         """Start kube-scheduler on a KubeSchedulerConfiguration and wait until it is ready."""
+        await self.start_scheduler_with(yaml.safe_dump(configuration))
+
+    async def start_scheduler_with(self, text: str) -> None:
+        """Start kube-scheduler on a file with this text and wait until it is ready."""
         path = self.folder / "scheduler.yaml"
-        path.write_text(yaml.safe_dump(configuration))
+        path.write_text(text, encoding="utf-8")
         self._run("kube-scheduler", *self._scheduler_flags(path))
         await until(self._is_scheduler_ready, within=START_SECONDS)
 
@@ -135,9 +140,13 @@ class ControlPlane:
 
     async def scheduler_metrics(self) -> str:
         """Return kube-scheduler's metrics."""
-        async with self._http() as http:
-            response = await http.get(f"https://127.0.0.1:{self.ports.scheduler}/metrics")
-        return response.raise_for_status().text
+        return await self._ask_scheduler("metrics")
+
+    async def scheduler_configuration(self) -> Object:
+        """Return the configuration that kube-scheduler runs with, defaults included."""
+        shown: Object = json.loads(await self._ask_scheduler("configz"))
+        configuration: Object = shown["componentconfig"]
+        return configuration
 
     async def compact(self) -> None:
         """Make etcd forget all versions but the newest, as kube-apiserver does every five minutes.
@@ -243,6 +252,11 @@ class ControlPlane:
             f"--secure-port={self.ports.scheduler}",
             f"--cert-dir={self.folder / 'certificates'}",
         ]
+
+    async def _ask_scheduler(self, path: str) -> str:
+        async with self._http() as http:
+            response = await http.get(f"https://127.0.0.1:{self.ports.scheduler}/{path}")
+        return response.raise_for_status().text
 
     def _http(self) -> httpx.AsyncClient:
         # The certificates are made by the programs at their start, for themselves.

@@ -11,14 +11,18 @@ import msgspec
 import yaml
 
 from app.cli.files import parse_yaml
-from app.cli.scheduler_config.wanted import API_VERSION, KIND, RESOURCE, Distribution
+from app.cli.scheduler_config.wanted import (
+    API_VERSION,
+    KIND,
+    RESOURCE,
+    TALOS_KIND,
+    Distribution,
+)
 from app.errors import InputError
 
 SIZE_LIMIT_BYTES = 2**18
 """Most that is read of one file; a real one is a hundred times smaller."""
 _TALOS_PATHS = (("cluster", "scheduler", "config"), ("config",))
-_TALOS_KIND = "KubeSchedulerConfig"
-"""The document that has the configuration from Talos 1.14 on."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +142,8 @@ def _place(
     if not found:
         kinds = [str(kind) for each in documents if (kind := at(each, ["kind"]))]
         there = f" but {', '.join(kinds)[:60]}" if kinds else ""
-        right = "a patch with cluster.scheduler.config" if is_talos else f"a file of kind {KIND}"
+        patch = f"a patch with cluster.scheduler.config, or a {TALOS_KIND} with config"
+        right = patch if is_talos else f"a file of kind {KIND}"
         raise InputError(
             f"{origin} holds no configuration of kube-scheduler{there}; give {right}, or leave the "
             f"option out and get a whole one"
@@ -163,7 +168,7 @@ def _paths(document: Any) -> Iterator[Sequence[str]]:
     kind = at(document, ["kind"])
     if kind == KIND:
         yield ()
-    elif kind == _TALOS_KIND:
+    elif kind == TALOS_KIND:
         yield _TALOS_PATHS[1]
     elif kind is None:
         yield _TALOS_PATHS[0]

@@ -16,6 +16,12 @@ from app.errors import InputError
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
+TALOS_KIND = "KubeSchedulerConfig"
+"""The document that has the configuration in what Talos 1.14 and newer make.
+
+Source: siderolabs/talos pkg/machinery/config/types/k8s/scheduler.go. A machine configuration that
+has cluster.scheduler, as older ones made it, is refused with this document beside it.
+"""
 RESOURCE = "longhorn.io/scheduler-extender"
 ALL_NODES = "percentageOfNodesToScore"
 """The field besides the extender's entry that we set."""
@@ -175,8 +181,13 @@ def tls_contents(
     return {"serverName": name} | data
 
 
-def whole(wanted: Wanted) -> dict[str, Any]:
-    """Return a whole configuration; for Talos a patch of its machine configuration."""
+def whole(wanted: Wanted, *, own_document: bool = False) -> dict[str, Any]:
+    """Return a whole configuration; for Talos a patch of its machine configuration.
+
+    Args:
+        wanted: The entry, and whose configuration it is in.
+        own_document: Patch the document that Talos has for it from 1.14 on.
+    """
     is_talos = wanted.distribution is Distribution.TALOS
     config: dict[str, Any] = {} if is_talos else {"apiVersion": API_VERSION, "kind": KIND}
     if kubeconfig := KUBECONFIGS.get(wanted.distribution):
@@ -189,12 +200,15 @@ def whole(wanted: Wanted) -> dict[str, Any]:
         }
         config["profiles"] = [{"schedulerName": SCHEDULER_NAME}]
     config |= {ALL_NODES: 100, "extenders": [dict(wanted.entry)]}
+    if own_document:
+        return {"apiVersion": "v1alpha1", "kind": TALOS_KIND, "config": config}
     return {"cluster": {"scheduler": {"config": config}}} if is_talos else config
 
 
-def written(wanted: Wanted) -> str:
-    """Write a whole configuration as YAML, with comments that say why."""
-    return "".join(f"{line}\n" for line in lines_of(whole(wanted), wanted.why))
+def written(wanted: Wanted, *, own_document: bool = False) -> str:
+    """Write a whole configuration as YAML, with comments that say why; arguments as of `whole`."""
+    lines = lines_of(whole(wanted, own_document=own_document), wanted.why)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def lines_of(

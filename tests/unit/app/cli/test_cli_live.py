@@ -44,11 +44,15 @@ FILTER = ("filter", "--pod", "default/web-0")
 
 
 class Server(ThreadingHTTPServer):
-    """Gives its version and lists; *statuses* are those of paths, *otherwise* of all others."""
+    """Gives its version and lists; *statuses* are those of paths, *otherwise* of all others.
+
+    *lists* are those of paths of which the service reads nothing.
+    """
 
     daemon_threads = True
     statuses: dict[str, int]
     otherwise = 403
+    lists: dict[str, list[dict[str, Any]]]
     tokens: set[str | None]
 
 
@@ -58,12 +62,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.tokens.add(self.headers["Authorization"])
         path = urlsplit(self.path).path
-        known = path in PATHS or path == "/version"
+        known = path in PATHS or path in self.server.lists or path == "/version"
         status = self.server.statuses.get(path, 200 if known else self.server.otherwise)
         if status != 200:
             self.reply(status, {"message": f"no list of {path}"})
         elif path == "/version":
             self.reply(200, {"gitVersion": "v1.36.1"})
+        elif path in self.server.lists:
+            self.reply(200, {"metadata": {}, "items": self.server.lists[path]})
         else:
             kind = PATHS[path].api_version, PATHS[path].kind
             items = [
@@ -98,7 +104,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as server:
-        server.statuses, server.tokens = {}, set()
+        server.statuses, server.lists, server.tokens = {}, {}, set()
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -170,7 +176,13 @@ def test_who_may_not_list_pods_can_give_one_in_a_file(
 
 
 @pytest.mark.parametrize(
-    "command", [FILTER, ("serve", "--host", "127.0.0.1", "--port", "0"), ("doctor",)]
+    "command",
+    [
+        FILTER,
+        ("serve", "--host", "127.0.0.1", "--port", "0"),
+        ("doctor",),
+        ("propose-address",),
+    ],
 )
 def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
@@ -190,6 +202,10 @@ def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
     [
         (FILTER, "persistentvolumeclaims cannot be listed: the API server cannot be reached: "),
         (("doctor",), "the API server cannot be reached: "),
+        (
+            ("propose-address",),
+            "cannot list servicecidrs.networking.k8s.io: the API server cannot be reached: ",
+        ),
     ],
 )
 def test_api_server_that_is_away_is_an_error_of_one_line(
@@ -242,3 +258,26 @@ def test_a_cluster_without_anything_is_an_error_and_a_table(
     assert {line.split()[1] for line in lines[:-1] if not line.startswith(" ")} == {*Check}
     assert max(len(line) for line in lines) <= 98
     assert lines[-1].startswith("1 ok, 7 error, ")
+
+
+def test_addresses_alone_are_on_stdout(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranges = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.43.0.0/16", "fd43::/112"]}}
+    server.lists["/apis/networking.k8s.io/v1/servicecidrs"] = [ranges]
+    server.lists["/api/v1/services"] = []
+
+    status, out, err = run(capsys, "propose-address", "--kubeconfig", kubeconfig(tmp_path, server))
+
+    assert (status, out) == (0, "10.43.0.95\nfd43::5f\n")
+    assert [line.split()[0] for line in err.splitlines()] == ["10.43.0.95", "fd43::5f"]
+
+
+def test_a_right_that_is_missing_is_an_error_of_one_line(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capsys, "propose-address", "--kubeconfig", kubeconfig(tmp_path, server))
+
+    assert (status, out) == (2, "")
+    assert err.startswith("error: not allowed to list servicecidrs.networking.k8s.io; run this as")
+    assert err.count("\n") == 1

@@ -22,11 +22,19 @@ from app.cli.scheduler_config import (
 )
 from app.cli.scheduler_config.checking import flaws
 from app.errors import InputError
+from tests.scheduler_configurations import (
+    ANOTHER_EXTENDER,
+    COMMENTS,
+    FOUND,
+    HEAD,
+    KUBEADM,
+    OLDER_ENTRY,
+    TWO_PROFILES,
+)
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
 URL = "http://10.96.0.95:9504"
 WANTED = make_wanted(Distribution.KUBEADM, URL)
-HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NODES = "percentageOfNodesToScore: 100\n"
 TLS = tls_files("/tls/ca.crt", "/tls/tls.crt", "/tls/tls.key", "extender.svc")
 SHIPPED = {
@@ -40,63 +48,6 @@ SHIPPED = {
     ),
 }
 
-KUBEADM = f"""{HEAD}clientConnection:
-  kubeconfig: /etc/kubernetes/scheduler.conf
-"""
-PROFILES = f"""---
-{HEAD}clientConnection:
-    kubeconfig: "/etc/kubernetes/scheduler.conf"   # as kubeadm writes it
-profiles:
-- schedulerName: default-scheduler
-  pluginConfig:
-  - name: NodeResourcesFit
-    args:
-      scoringStrategy: {{type: MostAllocated, resources: [{{name: cpu, weight: 1}}]}}
-- schedulerName: no-scoring-scheduler
-  plugins:
-    preScore:
-      disabled:
-      - name: '*'
-    score:
-      disabled:
-      - name: '*'
-  # - schedulerName: tried-once
-"""
-ANOTHER = f"""{HEAD}extenders:
-- urlPrefix: "http://127.0.0.1:9251"
-  filterVerb: "predicate"
-  prioritizeVerb: "prioritize"
-  nodeCacheCapable: false
-  weight: 1
-  managedResources:
-  - name: "topolvm.io/capacity"
-    ignoredByScheduler: true
-  # of TopoLVM
-leaderElection:
-  leaderElect: true
-"""
-OLD = f"""{HEAD}extenders:
-  # first of all
-  - urlPrefix: http://other:80
-  - urlPrefix: http://10.43.0.9:9504/  # ours of last year
-    filterVerb: filter
-    nodeCacheCapable: true
-    managedResources:
-      - name: longhorn.io/scheduler-extender
-        ignoredByScheduler: true
-  # last of all
-  - {{urlPrefix: "http://third:80", filterVerb: filter}}
-"""
-COMMENTS = f"""# Who changes this restarts kube-scheduler.
-{HEAD}
-leaderElection:          # three control-plane nodes
-  leaderElect: true
-  leaseDuration: 15s
-
-# We have 800 nodes.
-percentageOfNodesToScore: 30
-parallelism: 16 # Grüße
-# the end"""
 EMPTY = f"""{HEAD}extenders: null  # none yet
 clientConnection: {{kubeconfig: /etc/kubernetes/scheduler.conf}}
 """
@@ -116,15 +67,12 @@ kind: KubeSchedulerConfig
 config:
   parallelism: 8
 """
-FOUND = {
-    "kubeadm": KUBEADM,
-    "profiles": PROFILES,
-    "another-extender": ANOTHER,
-    "comments": COMMENTS,
+ADDED = {
+    **{name: found.text for name, found in FOUND.items() if found.text != OLDER_ENTRY},
     "extenders-null": EMPTY,
     "extenders-empty-list": f"{HEAD}extenders: []\n",
     "extenders-without-value": f"{HEAD}extenders:\nparallelism: 3",
-    "windows": PROFILES.replace("\n", "\r\n"),
+    "windows": TWO_PROFILES.replace("\n", "\r\n"),
     "carriage-returns-alone": KUBEADM.replace("\n", "\r"),
     "no-last-line-end": KUBEADM.rstrip(),
     "block-text-at-the-end": f"{HEAD}x: |\n  a\n\n  b\n",
@@ -211,7 +159,7 @@ def test_the_certificates_can_be_in_the_configuration() -> None:
     assert tls_contents(b"ca", None, None, "n") == {"serverName": "n", "caData": "Y2E="}
 
 
-@pytest.mark.parametrize("found", FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
 def test_the_entry_is_added_and_nothing_else_is_changed(found: str) -> None:
     before, after = yaml.safe_load(found), yaml.safe_load(merge(found))
 
@@ -222,7 +170,7 @@ def test_the_entry_is_added_and_nothing_else_is_changed(found: str) -> None:
     }
 
 
-@pytest.mark.parametrize("found", FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
 def test_no_line_of_the_user_s_is_lost(found: str) -> None:
     lines = [line for line in found.splitlines() if not line.startswith("extenders:")]
 
@@ -231,16 +179,36 @@ def test_no_line_of_the_user_s_is_lost(found: str) -> None:
     assert [line for line in lines if line not in after] == []  # all there, in their order
 
 
-@pytest.mark.parametrize("found", [*FOUND.values(), OLD], ids=[*FOUND, "old-entry"])
+@pytest.mark.parametrize("found", [*ADDED.values(), OLDER_ENTRY], ids=[*ADDED, "older-entry"])
 def test_merging_twice_is_merging_once(found: str) -> None:
     once = merge(found)
 
     assert merge(once) == once
 
 
-@pytest.mark.parametrize("found", FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
 def test_removing_gives_back_the_original_byte_for_byte(found: str) -> None:
     assert removed(read(merge(found)), None) == found
+
+
+def test_removing_a_merged_entry_is_removing_the_older_one_in_its_place() -> None:
+    assert removed(read(merge(OLDER_ENTRY)), None) == removed(read(OLDER_ENTRY), None)
+
+
+def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document() -> None:
+    wanted = make_wanted(Distribution.TALOS, URL)
+    patch = yaml.safe_load(written(wanted))
+
+    text = written(wanted, own_document=True)
+
+    assert yaml.safe_load(text) == {
+        "apiVersion": "v1alpha1",
+        "kind": "KubeSchedulerConfig",
+        "config": patch["cluster"]["scheduler"]["config"],
+    }
+    given = read(text, Distribution.TALOS)
+    assert flaws(given, Distribution.TALOS, URL) == []
+    assert merged(given, wanted) == text
 
 
 @pytest.mark.parametrize("found", [TALOS, TALOS_OF_ITS_OWN], ids=["patch", "document"])
@@ -292,7 +260,7 @@ def test_a_patch_of_talos_with_nothing_else_is_left_empty() -> None:
 
 
 def test_an_old_entry_is_replaced_in_its_place() -> None:
-    text = merge(OLD)
+    text = merge(OLDER_ENTRY)
 
     assert [entry["urlPrefix"] for entry in entries(text)] == [
         "http://other:80",
@@ -342,7 +310,7 @@ def test_a_share_of_nodes_of_the_user_s_stays() -> None:
 
 
 def test_without_our_entry_nothing_is_removed() -> None:
-    assert removed(read(ANOTHER), None) == ANOTHER
+    assert removed(read(ANOTHER_EXTENDER), None) == ANOTHER_EXTENDER
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,14 @@ def test_for_talos_the_files_are_read(
     assert base64.b64decode(entry["tlsConfig"]["caData"]) == pem.read_bytes()
 
 
+def test_for_talos_a_document_can_be_had(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("--url", URL, "--talos-document", distribution="talos") == 0
+
+    document = yaml.safe_load(capfdbinary.readouterr().out)
+    assert document["kind"] == "KubeSchedulerConfig"
+    assert document["config"]["extenders"][0]["urlPrefix"] == URL
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -135,6 +143,11 @@ def test_for_talos_the_files_are_read(
         (["--url", HTTPS, "--tls-cert", "c", "--tls-key", "k"], "--tls-cert needs --tls-ca"),
         (["--url", HTTPS, "--tls-ca", "a", "--tls-key", "k"], "go together"),
         (["--url", HTTPS, "--distribution", "talos", "--tls-ca", "FILE"], "is not PEM"),
+        (["--url", URL, "--talos-document"], "of no use with --distribution kubeadm"),
+        (
+            ["--url", URL, "--distribution", "talos", "--talos-document", "--merge", "FILE"],
+            "the file shows it",
+        ),
         (["--url", URL, "--distribution", "eks"], "'eks' is not one of"),
     ],
 )

@@ -1,0 +1,1 @@
+"""`propose-address`: a free address for the Service, which kube-scheduler's configuration names."""

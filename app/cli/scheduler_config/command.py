@@ -1,0 +1,158 @@
+"""The command `scheduler-config`: options, files, and what is printed where."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from app.cli.files import read_bytes
+from app.cli.scheduler_config.checking import flaws
+from app.cli.scheduler_config.editing import merged, removed
+from app.cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
+from app.cli.scheduler_config.wanted import (
+    SERVER_NAME,
+    Distribution,
+    checked_url,
+    make_wanted,
+    tls_contents,
+    tls_files,
+    written,
+)
+from app.errors import InputError
+
+_RIGHT, _WRONG = 0, 1
+
+
+def configure_scheduler(
+    distribution: Annotated[Distribution, typer.Option(help="What kube-scheduler is run by.")],
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url", metavar="URL", help="The service's address, like http://10.96.0.95:9504."
+        ),
+    ] = None,
+    merge: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Print this configuration with our entry in it."),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Say what is missing or wrong in this configuration."),
+    ] = None,
+    remove: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Print this configuration without our entry."),
+    ] = None,
+    talos_document: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option(
+            "--talos-document",
+            help="For machine configurations that Talos 1.14 or newer has made: print a "
+            "KubeSchedulerConfig, not a patch of cluster.scheduler.config.",
+        ),
+    ] = False,
+    tls_ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The CA of the service's certificate, as a file on the control-plane nodes. For "
+            "Talos, which takes the contents, this and the next two are read here.",
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        str | None, typer.Option(metavar="FILE", help="kube-scheduler's certificate.")
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    tls_server_name: Annotated[
+        str, typer.Option(metavar="NAME", help="A name in the service's certificate.")
+    ] = SERVER_NAME,
+) -> None:
+    """Print kube-scheduler's configuration with the extender in it; change no file.
+
+    FILE may be -, which is what comes in on stdin.
+
+    Exit status: 0 printed, or nothing is wrong, 1 --check found something, 2 the input cannot be
+    used.
+    """
+    if sum(file is not None for file in (merge, check, remove)) > 1:
+        raise InputError("--merge, --check and --remove exclude each other")
+    if (check or remove) and (tls_ca or tls_cert or tls_key):
+        raise InputError(
+            "--tls-ca, --tls-cert and --tls-key are of no use with --check or --remove"
+        )
+    if talos_document and (merge or check or remove):
+        raise InputError(
+            "--talos-document is of no use with --merge, --check or --remove: the file shows it"
+        )
+    if talos_document and distribution is not Distribution.TALOS:
+        raise InputError(f"--talos-document is of no use with --distribution {distribution}")
+    address = None if url is None else checked_url(url)
+    if check is not None:
+        _print_flaws(check, distribution, address)
+    if remove is not None:
+        _print_file(removed(_read(remove, distribution), address))
+        return
+    if url is None:
+        raise InputError("--url is missing: the address that kube-scheduler calls")
+    tls = _tls(distribution, tls_ca, tls_cert, tls_key, tls_server_name)
+    wanted = make_wanted(distribution, url, tls)
+    if merge is None:
+        _print_file(written(wanted, own_document=talos_document))
+        return
+    text = merged(_read(merge, distribution), wanted)
+    result = read_given(str(merge), text.encode(), distribution)
+    for flaw in flaws(result, distribution, address):  # what is not ours to set
+        typer.echo(f"warning: {flaw}", err=True)
+    _print_file(text)
+
+
+def _print_flaws(file: Path, distribution: Distribution, address: str | None) -> NoReturn:
+    found = flaws(_read(file, distribution), distribution, address)
+    for flaw in found:
+        typer.echo(flaw)
+    typer.echo(f"{len(found)} found" if found else f"{file}: nothing is missing or wrong")
+    raise typer.Exit(_WRONG if found else _RIGHT)
+
+
+def _read(path: Path, distribution: Distribution) -> Given:
+    if path == Path("-"):
+        content = sys.stdin.buffer.read(SIZE_LIMIT_BYTES + 1)
+        return read_given("the input", content, distribution)
+    return read_given(str(path), read_bytes(path, SIZE_LIMIT_BYTES), distribution)
+
+
+def _tls(
+    distribution: Distribution,
+    ca: str | None,
+    certificate: str | None,
+    key: str | None,
+    server_name: str,
+) -> dict[str, str] | None:
+    """Return tlsConfig, or none if there is no CA; only Talos takes what is in the files."""
+    if (certificate is None) != (key is None):
+        raise InputError("--tls-cert and --tls-key go together; give both, or none")
+    if ca is None:
+        if certificate is not None:
+            raise InputError("--tls-cert needs --tls-ca: the CA of the service's certificate")
+        return None
+    if distribution is not Distribution.TALOS:
+        return tls_files(ca, certificate, key, server_name)
+    return tls_contents(
+        _pem(ca),
+        None if certificate is None else _pem(certificate),
+        None if key is None else _pem(key),
+        server_name,
+    )
+
+
+def _pem(file: str) -> bytes:
+    content = read_bytes(Path(file), SIZE_LIMIT_BYTES)
+    if b"-----BEGIN " not in content:
+        raise InputError(f"{file} is not PEM; give the file as docs/tls.md makes it")
+    return content
+
+
+def _print_file(text: str) -> None:
+    """Print it byte for byte, whatever the terminal can show."""
+    typer.echo(text.encode(), nl=False)
