@@ -27,6 +27,7 @@ from longhorn import Node, NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
 _RIGHT, _WRONG = 0, 1
+_POD_PREFIXES = ("pod/", "pods/", "po/")
 
 commands = typer.Typer(
     name=NAME,
@@ -102,12 +103,22 @@ def serve(
 
 @commands.command("filter")
 def filter_pod(
-    pod: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|NAMESPACE/NAME", help="A Pod in a file, or one in the cluster by name."
+    wanted: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[POD]",
+            show_default=False,
+            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one.",
         ),
-    ],
+    ] = None,
+    pod: Annotated[
+        str | None,
+        typer.Option("--pod", metavar="POD", show_default=False, help="The same, as an option."),
+    ] = None,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", help="Of a pod that is given without one."),
+    ] = "default",
     cluster_file: ClusterFile = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -123,6 +134,7 @@ def filter_pod(
     Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used.
     """
     settings = _settings(host=None, port=None)
+    name = _only_one(wanted, pod)
     _check_origin(cluster_file, kubeconfig, context)
     if cluster_file is None:
         from app.instance import service  # noqa: PLC0415 (it takes long)
@@ -132,7 +144,7 @@ def filter_pod(
     else:
         cluster = _cluster(cluster_file)
         utc = None  # of when it is, nobody knows
-    asked = _pod(pod, cluster)
+    asked = _pod(name, namespace, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     view, limits = build_view(cluster), settings.step_limits
     extender = Extender(limits, settings.reservation_mode, settings.balance)
@@ -263,9 +275,20 @@ def _node_names(names: str) -> list[NodeName]:
     return found
 
 
-def _pod(name: str, cluster: ClusterObjects) -> PodRef:
-    if known := cluster.of(Pod).get(name):
-        return known.ref
+def _only_one(wanted: str | None, option: str | None) -> str:
+    """Return the pod, which is given as the argument or with --pod."""
+    if wanted and option:
+        raise InputError(f"two pods are given, {wanted} and {option}; give one")
+    if not (wanted or option):
+        raise InputError("no pod is given; give pod/NAME, NAMESPACE/NAME or a file with one")
+    return wanted or option or ""
+
+
+def _pod(name: str, namespace: str, cluster: ClusterObjects) -> PodRef:
+    _, _, without_kind = name.rpartition("/") if name.startswith(_POD_PREFIXES) else ("", "", name)
+    for key in (name, f"{namespace}/{without_kind}"):
+        if known := cluster.of(Pod).get(key):
+            return known.ref
     path = Path(name)
     try:
         is_file = path.is_file()
@@ -273,7 +296,8 @@ def _pod(name: str, cluster: ClusterObjects) -> PodRef:
         is_file = False
     if not is_file:
         raise InputError(
-            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME"
+            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
+            f"pod/NAME in the namespace of --namespace, which is {namespace}"
         )
     pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
     found = [pod for pod in pods if pod is not None]

@@ -278,7 +278,9 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
     [
         ([*QUAD[:3], "--pod", "default/nobody"], "default/nobody"),
         ([*QUAD[:3], "--pod", "x" * 300], "xxx"),
-        (QUAD[:3], "--pod"),
+        (QUAD[:3], "no pod is given"),
+        ([*QUAD, "default/quad"], "two pods are given"),
+        ([*QUAD[:3], "pod/quad", "-n", "other"], "which is other"),
         ([*QUAD, "-o", "xml"], "xml"),
         ([*QUAD, "--nodes", " ,"], "--nodes names no node"),
         (["serve", "--kubeconfig", "/no/such"], "/no/such"),
@@ -397,3 +399,26 @@ def test_output_that_cannot_be_written_is_no_success_and_no_traceback(*, is_clos
         )
 
     assert (ended.returncode == 0, "Traceback" in ended.stderr) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["pod/quad"],
+        ["pods/quad"],
+        ["po/quad"],
+        ["quad"],
+        ["default/quad"],
+        ["pod/quad", "-n", "default"],
+        ["--pod", "quad"],
+    ],
+    ids=" ".join,
+)
+def test_a_pod_is_named_as_for_kubectl(
+    given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(list(QUAD)) == 0
+    expected = capsys.readouterr().out
+
+    assert run_command([*QUAD[:3], *given]) == 0
+    assert capsys.readouterr().out == expected
