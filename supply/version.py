@@ -18,10 +18,9 @@ PLACES = (
     _SOURCE,
     ("charts/longhorn-scheduler-extender/Chart.yaml", rf"(?m)^version: ({_VERSION})$"),
     ("charts/longhorn-scheduler-extender/Chart.yaml", rf"(?m)^appVersion: ({_VERSION})$"),
-    ("README.md", _IMAGE),
-    ("docs/quick-start.md", _IMAGE),
     ("docs/install.md", _IMAGE),
     ("docs/supply-chain.md", _IMAGE),
+    ("docs/upgrade.md", _IMAGE),
 )
 """Files, and what the version stands between in them."""
 

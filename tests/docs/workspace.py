@@ -30,7 +30,7 @@ ELSEWHERE = ("cmp", "crictl", "kubeadm", "systemctl", "talosctl")
 
 _COPIED = (
     *("Dockerfile", "Makefile", "README.md", "pyproject.toml"),
-    *("examples", "manifests", "requirements"),
+    *("charts", "examples", "manifests", "requirements", "supply"),
 )
 _EXAMPLE = ROOT / "examples" / "goal2"
 _OURS = "longhorn-scheduler-extender"
@@ -64,6 +64,7 @@ class Workspace:
             "TROUBLE_FILE": str(self._trouble),
             "EXAMPLE": str(_EXAMPLE),
             "REAL_KUBECTL": shutil.which("kubectl") or "",
+            "REAL_HELM": shutil.which("helm") or "",
             "REAL_MAKE": _real("make"),
         }
         self._copy()
