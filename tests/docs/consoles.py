@@ -7,9 +7,10 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from typing import NamedTuple
 
-from tests.docs.pages import Block
+from tests.docs.pages import Block, blocks, name_of
 
 SESSIONS = {"console"}
 """Commands begin with `$ `; what follows a complete one is its output."""
@@ -18,12 +19,35 @@ _PROMPT = "$ "
 _ELLIPSIS = "..."
 
 
+class Chapter(NamedTuple):
+    """The part of a page below one heading of the second level; its commands go together."""
+
+    page: Path
+    section: str
+
+    def __str__(self) -> str:
+        return f"{name_of(self.page)}#{self.section}"
+
+
 class Command(NamedTuple):
     """One command with the output that the documentation shows of it, "" if none."""
 
     line: int
     text: str
     shown: str
+
+
+def shell_blocks(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.language in SESSIONS | SCRIPTS]
+
+
+def commands_of(chapter: Chapter) -> list[Command]:
+    return [
+        command
+        for block in shell_blocks(chapter.page)
+        if block.section == chapter.section
+        for command in commands(block)
+    ]
 
 
 def commands(block: Block) -> Iterator[Command]:

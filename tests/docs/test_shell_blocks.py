@@ -4,25 +4,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.docs.consoles import SCRIPTS, SESSIONS, Command, agrees, commands
-from tests.docs.pages import DOCS, PAGES, Block, blocks, name_of
+from tests.docs.consoles import Chapter, agrees, commands_of, shell_blocks
+from tests.docs.pages import DOCS, PAGES, blocks, name_of
 from tests.docs.workspace import Workspace
 from tests.integration.server import serving
-
-
-class Chapter(NamedTuple):
-    """The part of a page below one heading of the second level; its commands go together."""
-
-    page: Path
-    section: str
-
-    def __str__(self) -> str:
-        return f"{name_of(self.page)}#{self.section}"
-
 
 CERTIFICATES = Chapter(DOCS / "tls.md", "without-cert-manager")
 WITH_TLS = Chapter(DOCS / "tls.md", "kube-scheduler")
@@ -31,22 +19,9 @@ READS_A_NODE = re.compile(r"(cat|grep|openssl|sed)\b.* /(etc|var)/", re.DOTALL)
 """Commands that are left out, since what they read is on the nodes of a cluster."""
 
 
-def shell_blocks(page: Path) -> list[Block]:
-    return [block for block in blocks(page) if block.language in SESSIONS | SCRIPTS]
-
-
 CHAPTERS = list(
     dict.fromkeys(Chapter(page, block.section) for page in PAGES for block in shell_blocks(page))
 )
-
-
-def commands_of(chapter: Chapter) -> list[Command]:
-    return [
-        command
-        for block in shell_blocks(chapter.page)
-        if block.section == chapter.section
-        for command in commands(block)
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -135,4 +110,4 @@ def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
 
 def test_the_blocks_are_found() -> None:
     assert len(CHAPTERS) > 10
-    assert Chapter(DOCS / "install.md", "3-service") in CHAPTERS
+    assert Chapter(DOCS / "install.md", "4-service") in CHAPTERS

@@ -73,10 +73,11 @@ class Administrator:
     Args:
         kubeconfig: Of an administrator.
         folder: Where the commands run.
+        variables: Of their environment, besides those of these tests.
     """
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
-        self._environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    def __init__(self, kubeconfig: Path, folder: Path, **variables: str) -> None:
+        self._environ = {**os.environ, "KUBECONFIG": str(kubeconfig), **variables}
         self._folder = folder
 
     async def run(self, *command: str, stdin: str = "") -> str:

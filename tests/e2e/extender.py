@@ -130,7 +130,8 @@ class Extender:
             settings: Of the instances, where they are not the defaults.
         """
         self.instances: list[InstanceProcess] = []
-        self.url = ""
+        [self._port] = free_ports(1)
+        self.url = f"http://127.0.0.1:{self._port}"
         self._control_plane = control_plane
         self._api = api
         self._folder = folder
@@ -224,13 +225,11 @@ class Extender:
         await self._api.patch(PODS, key, {"status": addresses}, "status")
 
     def _start_proxy(self, endpoints: Sequence[Endpoint]) -> None:
-        [port] = free_ports(1)
-        self.url = f"http://127.0.0.1:{port}"
         flags = {
             "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
             "namespace": NAMESPACE,
             "service": NAME,
-            "port": port,
+            "port": self._port,
             "record": self._record,
         }
         command = [sys.executable, "-m", "tests.e2e.proxy"]

@@ -1,0 +1,102 @@
+"""The commands of docs/install.md, run as they stand there, lead to pods that have room.
+
+What they need besides this clone is stood in for: the image is what runs here, and a control-plane
+node is a script that takes what is sent to it.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from supply.version import version
+from tests.actors.api import Object
+from tests.docs.consoles import Chapter, commands_of
+from tests.docs.pages import DOCS
+from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.deployed import Administrator, DeployedExtender
+from tests.e2e.extender import ROOT
+from tests.e2e.report import Report
+from tests.e2e.users import ADMIN, SCHEDULER
+from tests.e2e.waiting import until
+from tests.e2e.world import World
+
+CHAPTER = Chapter(DOCS / "install.md", "in-five-commands")
+MOST_COMMANDS = 5
+PODS = 16
+NODES = ("node-1", "node-2", "node-3", "node-4")
+DISKS = [{"disk": 80}, {"disk": 40}, {"disk": 20}, {"disk": 20}]
+"""Goal 1b at a tenth: so that volumes of 10 GiB fill them exactly."""
+EXPECTED = "8/4/2/2"
+ADDRESS = "10.96.0.95"
+"""What propose-address finds in the range of the tests."""
+BOUND_SECONDS = 60.0
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[ControlPlane]:
+    """Run a control plane in which nothing of ours is installed."""
+    with running(tmp_path, with_service=False) as control_plane:
+        yield control_plane
+
+
+async def test_five_commands_lead_to_pods_that_have_room(
+    bare: ControlPlane, tmp_path: Path, report: Report
+) -> None:
+    commands = [command.text for command in commands_of(CHAPTER)]
+    assert len(commands) <= MOST_COMMANDS
+    sent = tmp_path / "sent-to-the-node"
+    programs = tmp_path / "programs"
+    _write_program(programs / "ssh", f'cat > "{sent}"')
+    async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
+        service = world.extender
+        assert isinstance(service, DeployedExtender)
+        clone = _clone(tmp_path)
+        path = f"{programs}:{os.environ['PATH']}"
+        administrator = Administrator(bare.users.kubeconfig(ADMIN), clone, PATH=path)
+        service.sources[version(ROOT)] = clone
+        await world.add_nodes(*DISKS)
+        for command in commands:
+            await administrator.run("bash", "-euc", command)
+            if sent.exists():
+                await _restart_scheduler(bare, yaml.safe_load(sent.read_text()), service.url)
+                sent.unlink()
+            if command.startswith("helm install"):
+                await service.serve()
+        await until(lambda: len(world.seen.pods()) == PODS, within=BOUND_SECONDS)
+        nodes = world.seen.node_of
+        await until(lambda: all(nodes().values()), within=BOUND_SECONDS, what=nodes)
+        await world.settle()
+
+        placed = [*nodes().values()]
+        assert "/".join(str(placed.count(node)) for node in NODES) == EXPECTED
+        assert world.seen.without_room() == 0
+        assert world.seen.overcommitted_disks() == []
+    report.measured("commands from a clone to pods that have room", str(len(commands)))
+
+
+def _clone(folder: Path) -> Path:
+    """Return a clean clone of what is committed."""
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    return clone
+
+
+def _write_program(path: Path, script: str) -> None:
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+async def _restart_scheduler(control_plane: ControlPlane, config: Object, url: str) -> None:
+    """Start kube-scheduler with what was sent, but for the addresses of this machine."""
+    [extender] = config["extenders"]
+    assert extender["urlPrefix"] == f"http://{ADDRESS}:9504"
+    extender["urlPrefix"] = url
+    config["clientConnection"] = {"kubeconfig": str(control_plane.users.kubeconfig(SCHEDULER))}
+    config["leaderElection"] = {"leaderElect": False}
+    await control_plane.stop_scheduler()
+    await control_plane.start_scheduler(config)
