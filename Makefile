@@ -26,7 +26,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench docs manifests image image-release plugin lock clean
+	format bench docs manifests image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -97,6 +97,19 @@ manifests: ## Print what the manifests install (needs kubectl)
 
 image: ## Build the container image (needs docker; IMAGE=, SOURCE=, PYTHON_IMAGE=)
 	docker build --tag $(IMAGE) $(LABELS) .
+
+install-cluster: ## Install the service into kubectl's cluster (IMAGE=REPOSITORY:TAG, CLUSTER_IP=, INJECTION=policy)
+	$(PYTHON) -m supply.overlay --image '$(IMAGE)' --cluster-ip '$(CLUSTER_IP)' \
+		$(if $(INJECTION),--injection '$(INJECTION)') dist/install
+	kubectl apply -k dist/install
+
+chart: ## Pack the chart into dist/ (needs helm; IMAGE= is the repository that it names)
+	rm -rf dist/chart
+	mkdir -p dist
+	cp -r charts/longhorn-scheduler-extender dist/chart
+	sed 's,^  repository: longhorn-scheduler-extender$$,  repository: $(IMAGE),' \
+		charts/longhorn-scheduler-extender/values.yaml > dist/chart/values.yaml
+	helm package dist/chart --destination dist
 
 image-release: ## Build the image for two architectures and push it (needs buildx; IMAGE=, SOURCE=, PYTHON_IMAGE=)
 	docker buildx build --push --tag $(IMAGE) --platform linux/amd64,linux/arm64 \
