@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,12 @@ from supply.overlay import OverlayError, overlay
 IMAGE = "registry.example:5000/team/extender:1.2.3"
 
 
-def made(image: str = IMAGE, *addresses: str, with_policy: bool = False) -> dict[str, object]:
+def made(image: str = IMAGE, *addresses: str, with_policy: bool = False) -> dict[str, Any]:
     return overlay(image, addresses, with_policy=with_policy, root=Path("../.."))
 
 
-def patch(content: dict[str, object]) -> dict[str, object]:
-    [found] = content["patches"]  # type: ignore[misc, attr-defined]
+def patch(content: dict[str, Any]) -> dict[str, Any]:
+    [found] = content["patches"]
     return {each["path"]: each["value"] for each in json.loads(found["patch"])}
 
 
@@ -35,7 +36,7 @@ def test_it_names_the_image_and_leaves_the_address_to_kubernetes() -> None:
 
 
 def test_an_image_may_be_named_by_its_digest() -> None:
-    [image] = made("registry.example/extender@sha256:12")["images"]  # type: ignore[misc, attr-defined]
+    [image] = made("registry.example/extender@sha256:12")["images"]
 
     assert image["newName"] == "registry.example/extender"
     assert image["digest"] == "sha256:12"
