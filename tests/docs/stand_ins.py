@@ -16,6 +16,7 @@ from pathlib import Path
 _NOBODY = "http://127.0.0.1:1"
 _REFUSED = ("connection refused", "was refused")
 _FILES_ON_NODES = frozenset({"--merge", "--check", "--remove"})
+_OF_UPGRADES = frozenset({"--install", "--reuse-values", "--reset-then-reuse-values"})
 _CLUSTER = ("cluster.yaml", "pods.yaml")
 _KINDS = {
     "nodes": ("v1", "Node"),
@@ -63,6 +64,24 @@ def extender(arguments: list[str]) -> int:
     return subprocess.run(command, check=False).returncode
 
 
+def helm(arguments: list[str]) -> int:
+    """Have the real one render the chart with these values, and leave out what needs a release."""
+    command, *rest = arguments
+    if command not in {"install", "upgrade"}:
+        return 0
+    if not (real := os.environ["REAL_HELM"]):
+        _check_files(each for each in rest if each.startswith("charts/"))
+        return 0
+    # The chart refuses capital letters in a repository, so a reader cannot forget to replace these.
+    filled_in = [each.replace("REPOSITORY", "registry.example") for each in rest]
+    options = [each for each in filled_in if each not in _OF_UPGRADES]
+    dry_run = [real, "install", *options, "--dry-run=client"]
+    done = subprocess.run(dry_run, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TroubleError(done.stderr)
+    return 0
+
+
 def make(arguments: list[str]) -> int:
     """Have the real one find the target."""
     command = [os.environ["REAL_MAKE"], "--dry-run", *arguments]
@@ -100,6 +119,7 @@ STAND_INS = {
     "cp": cp,
     "curl": curl,
     "docker": docker,
+    "helm": helm,
     "kubectl": kubectl,
     "longhorn-scheduler-extender": extender,
     "make": make,

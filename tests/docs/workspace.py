@@ -30,7 +30,7 @@ ELSEWHERE = ("cmp", "crictl", "kubeadm", "systemctl", "talosctl")
 
 _COPIED = (
     *("Dockerfile", "Makefile", "README.md", "pyproject.toml"),
-    *("examples", "manifests", "requirements"),
+    *("charts", "examples", "manifests", "requirements"),
 )
 _EXAMPLE = ROOT / "examples" / "goal2"
 _OURS = "longhorn-scheduler-extender"
@@ -63,6 +63,7 @@ class Workspace:
             "PYTHONPATH": str(ROOT),
             "TROUBLE_FILE": str(self._trouble),
             "EXAMPLE": str(_EXAMPLE),
+            "REAL_HELM": shutil.which("helm") or "",
             "REAL_KUBECTL": shutil.which("kubectl") or "",
             "REAL_MAKE": _real("make"),
         }
