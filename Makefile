@@ -92,8 +92,8 @@ monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address 
 test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus (needs prometheus and promtool)
 	$(BIN)/python -m pytest -m prometheus tests/monitoring
 
-manifests: ## Print what the manifests install (needs kubectl)
-	kubectl kustomize manifests/overlays/fixed-cluster-ip
+manifests: install-dev ## Write what kustomize takes from the chart, and the chart's table of values (needs helm)
+	$(BIN)/python -m supply.manifests
 
 image: ## Build the container image (needs docker; IMAGE=, SOURCE=, PYTHON_IMAGE=)
 	docker build --tag $(IMAGE) $(LABELS) .

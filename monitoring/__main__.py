@@ -8,7 +8,12 @@ import yaml
 from monitoring.dashboard import dashboard_json
 from monitoring.rules import RUNBOOKS, prometheus_rule
 
-FOLDER = Path(__file__).parents[1] / "manifests" / "monitoring"
+_ROOT = Path(__file__).parents[1]
+FOLDERS = (
+    _ROOT / "manifests" / "monitoring",
+    _ROOT / "charts" / "longhorn-scheduler-extender" / "files",
+)
+"""Both get the same files: kustomize and Helm each read only what is below their own folder."""
 _HEAD = "# Written by `make monitoring` from monitoring/rules.py.\n"
 
 
@@ -28,7 +33,8 @@ def main() -> None:
         help="where a runbook is, with {} for its name, such as no-leader (default: %(default)s)",
     )
     for name, text in files(parser.parse_args().runbooks).items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        for folder in FOLDERS:
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

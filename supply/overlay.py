@@ -1,7 +1,7 @@
 """Write a kustomization that installs the service: `python -m supply.overlay --image … FOLDER`.
 
-`make install-cluster` applies it. So nobody has to edit a file of the repository to name an image or
-an address.
+`make install-cluster` applies it. So nobody has to edit a file of the repository to name an image
+or an address.
 """
 
 import argparse

@@ -16,6 +16,7 @@ DOCS = ROOT / "docs"
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     ROOT / "benchmarks" / "README.md",
+    ROOT / "charts" / "longhorn-scheduler-extender" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 )
 

@@ -10,6 +10,7 @@ from tests.docs.pages import Block
 from tests.docs.workspace import Workspace
 
 needs_kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+needs_helm = pytest.mark.skipif(not shutil.which("helm"), reason="there is no helm")
 
 
 def session(text: str) -> list[Command]:
@@ -49,6 +50,10 @@ def test_output_agrees_with_what_is_shown(shown: str, printed: str, expected: ob
         pytest.param("kubectl aply -k manifests/base", marks=needs_kubectl),
         "kubectl apply -k manifests/no-such-folder",
         "kubectl apply -f no-such-file.yaml | grep x",
+        "helm install x charts/no-such-chart",
+        pytest.param(
+            "helm install x charts/longhorn-scheduler-extender --set replica=3", marks=needs_helm
+        ),
     ],
 )
 def test_stand_ins_complain_of_what_would_not_work(command: str, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from app.config import PREFIX, Settings
 from tests.docs.pages import DOCS, PAGES, ROOT, headings, inline_code, inlines, name_of
 
-FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+MADE = {"dist", "site"}
+FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."} - MADE
 TARGETS = re.findall(
     r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE
 )

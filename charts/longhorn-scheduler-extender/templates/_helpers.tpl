@@ -1,9 +1,183 @@
-{{/* One release serves one Longhorn, so the names of its objects are fixed. */}}
+{{/*
+One release serves one Longhorn, so the names of its objects are fixed. Their namespace is left to Helm
+and, for `manifests/`, to kustomize: if it were in the objects, patches of overlays that do not name it
+would no longer find them. It is in those for which no kustomization can set it.
+*/}}
 {{- define "extender.name" -}}
 longhorn-scheduler-extender
 {{- end }}
 
 {{- define "extender.labels" -}}
+{{- range list "app" "app.kubernetes.io/name" }}
+{{- if or (hasKey $.Values.commonLabels .) (hasKey $.Values.podLabels .) }}
+{{- fail (printf "commonLabels and podLabels cannot have the label %s: it is fixed, since selectors use it" .) }}
+{{- end }}
+{{- end -}}
 app.kubernetes.io/name: {{ include "extender.name" . }}
 app: {{ include "extender.name" . }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "extender.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "extender.scheme" -}}
+{{ eq .Values.tls.mode "none" | ternary "http" "https" }}
+{{- end }}
+
+{{/* The name in certificates that kube-scheduler checks. */}}
+{{- define "extender.serverName" -}}
+{{ include "extender.name" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{/* How pods call the service. */}}
+{{- define "extender.url" -}}
+{{ include "extender.scheme" . }}://{{ include "extender.serverName" . }}:{{ .Values.service.port }}
+{{- end }}
+
+{{/* How kube-scheduler calls it from the network of the hosts; empty without a fixed address. */}}
+{{- define "extender.fixedUrl" -}}
+{{- with .Values.service.clusterIP -}}
+{{- $host := .ipv4 -}}
+{{- if and .ipv6 (not .ipv4) -}}
+{{- $host = printf "[%s]" .ipv6 -}}
+{{- end -}}
+{{- with $host -}}
+{{ include "extender.scheme" $ }}://{{ . }}:{{ $.Values.service.port }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The port of probes and metrics, by its name in the pods. */}}
+{{- define "extender.metricsPort" -}}
+{{ eq .Values.tls.mode "none" | ternary "http" "metrics" }}
+{{- end }}
+
+{{/* Where clients in pods find the files for TLS. */}}
+{{- define "extender.clientFolder" -}}
+/etc/longhorn-scheduler-extender
+{{- end }}
+
+{{/* Settings of the service that have a value in this chart, as variables. Those with the default of
+the service are left out. */}}
+{{- define "extender.settings" -}}
+{{- if ne .Values.reservationMode "capacity" }}
+- name: EXTENDER_RESERVATION_MODE
+  value: {{ .Values.reservationMode | quote }}
+{{- end }}
+{{- if ne (toString .Values.balance) "spread" }}
+- name: EXTENDER_BALANCE
+  {{- /* YAML reads a plain off as false. */}}
+  value: {{ .Values.balance | default "off" | quote }}
+{{- end }}
+{{- if .Values.debug }}
+- name: EXTENDER_DEBUG
+  value: "true"
+{{- end }}
+{{- if ne .Values.logLevel "info" }}
+- name: EXTENDER_LOG_LEVEL
+  value: {{ .Values.logLevel | quote }}
+{{- end }}
+{{- if ne .Values.tls.mode "none" }}
+- name: EXTENDER_TLS_CERT_FILE
+  value: /etc/longhorn-scheduler-extender/tls/tls.crt
+- name: EXTENDER_TLS_PRIVATE_KEY_FILE
+  value: /etc/longhorn-scheduler-extender/tls/tls.key
+{{- if .Values.tls.clientCertificates }}
+- name: EXTENDER_CLIENT_CA_FILE
+  value: /etc/longhorn-scheduler-extender/tls/ca.crt
+{{- end }}
+# Probes and metrics get a port of their own, in plain HTTP.
+- name: EXTENDER_METRICS_PORT
+  value: "9505"
+{{- end }}
+{{- range $name, $value := .Values.extraEnv }}
+- name: {{ $name }}
+  {{- /* toJson, since Helm would write a large number as 1e+08. */}}
+  value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "extender.volumeMounts" -}}
+{{- if ne .Values.tls.mode "none" }}
+# The whole folder. With a subPath the kubelet would never replace the files.
+- name: tls
+  mountPath: /etc/longhorn-scheduler-extender/tls
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{- define "extender.volumes" -}}
+{{- if ne .Values.tls.mode "none" }}
+- name: tls
+  secret:
+    secretName: {{ .Values.tls.secretName }}
+    # The files belong to root, and the process is another user. Only this container has the
+    # volume, so no other process sees them.
+    defaultMode: 0444
+{{- end }}
+{{- end }}
+
+{{/* The files with which a pod calls the service over HTTPS. */}}
+{{- define "extender.clientVolume" -}}
+- name: tls
+  secret:
+    {{- if .Values.tls.clientCertificates }}
+    secretName: {{ .Values.tls.clientSecretName }}
+    {{- else }}
+    secretName: {{ .Values.tls.secretName }}
+    items:
+      - key: ca.crt
+        path: ca.crt
+    {{- end }}
+    # The process is not root.
+    defaultMode: 0444
+{{- end }}
+
+{{- define "extender.clientVolumeMount" -}}
+- name: tls
+  mountPath: {{ include "extender.clientFolder" . }}
+  readOnly: true
+{{- end }}
+
+{{/* The names and addresses by which the service is called, as in its certificate. */}}
+{{- define "extender.dnsNames" -}}
+- {{ include "extender.serverName" . }}
+- {{ include "extender.name" . }}.{{ .Release.Namespace }}
+- {{ include "extender.serverName" . }}.{{ .Values.clusterDomain }}
+{{- end }}
+
+{{- define "extender.ipAddresses" -}}
+{{- with .Values.service.clusterIP -}}
+{{- with compact (list .ipv4 .ipv6) -}}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "extender.issuer" -}}
+{{- $given := .Values.tls.certManager.issuerRef -}}
+group: {{ $given.group }}
+kind: {{ $given.kind }}
+name: {{ $given.name | default (include "extender.name" .) }}
+{{- end }}
+
+{{/* Labels of objects for Prometheus and Grafana. Takes a list: the root, and labels of the object. */}}
+{{- define "extender.monitoringLabels" -}}
+{{- $own := dict "app.kubernetes.io/name" (include "extender.name" (first .)) -}}
+{{ merge $own (last .) (first .).Values.commonLabels | toYaml }}
+{{- end }}
+
+{{/* Labels of the secondary scheduler. */}}
+{{- define "extender.schedulerLabels" -}}
+app.kubernetes.io/name: longhorn-scheduler
+app: longhorn-scheduler
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}

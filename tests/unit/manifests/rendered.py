@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -25,22 +25,23 @@ def rendered(folder: str) -> tuple[Object, ...]:
 
 
 def render(folder: Path) -> tuple[Object, ...]:
-    """Build a kustomization with whichever tool is there.
-
-    A missing tool skips the test, except in CI: there it would skip all of them unnoticed.
-    """
+    """Build a kustomization with whichever tool is there."""
     command = _command()
     if command is None:
-        reason = "neither kustomize nor kubectl is on the PATH, so no manifest can be rendered"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        give_up("neither kustomize nor kubectl is on the PATH, so no manifest can be rendered")
     done = subprocess.run(
         [*command, str(folder)], capture_output=True, text=True, timeout=60, check=False
     )
     # Both tools name deprecated fields on stderr and go on, so that must be empty, too.
     assert (done.returncode, done.stderr) == (0, "")
     return tuple(yaml.safe_load_all(done.stdout))
+
+
+def give_up(reason: str) -> NoReturn:
+    """Skip the test for want of a tool, except in CI: there all would be skipped unnoticed."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def write_overlay(folder: Path, base: str, content: Object) -> None:

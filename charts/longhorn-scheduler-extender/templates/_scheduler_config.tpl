@@ -1,0 +1,53 @@
+{{/* What `scheduler-config --distribution secondary` prints, for this release. A test compares them. */}}
+{{- define "extender.schedulerConfig" -}}
+# No clientConnection.kubeconfig: kube-scheduler then uses the pod's service account.
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  # Its own Lease. Otherwise only one of it and the cluster's own scheduler would run.
+  resourceName: longhorn-scheduler
+  resourceNamespace: {{ .Release.Namespace }}
+profiles:
+  - schedulerName: {{ .Values.secondaryScheduler.schedulerName }}
+# All nodes. Otherwise kube-scheduler sends only a sample of a cluster of 100 and more, and the one
+# node with room may not be in it.
+percentageOfNodesToScore: 100
+extenders:
+  # By name, since this kube-scheduler runs in the pods' network: no fixed address is needed. The
+  # cluster's own scheduler schedules the DNS server, so neither waits for the other.
+  - urlPrefix: {{ include "extender.url" . }}
+    filterVerb: filter
+    # Of the nodes that fit, the one where the pod's data are is better. At weight 2 the scores add
+    # up to 200 points to kube-scheduler's sum for a node: more than its images do (100), and no
+    # more than a preferred node affinity (200). To do without scores, remove these two lines;
+    # filterVerb works alone.
+    prioritizeVerb: prioritize
+    weight: 2
+    enableHTTPS: {{ ne .Values.tls.mode "none" }}
+    {{- if ne .Values.tls.mode "none" }}
+    tlsConfig:
+      # The name that the service's certificate must have. Without it that is the address above.
+      serverName: {{ include "extender.serverName" . }}
+      # Never leave this out: kube-scheduler would then trust any certificate.
+      caFile: {{ include "extender.clientFolder" . }}/ca.crt
+      {{- if .Values.tls.clientCertificates }}
+      certFile: {{ include "extender.clientFolder" . }}/tls.crt
+      keyFile: {{ include "extender.clientFolder" . }}/tls.key
+      {{- end }}
+    {{- end }}
+    # Node names instead of whole nodes: bodies are a hundred times smaller, and from 1.33 on
+    # kube-scheduler would otherwise score the nodes as if no pod ran there.
+    nodeCacheCapable: true
+    # Pods that ask for the extender wait while it does not answer: they must not start where their
+    # volumes cannot go. Other pods never depend on it.
+    ignorable: false
+    # kube-scheduler schedules nothing else while it waits, so keep it short. An answer takes
+    # milliseconds, or less than this when it waits for another pod's node to be chosen.
+    httpTimeout: 5s
+    # A pod needs both schedulerName and this resource: a resource means the same in all clusters.
+    # No node has it, so kube-scheduler must ignore it.
+    managedResources:
+      - name: longhorn.io/scheduler-extender
+        ignoredByScheduler: true
+{{- end }}

@@ -1,0 +1,137 @@
+"""Helm installs the chart on a real API server, and upgrades keep the certificates it has made.
+
+Only here does the chart see what is in the cluster already. The control plane is one of its own: a
+release takes the objects of `manifests/base` over, and the other tests need them.
+"""
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+
+from app.config import NAME
+from supply.manifests import CHART
+from tests.actors.api import SERVICES, Api, Key, Kind, Object
+from tests.actors.longhorn import NAMESPACE
+from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.users import ADMIN
+from tests.unit.manifests.charted import helm
+
+SECRETS = Kind("v1", "secrets", "Secret")
+DEPLOYMENTS = Kind("apps/v1", "deployments", "Deployment")
+CA, SERVED, CLIENT = f"{NAME}-ca", f"{NAME}-tls", f"{NAME}-client"
+MADE_ON = "longhorn-scheduler-extender/made-on"
+ADDRESS = "10.96.0.95"
+VALUES = (
+    f"--set=service.clusterIP.ipv4={ADDRESS}",
+    "--set=tls.mode=selfSigned",
+    "--set=secondaryScheduler.enabled=true",
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A cluster in which `kubectl apply -k` has installed the service, at no fixed address."""
+    with running(tmp_path_factory.mktemp("chart")) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def release(cluster: ControlPlane) -> ControlPlane:
+    """The same cluster once Helm has taken the service over."""
+    kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
+    taking = ("--take-ownership", "--force-conflicts")
+    helm("install", NAME, str(CHART), kubeconfig, f"--namespace={NAMESPACE}", *taking)
+    return cluster
+
+
+def upgrade(cluster: ControlPlane, *options: str) -> None:
+    kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
+    helm("upgrade", NAME, str(CHART), kubeconfig, f"--namespace={NAMESPACE}", *VALUES, *options)
+
+
+async def secrets(api: Api) -> dict[str, Object]:
+    """Return the data of the three Secrets."""
+    listed = await api.list(SECRETS, NAMESPACE)
+    return {
+        obj["metadata"]["name"]: obj["data"]
+        for obj in listed
+        if obj["metadata"]["name"] in (CA, SERVED, CLIENT)
+    }
+
+
+def changed(before: dict[str, Object], after: dict[str, Object]) -> set[str]:
+    return {name for name in after if after[name] != before[name]}
+
+
+async def test_a_release_takes_over_what_kubectl_has_installed(release: ControlPlane) -> None:
+    async with await release.client() as client:
+        service = await Api(client).get(SERVICES, NAME, NAMESPACE)
+
+    assert service is not None
+    assert service["metadata"]["annotations"]["meta.helm.sh/release-name"] == NAME
+
+
+async def test_an_upgrade_keeps_certificates_until_they_are_old_or_for_other_names(
+    release: ControlPlane,
+) -> None:
+    async with await release.client() as client:
+        api = Api(client)
+        await api.delete(SERVICES, Key(NAMESPACE, NAME))  # its address cannot be changed
+        upgrade(release)
+        first = await secrets(api)
+
+        upgrade(release, "--set=replicas=3")
+        kept = await secrets(api)
+        upgrade(release, "--set=clusterDomain=cluster.example")
+        renamed = await secrets(api)
+        for name in (SERVED, CLIENT):
+            old = {"metadata": {"annotations": {MADE_ON: "2020-02-29"}}}
+            await api.patch(SECRETS, Key(NAMESPACE, name), old)
+        # Helm would leave alone what somebody else has written.
+        upgrade(release, "--set=clusterDomain=cluster.example", "--force-conflicts")
+        renewed = await secrets(api)
+        await api.delete(SECRETS, Key(NAMESPACE, CA))
+        upgrade(release, "--set=clusterDomain=cluster.example")
+        anew = await secrets(api)
+
+    assert first.keys() == {CA, SERVED, CLIENT}
+    assert kept == first
+    assert changed(kept, renamed) == {SERVED}
+    assert changed(renamed, renewed) == {SERVED, CLIENT}
+    assert changed(renewed, anew) == {CA, SERVED, CLIENT}
+    for data in (first, renewed, anew):
+        assert data[SERVED]["ca.crt"] == data[CLIENT]["ca.crt"] == data[CA]["tls.crt"]
+
+
+async def test_the_secondary_scheduler_has_the_version_of_the_cluster(
+    release: ControlPlane,
+) -> None:
+    upgrade(release)
+    async with await release.client() as client:
+        deployment = await Api(client).get(DEPLOYMENTS, "longhorn-scheduler", NAMESPACE)
+
+    assert deployment is not None
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    version = (await release.version()).partition("+")[0]
+    assert container["image"] == f"registry.k8s.io/kube-scheduler:{version}"
+
+
+async def test_an_upgrade_without_client_certificates_leaves_none(release: ControlPlane) -> None:
+    upgrade(release, "--set=tls.clientCertificates=false")
+    async with await release.client() as client:
+        left = await secrets(Api(client))
+
+    assert left.keys() == {CA, SERVED}
+    assert base64.b64decode(left[SERVED]["ca.crt"]).startswith(b"-----BEGIN CERTIFICATE")
+
+
+async def test_nothing_is_left_of_a_release(release: ControlPlane) -> None:
+    kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
+    helm("uninstall", NAME, kubeconfig, f"--namespace={NAMESPACE}", "--cascade=background")
+    async with await release.client() as client:
+        api = Api(client)
+        service = await api.get(SERVICES, NAME, NAMESPACE)
+        left = await secrets(api)
+
+    assert (service, left) == (None, {})

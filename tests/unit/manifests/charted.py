@@ -1,0 +1,97 @@
+"""What Helm makes of the chart, for the tests of this folder."""
+
+import shutil
+import subprocess
+from functools import cache
+from typing import Any
+
+import yaml
+
+from supply.manifests import CHART, HelmError, render
+from tests.unit.manifests.rendered import Object, give_up
+
+NAME = "longhorn-scheduler-extender"
+NAMESPACE = "longhorn-system"
+CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding"}
+DEFAULTS = ""
+VALUES = [DEFAULTS, *sorted(path.name for path in (CHART / "ci").iterdir())]
+"""Files of values that the chart is rendered with, and none."""
+_HOOK = "helm.sh/hook"
+
+
+@cache
+def charted(values: str, *options: str) -> tuple[Object, ...]:
+    """Return what Helm installs, each object with its namespace.
+
+    Args:
+        values: One of `VALUES`, with or without its ending.
+        options: For `helm template`.
+    """
+    return tuple(obj for obj in _rendered(values, *options) if _HOOK not in annotations(obj))
+
+
+def hooks(values: str) -> tuple[Object, ...]:
+    """Return what Helm creates for `helm test`."""
+    return tuple(obj for obj in _rendered(values) if _HOOK in annotations(obj))
+
+
+def refusal(*options: str) -> str:
+    """Return what Helm says against the options."""
+    _need_helm()
+    try:
+        render(*options)
+    except HelmError as error:
+        return str(error)
+    raise AssertionError(f"Helm takes {options}")
+
+
+def helm(*arguments: str) -> str:
+    """Return what Helm prints."""
+    _need_helm()
+    done = subprocess.run(
+        ["helm", *arguments],  # noqa: S607 (whichever is there)
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def values_option(values: str) -> tuple[str, ...]:
+    """Return the option that gives Helm these values."""
+    name = values.removesuffix("-values.yaml")
+    return (f"--values={CHART}/ci/{name}-values.yaml",) if name else ()
+
+
+def find(objects: tuple[Object, ...], kind: str, name: str = NAME) -> Object:
+    """Return the only object of this kind and name."""
+    [found] = [obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def default_values() -> dict[str, Any]:
+    """Return the chart's values."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    assert isinstance(values, dict)
+    return values
+
+
+def annotations(obj: Object) -> Object:
+    return obj["metadata"].get("annotations") or {}
+
+
+@cache
+def _rendered(values: str, *options: str) -> tuple[Object, ...]:
+    _need_helm()
+    objects = tuple(yaml.safe_load_all(render(*values_option(values), *options)))
+    for obj in objects:
+        if obj["kind"] not in CLUSTER_SCOPED:
+            obj["metadata"].setdefault("namespace", NAMESPACE)
+    return objects
+
+
+def _need_helm() -> None:
+    if shutil.which("helm") is None:
+        give_up("helm is not on the PATH, so the chart cannot be rendered")

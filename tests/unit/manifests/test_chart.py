@@ -1,0 +1,391 @@
+"""The chart is valid with every set of values, refuses wrong ones, and agrees with the code."""
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import typer
+import yaml
+
+from app.cli.commands import commands
+from app.cli.scheduler_config import Distribution, make_wanted, tls_files, written
+from app.config import PREFIX, Settings, load
+from app.instance.live_settings import LiveSettings, read_live_settings
+from extender import Balance, Mode
+from supply.manifests import CHART, ROOT
+from tests.unit.manifests.charted import (
+    DEFAULTS,
+    NAME,
+    NAMESPACE,
+    VALUES,
+    charted,
+    default_values,
+    find,
+    helm,
+    hooks,
+    refusal,
+    values_option,
+)
+from tests.unit.manifests.rendered import Object, container_of
+from tests.unit.manifests.test_manifests import OF_OPERATORS, OLDEST
+
+SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+LATEST = kubernetes_validate.latest_version()
+SCHEDULER = "longhorn-scheduler"
+GROUP = typer.main.get_command(commands)
+SET_BY_CHART = {
+    *("port", "metrics_port", "tls_cert_file", "tls_private_key_file", "client_ca_file"),
+    *("namespace", "longhorn_namespace", "pod_name", "node_name"),
+    *("reservation_mode", "balance", "debug", "log_level"),
+}
+"""Settings that are not for extraEnv: they are fixed, or have a value of their own."""
+
+
+def described(schema: Object, path: str = "") -> Iterator[tuple[str, Object]]:
+    """Go through the schema of each value, by its path."""
+    for name, value in schema.get("properties", {}).items():
+        yield f"{path}{name}", value
+        yield from described(value, f"{path}{name}.")
+
+
+def variables(objects: tuple[Object, ...]) -> dict[str, str]:
+    """Return the variables of the service that have a value in the chart."""
+    env = container_of(find(objects, "Deployment"))["env"]
+    return {item["name"]: item["value"] for item in env if "value" in item}
+
+
+def scheduler_config(objects: tuple[Object, ...]) -> str:
+    """Return the configuration of the secondary scheduler, below its first comment."""
+    config = find(objects, "ConfigMap", "longhorn-scheduler-config")["data"]["config.yaml"]
+    return str(config).split("\n", maxsplit=1)[1]
+
+
+def notes(*options: str) -> str:
+    """Return what is printed after the installation."""
+    command = ("install", NAME, str(CHART), f"--namespace={NAMESPACE}", "--dry-run=client")
+    return helm(*command, *options).partition("\nNOTES:\n")[2]
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_helm_finds_nothing_to_complain_about(values: str) -> None:
+    printed = helm("lint", "--strict", str(CHART), *values_option(values))
+
+    assert "1 chart(s) linted, 0 chart(s) failed" in printed
+
+
+@pytest.mark.parametrize("version", [OLDEST, LATEST])
+@pytest.mark.parametrize("values", VALUES)
+def test_kubernetes_accepts_every_object(values: str, version: str) -> None:
+    of_cluster = version if version.count(".") == 2 else f"{version}.0"
+    objects = charted(values, f"--kube-version={of_cluster}")
+
+    for obj in (*objects, *hooks(values)):
+        if not obj["apiVersion"].startswith(OF_OPERATORS):
+            kubernetes_validate.validate(obj, version, strict=True)
+
+
+def test_an_older_kubernetes_is_refused() -> None:
+    assert "incompatible with Kubernetes v1.25.0" in refusal("--kube-version=v1.25.0")
+
+
+def test_both_versions_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+
+    assert (chart["version"], chart["appVersion"]) == (project["version"], project["version"])
+    assert chart["kubeVersion"] == f">={OLDEST}.0-0"
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("replica=3", "at '': additional properties 'replica' not allowed"),
+        ("replicas=0", "at '/replicas': minimum: got 0, want 1"),
+        ("image.tag=7", "at '/image/tag': got number, want string"),
+        ("image.digest=sha256:12", "at '/image/digest': 'sha256:12' does not match"),
+        ("service.clusterIP=10.96.0.95", "at '/service/clusterIP': got string, want object"),
+        ("service.clusterIP.ipv4=10.96.0.300", "at '/service/clusterIP/ipv4': '10.96.0.300' does"),
+        ("service.clusterIP.ipv6=10.96.0.95", "at '/service/clusterIP/ipv6': '10.96.0.95' does"),
+        ("balance=best", "at '/balance': value must be one of 'spread', 'pack', 'off', false"),
+        ("liveSettings.podSchedulingTimeoutSeconds=601", "maximum: got 601, want 600"),
+        ("extraEnv.EXTENDER_FOO=1", "at '/extraEnv': additional properties 'EXTENDER_FOO' not"),
+        ("extraEnv.EXTENDER_PORT=1", "at '/extraEnv': additional properties 'EXTENDER_PORT' not"),
+        ("injection.mode=on", "value must be one of 'auto', 'policy', 'webhook', 'none'"),
+        ("tls.mode=on", "one of 'none', 'secret', 'certManager', 'selfSigned'"),
+        ("tls.secretName=", "at '/tls/secretName': '' does not match pattern"),
+        ("tls=null", "at '': missing property 'tls'"),
+        ("resources.limit.cpu=1", "at '/resources': additional properties 'limit' not allowed"),
+        ("metrics.podMonitor.interval=5m", "at '/metrics/podMonitor/interval': '5m' does not"),
+        ("commonLabels.app=mine", "commonLabels and podLabels cannot have the label app"),
+        ("podLabels.app=mine", "commonLabels and podLabels cannot have the label app"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(option: str, text: str) -> None:
+    assert text in refusal(f"--set={option}")
+
+
+def test_every_value_is_described_and_no_other_is_taken() -> None:
+    values = dict(described(SCHEMA))
+    settings = {path for path in values if path.startswith("extraEnv.")}
+
+    assert [path for path in values.keys() - settings if not values[path].get("description")] == []
+    assert [
+        path
+        for path, value in values.items()
+        if "properties" in value and value.get("additionalProperties") is not False
+    ] == []
+    assert SCHEMA["additionalProperties"] is False
+
+
+def test_every_value_has_a_default() -> None:
+    def missing(schema: Object, values: Any, path: str) -> Iterator[str]:
+        for name, value in schema.get("properties", {}).items():
+            if name not in values:
+                yield f"{path}{name}"
+            elif values[name]:  # an empty one is the user's to fill
+                yield from missing(value, values[name], f"{path}{name}.")
+
+    # `global` is there for charts above this one, which may set it.
+    assert [*missing(SCHEMA, default_values(), "")] == ["global"]
+
+
+def test_every_setting_can_be_set() -> None:
+    extra = SCHEMA["properties"]["extraEnv"]["properties"]
+    fields = set(Settings.__struct_fields__)
+
+    assert {name.removeprefix(PREFIX).lower() for name in extra} == fields - SET_BY_CHART
+    assert fields >= SET_BY_CHART
+
+
+def test_defaults_are_those_of_the_service() -> None:
+    values, settings = default_values(), Settings()
+
+    assert variables(charted(DEFAULTS)) == {}  # what is left out has the service's default
+    assert (values["reservationMode"], values["balance"]) == (
+        settings.reservation_mode,
+        settings.balance,
+    )
+    assert (values["logLevel"], values["debug"]) == (settings.log_level, settings.debug)
+
+
+def test_what_is_chosen_reaches_the_service() -> None:
+    settings = load(variables(charted("everything")))
+
+    assert settings == Settings(
+        reservation_mode=Mode.NODE,
+        balance=Balance.OFF,
+        log_level="debug",
+        debug=True,
+        body_limit_bytes=2**28,
+        filter_wait_seconds=0.5,
+        host="0.0.0.0",  # noqa: S104 (compared, not bound)
+        wake_up=False,
+        tls_cert_file=f"/etc/{NAME}/tls/tls.crt",
+        tls_private_key_file=f"/etc/{NAME}/tls/tls.key",
+        metrics_port=9505,
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (DEFAULTS, LiveSettings()),
+        (
+            "everything",
+            LiveSettings(
+                enabled=False,
+                pod_scheduling_timeout_seconds=7,
+                node_reservation_timeout_seconds=0,
+            ),
+        ),
+    ],
+)
+def test_live_settings_reach_the_service(values: str, expected: LiveSettings) -> None:
+    data = find(charted(values), "ConfigMap")["data"]
+
+    assert read_live_settings(data, {}, LiveSettings()) == (expected, [])
+    assert len(data) == len(LiveSettings.__struct_fields__)
+
+
+def test_the_image_is_found_by_its_digest_if_there_is_one() -> None:
+    container = container_of(find(charted("everything"), "Deployment"))
+    image = "registry.example/longhorn/scheduler-extender"
+
+    assert container["image"] == f"{image}@sha256:{'0123456789abcdef' * 4}"
+    assert container_of(find(charted(DEFAULTS, "--set-string=image.tag=7"), "Deployment"))[
+        "image"
+    ] == (f"{NAME}:7")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (DEFAULTS, {}),
+        ("fixed-address", {"clusterIP": "10.96.0.95"}),
+        ("ipv6", {"clusterIP": "fd00:10:96::95"}),
+        (
+            "tls-self-signed",
+            {
+                "clusterIP": "10.96.0.95",
+                "clusterIPs": ["10.96.0.95", "fd00:10:96::95"],
+                "ipFamilies": ["IPv4", "IPv6"],
+                "ipFamilyPolicy": "RequireDualStack",
+            },
+        ),
+    ],
+)
+def test_the_service_has_the_addresses_that_are_given(
+    values: str, expected: dict[str, object]
+) -> None:
+    spec = find(charted(values), "Service")["spec"]
+
+    assert {name: spec[name] for name in spec.keys() - {"type", "ports"}} == expected
+
+
+@pytest.mark.parametrize("version", ["v1.33.4", "v1.33.4-gke.1000", "v1.33.4+k3s1", "v1.33.4-rc.1"])
+def test_the_secondary_scheduler_has_the_version_of_the_cluster(version: str) -> None:
+    objects = charted("secondary-scheduler", f"--kube-version={version}")
+
+    image = container_of(find(objects, "Deployment", SCHEDULER))["image"]
+
+    assert image == "registry.k8s.io/kube-scheduler:v1.33.4"
+
+
+def test_a_cluster_that_does_not_say_its_version_needs_a_tag() -> None:
+    text = refusal(*values_option("secondary-scheduler"), "--kube-version=1.33")
+
+    assert (
+        "set secondaryScheduler.image.tag: the cluster's version, v1.33, is not a whole one" in text
+    )
+
+
+def test_the_secondary_scheduler_takes_what_is_given_to_it() -> None:
+    objects = charted("everything")
+    deployment = find(objects, "Deployment", SCHEDULER)
+    pod = deployment["spec"]["template"]["spec"]
+    [profile] = yaml.safe_load(scheduler_config(objects))["profiles"]
+
+    assert container_of(deployment)["image"] == "registry.example/kube-scheduler:v1.35.1"
+    assert container_of(deployment)["resources"]["limits"] == {"memory": "256Mi"}
+    assert deployment["spec"]["replicas"] == 1
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert profile == {"schedulerName": "storage-scheduler"}
+
+
+@pytest.mark.parametrize(
+    ("values", "url"),
+    [
+        ("secondary-scheduler", f"http://{NAME}.{NAMESPACE}.svc:9504"),
+        ("tls-self-signed", f"https://{NAME}.{NAMESPACE}.svc:9504"),
+    ],
+)
+def test_its_configuration_is_what_is_printed_for_it(values: str, url: str) -> None:
+    folder = f"/etc/{NAME}"
+    files = (f"{folder}/ca.crt", f"{folder}/tls.crt", f"{folder}/tls.key")
+    tls = tls_files(*files, f"{NAME}.{NAMESPACE}.svc") if url.startswith("https") else None
+
+    expected = written(make_wanted(Distribution.SECONDARY, url, tls))
+
+    assert scheduler_config(charted(values)) == expected
+
+
+@pytest.mark.parametrize("name", [NAME, SCHEDULER])
+def test_labels_of_the_user_change_no_selector(name: str) -> None:
+    deployment = find(charted("everything"), "Deployment", name)
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+
+    assert deployment["spec"]["selector"] == {"matchLabels": {"app": name}}
+    assert labels["app"] == name
+    assert all(
+        obj["metadata"]["labels"]["team"] == "storage"
+        for obj in (*charted("everything"), *hooks("everything"))
+    )
+
+
+def test_what_is_turned_off_is_left_out() -> None:
+    kinds = {obj["kind"] for obj in charted("everything")}
+
+    assert not {"NetworkPolicy", "PodDisruptionBudget"} & kinds
+    assert "priorityClassName" not in find(charted("everything"), "Deployment")["spec"]["template"]
+
+
+def test_fields_of_a_security_context_can_be_taken_out() -> None:
+    pod = find(charted(DEFAULTS, "--set=podSecurityContext.runAsUser=null"), "Deployment")
+
+    assert "runAsUser" not in pod["spec"]["template"]["spec"]["securityContext"]
+
+
+@pytest.mark.parametrize(("values", "port"), [("monitoring", "http"), ("everything", "metrics")])
+def test_prometheus_asks_the_port_that_has_the_metrics(values: str, port: str) -> None:
+    [endpoint] = find(charted(values), "PodMonitor")["spec"]["podMetricsEndpoints"]
+    names = {each["name"] for each in container_of(find(charted(values), "Deployment"))["ports"]}
+
+    assert endpoint["port"] == port
+    assert port in names
+
+
+def test_labels_for_the_operators_are_set() -> None:
+    objects = charted("everything")
+    labels = {
+        kind: find(objects, kind, name)["metadata"]["labels"]
+        for kind, name in [("PodMonitor", NAME), ("PrometheusRule", NAME)]
+    }
+
+    assert {kind: given["release"] for kind, given in labels.items()} == {
+        "PodMonitor": "kube-prometheus-stack",
+        "PrometheusRule": "kube-prometheus-stack",
+    }
+    assert find(objects, "ConfigMap", f"{NAME}-dashboard")["metadata"]["labels"]["dashboards"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("fixed-address", {"url": "http://10.96.0.95:9504"}),
+        ("ipv6", {"url": "http://[fd00:10:96::95]:8443"}),
+        (
+            "tls-secret",
+            {
+                "url": "https://10.96.0.95:9504",
+                "tls_server_name": f"{NAME}.{NAMESPACE}.svc",
+                "tls_ca": f"/etc/{NAME}/ca.crt",
+                "tls_cert": f"/etc/{NAME}/tls.crt",
+                "tls_key": f"/etc/{NAME}/tls.key",
+            },
+        ),
+    ],
+)
+def test_the_notes_say_how_to_configure_kube_scheduler(
+    values: str, expected: dict[str, str]
+) -> None:
+    text = notes(*values_option(values))
+    [command] = [part for part in text.split("\n\n") if "scheduler-config" in part]
+    name = "scheduler-config"
+    options = shlex.split(command.replace("\\\n", "").partition(name)[2])
+
+    context = getattr(GROUP, "commands", {})[name].make_context(name, options)
+
+    assert {**context.params, **expected} == context.params
+    assert ("tls_ca" in expected) == (context.params["tls_ca"] is not None)
+    assert "WARNING" not in text
+
+
+def test_the_notes_warn_of_an_address_that_may_change() -> None:
+    assert "WARNING: the Service has no fixed address" in notes()
+    assert "WARNING" not in notes("--set=secondaryScheduler.enabled=true")
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("none", 'longhorn.io/scheduler-extender: "1"'),
+        ("policy", "a MutatingAdmissionPolicy adds it"),
+        ("webhook", "a webhook adds it"),
+    ],
+)
+def test_the_notes_say_how_pods_come_to_the_extender(mode: str, text: str) -> None:
+    assert text in notes(f"--set=injection.mode={mode}")

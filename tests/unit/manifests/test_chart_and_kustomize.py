@@ -1,0 +1,141 @@
+"""The chart and the kustomizations install the same objects, and neither is written twice."""
+
+import hashlib
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from supply.manifests import MANIFESTS, ROOT, HelmError, files
+from tests.unit.manifests.charted import CLUSTER_SCOPED, DEFAULTS, NAMESPACE, charted, find
+from tests.unit.manifests.rendered import (
+    BASE,
+    CERT_MANAGER,
+    FIXED,
+    MONITORING,
+    SECONDARY,
+    TLS,
+    Object,
+    give_up,
+    rendered,
+)
+
+Key = tuple[str, str, str | None]
+HASHED = re.compile(r"longhorn-scheduler-config(-[a-z0-9]{10})?")
+"""The name of a ConfigMap, to which kustomize adds a hash of its contents."""
+
+
+def normal(value: Any) -> Any:
+    """Sort lists of what has a name, since a patch of kustomize puts its entries first."""
+    if isinstance(value, dict):
+        return {name: normal(each) for name, each in value.items()}
+    if isinstance(value, list):
+        entries = [normal(each) for each in value]
+        if all(isinstance(each, dict) and "name" in each for each in entries):
+            return sorted(entries, key=lambda each: str(each["name"]))
+        return entries
+    if isinstance(value, str) and HASHED.fullmatch(value):
+        return "longhorn-scheduler-config"
+    return value
+
+
+def by_key(objects: tuple[Object, ...]) -> dict[Key, Object]:
+    found = {}
+    for obj in map(normal, objects):
+        metadata = obj["metadata"]
+        found[obj["kind"], metadata["name"], metadata.get("namespace")] = obj
+    return found
+
+
+def kube_version() -> str:
+    """The version of kube-scheduler that the kustomization of the secondary one names."""
+    text = (MANIFESTS / SECONDARY / "kustomization.yaml").read_text(encoding="utf-8")
+    [image] = yaml.safe_load(text)["images"]
+    assert isinstance(image["newTag"], str)
+    return image["newTag"]
+
+
+@pytest.mark.parametrize(
+    ("values", "folders"),
+    [
+        (DEFAULTS, [BASE]),
+        ("fixed-address", [FIXED]),
+        ("tls-secret", [TLS]),
+        ("tls-cert-manager", [CERT_MANAGER]),
+        ("monitoring", [BASE, MONITORING]),
+    ],
+    ids=str,
+)
+def test_the_chart_installs_what_the_kustomizations_do(values: str, folders: list[str]) -> None:
+    expected: dict[Key, Object] = {}
+    for folder in folders:
+        expected |= by_key(rendered(folder))
+
+    assert by_key(charted(values)) == expected
+
+
+def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_restarts_it() -> None:
+    expected = by_key(rendered(BASE)) | by_key(rendered(SECONDARY))
+    config_map = expected["ConfigMap", "longhorn-scheduler-config", NAMESPACE]
+    head, _, config = config_map["data"]["config.yaml"].partition("\n")
+    config_map["data"]["config.yaml"] = config
+
+    found = by_key(charted("secondary-scheduler", f"--kube-version={kube_version()}"))
+    pods = found["Deployment", "longhorn-scheduler", NAMESPACE]["spec"]["template"]
+    restarts_by = pods["metadata"].pop("annotations")
+
+    assert found == expected
+    assert "make manifests" in head
+    assert restarts_by == {"checksum/config": hashlib.sha256(config.rstrip().encode()).hexdigest()}
+
+
+def test_another_configuration_restarts_the_secondary_scheduler() -> None:
+    def checksum(*options: str) -> str:
+        objects = charted("secondary-scheduler", *options)
+        metadata = find(objects, "Deployment", "longhorn-scheduler")["spec"]["template"]["metadata"]
+        return str(metadata["annotations"]["checksum/config"])
+
+    assert checksum() == checksum("--set=replicas=3") != checksum("--set=service.port=443")
+
+
+def test_what_is_made_from_the_chart_is_as_it_is_written() -> None:
+    try:
+        written = files()
+    except HelmError as error:
+        give_up(str(error))
+
+    stale = [
+        path.relative_to(ROOT).as_posix()
+        for path, text in written.items()
+        if path.read_text(encoding="utf-8") != text
+    ]
+    assert stale == [], "run `make manifests`"
+
+
+def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_monitoring() -> None:
+    by_hand = {
+        path.relative_to(MANIFESTS).as_posix()
+        for path in MANIFESTS.rglob("*.yaml")
+        if path.parent.name != "scheduler" and "Written by `make" not in path.read_text()
+    }
+
+    # What only kustomize has: how parts go together, and the patch of a Deployment.
+    assert {path for path in by_hand if not path.endswith("kustomization.yaml")} == {
+        "components/tls/deployment.yaml"
+    }
+
+
+def test_objects_of_the_chart_are_in_a_namespace_if_they_can_be() -> None:
+    places = {
+        (obj["kind"] in CLUSTER_SCOPED, obj["metadata"].get("namespace"))
+        for obj in charted("everything", "--namespace=storage")
+    }
+
+    # charted() fills in the namespace of Longhorn for what leaves it to Helm.
+    assert places == {
+        (True, None),
+        (False, NAMESPACE),
+        (False, "storage"),
+        (False, "kube-system"),
+    }
