@@ -1,6 +1,7 @@
 """The chart is valid with every set of values, refuses wrong ones, and agrees with the code."""
 
 import json
+import re
 import shlex
 import tomllib
 from collections.abc import Iterator
@@ -151,6 +152,20 @@ def test_every_value_has_a_default() -> None:
 
     # `global` is there for charts above this one, which may set it.
     assert [*missing(SCHEMA, default_values(), "")] == ["global"]
+
+
+def test_one_file_has_another_value_for_each() -> None:
+    def same(schema: Object, values: Any, others: Any, path: str) -> Iterator[str]:
+        for name, value in values.items():
+            below = schema["properties"][name]
+            if value and "properties" in below:
+                yield from same(below, value, others.get(name, {}), f"{path}{name}.")
+            elif others.get(name, value) == value:
+                yield f"{path}{name}"
+
+    text = (CHART / "ci" / "everything-values.yaml").read_text(encoding="utf-8")
+
+    assert [*same(SCHEMA, default_values(), yaml.safe_load(text), "")] == []
 
 
 def test_every_setting_can_be_set() -> None:
@@ -372,6 +387,24 @@ def test_the_notes_say_how_to_configure_kube_scheduler(
     assert {**context.params, **expected} == context.params
     assert ("tls_ca" in expected) == (context.params["tls_ca"] is not None)
     assert "WARNING" not in text
+
+
+@pytest.mark.parametrize(
+    ("values", "files"),
+    [
+        ("tls-cert-manager", ["ca.crt", "tls.crt", "tls.key"]),
+        ("tls-self-signed", ["ca.crt", "tls.crt", "tls.key"]),
+        ("tls-secret", []),  # whoever has made it has them
+    ],
+)
+def test_the_notes_say_where_the_files_for_kube_scheduler_are(
+    values: str, files: list[str]
+) -> None:
+    text = notes(*values_option(values))
+
+    assert re.findall(r"for file in (.+); do", text) == ([" ".join(files)] if files else [])
+    assert (f"get secret {NAME}-client \\" in text) == bool(files)
+    assert (f"once the Secret {NAME}-tls exists" in text) == (not files)
 
 
 def test_the_notes_warn_of_an_address_that_may_change() -> None:

@@ -87,6 +87,7 @@ def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_res
 
     assert found == expected
     assert "make manifests" in head
+    assert f":{kube_version()}\n" in (MANIFESTS / SECONDARY / "deployment.yaml").read_text()
     assert restarts_by == {"checksum/config": hashlib.sha256(config.rstrip().encode()).hexdigest()}
 
 
