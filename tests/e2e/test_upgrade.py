@@ -4,13 +4,15 @@ import asyncio
 import io
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from app.config import NAME
 from tests.actors import api as kinds
+from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.deployed import Administrator, DeployedExtender
 from tests.e2e.extender import ROOT
@@ -24,6 +26,13 @@ from tests.e2e.world import World
 OLD, NEW = "0.1.0", "0.2.0"
 COMMIT_OF_OLD = "e846c10fd4f80d413551afd9e04b74601a2724df"
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
+KUSTOMIZE = ("kubectl", "apply", "-k", str(OVERLAY))
+HELM = (
+    *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
+    *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts"),
+    *("--set", "service.clusterIP.ipv4=10.96.0.95", "--set", "injection.mode=none"),
+)
+"""As docs/upgrade.md has it, without --wait: the test sees for itself."""
 NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5
 """A pod for each node in turn would overfill the small ones."""
 SIZE = "50Gi"
@@ -53,8 +62,9 @@ def old_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("way", [KUSTOMIZE, HELM], ids=["kustomize", "helm"])
 async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
-    bare: ControlPlane, tmp_path: Path, old_tree: Path, report: Report
+    bare: ControlPlane, tmp_path: Path, old_tree: Path, report: Report, way: Sequence[str]
 ) -> None:
     async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
         service = world.extender
@@ -62,20 +72,21 @@ async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
         service.sources |= {OLD: old_tree, NEW: ROOT}
         administrator = Administrator(world.control_plane.users.kubeconfig(ADMIN), ROOT)
         await world.add_nodes(*NODES)
-        await administrator.run("kubectl", "apply", "-k", str(old_tree / OVERLAY))
+        of_old = ("kubectl", "apply", "-k", str(old_tree / OVERLAY))
+        await administrator.run(*of_old)
         await service.serve()
         await _use_configuration_of(old_tree, world)
         pods = _Burst(world)
 
-        for release, tree in ((NEW, ROOT), (OLD, old_tree)):
+        for release, command in ((NEW, way), (OLD, of_old)):
             before = service.pods.all()
             async with pods, service.probed() as answered:
-                await administrator.run("kubectl", "apply", "-k", str(tree / OVERLAY))
+                await administrator.run(*command)
                 await service.pods.replaced(before)
             silence = max(after - at for at, after in pairwise(answered))
             await pods.settle()
 
-            what = f"{pods.count} pods come while the service goes to {release}"
+            what = f"{pods.count} pods come while {command[0]} takes the service to {release}"
             report.measured(what, f"without an answer for {silence:.1f} s at most")
             assert silence <= SILENCE_SECONDS
             assert world.seen.without_room() == 0
