@@ -52,10 +52,10 @@ def commands_of(chapter: Chapter) -> list[Command]:
 
 def commands(block: Block) -> Iterator[Command]:
     """Take a block of shell apart."""
-    if block.language in SCRIPTS:
-        yield Command(block.line, block.text, "")
-        return
     lines = list(enumerate(block.text.splitlines(), start=block.line + 1))
+    if block.language in SCRIPTS:
+        yield from _script(lines)
+        return
     while lines:
         number, line = lines.pop(0)
         assert line.startswith(_PROMPT), f"{block.place}: {line!r} does not begin with {_PROMPT!r}"
@@ -66,6 +66,16 @@ def commands(block: Block) -> Iterator[Command]:
             text += f"\n{rest.pop(0)[1]}"
         shown = [each for _, each in rest]
         yield Command(number, text, "\n".join(shown))
+
+
+def _script(lines: list[tuple[int, str]]) -> Iterator[Command]:
+    """Take a script apart, in which every line is of a command."""
+    while lines:
+        number, text = lines.pop(0)
+        while lines and not is_complete(text):
+            text += f"\n{lines.pop(0)[1]}"
+        if text.strip() and not text.startswith("#"):
+            yield Command(number, text, "")
 
 
 @cache
