@@ -41,6 +41,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     client_ca_file: str = ""
+    webhook_port: Port | None = None
+    webhook_cert_file: str = ""
+    webhook_private_key_file: str = ""
+    webhook_scheduler_name: Annotated[str, Meta(max_length=253)] = ""
     connection_limit: Annotated[int, Meta(ge=10, le=100_000)] = 500
     body_limit_bytes: Positive = 128 * 2**20
     body_timeout_seconds: Deadline = 10.0
@@ -100,12 +104,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 f"EXTENDER_METRICS_PORT and EXTENDER_PORT are both {self.port}; "
                 "leave the first unset to serve everything on one port"
             )
+        self._check_webhook()
         retry = self.retry_period_seconds
         if not self.lease_duration_seconds > self.renew_deadline_seconds > 2 * retry:
             raise ValueError(
                 f"EXTENDER_LEASE_DURATION_SECONDS ({self.lease_duration_seconds}) must exceed "
                 f"EXTENDER_RENEW_DEADLINE_SECONDS ({self.renew_deadline_seconds:g}), and that "
                 f"twice EXTENDER_RETRY_PERIOD_SECONDS ({retry:g})"
+            )
+
+    def _check_webhook(self) -> None:
+        files = (self.webhook_cert_file, self.webhook_private_key_file)
+        is_on = self.webhook_port is not None
+        if any(files) != is_on or all(files) != is_on:
+            raise ValueError(
+                "EXTENDER_WEBHOOK_PORT, EXTENDER_WEBHOOK_CERT_FILE and "
+                "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE go together: set all three, or none"
+            )
+        if self.webhook_scheduler_name and not is_on:
+            raise ValueError("EXTENDER_WEBHOOK_SCHEDULER_NAME needs EXTENDER_WEBHOOK_PORT")
+        if self.webhook_port and self.webhook_port in (self.port, self.metrics_port):
+            raise ValueError(
+                f"EXTENDER_WEBHOOK_PORT is {self.webhook_port}, as is another port: the webhook "
+                "needs one of its own"
             )
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from extender import REASONS, Answer, Basis, End, Ended, Hold, State
+from extender import REASONS, Answer, Basis, End, Ended, Found, Hold, State
 
 _NAMESPACE = "longhorn_scheduler_extender"
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
@@ -25,6 +25,7 @@ ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
 CONNECTION_ENDS = ("headers_late", "answer_not_taken", "displaced", "handshake_failed")
+MUTATE_OUTCOMES = (*Found, "other_object", "unavailable", "bad_request")
 TLS_OUTCOMES = ("loaded", "unusable")
 
 
@@ -55,12 +56,20 @@ class Metrics:
         self.prioritizations_total = counter(
             "prioritizations_total", "Prioritize requests answered, by outcome.", ["outcome"]
         )
+        self.mutate_duration_seconds = histogram(
+            "mutate_duration_seconds",
+            "Time from decoding a review of a new pod to having sent the answer.",
+            buckets=_SECONDS,
+        )
+        self.mutations_total = counter(
+            "mutations_total", "Reviews of new pods answered, by outcome.", ["outcome"]
+        )
         self.requests_in_flight = gauge(
-            "requests_in_flight", "Filter and prioritize requests being read or answered now."
+            "requests_in_flight", "Requests of every verb being read or answered now."
         )
         self.request_bytes = histogram(
             "request_bytes",
-            "Size of the bodies of filter and prioritize requests.",
+            "Size of the bodies of requests of every verb.",
             buckets=_BYTES,
         )
         self.candidates = histogram(
@@ -189,6 +198,7 @@ class Metrics:
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
         shown_from_the_start = (
             (self.prioritizations_total, PRIORITIZE_OUTCOMES),
+            (self.mutations_total, MUTATE_OUTCOMES),
             (self.attached_bytes_total, DATA),
             (self.leader_transitions_total, ROLES),
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
@@ -243,6 +253,10 @@ class Metrics:
     def count_prioritization(self, outcome: str) -> None:
         """Count a prioritize request: one of `PRIORITIZE_OUTCOMES`."""
         self.prioritizations_total.labels(outcome).inc()
+
+    def count_mutation(self, outcome: str) -> None:
+        """Count a review of a new pod: one of `MUTATE_OUTCOMES`."""
+        self.mutations_total.labels(outcome).inc()
 
 
 def outcome_of(result: Answer) -> str:

@@ -1,12 +1,22 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
+from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.errors import ExtenderError, UnresolvableClaimError, UnseenObjectError
 from extender.extender import Extender
 from extender.holds.hold import End, Hold, Mode, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
-from extender.kubernetes import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
+from extender.kubernetes import (
+    Claim,
+    ClaimKey,
+    ClaimTemplate,
+    NewPod,
+    PersistentVolume,
+    PodRef,
+    PodStatus,
+    StorageClass,
+)
 from extender.scoring.robustness import Robustness
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
 from extender.space import NodeSpace, node_space, why_unusable
@@ -19,10 +29,11 @@ from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
     "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
-    "Claim", "ClaimKey", "ClusterView", "Cursor", "End", "Ended", "Expected", "Extender",
-    "ExtenderError", "Hold", "Ledger", "Mode", "NodeSpace", "Outcome", "PersistentVolume", "Plan",
-    "PodRef", "PodStatus", "Rejection", "Robustness", "Score", "Scores", "State", "StepLimits",
-    "StorageClass", "Timeouts", "UnresolvableClaimError", "UnseenObjectError", "WaitingPod",
-    "WaitingPods", "are_unseen", "charges", "expected", "explain", "node_rejection", "node_space",
+    "Claim", "ClaimKey", "ClaimTemplate", "ClusterView", "Cursor", "End", "Ended", "Expected",
+    "Extender", "ExtenderError", "Found", "Hold", "Injection", "Ledger", "Mode", "NewPod",
+    "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus", "Rejection",
+    "Robustness", "Score", "Scores", "State", "StepLimits", "StorageClass", "Timeouts",
+    "UnresolvableClaimError", "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen",
+    "charges", "expected", "explain", "judge_claims", "judge_pod", "node_rejection", "node_space",
     "rebuild", "rooms_taken", "why_unusable",
 ]  # fmt: skip

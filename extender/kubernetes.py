@@ -69,3 +69,32 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     provisioner: str
     parameters: Mapping[str, str]
+    is_default: bool = False
+    """Whether it is for claims that name no class. There may be several such classes."""
+
+
+class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """What the claim of a generic ephemeral volume will ask for."""
+
+    persistent_volume: str | None = None
+    storage_class: str | None = None
+    """None stands for the default class, "" for none."""
+
+
+class NewPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that is about to be created. It may have no name yet."""
+
+    claims: tuple[ClaimKey, ...] = ()
+    """Those that its volumes name."""
+    templates: tuple[ClaimTemplate, ...] = ()
+    """Those of its generic ephemeral volumes."""
+    asks_for_extender: bool = False
+    """Some container or init container has the resource."""
+    scheduler: str = ""
+    """spec.schedulerName, "" if there is none."""
+    opted_out: bool = False
+    """Its label says that nothing is to be injected."""
+    of_daemon_set: bool = False
+    """A DaemonSet controls it, which has chosen its node."""
+    is_bound: bool = False
+    """It has a node already."""

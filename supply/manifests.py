@@ -66,6 +66,14 @@ FOLDERS = (
         },
     ),
     Folder(
+        "components/injection-policy",
+        (
+            "--set=injection.mode=policy",
+            "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
+        ),
+        {"policy.yaml": "templates/injection-policy.yaml"},
+    ),
+    Folder(
         "monitoring",
         ("--set=metrics.podMonitor.enabled=true",),
         {"podmonitor.yaml": "templates/monitoring/podmonitor.yaml"},

@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 NAME = "longhorn-scheduler-extender"
-BASE, POLICY = "manifests/base", "manifests/injection-policy"
+BASE, POLICY = "manifests/base", "manifests/components/injection-policy"
 NONE, INJECTED = "none", "policy"
 
 
@@ -69,9 +69,11 @@ def overlay(
     content: dict[str, Any] = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": [str(root / each) for each in (BASE, *((POLICY,) if with_policy else ()))],
+        "resources": [str(root / BASE)],
         "images": [{"name": NAME, **_image(image)}],
     }
+    if with_policy:
+        content["components"] = [str(root / POLICY)]
     if patches:
         target = {"kind": "Service", "name": NAME}
         content["patches"] = [{"target": target, "patch": json.dumps(patches)}]

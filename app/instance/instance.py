@@ -30,6 +30,7 @@ from app.metrics import Metrics
 from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
+from app.serving.mutating import Mutating
 from app.serving.wire import ExtenderRequest, Verb
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
@@ -160,6 +161,7 @@ class Instance:
         self.connections = Connections(settings, metrics)
         self.apps = create_apps(
             decisions=self.decisions,
+            mutating=self._mutating(),
             unready=self.unready,
             state=self._debug_state if settings.debug else None,
             metrics=metrics,
@@ -239,6 +241,16 @@ class Instance:
                     await step()
             except TimeoutError:
                 log.warning("instance.not_handed_over", step=step.__name__)
+
+    def _mutating(self) -> Mutating | None:
+        if self._settings.webhook_port is None:
+            return None
+        return Mutating(
+            current_view=lambda: self.cluster.view,
+            uninformed=self.standing.uninformed,
+            scheduler=self._settings.webhook_scheduler_name,
+            metrics=self._metrics,
+        )
 
     def _wait_seconds(self) -> float:
         """Return how long an answer may wait for others; in mode `node` until they are bound."""

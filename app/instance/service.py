@@ -29,6 +29,7 @@ from app.metrics import Metrics
 from app.serving.connections import Connections
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.mutating import Mutating
 from app.serving.server import Listeners, Servers
 from extender import ClusterView, Extender
 
@@ -47,6 +48,16 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     extender = Extender(settings.step_limits, balance=settings.balance)
     apps = create_apps(
         decisions=unchanging(extender, view, metrics),
+        mutating=(
+            None
+            if settings.webhook_port is None
+            else Mutating(
+                current_view=lambda: view,
+                uninformed=lambda: None,
+                scheduler=settings.webhook_scheduler_name,
+                metrics=metrics,
+            )
+        ),
         unready=lambda: None,
         state=None,
         metrics=metrics,

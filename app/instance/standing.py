@@ -45,13 +45,22 @@ class Standing:
         """Return why kube-scheduler cannot be answered now, None if it can."""
         if self.is_stopping:
             return "this instance of the extender is shutting down"
+        if (reason := self.uninformed()) is not None:
+            return reason
+        if not self.is_leading():
+            return "this instance of the extender is not the leader"
+        if not self._ledger.is_complete:
+            return "this instance of the extender has just begun to lead; ask again"
+        return None
+
+    def uninformed(self) -> str | None:
+        """Return why it cannot say which pods are for the extender, None if it can.
+
+        It need not lead for that. While the extender is disabled none are: they would wait for it.
+        """
         if not self._cluster.live_settings.enabled:
             return "the extender is disabled by the setting scheduler-extender-enabled"
         if self._cluster.gaps(self._clock()):
             # Which kinds they are varies while the cause stands; /readyz and the log name them.
             return "this instance of the extender does not know the cluster; its /readyz says why"
-        if not self.is_leading():
-            return "this instance of the extender is not the leader"
-        if not self._ledger.is_complete:
-            return "this instance of the extender has just begun to lead; ask again"
         return None

@@ -74,8 +74,21 @@ class PersistentVolume(KubeStruct, frozen=True):
     spec: PersistentVolumeSpec | None = None
 
 
+class StorageClassAnnotations(KubeStruct, frozen=True):
+    is_default: Text = msgspec.field(
+        default=None, name="storageclass.kubernetes.io/is-default-class"
+    )
+    is_beta_default: Text = msgspec.field(
+        default=None, name="storageclass.beta.kubernetes.io/is-default-class"
+    )
+
+
+class StorageClassMetadata(Metadata, frozen=True, rename="camel"):
+    annotations: StorageClassAnnotations | None = None
+
+
 class StorageClass(KubeStruct, frozen=True):
-    metadata: Metadata
+    metadata: StorageClassMetadata
     provisioner: Text = None
     parameters: dict[str, Text] | None = None
 

@@ -141,10 +141,13 @@ def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolu
 
 def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
     """Translate a StorageClass."""
+    annotations = storage_class.metadata.annotations or objects.StorageClassAnnotations()
     return StorageClass(
         name=storage_class.metadata.name,
         provisioner=storage_class.provisioner or "",
         parameters={k: v or "" for k, v in (storage_class.parameters or {}).items()},
+        # Kubernetes takes either annotation: pkg/volume/util/storageclass.go IsDefaultAnnotation.
+        is_default="true" in (annotations.is_default, annotations.is_beta_default),
     )
 
 

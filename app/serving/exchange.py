@@ -1,7 +1,8 @@
-"""One call of kube-scheduler from body to answer, under the same rules for every verb."""
+"""One call of a client from body to answer, under the same rules for every verb."""
 
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import structlog
@@ -14,8 +15,8 @@ from app.errors import BadRequestError
 from app.metrics import Metrics
 from app.serving import wire
 from app.serving.body import Bodies, UnreadableBodyError
-from app.serving.decisions import Asking, Decisions
-from app.serving.wire import Verb
+from app.serving.decisions import Asking
+from app.serving.turns import Turns
 
 log = structlog.get_logger()
 
@@ -23,13 +24,29 @@ JSON = "application/json"
 LOGGED_TEXT_LENGTH = 500
 
 
+class Call(NamedTuple):
+    """A request as it has arrived."""
+
+    body: bytearray
+    client: str
+    """Whose turn it takes."""
+    is_gone: Callable[[], Awaitable[bool]]
+    """Says whether the client no longer waits for the answer."""
+
+
 class Answering(Protocol):
     """How one verb is answered, and counted."""
 
-    verb: Verb
+    @property
+    def verb(self) -> str:
+        """The verb, as events in the log begin with it."""
 
-    async def answer(self, asking: Asking, started: float) -> Response:
-        """Answer a request that was decoded from *started* on, in seconds of `perf_counter`."""
+    async def answer(self, call: Call, started: float) -> Response:
+        """Answer a request that is decoded from *started* on, in seconds of `perf_counter`.
+
+        Raises:
+            BadRequestError: It cannot be decoded.
+        """
 
     def count_failure(self, outcome: str) -> None:
         """Count a request without answer."""
@@ -39,13 +56,21 @@ class Exchange:
     """Reads a request, waits for its turn, and has it answered.
 
     Args:
-        decisions: Says whether this instance may answer, and whose turn it is.
+        turns: Says whose turn it is.
+        unavailable: Returns why this instance cannot answer now, None if it can.
         bodies: Reads bodies within the limits.
         metrics: Counts what arrives.
     """
 
-    def __init__(self, decisions: Decisions, bodies: Bodies, metrics: Metrics) -> None:
-        self._decisions = decisions
+    def __init__(
+        self,
+        turns: Turns,
+        unavailable: Callable[[], str | None],
+        bodies: Bodies,
+        metrics: Metrics,
+    ) -> None:
+        self._turns = turns
+        self._unavailable = unavailable
         self._bodies = bodies
         self._metrics = metrics
 
@@ -55,30 +80,37 @@ class Exchange:
             try:
                 async with self._bodies.of(request) as body:
                     client = request.client.host if request.client else ""
-                    waited = await self._decisions.turns.take(client)
+                    waited = await self._turns.take(client)
                     if waited and await request.is_disconnected():
                         raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
-                    response = await self._answer(body, client, request, by)
+                    call = Call(body, client, request.is_disconnected)
+                    response = await self._answer(call, by)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), by)
             except ClientDisconnect:
                 response = _refusal(400, "the client went away", by)
-        if self._decisions.unavailable() is not None:
+        if self._unavailable() is not None:
             # On an open connection the client would not notice that the endpoints have changed.
             response.headers["Connection"] = "close"
         return response
 
-    async def _answer(
-        self, body: bytearray, client: str, connection: Request, by: Answering
-    ) -> Response:
+    async def _answer(self, call: Call, by: Answering) -> Response:
         started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
-        self._metrics.request_bytes.observe(len(body))
+        self._metrics.request_bytes.observe(len(call.body))
         try:
-            request = wire.decode_request(body)
+            return await by.answer(call, started)
         except BadRequestError as error:
             return _refusal(400, str(error), by)
-        is_gone = connection.is_disconnected
-        return await by.answer(Asking(request=request, client=client, is_gone=is_gone), started)
+
+
+def asking_of(call: Call) -> Asking:
+    """Decode what kube-scheduler asks.
+
+    Raises:
+        BadRequestError: It cannot be decoded.
+    """
+    request = wire.decode_request(call.body)
+    return Asking(request=request, client=call.client, is_gone=call.is_gone)
 
 
 def pod_of(asking: Asking) -> str:

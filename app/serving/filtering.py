@@ -8,8 +8,8 @@ from fastapi import Response
 
 from app.metrics import Metrics, outcome_of
 from app.serving import wire
-from app.serving.decisions import Asking, Decisions, UnavailableError
-from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, pod_of, timed
+from app.serving.decisions import Decisions, UnavailableError
+from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Call, asking_of, pod_of, timed
 from app.serving.wire import Verb
 from extender import UnresolvableClaimError
 
@@ -34,8 +34,13 @@ class Filtering:
         """Count a request without decision."""
         self._metrics.count_failure(outcome)
 
-    async def answer(self, asking: Asking, started: float) -> Response:
-        """Say which candidates fit, or why that cannot be said."""
+    async def answer(self, call: Call, started: float) -> Response:
+        """Say which candidates fit, or why that cannot be said.
+
+        Raises:
+            BadRequestError: The request cannot be decoded.
+        """
+        asking = asking_of(call)
         request, pod = asking.request, pod_of(asking)
         try:
             result = await self._decisions.filter(asking)

@@ -1,4 +1,4 @@
-"""The HTTP interface: two verbs for kube-scheduler, health and metrics for the cluster."""
+"""The HTTP interface: verbs for kube-scheduler and the API server, health and metrics."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from app.serving.body import Bodies
 from app.serving.decisions import Decisions
 from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Exchange
 from app.serving.filtering import Filtering
+from app.serving.mutating import Mutating
 from app.serving.openapi import FILTER_RESPONSES, PRIORITIZE_RESPONSES, REQUEST, add_schemas
 from app.serving.prioritizing import Prioritizing
 
@@ -27,11 +28,14 @@ class Apps(NamedTuple):
     main: FastAPI
     on_metrics_port: FastAPI | None
     """Metrics, state and health, if metrics have a port of their own. Health is on both."""
+    on_webhook_port: FastAPI | None
+    """/mutate alone, if there is a webhook."""
 
 
 def create_apps(
     *,
     decisions: Decisions,
+    mutating: Mutating | None,
     unready: Callable[[], str | None],
     state: Callable[[], msgspec.Struct] | None,
     metrics: Metrics,
@@ -43,6 +47,7 @@ def create_apps(
 
     Args:
         decisions: Answers /filter and /prioritize.
+        mutating: Answers /mutate; None if there is no webhook.
         unready: Returns why this instance cannot take over now, None if it can.
         state: Returns what /debug/state shows; None if there is to be no such path.
         metrics: Counts requests and answers.
@@ -51,7 +56,8 @@ def create_apps(
         version: Version of the service, for the schema.
     """
     main = _app(version)
-    _add_verbs(main, decisions, metrics, Bodies(settings, unsent_bytes))
+    bodies = Bodies(settings, unsent_bytes)
+    _add_verbs(main, decisions, metrics, bodies)
     other = None if settings.metrics_port is None else _app(version)
     for app in filter(None, (main, other)):
         _add_health(app, unready)
@@ -59,7 +65,13 @@ def create_apps(
     if state is not None:
         _add_state(other or main, state)
     add_schemas(main)
-    return Apps(main, other)
+    webhook = None
+    if mutating is not None:
+        webhook = _app(version)
+        _add_webhook(
+            webhook, mutating, Exchange(decisions.turns, mutating.uninformed, bodies, metrics)
+        )
+    return Apps(main, other, webhook)
 
 
 def _app(version: str) -> FastAPI:
@@ -83,7 +95,7 @@ def _app(version: str) -> FastAPI:
 
 
 def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bodies) -> None:
-    exchange = Exchange(decisions, bodies, metrics)
+    exchange = Exchange(decisions.turns, decisions.unavailable, bodies, metrics)
     filtering = Filtering(decisions, metrics)
     prioritizing = Prioritizing(decisions, metrics)
     request_body = {"requestBody": REQUEST}
@@ -97,6 +109,13 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     async def prioritize_nodes(request: Request) -> Response:
         """Say how good each candidate node is for the pod's Longhorn volumes."""
         return await exchange.take(request, prioritizing)
+
+
+def _add_webhook(app: FastAPI, mutating: Mutating, exchange: Exchange) -> None:
+    # Not in the schema: the API server speaks a protocol of its own, which Kubernetes documents.
+    @app.post("/mutate", include_in_schema=False)
+    async def mutate(request: Request) -> Response:
+        return await exchange.take(request, mutating)
 
 
 def _add_health(app: FastAPI, unready: Callable[[], str | None]) -> None:

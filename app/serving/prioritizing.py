@@ -11,8 +11,16 @@ from fastapi import Response
 
 from app.metrics import Metrics
 from app.serving import wire
-from app.serving.decisions import Asking, Decisions, UnavailableError
-from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, error_body, pod_of, timed
+from app.serving.decisions import Decisions, UnavailableError
+from app.serving.exchange import (
+    JSON,
+    LOGGED_TEXT_LENGTH,
+    Call,
+    asking_of,
+    error_body,
+    pod_of,
+    timed,
+)
 from app.serving.wire import Verb
 from extender import UnresolvableClaimError
 
@@ -37,8 +45,13 @@ class Prioritizing:
         """Count a request without scores."""
         self._metrics.count_prioritization(outcome)
 
-    async def answer(self, asking: Asking, started: float) -> Response:
-        """Say how good each candidate is, or why that cannot be said."""
+    async def answer(self, call: Call, started: float) -> Response:
+        """Say how good each candidate is, or why that cannot be said.
+
+        Raises:
+            BadRequestError: The request cannot be decoded.
+        """
+        asking = asking_of(call)
         request, pod = asking.request, pod_of(asking)
         duration_seconds = self._metrics.prioritize_duration_seconds
         try:

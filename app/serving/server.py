@@ -1,9 +1,9 @@
-"""The HTTP servers of the process: uvicorn with our limits, on one port or on two."""
+"""The HTTP servers of the process: uvicorn with our limits, on one port and up to three."""
 
 import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import structlog
 import uvicorn
@@ -14,7 +14,7 @@ from app.errors import InputError
 from app.metrics import Metrics
 from app.serving.connections import Connection, Connections
 from app.serving.http import Apps
-from app.serving.tls import Tls
+from app.serving.tls import Tls, TlsFiles
 
 log = structlog.get_logger()
 
@@ -30,15 +30,17 @@ class Listeners:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.main = _listen(settings.host, settings.port)
-        self.metrics: socket.socket | None = None
-        """For metrics, if they have a port of their own."""
-        if settings.metrics_port is not None:
-            try:
-                self.metrics = _listen(settings.host, settings.metrics_port)
-            except InputError:
-                self.main.close()
-                raise
+        with ExitStack() as opened:
+
+            def listen(port: int | None) -> socket.socket | None:
+                return None if port is None else opened.enter_context(_listen(settings.host, port))
+
+            self.main = opened.enter_context(_listen(settings.host, settings.port))
+            self.metrics = listen(settings.metrics_port)
+            """For metrics, if they have a port of their own."""
+            self.webhook = listen(settings.webhook_port)
+            """For /mutate, if there is a webhook."""
+            self._opened = opened.pop_all()
 
     @property
     def port(self) -> int:
@@ -51,8 +53,7 @@ class Listeners:
 
     def __exit__(self, *_: object) -> None:
         """Close them."""
-        for listener in filter(None, (self.main, self.metrics)):
-            listener.close()
+        self._opened.close()
 
 
 class Servers:
@@ -70,20 +71,27 @@ class Servers:
         settings: Settings,
         metrics: Metrics,
     ) -> None:
-        self._tls = Tls(settings, metrics) if settings.tls_cert_file else None
-        self._servers = {_Server(apps.main, connections, settings, self._tls): listeners.main}
+        tls = Tls(_main_files(settings), metrics) if settings.tls_cert_file else None
+        self._servers = {_Server(apps.main, connections, settings, tls): listeners.main}
+        self._certificates = [] if tls is None else [tls]
         ports = {"port": listeners.port}
         if apps.on_metrics_port is not None and listeners.metrics is not None:
             server = _Server(apps.on_metrics_port, connections, settings, None)
             self._servers[server] = listeners.metrics
             ports["metrics_port"] = _port(listeners.metrics)
+        if apps.on_webhook_port is not None and listeners.webhook is not None:
+            webhook_tls = Tls(_webhook_files(settings), metrics)
+            self._certificates.append(webhook_tls)
+            server = _Server(apps.on_webhook_port, connections, settings, webhook_tls)
+            self._servers[server] = listeners.webhook
+            ports["webhook_port"] = _port(listeners.webhook)
         host = listeners.main.getsockname()[0]
-        log.info("serve.started", host=host, **ports, tls=self._tls is not None)
+        log.info("serve.started", host=host, **ports, tls=tls is not None)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until *stop* is set, then until the requests that have arrived are answered."""
         async with asyncio.TaskGroup() as tasks:
-            following = tasks.create_task(self._tls.follow()) if self._tls is not None else None
+            following = [tasks.create_task(each.follow()) for each in self._certificates]
             serving = [
                 tasks.create_task(server.serve(sockets=[listener]))
                 for server, listener in self._servers.items()
@@ -92,8 +100,8 @@ class Servers:
             for server in self._servers:
                 server.should_exit = True
             await asyncio.wait(serving)
-            if following is not None:
-                following.cancel()
+            for task in following:
+                task.cancel()
 
 
 class _Server(uvicorn.Server):
@@ -150,6 +158,14 @@ class _Server(uvicorn.Server):
         return Connection(
             self._connections, config=self.config, server_state=self.server_state, app_state={}
         )
+
+
+def _main_files(settings: Settings) -> TlsFiles:
+    return TlsFiles(settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file)
+
+
+def _webhook_files(settings: Settings) -> TlsFiles:
+    return TlsFiles(settings.webhook_cert_file, settings.webhook_private_key_file)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -3,11 +3,10 @@
 import asyncio
 import ssl
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import structlog
 
-from app.config import Settings
 from app.errors import InputError
 from app.metrics import Metrics
 
@@ -18,6 +17,15 @@ LOOK_SECONDS = 5.0
 files of a Secret by moving a link above them, which leaves no event on the files."""
 
 
+class TlsFiles(NamedTuple):
+    """Paths of files in PEM."""
+
+    certificate: str
+    private_key: str
+    client_ca: str = ""
+    """Of the CAs that sign clients' certificates; if empty, clients need none."""
+
+
 class Tls:
     """The certificate that is served, and whether clients must have one.
 
@@ -25,8 +33,8 @@ class Tls:
         InputError: The files cannot be used.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
-        self._settings = settings
+    def __init__(self, files: TlsFiles, metrics: Metrics) -> None:
+        self._files = files
         self._metrics = metrics
         self._contents = self._read()
         self._newest = self._build()
@@ -60,7 +68,7 @@ class Tls:
         self._contents, self._newest = contents, newest
         self._problem, self._is_logged = "", False
         self._metrics.tls_reloads_total.labels("loaded").inc()
-        log.info("tls.loaded", certificate=self._settings.tls_cert_file)
+        log.info("tls.loaded", certificate=self._files.certificate)
 
     def _report(self, problem: str) -> None:
         """Report a problem that two looks in a row find, since files may be replaced one by one.
@@ -77,10 +85,8 @@ class Tls:
 
     def _read(self) -> list[bytes]:
         """Return the contents of the files."""
-        settings = self._settings
-        paths = (settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file)
         contents = []
-        for path in filter(None, paths):
+        for path in filter(None, self._files):
             try:
                 contents.append(Path(path).read_bytes())
             except OSError as error:
@@ -88,28 +94,26 @@ class Tls:
         return contents
 
     def _build(self) -> ssl.SSLContext:
-        settings = self._settings
+        files = self._files
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         # A client could resume a session although its CA has been replaced since.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         try:
             # Without a password here, OpenSSL would ask for one on the terminal.
-            context.load_cert_chain(
-                settings.tls_cert_file, settings.tls_private_key_file, password=""
-            )
+            context.load_cert_chain(files.certificate, files.private_key, password="")
         except (ssl.SSLError, OSError, ValueError) as error:
             raise InputError(
-                f"the certificate in {settings.tls_cert_file} with the key in "
-                f"{settings.tls_private_key_file} cannot be used: {_why(error)}"
+                f"the certificate in {files.certificate} with the key in "
+                f"{files.private_key} cannot be used: {_why(error)}"
             ) from error
-        if settings.client_ca_file:
+        if files.client_ca:
             context.verify_mode = ssl.CERT_REQUIRED
             try:
-                context.load_verify_locations(settings.client_ca_file)
+                context.load_verify_locations(files.client_ca)
             except (ssl.SSLError, OSError) as error:
                 raise InputError(
-                    f"the certificates in {settings.client_ca_file} cannot be used: {_why(error)}"
+                    f"the certificates in {files.client_ca} cannot be used: {_why(error)}"
                 ) from error
         return context
 

@@ -1,8 +1,11 @@
-"""Nodes that so many pods, each with a claim of 100 GiB, fill exactly: what goal 1 is about."""
+"""What goals 1 and 2 are about: pods that fill nodes exactly, and a pod that fits on one node."""
 
 import msgspec
 
-from tests.e2e.world import Disks
+from tests.actors import api as kinds
+from tests.e2e.outcome import Outcome
+from tests.e2e.workloads import claims, pod, stateful_set
+from tests.e2e.world import Disks, World
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 PODS = 16
@@ -11,7 +14,7 @@ TAKE_OVER_SECONDS = 20.0
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Nodes, and how many pods each has room for."""
+    """Nodes of goal 1, and how many pods each has room for."""
 
     name: str
     nodes: tuple[Disks, ...]
@@ -37,3 +40,39 @@ SEVERAL = Case(
     ),
     "8/4/2/2",
 )
+
+
+async def fill(world: World, case: Case, *, extender: bool, within: float) -> Outcome:
+    """Create all pods of goal 1 at once, and return what has come of them.
+
+    Args:
+        world: Without nodes and workloads, as it is left.
+        case: Its nodes.
+        extender: Whether the manifest of the pods asks for the extender.
+        within: Seconds until all must be bound.
+    """
+    await world.add_nodes(*case.nodes)
+    web = stateful_set("web", pods=PODS, extender=extender)
+    scheduling = await world.schedule((web, kinds.STATEFUL_SETS), pods=PODS)
+    outcome = await scheduling.outcome(within=within)
+    await world.wipe()
+    return outcome
+
+
+async def place_four_claims(world: World, *, extender: bool) -> Outcome:
+    """Create the pod of goal 2, whose four claims fit on the last of four nodes alone.
+
+    Args:
+        world: Without nodes and workloads, as it is left.
+        extender: Whether the manifest of the pod asks for the extender.
+    """
+    await world.add_nodes(*[{f"disk-{n}": 100 for n in range(count)} for count in range(1, 5)])
+    wanted = claims("data", 4)
+    scheduling = await world.schedule(
+        *[(claim, kinds.CLAIMS) for claim in wanted],
+        (pod("four", *[c["metadata"]["name"] for c in wanted], extender=extender), kinds.PODS),
+        pods=1,
+    )
+    outcome = await scheduling.outcome()
+    await world.wipe()
+    return outcome

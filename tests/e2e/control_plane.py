@@ -45,6 +45,11 @@ CONTROLLERS = (
     "endpointslice-controller",
     "endpointslice-mirroring-controller",
     "ephemeral-volume-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "job-controller",
+    "daemonset-controller",
+    "resourcequota-controller",
 )
 
 

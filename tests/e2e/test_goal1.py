@@ -4,14 +4,12 @@ from statistics import median
 
 import pytest
 
-from tests.actors import api as kinds
-from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case
+from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case, fill
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import runs
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import Report
 from tests.e2e.variants import CAPACITY, NO_SCORES, NODE, WHOLE_NODES, WITHOUT, Variant
-from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 
 RUNS = 10
@@ -87,12 +85,7 @@ async def _run(world: World, report: Report, case: Case, variant: Variant) -> Ou
 
 
 async def _place(world: World, case: Case, variant: Variant) -> Outcome:
-    await world.add_nodes(*case.nodes)
-    web = stateful_set("web", pods=PODS, extender=variant.extender)
-    scheduling = await world.schedule((web, kinds.STATEFUL_SETS), pods=PODS)
-    outcome = await scheduling.outcome(within=WITHIN_SECONDS)
-    await world.wipe()
-    return outcome
+    return await fill(world, case, extender=variant.extender, within=WITHIN_SECONDS)
 
 
 def _expect_right(case: Case, outcome: Outcome) -> None:

@@ -5,30 +5,14 @@ Node 1 has one disk of 100 GiB, node 2 has two, and so on; the pod has four clai
 
 import pytest
 
-from tests.actors import api as kinds
+from tests.e2e.cases import place_four_claims
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import runs
-from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
-from tests.e2e.workloads import claims, pod
-from tests.e2e.world import World
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 CASE = "goal 2: four claims"
 RUNS = 10
-
-
-async def _place(world: World, *, extender: bool) -> Outcome:
-    await world.add_nodes(*[{f"disk-{n}": 100 for n in range(count)} for count in range(1, 5)])
-    wanted = claims("data", 4)
-    scheduling = await world.schedule(
-        *[(claim, kinds.CLAIMS) for claim in wanted],
-        (pod("four", *[c["metadata"]["name"] for c in wanted], extender=extender), kinds.PODS),
-        pods=1,
-    )
-    outcome = await scheduling.outcome()
-    await world.wipe()
-    return outcome
 
 
 @pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
@@ -37,7 +21,7 @@ async def test_with_the_extender_it_goes_to_the_node_with_four_disks(
 ) -> None:
     async with make_world(nodeCacheCapable=node_cache_capable) as world:
         for _ in range(RUNS if node_cache_capable else 3):
-            outcome = await _place(world, extender=True)
+            outcome = await place_four_claims(world, extender=True)
 
             report.run(CASE, EXTENDER[node_cache_capable], NODES, outcome)
             assert outcome.placement == {"node-4": 1}
@@ -49,7 +33,7 @@ async def test_its_disks_are_not_overfilled_if_longhorn_is_up_to_date(
 ) -> None:
     async with make_world(stale=False) as world:
         for _ in range(3):
-            outcome = await _place(world, extender=True)
+            outcome = await place_four_claims(world, extender=True)
 
             report.run(CASE, f"{EXTENDER[True]}; Longhorn up to date", NODES, outcome)
             assert outcome.placement == {"node-4": 1}
@@ -61,7 +45,7 @@ async def test_without_the_extender_it_goes_where_its_claims_do_not_fit(
 ) -> None:
     async with make_world() as world:
         times = runs(5, report=RUNS)
-        outcomes = [await _place(world, extender=False) for _ in range(times)]
+        outcomes = [await place_four_claims(world, extender=False) for _ in range(times)]
 
     for outcome in outcomes:
         report.run(CASE, NO_EXTENDER, NODES, outcome)

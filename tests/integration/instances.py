@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import httpx
 import pytest
 import yaml
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from app.config import NAME, Settings
@@ -103,9 +104,9 @@ class Process:
             wall_clock=self._wall_time,
             random=random,
         )
-        self._http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=self.instance.apps.main), base_url="http://extender"
-        )
+        self._http = _client(self.instance.apps.main)
+        # Without the settings of a webhook nothing of it is served.
+        self._webhook = _client(self.instance.apps.on_webhook_port or self.instance.apps.main)
         self._listens = self._is_to_fail = False
         self.ended = start_process(self._gate, self.instance.run(self._told_to_end, self._serve))
 
@@ -156,6 +157,10 @@ class Process:
         closes = response.headers.get("connection") == "close"
         return Answer(response.status_code, closes, response.content)
 
+    async def mutate(self, review: object) -> httpx.Response:
+        """Ask what is added to a new pod."""
+        return await self._webhook.post("/mutate", json=review)
+
     async def get(self, path: str, **headers: str) -> httpx.Response:
         """Send another request."""
         return await self._http.get(path, headers=headers)
@@ -188,7 +193,8 @@ class Process:
         await asyncio.wait([self.ended])
         if self.is_connected:  # it was never run
             await self._connection.close()
-        await self._http.aclose()
+        for client in (self._http, self._webhook):
+            await client.aclose()
         if failed and not self._is_to_fail:
             self.ended.result()
 
@@ -392,6 +398,10 @@ class Processes:
             int(each.pod.removeprefix("extender-")): each for each in self.all
         }
         return [latest.get(number) for number in range(max(latest, default=-1) + 1)]
+
+
+def _client(app: FastAPI) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://extender")
 
 
 async def _holds(condition: Condition) -> bool:

@@ -26,6 +26,8 @@ class Server(NamedTuple):
     process: subprocess.Popen[str]
     port: int
     metrics_port: int
+    webhook_port: int = 0
+    """0 without a webhook."""
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
@@ -94,7 +96,8 @@ def serving(example: str, **environ: str) -> Iterator[Server]:
             drain = threading.Thread(target=lambda log: [*log], args=(process.stdout,))
             drain.start()
             port = int(started["port"])
-            yield Server(process, port, int(started.get("metrics_port", port)))
+            metrics_port = int(started.get("metrics_port", port))
+            yield Server(process, port, metrics_port, int(started.get("webhook_port", 0)))
         finally:
             guard.cancel()
             process.kill()

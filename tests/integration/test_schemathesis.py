@@ -18,6 +18,7 @@ VIEW = view_of(*bound(volume("vol")), node("node-1"))
 METRICS = Metrics(CollectorRegistry(), version="1.2.3")
 APP = create_apps(
     decisions=unchanging(Extender(GENEROUS), VIEW, METRICS),
+    mutating=None,
     unready=lambda: None,
     state=None,
     metrics=METRICS,

@@ -110,6 +110,9 @@ the service are left out. */}}
   mountPath: /etc/longhorn-scheduler-extender/tls
   readOnly: true
 {{- end }}
+{{- with include "extender.injection.volumeMounts" . | trim }}
+{{ . }}
+{{- end }}
 {{- end }}
 
 {{- define "extender.volumes" -}}
@@ -120,6 +123,9 @@ the service are left out. */}}
     # The files belong to root, and the process is another user. Only this container has the
     # volume, so no other process sees them.
     defaultMode: 0444
+{{- end }}
+{{- with include "extender.injection.volumes" . | trim }}
+{{ . }}
 {{- end }}
 {{- end }}
 

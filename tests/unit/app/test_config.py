@@ -6,9 +6,25 @@ from app.config import Settings, load
 from app.errors import InputError
 from extender import Balance
 
+WEBHOOK = {
+    "EXTENDER_WEBHOOK_PORT": "9506",
+    "EXTENDER_WEBHOOK_CERT_FILE": "cert",
+    "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": "key",
+    "EXTENDER_WEBHOOK_SCHEDULER_NAME": "longhorn-scheduler",
+}
+
 
 def test_without_variables_all_have_their_defaults() -> None:
     assert load({"PATH": "/bin", "HOST": "x", "extender_port": "1"}) == Settings()
+
+
+def test_the_webhook_has_four_settings() -> None:
+    assert load(WEBHOOK) == Settings(
+        webhook_port=9506,
+        webhook_cert_file="cert",
+        webhook_private_key_file="key",
+        webhook_scheduler_name="longhorn-scheduler",
+    )
 
 
 def test_every_setting_is_read() -> None:
@@ -114,6 +130,21 @@ def test_a_refusal_is_one_line() -> None:
         ({"EXTENDER_VIEW_AGE_LIMIT_SECONDS": "90"}, "must exceed the 90 s"),
         ({"EXTENDER_RETRY_PERIOD_SECONDS": "2.5"}, "and that twice"),
         ({"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset"),
+        ({"EXTENDER_WEBHOOK_PORT": "0"}, "set all three, or none"),
+        (
+            {"EXTENDER_WEBHOOK_PORT": "9506", "EXTENDER_WEBHOOK_CERT_FILE": "a"},
+            "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE go together",
+        ),
+        (
+            {"EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": "a", "EXTENDER_WEBHOOK_CERT_FILE": "a"},
+            "set all three, or none",
+        ),
+        ({"EXTENDER_WEBHOOK_SCHEDULER_NAME": "a"}, "needs EXTENDER_WEBHOOK_PORT"),
+        ({**WEBHOOK, "EXTENDER_WEBHOOK_PORT": "9504"}, "is 9504, as is another port"),
+        (
+            {**WEBHOOK, "EXTENDER_METRICS_PORT": "9506"},
+            "is 9506, as is another port",
+        ),
     ],
 )
 def test_settings_that_do_not_go_together(environ: dict[str, str], text: str) -> None:
@@ -121,7 +152,8 @@ def test_settings_that_do_not_go_together(environ: dict[str, str], text: str) ->
         load(environ)
 
 
-def test_both_ports_may_be_any_free_one() -> None:
-    settings = load({"EXTENDER_PORT": "0", "EXTENDER_METRICS_PORT": "0"})
+def test_all_ports_may_be_any_free_one() -> None:
+    ports = ("EXTENDER_PORT", "EXTENDER_METRICS_PORT", "EXTENDER_WEBHOOK_PORT")
+    settings = load(WEBHOOK | dict.fromkeys(ports, "0"))
 
-    assert (settings.port, settings.metrics_port) == (0, 0)
+    assert (settings.port, settings.metrics_port, settings.webhook_port) == (0, 0, 0)

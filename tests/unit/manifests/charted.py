@@ -12,7 +12,10 @@ from tests.unit.manifests.rendered import Object, give_up
 
 NAME = "longhorn-scheduler-extender"
 NAMESPACE = "longhorn-system"
-CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding"}
+CLUSTER_SCOPED = {
+    *("ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
+    *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+}
 DEFAULTS = ""
 VALUES = [DEFAULTS, *sorted(path.name for path in (CHART / "ci").iterdir())]
 """Files of values that the chart is rendered with, and none."""

@@ -42,6 +42,7 @@ SET_BY_CHART = {
     *("port", "metrics_port", "tls_cert_file", "tls_private_key_file", "client_ca_file"),
     *("namespace", "longhorn_namespace", "pod_name", "node_name"),
     *("reservation_mode", "balance", "debug", "log_level"),
+    *("webhook_port", "webhook_cert_file", "webhook_private_key_file", "webhook_scheduler_name"),
 }
 """Settings that are not for extraEnv: they are fixed, or have a value of their own."""
 
@@ -416,7 +417,7 @@ def test_the_notes_warn_of_an_address_that_may_change() -> None:
     ("mode", "text"),
     [
         ("none", 'longhorn.io/scheduler-extender: "1"'),
-        ("policy", "a MutatingAdmissionPolicy adds it"),
+        ("auto", "The cluster serves no MutatingAdmissionPolicy"),
         ("webhook", "a webhook adds it"),
     ],
 )

@@ -1,14 +1,18 @@
 """The chart and the kustomizations install the same objects, and neither is written twice."""
 
 import hashlib
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from supply.manifests import MANIFESTS, ROOT, HelmError, files
-from tests.unit.manifests.charted import CLUSTER_SCOPED, DEFAULTS, NAMESPACE, charted, find
+from supply.overlay import overlay
+from supply.version import version
+from tests.unit.manifests.charted import CLUSTER_SCOPED, DEFAULTS, NAME, NAMESPACE, charted, find
 from tests.unit.manifests.rendered import (
     BASE,
     CERT_MANAGER,
@@ -18,6 +22,7 @@ from tests.unit.manifests.rendered import (
     TLS,
     Object,
     give_up,
+    render,
     rendered,
 )
 
@@ -73,6 +78,19 @@ def test_the_chart_installs_what_the_kustomizations_do(values: str, folders: lis
         expected |= by_key(rendered(folder))
 
     assert by_key(charted(values)) == expected
+
+
+def test_the_policy_is_the_same(tmp_path: Path) -> None:
+    content = overlay(
+        f"{NAME}:{version(ROOT)}",
+        ["10.96.0.95"],
+        with_policy=True,
+        root=Path(os.path.relpath(ROOT, tmp_path)),
+    )
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+    assert by_key(charted("fixed-address", served)) == by_key(render(tmp_path))
 
 
 def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_restarts_it() -> None:

@@ -54,11 +54,8 @@ def test_two_addresses_are_of_both_families() -> None:
     }
 
 
-def test_the_policy_is_one_more_folder() -> None:
-    assert made(with_policy=True)["resources"] == [
-        "../../manifests/base",
-        "../../manifests/injection-policy",
-    ]
+def test_the_policy_is_a_component() -> None:
+    assert made(with_policy=True)["components"] == ["../../manifests/components/injection-policy"]
 
 
 @pytest.mark.parametrize("image", ["", "extender", ":1", "registry.example:5000/extender"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.errors import BrokenObjectError
 from app.kube.records import Unreadable, read_object
 from app.kube.translate import KubernetesNode, Pod, Setting
-from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus
+from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import Condition, Disk, DiskId, DiskName, Locality, Node, NodeName, Replica, Volume
 from tests.builders import (
     GIB,
@@ -235,6 +235,27 @@ def test_requested_size(storage: object, expected: int) -> None:
 )
 def test_small_objects(written: dict[str, Any], expected: object) -> None:
     assert read(written) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_default"),
+    [
+        (None, False),
+        ({"storageclass.kubernetes.io/is-default-class": None}, False),
+        ({"storageclass.kubernetes.io/is-default-class": "false"}, False),
+        ({"storageclass.kubernetes.io/is-default-class": "true"}, True),
+        ({"storageclass.beta.kubernetes.io/is-default-class": "true"}, True),
+    ],
+)
+def test_a_class_is_the_default_by_its_annotation(
+    annotations: dict[str, str | None] | None, *, is_default: bool
+) -> None:
+    written = document("StorageClass", metadata={"annotations": annotations}) | STORAGE_CLASS
+
+    record = read(written)
+
+    assert isinstance(record, StorageClass)
+    assert record.is_default is is_default
 
 
 def test_pod() -> None:

@@ -39,6 +39,7 @@ def app() -> FastAPI:
     metrics = Metrics(CollectorRegistry(), version="1.2.3")
     return create_apps(
         decisions=unchanging(Extender(GENEROUS), view, metrics),
+        mutating=None,
         unready=lambda: None,
         state=None,
         metrics=metrics,

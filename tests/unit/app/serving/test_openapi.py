@@ -30,6 +30,7 @@ def schema() -> dict[str, Any]:
     metrics = Metrics(CollectorRegistry(), version="1.2.3")
     return create_apps(
         decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
+        mutating=None,
         unready=lambda: None,
         state=None,
         metrics=metrics,

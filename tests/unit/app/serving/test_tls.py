@@ -16,10 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from prometheus_client import CollectorRegistry
 
-from app.config import Settings
 from app.errors import InputError
 from app.metrics import Metrics
-from app.serving.tls import Tls
+from app.serving.tls import Tls, TlsFiles
 
 HOST = "127.0.0.1"
 PREFIX = "longhorn_scheduler_extender_"
@@ -41,13 +40,8 @@ class Files:
         return x509.load_pem_x509_certificate(self.cert.read_bytes()).serial_number
 
     def tls(self, *, client_ca: bool = False) -> Tls:
-        settings = Settings(
-            tls_cert_file=str(self.cert),
-            tls_private_key_file=str(self.key),
-            client_ca_file=str(self.client_ca) if client_ca else "",
-            metrics_port=9505,
-        )
-        return Tls(settings, self.metrics)
+        ca = str(self.client_ca) if client_ca else ""
+        return Tls(TlsFiles(str(self.cert), str(self.key), ca), self.metrics)
 
     def client(self, client_ca: trustme.CA | None = None) -> ssl.SSLContext:
         """Return a client that trusts the server, with a certificate of *client_ca* if given."""

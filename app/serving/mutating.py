@@ -1,0 +1,92 @@
+"""The answer to /mutate: new pods with Longhorn volumes ask for the extender by themselves.
+
+Every instance that knows the cluster answers, also one that does not lead: nothing is held.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+
+import structlog
+from fastapi import Response
+
+from app.metrics import Metrics
+from app.serving.admission import Review, decode_review, encode_answer, new_pod, patch_of
+from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Call, timed
+from extender import ClusterView, Injection, judge_claims, judge_pod
+
+log = structlog.get_logger()
+
+
+class Mutating:
+    """Answers /mutate.
+
+    Args:
+        current_view: Returns the cluster.
+        uninformed: Returns why the cluster is not known well enough now, None if it is.
+        scheduler: Name of the kube-scheduler that asks the extender, "" if the cluster's own does.
+        metrics: Counts the answers.
+    """
+
+    verb = "mutate"
+
+    def __init__(
+        self,
+        *,
+        current_view: Callable[[], ClusterView],
+        uninformed: Callable[[], str | None],
+        scheduler: str,
+        metrics: Metrics,
+    ) -> None:
+        self.uninformed = uninformed
+        self._current_view = current_view
+        self._scheduler = scheduler
+        self._metrics = metrics
+
+    def count_failure(self, outcome: str) -> None:
+        """Count a review without decision."""
+        self._metrics.count_mutation(outcome)
+
+    async def answer(self, call: Call, started: float) -> Response:
+        """Say what is to be added to a new pod, if anything is.
+
+        Raises:
+            BadRequestError: The review cannot be decoded.
+        """
+        review = decode_review(call.body)
+        if review.pod is None:
+            self._metrics.count_mutation("other_object")
+            return self._response(encode_answer(review, ()), started)
+        pod = new_pod(review.pod, review.namespace)
+        injection = judge_pod(pod, self._scheduler)
+        if injection is None:
+            if (reason := self.uninformed()) is not None:
+                return self._unavailable(review, reason)
+            injection = judge_claims(pod, self._scheduler, self._current_view())
+        self._note(review, injection, started)
+        return self._response(encode_answer(review, patch_of(review.pod, injection)), started)
+
+    def _unavailable(self, review: Review, reason: str) -> Response:
+        """Let the pod be created as it is; whoever creates it is told what it lacks."""
+        self.count_failure("unavailable")
+        log.warning("mutate.unavailable", pod=_logged(review), error=reason)
+        warning = (
+            f"the pod does not ask for the Longhorn scheduler extender: {reason}; "
+            "if it has Longhorn volumes, create it again later"
+        )
+        return Response(encode_answer(review, (), warning), media_type=JSON)
+
+    def _note(self, review: Review, injection: Injection, started: float) -> None:
+        self._metrics.count_mutation(injection.found)
+        log.info(
+            "mutate.answered",
+            pod=_logged(review),
+            outcome=injection.found,
+            duration_seconds=round(perf_counter() - started, 6),
+        )
+
+    def _response(self, answer: bytes, started: float) -> Response:
+        return timed(answer, started, self._metrics.mutate_duration_seconds)
+
+
+def _logged(review: Review) -> str:
+    return review.name[:LOGGED_TEXT_LENGTH]

@@ -1,0 +1,127 @@
+"""What the chart makes of what it finds in the cluster: APIs that are served, and certificates."""
+
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from cryptography import x509
+
+from tests import helm
+from tests.actors.api import Api, Key, Kind, Object, key_of
+from tests.actors.longhorn import NAMESPACE
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.users import ADMIN
+
+SECRETS = Kind("v1", "secrets", "Secret")
+NAME = "longhorn-scheduler-extender-webhook"
+CA = f"{NAME}-ca"
+MADE_AT = "longhorn-scheduler-extender/made-at"
+DAY_SECONDS = 86400
+
+Render = Callable[..., list[Object]]
+
+
+@pytest.fixture
+def render(control_plane: ControlPlane) -> Render:
+    """Return what renders a template as an upgrade does, with the cluster at hand."""
+    kubeconfig = str(control_plane.users.kubeconfig(ADMIN))
+
+    def with_cluster(template: str, *options: str) -> list[Object]:
+        return helm.template(template, "--dry-run=server", "--kubeconfig", kubeconfig, *options)
+
+    return with_cluster
+
+
+@pytest.fixture
+async def api(control_plane: ControlPlane) -> AsyncIterator[Api]:
+    async with await control_plane.client() as client:
+        yield Api(client)
+
+
+@pytest.fixture
+async def secrets(api: Api, render: Render) -> AsyncIterator[dict[str, Object]]:
+    """Install the Secrets of the webhook, by name."""
+    made = certificates(render)
+    for secret in made.values():
+        await api.create(owned(secret), SECRETS)
+    yield made
+    for secret in made.values():
+        await api.delete(SECRETS, key_of(secret))
+
+
+def owned(obj: Object) -> Object:
+    """Mark an object as Helm does those that it installs."""
+    metadata = {
+        **obj["metadata"],
+        "labels": {**obj["metadata"]["labels"], "app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {
+            **obj["metadata"].get("annotations", {}),
+            "meta.helm.sh/release-name": helm.RELEASE,
+            "meta.helm.sh/release-namespace": helm.NAMESPACE,
+        },
+    }
+    return {**obj, "metadata": metadata}
+
+
+def webhook(render: Render) -> list[Object]:
+    return render("injection-webhook", "--set", "injection.mode=webhook")
+
+
+def certificates(render: Render) -> dict[str, Object]:
+    return {obj["metadata"]["name"]: obj for obj in webhook(render) if obj["kind"] == "Secret"}
+
+
+def test_the_policy_is_installed_where_it_is_served(render: Render) -> None:
+    kinds = [obj["kind"] for obj in render("injection-policy")]
+
+    assert kinds == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
+
+
+async def test_an_upgrade_keeps_the_certificate_and_its_ca(
+    render: Render, secrets: dict[str, Object]
+) -> None:
+    assert certificates(render) == secrets
+
+
+@pytest.mark.parametrize(("age_days", "is_kept"), [(364, True), (366, False)])
+async def test_an_upgrade_replaces_an_old_certificate_and_keeps_its_ca(
+    api: Api, render: Render, secrets: dict[str, Object], age_days: int, *, is_kept: bool
+) -> None:
+    now = int(secrets[NAME]["metadata"]["annotations"][MADE_AT])
+    made_at = str(now - age_days * DAY_SECONDS)
+    changes = {"metadata": {"annotations": {MADE_AT: made_at}}}
+    await api.patch(SECRETS, Key(NAMESPACE, NAME), changes)
+
+    objects = webhook(render)
+    found = certificates(render)
+
+    assert found[CA] == secrets[CA]
+    assert (found[NAME]["data"] == secrets[NAME]["data"]) is is_kept
+    noted = int(found[NAME]["metadata"]["annotations"][MADE_AT])
+    assert noted == int(made_at) if is_kept else noted >= now
+    signed_by_it(found[NAME], found[CA])
+    [bundle] = [
+        hook["clientConfig"]["caBundle"] for obj in objects for hook in obj.get("webhooks", ())
+    ]
+    assert bundle == secrets[CA]["data"]["tls.crt"]
+
+
+@pytest.mark.parametrize("lost", [NAME, CA])
+async def test_an_upgrade_makes_what_is_lost(
+    api: Api, render: Render, secrets: dict[str, Object], lost: str
+) -> None:
+    await api.delete(SECRETS, Key(NAMESPACE, lost))
+
+    found = certificates(render)
+
+    assert found[NAME]["data"]["tls.crt"] != secrets[NAME]["data"]["tls.crt"]
+    assert (found[CA] == secrets[CA]) is (lost == NAME)
+    signed_by_it(found[NAME], found[CA])
+
+
+def signed_by_it(secret: Object, ca: Object) -> None:
+    """Fail unless the certificate in *secret* is one that *ca* has signed."""
+    issued, authority = (
+        x509.load_pem_x509_certificate(b64decode(each["data"]["tls.crt"])) for each in (secret, ca)
+    )
+    issued.verify_directly_issued_by(authority)

@@ -1,0 +1,293 @@
+"""What the chart installs so that pods ask for the extender by themselves, and for which values."""
+
+import base64
+import contextlib
+import shutil
+import ssl
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from app.config import PREFIX, load
+from app.metrics import Metrics
+from app.serving.tls import Tls, TlsFiles
+from tests.helm import CHART, Object, refusal, template
+
+GROUP = "admissionregistration.k8s.io"
+V1, V1BETA1 = (f"{GROUP}/{version}/MutatingAdmissionPolicy" for version in ("v1", "v1beta1"))
+CERT_MANAGER = (
+    "--api-versions",
+    "cert-manager.io/v1",
+    "--set",
+    "injection.webhook.tls=certManager",
+)
+WEBHOOK = ("--set", "injection.mode=webhook")
+FIXED = ("--set", "service.clusterIP.ipv4=10.96.0.95")
+"""With it a kube-scheduler can be configured."""
+AUTO = (*FIXED, "--api-versions", V1)
+SECOND = ("--set", "secondaryScheduler.enabled=true")
+NAME = "longhorn-scheduler-extender-webhook"
+PARTS = ("env", "ports", "networkPolicyPorts", "volumeMounts", "volumes", "lifecycle")
+
+
+def kinds(*options: str) -> list[str]:
+    """Name the kinds of all objects that are about injection, and their versions."""
+    found = [*template("injection-policy", *options), *template("injection-webhook", *options)]
+    return sorted(f"{obj['apiVersion']}/{obj['kind']}" for obj in found)
+
+
+def only(kind: str, *options: str) -> Object:
+    found = [*template("injection-policy", *options), *template("injection-webhook", *options)]
+    [obj] = [each for each in found if each["kind"] == kind]
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(FIXED, [], id="auto, not served"),
+        pytest.param(["--api-versions", V1], [], id="auto, no kube-scheduler can call"),
+        pytest.param(["--set", "injection.mode=none", "--api-versions", V1], [], id="none"),
+        pytest.param(
+            AUTO,
+            [V1, f"{V1}Binding"],
+            id="auto",
+        ),
+        pytest.param(
+            [*SECOND, "--api-versions", V1],
+            [V1, f"{V1}Binding"],
+            id="auto, a second kube-scheduler",
+        ),
+        pytest.param(
+            [*FIXED, "--api-versions", V1BETA1],
+            [V1BETA1, f"{V1BETA1}Binding"],
+            id="auto, v1beta1 alone",
+        ),
+        pytest.param([*AUTO, "--api-versions", V1BETA1], [V1, f"{V1}Binding"], id="both"),
+        pytest.param(
+            ["--set", "injection.mode=policy", "--api-versions", V1],
+            [V1, f"{V1}Binding"],
+            id="policy",
+        ),
+        pytest.param(
+            WEBHOOK,
+            [f"{GROUP}/v1/MutatingWebhookConfiguration", "v1/Secret", "v1/Secret", "v1/Service"],
+            id="webhook",
+        ),
+        pytest.param(
+            [*WEBHOOK, *CERT_MANAGER],
+            [
+                f"{GROUP}/v1/MutatingWebhookConfiguration",
+                *["cert-manager.io/v1/Certificate"] * 2,
+                *["cert-manager.io/v1/Issuer"] * 2,
+                "v1/Service",
+            ],
+            id="webhook, cert-manager",
+        ),
+    ],
+)
+def test_each_mode_installs_what_it_needs(options: list[str], expected: list[str]) -> None:
+    assert kinds(*options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--set", "injection.mode=policy"], "the cluster serves no MutatingAdmissionPolicy"),
+        (["--set", "injection.mode=yes"], "'auto', 'policy', 'webhook', 'none'"),
+        ([*WEBHOOK, *CERT_MANAGER[2:]], "Install cert-manager, or set injection.webhook.tls to"),
+        ([*WEBHOOK, "--set", "injection.webhook.tls=x"], "'selfSigned', 'certManager'"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(options: list[str], why: str) -> None:
+    assert why in refusal(*options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[*AUTO], WEBHOOK],
+    ids=["policy", "webhook"],
+)
+def test_namespaces_and_labels_that_opt_out(options: list[str]) -> None:
+    given = ["--set", "injection.excludedNamespaces={team,longhorn-system}"]
+    found = [*template("injection-policy", *options, *given)]
+    found += template("injection-webhook", *options, *given)
+    [rules] = [
+        each
+        for obj in found
+        for each in (obj.get("spec", {}).get("matchConstraints"), *obj.get("webhooks", ()))
+        if each
+    ]
+
+    label = {"key": "longhorn-scheduler-extender/injection", "operator": "NotIn"}
+    opted_out = {**label, "values": ["disabled"]}
+    by_name = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": ["kube-system", "longhorn-system", "team"],
+    }
+    assert rules["namespaceSelector"] == {"matchExpressions": [by_name, opted_out]}
+    assert rules["objectSelector"] == {"matchExpressions": [opted_out]}
+
+
+def test_a_pod_is_created_whatever_becomes_of_the_webhook_or_the_policy() -> None:
+    [hook] = only("MutatingWebhookConfiguration", *WEBHOOK)["webhooks"]
+    policy = only("MutatingAdmissionPolicy", *AUTO)["spec"]
+
+    assert (hook["failurePolicy"], policy["failurePolicy"]) == ("Ignore", "Ignore")
+    assert (hook["reinvocationPolicy"], policy["reinvocationPolicy"]) == ("IfNeeded", "IfNeeded")
+    assert (hook["timeoutSeconds"], hook["sideEffects"]) == (2, "None")
+    assert hook["matchPolicy"] == "Equivalent"
+
+
+@pytest.mark.parametrize(("version", "is_known"), [("1.27.16", False), ("1.28.0", True)])
+def test_match_conditions_are_for_api_servers_that_know_them(
+    version: str, *, is_known: bool
+) -> None:
+    [hook] = only("MutatingWebhookConfiguration", "--kube-version", version, *WEBHOOK)["webhooks"]
+
+    assert ("matchConditions" in hook) is is_known
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ([], None),
+        (SECOND, "longhorn-scheduler"),
+        ([*SECOND, "--set", "secondaryScheduler.schedulerName=mine"], "mine"),
+    ],
+)
+def test_pods_get_the_name_of_a_second_scheduler_if_there_is_one(
+    options: list[str], name: str | None
+) -> None:
+    policy = only("MutatingAdmissionPolicy", *AUTO, *options)
+    _, *more = (each["jsonPatch"]["expression"] for each in policy["spec"]["mutations"])
+
+    assert [f"value: '{name}'" in each for each in more] == ([] if name is None else [True])
+
+
+@pytest.fixture(scope="module")
+def with_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the chart, and add a template that shows what the Deployment is to include."""
+    chart = tmp_path_factory.mktemp("chart") / CHART.name
+    shutil.copytree(CHART, chart)
+    lines = [f'{part}: {{{{ include "extender.injection.{part}" . | quote }}}}' for part in PARTS]
+    (chart / "templates" / "parts.yaml").write_text("\n".join(lines))
+    return chart
+
+
+def parts(chart: Path, *options: str) -> dict[str, Any]:
+    """Return what the Deployment and the NetworkPolicy are to include, part by part."""
+    [texts] = template("parts", *options, chart=chart)
+    return {name: yaml.safe_load(text) for name, text in texts.items()}
+
+
+@pytest.mark.parametrize("options", [[], [*AUTO]], ids=["none", "policy"])
+def test_without_the_webhook_the_deployment_needs_nothing(
+    with_parts: Path, options: list[str]
+) -> None:
+    assert parts(with_parts, *options) == dict.fromkeys(PARTS)
+
+
+@pytest.mark.parametrize(("options", "name"), [([], ""), (SECOND, "longhorn-scheduler")])
+def test_the_variables_of_the_webhook_are_settings_of_the_service(
+    with_parts: Path, options: list[str], name: str
+) -> None:
+    found = parts(with_parts, *WEBHOOK, *options)
+    environ = {each["name"]: each["value"] for each in found["env"]}
+
+    settings = load(environ)
+
+    [folder] = [each["mountPath"] for each in found["volumeMounts"]]
+    assert settings.webhook_cert_file == f"{folder}/tls.crt"
+    assert settings.webhook_private_key_file == f"{folder}/tls.key"
+    assert settings.webhook_scheduler_name == name
+
+
+def test_the_service_leads_to_the_port_and_the_pods(with_parts: Path) -> None:
+    found = parts(with_parts, *WEBHOOK)
+    service = only("Service", *WEBHOOK)
+    [hook] = only("MutatingWebhookConfiguration", *WEBHOOK)["webhooks"]
+
+    [port] = service["spec"]["ports"]
+    [container_port] = [each["containerPort"] for each in found["ports"]]
+    [allowed] = [each["port"] for each in found["networkPolicyPorts"]]
+    [listened] = [each["value"] for each in found["env"] if each["name"] == f"{PREFIX}WEBHOOK_PORT"]
+    assert port["targetPort"] == container_port == allowed == int(listened)
+    assert hook["clientConfig"]["service"] == {
+        "name": service["metadata"]["name"],
+        "namespace": service["metadata"]["namespace"],
+        "path": "/mutate",
+        "port": port["port"],
+    }
+    assert service["spec"]["selector"] == {"app": "longhorn-scheduler-extender"}
+
+
+@pytest.mark.parametrize("options", [[], CERT_MANAGER], ids=["self-signed", "cert-manager"])
+def test_the_pods_mount_the_certificate_and_not_its_ca(
+    with_parts: Path, options: list[str]
+) -> None:
+    found = parts(with_parts, *WEBHOOK, *options)
+    objects = template("injection-webhook", *WEBHOOK, *options)
+    secrets = {
+        each["spec"]["secretName"] if each["kind"] == "Certificate" else each["metadata"]["name"]
+        for each in objects
+        if each["kind"] in ("Certificate", "Secret")
+    }
+
+    [volume] = found["volumes"]
+    [mount] = found["volumeMounts"]
+    mounted = volume["secret"]["secretName"]
+    assert volume["name"] == mount["name"]
+    assert secrets == {mounted, f"{mounted}-ca"}
+
+
+def test_the_certificate_made_by_the_chart_is_trusted_by_the_api_server(tmp_path: Path) -> None:
+    objects = template("injection-webhook", *WEBHOOK)
+    [hook] = [obj for obj in objects if obj["kind"] == "MutatingWebhookConfiguration"]
+    [secret] = [obj for obj in objects if obj["metadata"]["name"] == NAME and "data" in obj]
+    for name, content in secret["data"].items():
+        (tmp_path / name).write_bytes(base64.b64decode(content))
+    tls = Tls(
+        TlsFiles(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")),
+        Metrics(CollectorRegistry(), version="1"),
+    )
+    bundle = hook["webhooks"][0]["clientConfig"]["caBundle"]
+    client = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = client.wrap_bio(to_client, to_server, server_hostname=f"{NAME}.longhorn-system.svc")
+    theirs = tls.context.wrap_bio(to_server, to_client, server_side=True)
+    for step in (ours.do_handshake, theirs.do_handshake) * 3:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            step()
+    assert ours.version() == "TLSv1.3"
+
+
+def test_cert_manager_puts_the_ca_into_the_configuration() -> None:
+    options = [*WEBHOOK, *CERT_MANAGER]
+    configuration = only("MutatingWebhookConfiguration", *options)
+    [certificate] = [
+        obj
+        for obj in template("injection-webhook", *options)
+        if obj["kind"] == "Certificate" and not obj["spec"].get("isCA")
+    ]
+
+    assert configuration["metadata"]["annotations"] == {
+        "cert-manager.io/inject-ca-from": f"longhorn-system/{certificate['metadata']['name']}"
+    }
+    assert "caBundle" not in configuration["webhooks"][0]["clientConfig"]
+    assert certificate["spec"]["dnsNames"] == [f"{NAME}.longhorn-system.svc"]
+
+
+@pytest.mark.parametrize("version", ["v1.36", "v1.37"])
+@pytest.mark.parametrize("options", [[*AUTO], WEBHOOK], ids=["policy", "webhook"])
+def test_kubernetes_accepts_the_objects(options: list[str], version: str) -> None:
+    found = [*template("injection-policy", *options), *template("injection-webhook", *options)]
+
+    for obj in found:
+        kubernetes_validate.validate(obj, version.removeprefix("v"), strict=True)
