@@ -12,7 +12,6 @@ from typing import NamedTuple
 import httpx
 import trustme
 
-from tests import helm
 from tests.actors.api import CSI_DRIVERS, PODS, STORAGE_CLASSES, Api, Key, Kind, Object
 from tests.actors.longhorn import csi_driver, storage_class
 from tests.admission import of_claim
@@ -22,6 +21,7 @@ from tests.e2e.processes import free_ports
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import RESOURCE, STORAGE_CLASS
+from tests.unit.manifests.charted import WITH_ADDRESS, template
 
 POLICY, WEBHOOK = "policy", "webhook"
 SECOND = "longhorn-scheduler"
@@ -166,7 +166,7 @@ def certificate(ca: trustme.CA, folder: Path) -> Mapping[str, str]:
 def policy(way: Way) -> list[Object]:
     """Return the policy and its binding."""
     version = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-    return helm.template("injection-policy", "--api-versions", version, *_options(way))
+    return template("injection-policy", "--api-versions", version, WITH_ADDRESS, *_options(way))
 
 
 def webhook(way: Way, port: int, ca: trustme.CA) -> Object:
@@ -174,7 +174,7 @@ def webhook(way: Way, port: int, ca: trustme.CA) -> Object:
     options = ("--set", "injection.mode=webhook", *_options(way))
     [found] = [
         obj
-        for obj in helm.template("injection-webhook", *options)
+        for obj in template("injection-webhook", *options)
         if obj["kind"] == "MutatingWebhookConfiguration"
     ]
     [only] = found["webhooks"]

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from cryptography import x509
 
-from tests import helm
 from tests.actors.api import Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import ADMIN
+from tests.unit.manifests.charted import NAME as RELEASE
+from tests.unit.manifests.charted import WITH_ADDRESS, template
 
 SECRETS = Kind("v1", "secrets", "Secret")
 NAME = "longhorn-scheduler-extender-webhook"
@@ -26,8 +27,9 @@ def render(control_plane: ControlPlane) -> Render:
     """Return what renders a template as an upgrade does, with the cluster at hand."""
     kubeconfig = str(control_plane.users.kubeconfig(ADMIN))
 
-    def with_cluster(template: str, *options: str) -> list[Object]:
-        return helm.template(template, "--dry-run=server", "--kubeconfig", kubeconfig, *options)
+    def with_cluster(name: str, *options: str) -> list[Object]:
+        cluster = ("--dry-run=server", "--kubeconfig", kubeconfig, "--take-ownership")
+        return template(name, *cluster, *options)
 
     return with_cluster
 
@@ -56,8 +58,8 @@ def owned(obj: Object) -> Object:
         "labels": {**obj["metadata"]["labels"], "app.kubernetes.io/managed-by": "Helm"},
         "annotations": {
             **obj["metadata"].get("annotations", {}),
-            "meta.helm.sh/release-name": helm.RELEASE,
-            "meta.helm.sh/release-namespace": helm.NAMESPACE,
+            "meta.helm.sh/release-name": RELEASE,
+            "meta.helm.sh/release-namespace": NAMESPACE,
         },
     }
     return {**obj, "metadata": metadata}
@@ -72,7 +74,7 @@ def certificates(render: Render) -> dict[str, Object]:
 
 
 def test_the_policy_is_installed_where_it_is_served(render: Render) -> None:
-    kinds = [obj["kind"] for obj in render("injection-policy")]
+    kinds = [obj["kind"] for obj in render("injection-policy", WITH_ADDRESS)]
 
     assert kinds == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
 

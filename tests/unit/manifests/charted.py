@@ -19,6 +19,8 @@ CLUSTER_SCOPED = {
 DEFAULTS = ""
 VALUES = [DEFAULTS, *sorted(path.name for path in (CHART / "ci").iterdir())]
 """Files of values that the chart is rendered with, and none."""
+WITH_ADDRESS = "--set=service.clusterIP.ipv4=10.96.0.95"
+"""With it a kube-scheduler can be configured, so injection is on where the cluster serves it."""
 _HOOK = "helm.sh/hook"
 
 
@@ -36,6 +38,18 @@ def charted(values: str, *options: str) -> tuple[Object, ...]:
 def hooks(values: str) -> tuple[Object, ...]:
     """Return what Helm creates for `helm test`."""
     return tuple(obj for obj in _rendered(values) if _HOOK in annotations(obj))
+
+
+def template(name: str, *options: str) -> list[Object]:
+    """Return the objects of one template; *options* are of `helm template`."""
+    _need_helm()
+    try:
+        text = render(f"--show-only=templates/{name}.yaml", *options)
+    except HelmError as error:
+        if "could not find template" in str(error):  # it renders nothing
+            return []
+        raise
+    return [obj for obj in yaml.safe_load_all(text) if obj is not None]
 
 
 def refusal(*options: str) -> str:

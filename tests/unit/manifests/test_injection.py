@@ -2,20 +2,19 @@
 
 import base64
 import contextlib
-import shutil
 import ssl
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry
 
 from app.config import PREFIX, load
 from app.metrics import Metrics
 from app.serving.tls import Tls, TlsFiles
-from tests.helm import CHART, Object, refusal, template
+from tests.unit.manifests.charted import WITH_ADDRESS, charted, find, refusal, template
+from tests.unit.manifests.rendered import Object, container_of
 
 GROUP = "admissionregistration.k8s.io"
 V1, V1BETA1 = (f"{GROUP}/{version}/MutatingAdmissionPolicy" for version in ("v1", "v1beta1"))
@@ -26,12 +25,9 @@ CERT_MANAGER = (
     "injection.webhook.tls=certManager",
 )
 WEBHOOK = ("--set", "injection.mode=webhook")
-FIXED = ("--set", "service.clusterIP.ipv4=10.96.0.95")
-"""With it a kube-scheduler can be configured."""
-AUTO = (*FIXED, "--api-versions", V1)
+AUTO = (WITH_ADDRESS, "--api-versions", V1)
 SECOND = ("--set", "secondaryScheduler.enabled=true")
 NAME = "longhorn-scheduler-extender-webhook"
-PARTS = ("env", "ports", "networkPolicyPorts", "volumeMounts", "volumes", "lifecycle")
 
 
 def kinds(*options: str) -> list[str]:
@@ -49,7 +45,7 @@ def only(kind: str, *options: str) -> Object:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param(FIXED, [], id="auto, not served"),
+        pytest.param([WITH_ADDRESS], [], id="auto, not served"),
         pytest.param(["--api-versions", V1], [], id="auto, no kube-scheduler can call"),
         pytest.param(["--set", "injection.mode=none", "--api-versions", V1], [], id="none"),
         pytest.param(
@@ -63,7 +59,7 @@ def only(kind: str, *options: str) -> Object:
             id="auto, a second kube-scheduler",
         ),
         pytest.param(
-            [*FIXED, "--api-versions", V1BETA1],
+            [WITH_ADDRESS, "--api-versions", V1BETA1],
             [V1BETA1, f"{V1BETA1}Binding"],
             id="auto, v1beta1 alone",
         ),
@@ -170,52 +166,54 @@ def test_pods_get_the_name_of_a_second_scheduler_if_there_is_one(
     assert [f"value: '{name}'" in each for each in more] == ([] if name is None else [True])
 
 
-@pytest.fixture(scope="module")
-def with_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the chart, and add a template that shows what the Deployment is to include."""
-    chart = tmp_path_factory.mktemp("chart") / CHART.name
-    shutil.copytree(CHART, chart)
-    lines = [f'{part}: {{{{ include "extender.injection.{part}" . | quote }}}}' for part in PARTS]
-    (chart / "templates" / "parts.yaml").write_text("\n".join(lines))
-    return chart
-
-
-def parts(chart: Path, *options: str) -> dict[str, Any]:
-    """Return what the Deployment and the NetworkPolicy are to include, part by part."""
-    [texts] = template("parts", *options, chart=chart)
-    return {name: yaml.safe_load(text) for name, text in texts.items()}
+def parts(*options: str) -> dict[str, Any]:
+    """Return what the Deployment and the NetworkPolicy have for the webhook, part by part."""
+    objects = charted("", *options)
+    deployment, policy = find(objects, "Deployment"), find(objects, "NetworkPolicy")
+    container = container_of(deployment)
+    [rule] = policy["spec"]["ingress"]
+    return {
+        "env": [each for each in container["env"] if "_WEBHOOK_" in each["name"]],
+        "ports": [each for each in container["ports"] if each["name"] == "webhook"],
+        "allowed": [each["port"] for each in rule["ports"] if each["port"] != 9504],
+        "mounts": container.get("volumeMounts", []),
+        "volumes": deployment["spec"]["template"]["spec"].get("volumes", []),
+        "lifecycle": [*container.get("lifecycle", {})],
+    }
 
 
 @pytest.mark.parametrize("options", [[], [*AUTO]], ids=["none", "policy"])
-def test_without_the_webhook_the_deployment_needs_nothing(
-    with_parts: Path, options: list[str]
-) -> None:
-    assert parts(with_parts, *options) == dict.fromkeys(PARTS)
+def test_without_the_webhook_the_deployment_needs_nothing(options: list[str]) -> None:
+    assert not any(parts(*options).values())
+
+
+def test_a_pod_ends_only_once_the_service_leads_elsewhere() -> None:
+    assert parts(*WEBHOOK)["lifecycle"] == ["preStop"]
 
 
 @pytest.mark.parametrize(("options", "name"), [([], ""), (SECOND, "longhorn-scheduler")])
 def test_the_variables_of_the_webhook_are_settings_of_the_service(
-    with_parts: Path, options: list[str], name: str
+    options: list[str], name: str
 ) -> None:
-    found = parts(with_parts, *WEBHOOK, *options)
+    found = parts(*WEBHOOK, *options)
     environ = {each["name"]: each["value"] for each in found["env"]}
 
     settings = load(environ)
 
-    [folder] = [each["mountPath"] for each in found["volumeMounts"]]
+    [folder] = [each["mountPath"] for each in found["mounts"]]
     assert settings.webhook_cert_file == f"{folder}/tls.crt"
     assert settings.webhook_private_key_file == f"{folder}/tls.key"
     assert settings.webhook_scheduler_name == name
 
 
-def test_the_service_leads_to_the_port_and_the_pods(with_parts: Path) -> None:
-    found = parts(with_parts, *WEBHOOK)
+def test_the_service_leads_to_the_port_and_the_pods() -> None:
+    found = parts(*WEBHOOK)
     service = only("Service", *WEBHOOK)
     [hook] = only("MutatingWebhookConfiguration", *WEBHOOK)["webhooks"]
 
     [port] = service["spec"]["ports"]
     [container_port] = [each["containerPort"] for each in found["ports"]]
-    [allowed] = [each["port"] for each in found["networkPolicyPorts"]]
+    [allowed] = found["allowed"]
     [listened] = [each["value"] for each in found["env"] if each["name"] == f"{PREFIX}WEBHOOK_PORT"]
     assert port["targetPort"] == container_port == allowed == int(listened)
     assert hook["clientConfig"]["service"] == {
@@ -228,10 +226,8 @@ def test_the_service_leads_to_the_port_and_the_pods(with_parts: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [[], CERT_MANAGER], ids=["self-signed", "cert-manager"])
-def test_the_pods_mount_the_certificate_and_not_its_ca(
-    with_parts: Path, options: list[str]
-) -> None:
-    found = parts(with_parts, *WEBHOOK, *options)
+def test_the_pods_mount_the_certificate_and_not_its_ca(options: list[str]) -> None:
+    found = parts(*WEBHOOK, *options)
     objects = template("injection-webhook", *WEBHOOK, *options)
     secrets = {
         each["spec"]["secretName"] if each["kind"] == "Certificate" else each["metadata"]["name"]
@@ -240,7 +236,7 @@ def test_the_pods_mount_the_certificate_and_not_its_ca(
     }
 
     [volume] = found["volumes"]
-    [mount] = found["volumeMounts"]
+    [mount] = found["mounts"]
     mounted = volume["secret"]["secretName"]
     assert volume["name"] == mount["name"]
     assert secrets == {mounted, f"{mounted}-ca"}
