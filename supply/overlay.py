@@ -8,19 +8,38 @@ import argparse
 import ipaddress
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 NAME = "longhorn-scheduler-extender"
-BASE, POLICY = "manifests/base", "manifests/components/injection-policy"
-NONE, INJECTED = "none", "policy"
+BASE, SECOND = Path("manifests/base"), Path("manifests/secondary-scheduler")
+_COMPONENTS = Path("manifests/components")
+TLS = {"secret": ("tls",), "cert-manager": ("tls", "cert-manager")}
+"""The components for each way to get certificates."""
+_SCHEDULER = "registry.k8s.io/kube-scheduler"
 
 
 class OverlayError(Exception):
     """An argument that cannot be used; the text says which, and what it must be like."""
+
+
+class Wanted(NamedTuple):
+    """What is to be installed."""
+
+    image: str
+    """Like REPOSITORY:TAG, or REPOSITORY@sha256:DIGEST."""
+    addresses: Sequence[str] = ()
+    """Of the Service, at most one of each family."""
+    with_policy: bool = False
+    """Whether pods are to have the extender's resource by themselves."""
+    tls: str = ""
+    """Where certificates come from: one of `TLS`, or empty for plain HTTP."""
+    second_scheduler: str = ""
+    """The version of a second kube-scheduler, like v1.36.2; empty: none."""
 
 
 def main() -> int:
@@ -33,16 +52,20 @@ def main() -> int:
         metavar="ADDRESS",
         help="of the Service; two, with a blank between them, for both families; none: any",
     )
-    parser.add_argument("--injection", choices=(NONE, INJECTED), default=NONE)
+    parser.add_argument("--injection", choices=("none", "policy"), default="none")
+    parser.add_argument("--tls", choices=("none", *TLS), default="none")
+    parser.add_argument("--second-scheduler", default="", metavar="VERSION")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
+    wanted = Wanted(
+        arguments.image,
+        arguments.cluster_ip.split(),
+        arguments.injection == "policy",
+        "" if arguments.tls == "none" else arguments.tls,
+        arguments.second_scheduler,
+    )
     try:
-        content = overlay(
-            arguments.image,
-            arguments.cluster_ip.split(),
-            with_policy=arguments.injection == INJECTED,
-            root=Path(os.path.relpath(ROOT, arguments.folder)),
-        )
+        content = overlay(wanted, Path(os.path.relpath(ROOT, arguments.folder)))
     except OverlayError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -51,33 +74,41 @@ def main() -> int:
     return 0
 
 
-def overlay(
-    image: str, addresses: Sequence[str], *, with_policy: bool, root: Path
-) -> dict[str, Any]:
+def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
     """Return the kustomization.
 
     Args:
-        image: Like REPOSITORY:TAG, or REPOSITORY@sha256:DIGEST.
-        addresses: Of the Service, at most one of each family.
-        with_policy: Whether pods are to have the extender's resource by themselves.
+        wanted: What is to be installed.
         root: The repository, from the folder of the kustomization.
 
     Raises:
-        OverlayError: The image or an address cannot be used.
+        OverlayError: The image, an address or a version cannot be used.
     """
-    patches = [{"op": "add", "path": f"/spec/{k}", "value": v} for k, v in _service(addresses)]
+    components = TLS.get(wanted.tls, ())
+    if wanted.with_policy:
+        components = (*components, "injection-policy")
+    patches = [_patch("Service", NAME, _service(wanted.addresses))]
+    if wanted.tls == "cert-manager":
+        patches.append(_patch("Certificate", NAME, [("ipAddresses", [*wanted.addresses])]))
     content: dict[str, Any] = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": [str(root / BASE)],
-        "images": [{"name": NAME, **_image(image)}],
+        "images": [{"name": NAME, **_image(wanted.image)}],
+        "components": [str(root / _COMPONENTS / each) for each in components],
+        "patches": patches if wanted.addresses else [],
     }
-    if with_policy:
-        content["components"] = [str(root / POLICY)]
-    if patches:
-        target = {"kind": "Service", "name": NAME}
-        content["patches"] = [{"target": target, "patch": json.dumps(patches)}]
+    if version := wanted.second_scheduler:
+        if not re.fullmatch(r"v\d+\.\d+\.\d+", version):
+            raise OverlayError(f"SECOND_SCHEDULER is {version!r}; it must be like v1.36.2")
+        content["resources"].append(str(root / SECOND))
+        content["images"].append({"name": _SCHEDULER, "newTag": version})
     return content
+
+
+def _patch(kind: str, name: str, fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    steps = [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in fields]
+    return {"target": {"kind": kind, "name": name}, "patch": json.dumps(steps)}
 
 
 def _image(image: str) -> dict[str, str]:

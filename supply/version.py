@@ -18,7 +18,9 @@ PLACES = (
     _SOURCE,
     ("charts/longhorn-scheduler-extender/Chart.yaml", rf"(?m)^version: ({_VERSION})$"),
     ("charts/longhorn-scheduler-extender/Chart.yaml", rf"(?m)^appVersion: ({_VERSION})$"),
+    ("manifests/overlays/fixed-cluster-ip/kustomization.yaml", rf"(?m)^    newTag: ({_VERSION})$"),
     ("docs/install.md", _IMAGE),
+    ("docs/tls.md", _IMAGE),
     ("docs/supply-chain.md", _IMAGE),
     ("docs/upgrade.md", _IMAGE),
 )

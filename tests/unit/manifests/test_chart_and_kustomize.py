@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from supply.manifests import MANIFESTS, ROOT, HelmError, files
-from supply.overlay import overlay
+from supply.overlay import Wanted, overlay
 from supply.version import version
 from tests.unit.manifests.charted import CLUSTER_SCOPED, DEFAULTS, NAME, NAMESPACE, charted, find
 from tests.unit.manifests.rendered import (
@@ -80,17 +80,31 @@ def test_the_chart_installs_what_the_kustomizations_do(values: str, folders: lis
     assert by_key(charted(values)) == expected
 
 
-def test_the_policy_is_the_same(tmp_path: Path) -> None:
-    content = overlay(
-        f"{NAME}:{version(ROOT)}",
-        ["10.96.0.95"],
-        with_policy=True,
-        root=Path(os.path.relpath(ROOT, tmp_path)),
-    )
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+def overlaid(folder: Path, **more: Any) -> dict[Key, Object]:
+    """Return what `make install-cluster` installs."""
+    wanted = Wanted(f"{NAME}:{version(ROOT)}", ["10.96.0.95"], **more)
+    content = overlay(wanted, Path(os.path.relpath(ROOT, folder)))
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return by_key(render(folder))
 
+
+def test_the_policy_is_the_same(tmp_path: Path) -> None:
     served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-    assert by_key(charted("fixed-address", served)) == by_key(render(tmp_path))
+
+    assert overlaid(tmp_path, with_policy=True) == by_key(charted("fixed-address", served))
+
+
+@pytest.mark.parametrize(("tls", "folder"), [("secret", TLS), ("cert-manager", CERT_MANAGER)])
+def test_the_command_installs_certificates_as_the_overlays_do(
+    tmp_path: Path, tls: str, folder: str
+) -> None:
+    assert overlaid(tmp_path, tls=tls) == by_key(rendered(folder))
+
+
+def test_the_command_installs_a_second_scheduler(tmp_path: Path) -> None:
+    expected = by_key(rendered(FIXED)) | by_key(rendered(SECONDARY))
+
+    assert overlaid(tmp_path, second_scheduler=kube_version()) == expected
 
 
 def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_restarts_it() -> None:

@@ -6,18 +6,21 @@ from typing import Any
 
 import pytest
 
-from supply.overlay import OverlayError, overlay
+from supply.overlay import OverlayError, Wanted, overlay
 
 IMAGE = "registry.example:5000/team/extender:1.2.3"
 
 
-def made(image: str = IMAGE, *addresses: str, with_policy: bool = False) -> dict[str, Any]:
-    return overlay(image, addresses, with_policy=with_policy, root=Path("../.."))
+def made(image: str = IMAGE, *addresses: str, **more: Any) -> dict[str, Any]:
+    return overlay(Wanted(image, addresses, **more), Path("../.."))
 
 
-def patch(content: dict[str, Any]) -> dict[str, Any]:
-    [found] = content["patches"]
-    return {each["path"]: each["value"] for each in json.loads(found["patch"])}
+def patch(content: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    return {
+        (each["target"]["kind"], step["path"]): step["value"]
+        for each in content["patches"]
+        for step in json.loads(each["patch"])
+    }
 
 
 def test_it_names_the_image_and_leaves_the_address_to_kubernetes() -> None:
@@ -32,6 +35,8 @@ def test_it_names_the_image_and_leaves_the_address_to_kubernetes() -> None:
                 "newTag": "1.2.3",
             }
         ],
+        "components": [],
+        "patches": [],
     }
 
 
@@ -43,19 +48,42 @@ def test_an_image_may_be_named_by_its_digest() -> None:
 
 
 def test_the_address_is_the_services() -> None:
-    assert patch(made(IMAGE, "10.43.0.95")) == {"/spec/clusterIP": "10.43.0.95"}
+    assert patch(made(IMAGE, "10.43.0.95")) == {("Service", "/spec/clusterIP"): "10.43.0.95"}
 
 
 def test_two_addresses_are_of_both_families() -> None:
     assert patch(made(IMAGE, "10.43.0.95", "fd00::95")) == {
-        "/spec/clusterIP": "10.43.0.95",
-        "/spec/clusterIPs": ["10.43.0.95", "fd00::95"],
-        "/spec/ipFamilyPolicy": "RequireDualStack",
+        ("Service", "/spec/clusterIP"): "10.43.0.95",
+        ("Service", "/spec/clusterIPs"): ["10.43.0.95", "fd00::95"],
+        ("Service", "/spec/ipFamilyPolicy"): "RequireDualStack",
     }
 
 
 def test_the_policy_is_a_component() -> None:
     assert made(with_policy=True)["components"] == ["../../manifests/components/injection-policy"]
+
+
+def test_certificates_come_with_components_and_name_the_address() -> None:
+    folder = "../../manifests/components"
+    own, made_by_it = (made(IMAGE, "10.43.0.95", tls=each) for each in ("secret", "cert-manager"))
+
+    assert own["components"] == [f"{folder}/tls"]
+    assert made_by_it["components"] == [f"{folder}/tls", f"{folder}/cert-manager"]
+    assert ("Certificate", "/spec/ipAddresses") not in patch(own)
+    assert patch(made_by_it)["Certificate", "/spec/ipAddresses"] == ["10.43.0.95"]
+
+
+def test_a_second_scheduler_has_the_version_of_the_cluster() -> None:
+    found = made(second_scheduler="v1.33.4")
+
+    assert found["resources"][1] == "../../manifests/secondary-scheduler"
+    assert found["images"][1] == {"name": "registry.k8s.io/kube-scheduler", "newTag": "v1.33.4"}
+
+
+@pytest.mark.parametrize("version", ["1.33.4", "v1.33", "v1.33.4+k3s1"])
+def test_what_is_no_version_of_kube_scheduler_is_refused(version: str) -> None:
+    with pytest.raises(OverlayError, match="like v1"):
+        made(second_scheduler=version)
 
 
 @pytest.mark.parametrize("image", ["", "extender", ":1", "registry.example:5000/extender"])
