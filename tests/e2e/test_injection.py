@@ -126,6 +126,7 @@ async def admitted(control_plane: ControlPlane, pod: Object) -> Object:
     return created.body
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
 @pytest.mark.parametrize(
     ("make", "count"),
