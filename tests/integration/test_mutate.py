@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
@@ -27,6 +28,7 @@ from tests.integration.server import (
 )
 
 HOST = "127.0.0.1"
+_PACE_SECONDS = 0.05
 SECOND = "longhorn-scheduler"
 LIMIT_BYTES = 300_000
 """More than a body that is read whatever else is in memory."""
@@ -275,7 +277,7 @@ def test_plain_http_gets_no_answer(server: Server) -> None:
 def test_a_new_certificate_is_served_without_a_restart(
     ca: trustme.CA, folder: Path, tmp_path: Path
 ) -> None:
-    new = trustme.CA()
+    new, pause = trustme.CA(), Event()
     pod = new_pod(of_claim("quad-a"))
     with serving(str(folder), **settings(ca, tmp_path)) as server:
         with httpx.Client(verify=trusting(ca)) as client:
@@ -283,6 +285,7 @@ def test_a_new_certificate_is_served_without_a_restart(
         write_certificate(new, tmp_path)
         while server.metric('tls_reloads_total{outcome="loaded"}') < 1:
             assert server.process.poll() is None
+            pause.wait(_PACE_SECONDS)
         with httpx.Client(verify=trusting(new)) as client:
             assert created(client, server, pod) == with_resource(pod)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from supply.sbom import cut_down
+from supply.version import version
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(sys.prefix) / "sbom" / "bin" / "python"
@@ -81,7 +82,7 @@ def test_the_main_component_is_the_service(sbom: dict[str, Any]) -> None:
     ]
 
     assert main_component["name"] == "longhorn-scheduler-extender"
-    assert main_component["version"] == "0.1.0"
+    assert main_component["version"] == version(ROOT)
     assert [entry["license"]["id"] for entry in main_component["licenses"]] == ["Apache-2.0"]
     assert any(ref.startswith("fastapi==") for ref in needs)
 
