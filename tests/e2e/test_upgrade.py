@@ -25,12 +25,13 @@ from tests.e2e.world import World
 
 OLD, NEW = "0.1.0", "0.2.0"
 COMMIT_OF_OLD = "e846c10fd4f80d413551afd9e04b74601a2724df"
+IP = "10.96.0.95"
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
-KUSTOMIZE = ("kubectl", "apply", "-k", str(OVERLAY))
+KUSTOMIZE = ("make", "install-cluster", f"IMAGE=registry.example/{NAME}:{NEW}", f"CLUSTER_IP={IP}")
 HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts"),
-    *("--set", "service.clusterIP.ipv4=10.96.0.95", "--set", "injection.mode=none"),
+    *("--set", f"service.clusterIP.ipv4={IP}", "--set", "injection.mode=none"),
 )
 """As docs/upgrade.md has it, without --wait: the test sees for itself."""
 NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5
