@@ -25,7 +25,7 @@ SEEDS ?= 500
 # Tests start some hundred processes. Each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: monitoring test-monitoring help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
+.PHONY: monitoring test-monitoring picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
 	format bench docs manifests image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
@@ -91,6 +91,9 @@ monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address 
 
 test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus (needs prometheus and promtool)
 	$(BIN)/python -m pytest -m prometheus tests/monitoring
+
+picture: install-dev ## Draw docs/dashboard.png from a minute of a healthy cluster (needs prometheus)
+	$(BIN)/python -m tests.monitoring.healthy docs/dashboard.png
 
 manifests: install-dev ## Write what kustomize takes from the chart, and the chart's table of values (needs helm)
 	$(BIN)/python -m supply.manifests

@@ -468,6 +468,32 @@ ROWS = (
         ),
     ),
     Row(
+        "Injection",
+        (
+            Panel(
+                title="Reviews of new pods",
+                question="What becomes of the new pods that the API server asks about?",
+                advice="unavailable: such pods do not ask for the extender, create those with "
+                "Longhorn volumes again. bad_request: another client than the API server asks. "
+                "Always 0 is normal without the webhook; with it, the API server reaches no "
+                "instance.",
+                queries=(_rate("mutations_total", "outcome"),),
+                unit="reqps",
+                kind="stack",
+                width=_HALF,
+            ),
+            Panel(
+                title="Review latency",
+                question="How long does the API server wait for a review?",
+                advice="Milliseconds are normal. Near the timeout of the webhook (2 s as shipped) "
+                "pods are created as they are, and nobody is told: see CPU.",
+                queries=_quantiles("mutate_duration_seconds", 0.5, 0.95, 0.99),
+                unit="s",
+                width=_HALF,
+            ),
+        ),
+    ),
+    Row(
         "Leader and view",
         (
             Panel(

@@ -113,7 +113,7 @@ def _card(
     if panel.kind in ("number", "versions"):
         _number(card, panel, answers)
         return
-    plot = figure.add_axes((x + 0.036, y + 2.6 / units, wide - 0.046, (height - 4.1) / units))
+    plot = figure.add_axes((x + 0.036, y + 2.6 / units, wide - 0.05, (height - 4.1) / units))
     if panel.kind == "heatmap":
         _heatmap(plot, panel, answers, span[0])
     else:
@@ -144,9 +144,17 @@ def _number(card: Axes, panel: Panel, answers: Answers) -> None:
 
 
 def _lines(plot: Axes, panel: Panel, answers: Answers, began_at: float) -> int:
-    """Draw a line for each series; return how many are not shown, since they stay 0."""
+    """Draw a line for each series; return how many are not shown, since they stay 0.
+
+    A quantile of what never happened has no numbers: it is left out, and not counted.
+    """
     drawn = sorted(
-        ((legend(query, each.labels), each) for query in panel.queries for each in answers[query]),
+        (
+            (legend(query, each.labels), each)
+            for query in panel.queries
+            for each in answers[query]
+            if any(isfinite(value) for _, value in each.points)
+        ),
         key=lambda named: -_most(named[1]),
     )
     shown = [named for named in drawn if _most(named[1]) > 0] or drawn[:1]
@@ -157,12 +165,13 @@ def _lines(plot: Axes, panel: Panel, answers: Answers, began_at: float) -> int:
         values = dict(series.points)
         if panel.kind == "stack":
             above = [low + _or_zero(values.get(at)) for low, at in zip(below, times, strict=True)]
-            plot.fill_between(seconds, below, above, color=colour, alpha=0.6, lw=0, label=name)
-            below = above
+            plot.fill_between(seconds, below, above, color=colour, alpha=0.6, lw=0)
+            line = below = above
         else:
             line = [values.get(at, nan) for at in times]
-            plot.plot(seconds, line, color=colour, lw=1.5, label=name)
-    most = max([*below, *(_most(series) for _, series in shown)])
+        # A line at 0 lies on the edge of the plot: clipped there, it could hardly be seen.
+        plot.plot(seconds, line, color=colour, lw=1.5, label=name, clip_on=False, zorder=3)
+    most = max([*below, *(_most(series) for _, series in shown)], default=0)
     plot.set_ylim(0, 1.1 * most or 1)
     if panel.good and panel.good[1] < 2 * most:
         plot.axhline(panel.good[1], color=_RED, lw=1, ls="--")

@@ -7,6 +7,7 @@ import httpx
 import yaml
 
 from app.config import NAME
+from tests.admission import new_pod, of_claim, review
 from tests.builders import node_document
 from tests.fakes import FakeApiServer, Object
 from tests.integration.instances import NAMESPACE, config_map, service
@@ -29,11 +30,14 @@ KNOWN_SECONDS = 0.1
 
 
 class Cluster:
-    """An API server with examples/goal2 and more nodes, and a client of the leader."""
+    """An API server with examples/goal2 and more nodes, and clients of the leader."""
 
-    def __init__(self, server: FakeApiServer, leader: httpx.AsyncClient) -> None:
+    def __init__(
+        self, server: FakeApiServer, leader: httpx.AsyncClient, webhook: httpx.AsyncClient
+    ) -> None:
         self._server = server
         self._leader = leader
+        self._webhook = webhook
 
     def install(self, instances: int) -> None:
         """Put what is there before anything happens."""
@@ -54,10 +58,17 @@ class Cluster:
         self._server.put(config_map(**data))
 
     async def create(self, pod: str, *gib: int) -> None:
-        """Create a pod with a claim for each size, and wait until that is known."""
+        """Create a pod with a claim for each size, and wait until that is known.
+
+        The webhook is asked about it before, but what it answers is left out: here every pod is
+        one that kube-scheduler asks about.
+        """
         claims = [f"{pod}-{number}" for number, _ in enumerate(gib)]
         for claim, size in zip(claims, gib, strict=True):
             self._server.put(claim_object(claim, size))
+        reviewed = review(new_pod(*map(of_claim, claims), name=pod))
+        answer = await self._webhook.post("/mutate", json=reviewed, timeout=PATIENCE_SECONDS)
+        assert answer.status_code == 200, answer.text
         self._server.put(pod_object(pod, *claims))
         await asyncio.sleep(KNOWN_SECONDS)
 

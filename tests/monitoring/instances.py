@@ -25,6 +25,7 @@ class InstanceProcess:
     Attributes:
         port: Where it answers /filter.
         metrics_port: Where it answers /metrics.
+        webhook_port: Where it answers /mutate; 0 without a webhook.
     """
 
     def __init__(self, folder: Path, number: int, api_port: int, **settings: str) -> None:
@@ -32,6 +33,7 @@ class InstanceProcess:
         self.node = f"node-{number + 1}"
         self.port = free_port()
         self.metrics_port = int(settings.get("EXTENDER_METRICS_PORT", self.port))
+        self.webhook_port = int(settings.get("EXTENDER_WEBHOOK_PORT", 0))
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / f"{self.pod}.log"
         self._kubeconfig = folder / f"{self.pod}.kubeconfig"

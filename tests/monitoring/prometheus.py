@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import httpx
 import yaml
 
+from monitoring.panels import INTERVAL, NAMESPACE, ROWS, Query
 from monitoring.rules import Alert, rule_groups
 from monitoring.series import JOB
-from tests.integration.instances import NAMESPACE
+from tests.integration import instances as names
 from tests.monitoring.api import free_port
 
 PATIENCE_SECONDS = 20.0
+_RATE_INTERVAL = "5s"
+"""What Grafana would take for `$__rate_interval`, at least four scrapes."""
 
 Alerting = dict[str, Any]
 """An alert as Prometheus tells of it."""
@@ -45,7 +48,7 @@ class Prometheus:
         """Begin to scrape a pod, with the labels that the Prometheus Operator would give it."""
         self._ports[pod] = port
         content = [
-            {"targets": [f"127.0.0.1:{port}"], "labels": {"namespace": NAMESPACE, "pod": pod}}
+            {"targets": [f"127.0.0.1:{port}"], "labels": {"namespace": names.NAMESPACE, "pod": pod}}
             for pod, port in self._ports.items()
         ]
         new = self._targets.with_suffix(".new")
@@ -63,6 +66,15 @@ class Prometheus:
             Sample(each["metric"], [(at, float(value)) for at, value in each["values"]])
             for each in data["result"]
         ]
+
+    async def panels(self, start: float, end: float) -> dict[Query, list[Sample]]:
+        """Evaluate what the dashboard asks, for each second of a time."""
+        return {
+            query: await self.query_range(_filled_in(query.expr), start, end)
+            for row in ROWS
+            for panel in row.panels
+            for query in panel.queries
+        }
 
     async def firing(self) -> dict[str, Alerting]:
         """Return the alerts that fire now, by name."""
@@ -135,6 +147,11 @@ async def running(folder: Path, alerts: tuple[Alert, ...]) -> AsyncIterator[Prom
         finally:
             process.terminate()
             await process.wait()
+
+
+def _filled_in(expr: str) -> str:
+    """Fill in the variables of the dashboard, as Grafana does."""
+    return expr.replace(NAMESPACE, names.NAMESPACE).replace(INTERVAL, _RATE_INTERVAL)
 
 
 def _configuration(targets: Path) -> Mapping[str, Any]:

@@ -1,40 +1,29 @@
-"""A day in a minute: real instances at work, then in trouble, seen by a real Prometheus.
-
-Rules are evaluated as they are shipped, but for time: their windows, how long they must last and
-the limits of waits are a 60th, so that a minute of theirs is a second of this test. The service's
-own times (the lease, timeouts of holds, backoffs) are not, which is why a hand-over could alert
-here and cannot at the true durations; `rule_cases.py` has those.
-"""
+"""A day in a minute: real instances at work, then in trouble, seen by a real Prometheus."""
 
 import asyncio
-import re
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from contextlib import ExitStack, asynccontextmanager, suppress
-from itertools import count
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import httpx
-import msgspec
 import trustme
 
-from monitoring.panels import INTERVAL, NAMESPACE, ROWS, Query
-from monitoring.rules import ALERTS, Alert
+from monitoring.panels import Query
+from monitoring.rules import ALERTS
 from tests.fakes import Call, FakeApiServer
 from tests.integration import instances as names
 from tests.integration.rbac import shipped
-from tests.monitoring.api import free_port, over_http
+from tests.monitoring.api import free_port
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
+from tests.monitoring.installation import installed, write_certificate
 from tests.monitoring.instances import InstanceProcess
-from tests.monitoring.prometheus import Alerting, Prometheus, Sample, running
+from tests.monitoring.prometheus import Alerting, Prometheus, Sample
+from tests.monitoring.work import in_background, repeat, work
 
-FASTER = 60
 QUIET_SECONDS = 12.0
-RATE_INTERVAL = "5s"
-"""What Grafana would take for `$__rate_interval`, at least four scrapes."""
 PROVOKED = (
     "Abandoned", "Absent", "BadRequests", "CertificateUnusable", "ConnectionLimit", "Errors",
     "FilterSlow", "HandshakesFail", "HoldsExpire", "NoLeader", "NoStandby", "PackingUndecided",
@@ -60,41 +49,18 @@ class Recording(NamedTuple):
     """What Prometheus told.
 
     Attributes:
-        began_at: When it began to scrape, in seconds since 1970; *ended_at* likewise.
-        panels: The series of each dashboard query, over all of that time.
+        panels: The series of each dashboard query, until the last instance was about to end.
         expressions: Errors of rules as they are shipped, by alert; "" if there is none.
         in_quiet: The alerts that fired when nothing was wrong.
         fired: Those that did later.
         unhealthy: Rules that Prometheus could not evaluate, and why.
     """
 
-    began_at: float
-    ended_at: float
     panels: dict[Query, list[Sample]]
     expressions: dict[str, str]
     in_quiet: dict[str, Alerting]
     fired: dict[str, Alerting]
     unhealthy: dict[str, str]
-
-
-def faster(alert: Alert) -> Alert:
-    """Return an alert whose times are a 60th."""
-    return msgspec.structs.replace(
-        alert,
-        expr=re.sub(r"\[(\w+)\]", lambda found: f"[{_faster(found[1])}]", alert.expr),
-        lasts=_faster(alert.lasts),
-        limit_seconds=alert.limit_seconds / FASTER,
-    )
-
-
-def asked(expr: str) -> str:
-    """Fill in the variables of the dashboard, as Grafana does."""
-    return expr.replace(NAMESPACE, names.NAMESPACE).replace(INTERVAL, RATE_INTERVAL)
-
-
-def _faster(duration: str) -> str:
-    number, unit = int(duration[:-1]), duration[-1]
-    return f"{number * {'m': 60, 'h': 3600}[unit] // FASTER}s"
 
 
 async def record(folder: Path) -> Recording:
@@ -108,30 +74,29 @@ async def record(folder: Path) -> Recording:
         return rights.allow(call) and not is_denied
 
     server.authorize = allow
+    chain, key = write_certificate(trustme.CA(), folder, "tls")
+    https = {
+        "EXTENDER_METRICS_PORT": str(free_port()),
+        "EXTENDER_TLS_CERT_FILE": chain,
+        "EXTENDER_TLS_PRIVATE_KEY_FILE": key,
+    }
     async with (
-        over_http(server) as api_port,
-        running(folder, tuple(map(faster, ALERTS))) as prometheus,
-        _instances(folder, api_port) as instances,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{instances[0].port}") as leader,
-        _in_background(prometheus.watch()),
+        installed(folder, server, _SETTINGS, _SETTINGS, {**_SETTINGS, **https}) as installation,
+        in_background(installation.prometheus.watch()),
     ):
-        cluster = Cluster(server, leader)
-        cluster.install(instances=3)
+        cluster, instances, prometheus = installation
         began_at = time.time()
-        await _start(instances, prometheus)
-        stage = Stage(cluster, instances, prometheus, folder, denied)
-        async with _in_background(_work(cluster)):
+        await installation.start(*instances[:2])
+        stage = Stage(cluster, instances, prometheus, Path(chain), denied)
+        async with in_background(work(cluster)):
             await asyncio.sleep(QUIET_SECONDS)
             in_quiet = await prometheus.firing()
             prometheus.fired.clear()
             await stage.trouble()
             await stage.turn_off()
-        ended_at = time.time()
-        panels = await _panels(prometheus, began_at, ended_at)
+        panels = await prometheus.panels(began_at, time.time())
         await stage.go_away(server)
         return Recording(
-            began_at=began_at,
-            ended_at=ended_at,
             panels=panels,
             expressions=await _expressions(prometheus),
             in_quiet=in_quiet,
@@ -141,12 +106,17 @@ async def record(folder: Path) -> Recording:
 
 
 class Stage(NamedTuple):
-    """Where trouble is made."""
+    """Where trouble is made.
+
+    Attributes:
+        chain: The certificate of the third instance.
+        denied: What is refused although the rights are there: a client or a verb, and a resource.
+    """
 
     cluster: Cluster
     instances: list[InstanceProcess]
     prometheus: Prometheus
-    folder: Path
+    chain: Path
     denied: set[tuple[str, str]]
 
     async def trouble(self) -> None:
@@ -156,13 +126,13 @@ class Stage(NamedTuple):
         cluster.put(_unreadable())
         cluster.set_config(**{"scheduler-extender-node-reservation-timeout": "soon"})
         async with (
-            _in_background(_repeat(1.0, lambda _: self._ask_nonsense())),
-            _in_background(_repeat(0.5, lambda number: self._overtake("slow", number))),
-            _in_background(_repeat(0.7, lambda number: self._overtake("late", number))),
-            _in_background(_repeat(3.0, self._leave)),
-            _in_background(_repeat(4.0, self._let_holds_expire)),
-            _in_background(_repeat(1.0, lambda _: _connect(leader.port, 12, seconds=4))),
-            _in_background(self._third_instance()),
+            in_background(repeat(1.0, lambda _: self._ask_nonsense())),
+            in_background(repeat(0.5, lambda number: self._overtake("slow", number))),
+            in_background(repeat(0.7, lambda number: self._overtake("late", number))),
+            in_background(repeat(3.0, self._leave)),
+            in_background(repeat(4.0, self._let_holds_expire)),
+            in_background(repeat(1.0, lambda _: _connect(leader.port, 12, seconds=4))),
+            in_background(self._third_instance()),
         ):
             await self._wake_up()
             await self._undecided()
@@ -264,57 +234,16 @@ class Stage(NamedTuple):
         instance.start()
         await instance.is_up()
         self.prometheus.scrape(instance.pod, instance.metrics_port)
-        (self.folder / "tls.crt").write_text("no certificate")
+        self.chain.write_text("no certificate")
 
         async def crowd(_: int) -> None:
             await _connect(instance.port, 3, seconds=0.1)
             await _connect(instance.metrics_port, 60, seconds=0.2)
 
-        await _repeat(1.0, crowd)
+        await repeat(1.0, crowd)
 
 
 _AT_END = ("Absent", "NoLeader", "NoStandby", "TargetDown", "Unavailable", "ViewStale")
-
-
-async def _start(instances: list[InstanceProcess], prometheus: Prometheus) -> None:
-    """Start two instances of which the first leads."""
-    first, second = instances[:2]
-    first.start()
-    await first.leads()
-    second.start()
-    await second.is_up()
-    for instance in (first, second):
-        prometheus.scrape(instance.pod, instance.metrics_port)
-
-
-async def _work(cluster: Cluster) -> None:
-    """Have pods scheduled, run and deleted, one after another."""
-    for number in count():
-        pod, node = f"web-{number}", ROOMS[number % len(ROOMS)]
-        await cluster.create(pod, 1)
-        answer = await cluster.ask(pod, *ROOMS)
-        if answer["Error"]:
-            await asyncio.sleep(0.3)
-        else:
-            await _schedule(cluster, pod, node)
-        cluster.remove(pod, f"{pod}-0")
-
-
-async def _schedule(cluster: Cluster, pod: str, node: str) -> None:
-    await cluster.score(pod, *ROOMS)
-    await asyncio.sleep(0.01)
-    cluster.nominate(pod, node)
-    await asyncio.sleep(0.05)
-    cluster.bind(pod, node)
-    await asyncio.sleep(0.1)
-    cluster.place(f"{pod}-0", node)
-    await asyncio.sleep(KNOWN_SECONDS)
-    cluster.attach(f"{pod}-0", node)
-    await asyncio.sleep(KNOWN_SECONDS)
-    await cluster.ask(pod, *ROOMS)  # as if it had been restarted
-    await cluster.create(f"{pod}-without")
-    await cluster.ask(f"{pod}-without", *ROOMS)
-    cluster.remove(f"{pod}-without")
 
 
 async def _connect(port: int, connections: int, *, seconds: float) -> None:
@@ -324,19 +253,6 @@ async def _connect(port: int, connections: int, *, seconds: float) -> None:
             opened = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             opened.send(b"POST /")
         await asyncio.sleep(seconds)
-
-
-async def _panels(
-    prometheus: Prometheus, began_at: float, ended_at: float
-) -> dict[Query, list[Sample]]:
-    return {
-        query: await prometheus.query_range(asked(query.expr), began_at, ended_at)
-        for query in _queries()
-    }
-
-
-def _queries() -> Iterable[Query]:
-    return (query for row in ROWS for panel in row.panels for query in panel.queries)
 
 
 async def _expressions(prometheus: Prometheus) -> dict[str, str]:
@@ -367,41 +283,3 @@ def _orphan() -> dict[str, Any]:
         "metadata": {"name": "orphan", "namespace": "default"},
         "spec": {"volumes": [volume]},
     }
-
-
-async def _repeat(seconds: float, act: Callable[[int], Coroutine[Any, Any, None]]) -> None:
-    for number in count():
-        await act(number)
-        await asyncio.sleep(seconds)
-
-
-@asynccontextmanager
-async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do something until the end of the block; what fails there fails here."""
-    async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(work)
-        yield
-        task.cancel()
-
-
-@asynccontextmanager
-async def _instances(folder: Path, api_port: int) -> AsyncIterator[list[InstanceProcess]]:
-    """Make two instances, and one that serves HTTPS; end them at the end."""
-    certificate = trustme.CA().issue_cert("127.0.0.1")
-    certificate.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
-    certificate.private_key_pem.write_to_path(str(folder / "tls.key"))
-    https = {
-        "EXTENDER_METRICS_PORT": str(free_port()),
-        "EXTENDER_TLS_CERT_FILE": str(folder / "tls.crt"),
-        "EXTENDER_TLS_PRIVATE_KEY_FILE": str(folder / "tls.key"),
-    }
-    instances = [
-        InstanceProcess(folder, 0, api_port, **_SETTINGS),
-        InstanceProcess(folder, 1, api_port, **_SETTINGS),
-        InstanceProcess(folder, 2, api_port, **_SETTINGS, **https),
-    ]
-    try:
-        yield instances
-    finally:
-        for instance in instances:
-            instance.kill()

@@ -1,17 +1,11 @@
-"""A real Prometheus gets data for every panel, and alerts when there is something wrong.
-
-With ``DASHBOARD_PICTURE=FILE`` the data is drawn as well, as docs/dashboard.png was.
-"""
+"""A real Prometheus gets data for every panel, and alerts when there is something wrong."""
 
 import asyncio
-import os
 from math import isfinite
-from pathlib import Path
 
 import pytest
 
 from monitoring.panels import ROWS, Query
-from monitoring.picture import draw
 from monitoring.rules import ALERTS, Alert
 from tests.monitoring.scenario import NOT_PROVOKED, PROVOKED, Recording, record
 
@@ -27,10 +21,7 @@ BY_NAME = {alert.name: alert for alert in ALERTS}
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """What Prometheus told of two minutes of work and trouble."""
-    recorded = asyncio.run(record(tmp_path_factory.mktemp("prometheus")))
-    if file := os.environ.get("DASHBOARD_PICTURE"):
-        draw(recorded.panels, Path(file))
-    return recorded
+    return asyncio.run(record(tmp_path_factory.mktemp("prometheus")))
 
 
 @pytest.mark.parametrize("query", QUERIES)

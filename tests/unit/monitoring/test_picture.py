@@ -1,5 +1,6 @@
 """The picture shows numbers as people read them."""
 
+from math import nan
 from pathlib import Path
 
 from monitoring.panels import ROWS, Row
@@ -16,5 +17,15 @@ def test_every_kind_of_panel_can_be_drawn(tmp_path: Path) -> None:
     answers = {query: series for row in rows for panel in row.panels for query in panel.queries}
 
     draw(answers, tmp_path / "dashboard.png", rows)
+
+    assert (tmp_path / "dashboard.png").read_bytes().startswith(PNG)
+
+
+def test_a_panel_without_numbers_can_be_drawn(tmp_path: Path) -> None:
+    [panel] = [panel for row in ROWS for panel in row.panels if panel.title == "Review latency"]
+    series = [Sample({}, [(float(at), nan) for at in range(60)])]
+    answers = dict.fromkeys(panel.queries, series)
+
+    draw(answers, tmp_path / "dashboard.png", [Row("Injection", (panel,))])
 
     assert (tmp_path / "dashboard.png").read_bytes().startswith(PNG)

@@ -1,0 +1,118 @@
+"""Instances on an API server in memory, seen by a real Prometheus.
+
+Rules are evaluated as they are shipped, but for time: their windows, how long they must last and
+the limits of waits are a 60th, so that a minute of theirs is a second here. The service's own times
+(the lease, timeouts of holds, backoffs) are not, which is why a hand-over could alert here and
+cannot at the true durations; `rule_cases.py` has those.
+"""
+
+import re
+import ssl
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import msgspec
+import trustme
+
+from monitoring.rules import ALERTS, Alert
+from tests.fakes import FakeApiServer
+from tests.monitoring.api import free_port, over_http
+from tests.monitoring.cluster import Cluster
+from tests.monitoring.instances import InstanceProcess
+from tests.monitoring.prometheus import Prometheus, running
+
+_FASTER = 60
+_HOST = "127.0.0.1"
+
+
+class Installation(NamedTuple):
+    """What runs.
+
+    Attributes:
+        cluster: What the instances know, and a client of the first one.
+        instances: None of them is started yet.
+        prometheus: It scrapes those that were started with `start`.
+    """
+
+    cluster: Cluster
+    instances: list[InstanceProcess]
+    prometheus: Prometheus
+
+    async def start(self, first: InstanceProcess, *others: InstanceProcess) -> None:
+        """Start instances, of which the first is to lead, and have them scraped."""
+        first.start()
+        await first.leads()
+        for each in others:
+            each.start()
+        for each in others:
+            await each.is_up()
+        for each in (first, *others):
+            self.prometheus.scrape(each.pod, each.metrics_port)
+
+
+@asynccontextmanager
+async def installed(
+    folder: Path, server: FakeApiServer, *settings: Mapping[str, str]
+) -> AsyncIterator[Installation]:
+    """Install an instance with a webhook for each of *settings*; end all at the end."""
+    ca = trustme.CA()
+    chain, key = write_certificate(ca, folder, "webhook")
+    files = {"EXTENDER_WEBHOOK_CERT_FILE": chain, "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": key}
+    trust = ssl.create_default_context()
+    ca.configure_trust(trust)
+    async with over_http(server) as api_port, running(folder, _faster_alerts()) as prometheus:
+        instances = [
+            InstanceProcess(
+                folder, number, api_port, EXTENDER_WEBHOOK_PORT=str(free_port()), **files, **more
+            )
+            for number, more in enumerate(settings)
+        ]
+        async with (
+            httpx.AsyncClient(base_url=f"http://{_HOST}:{instances[0].port}") as leader,
+            httpx.AsyncClient(
+                base_url=f"https://{_HOST}:{instances[0].webhook_port}", verify=trust
+            ) as webhook,
+        ):
+            cluster = Cluster(server, leader, webhook)
+            cluster.install(len(instances))
+            with _ending(instances):
+                yield Installation(cluster, instances, prometheus)
+
+
+def write_certificate(ca: trustme.CA, folder: Path, name: str) -> tuple[str, str]:
+    """Write a certificate of our address; return the files of its chain and of its key."""
+    chain, key = folder / f"{name}.crt", folder / f"{name}.key"
+    certificate = ca.issue_cert(_HOST)
+    certificate.cert_chain_pems[0].write_to_path(chain)
+    certificate.private_key_pem.write_to_path(key)
+    return str(chain), str(key)
+
+
+def _faster_alerts() -> tuple[Alert, ...]:
+    """Return the alerts, with times that are a 60th."""
+    return tuple(
+        msgspec.structs.replace(
+            alert,
+            expr=re.sub(r"\[(\w+)\]", lambda found: f"[{_faster(found[1])}]", alert.expr),
+            lasts=_faster(alert.lasts),
+            limit_seconds=alert.limit_seconds / _FASTER,
+        )
+        for alert in ALERTS
+    )
+
+
+def _faster(duration: str) -> str:
+    number, unit = int(duration[:-1]), duration[-1]
+    return f"{number * {'m': 60, 'h': 3600}[unit] // _FASTER}s"
+
+
+@contextmanager
+def _ending(instances: Iterable[InstanceProcess]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for instance in instances:
+            instance.kill()
