@@ -33,7 +33,7 @@ help: ## Show this list
 
 install: $(VENV)/.installed ## Make the virtual environment and install the service into it
 
-demo: install ## Start the service on the embedded clusters and ask it about the charter's pods
+demo: install ## Start the service on a cluster that is played, and show how pods fill its disks
 	$(BIN)/python -m examples.demo
 
 serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HOST=, PORT=)

@@ -1,0 +1,1 @@
+"""The demonstration: the real service, and a small cluster in memory that changes around it."""

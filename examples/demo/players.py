@@ -1,0 +1,235 @@
+"""Who changes the cluster: kube-scheduler, the provisioner and Longhorn are played here.
+
+Each writes what its program would write, as far as the service's answers depend on it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from app.cli.files import load_documents
+from app.kube.pods import WOKEN_AT
+from app.kube.resources import (
+    BY_KIND,
+    CLAIMS,
+    CLUSTER_RESOURCES,
+    LONGHORN_RESOURCES,
+    NODES,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICAS,
+    STORAGE_CLASSES,
+    VOLUMES,
+    Resource,
+)
+from app.quantity import parse_bytes
+from examples.demo.api_server import ApiServer, Object
+
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+
+
+def load(folder: Path) -> list[Object]:
+    """Return all objects of an example that the service reads, and its pods.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    files = sorted(folder.glob("*.yaml"))
+    documents = (document for file in files for _, document in load_documents(file))
+    return [each for each in documents if isinstance(each, dict) and _resource(each) is not None]
+
+
+def another(objects: Iterable[Object], name: str, like: str) -> list[Object]:
+    """Return the objects that have *like* in their names again, with *name* in its place."""
+    found = []
+    for each in objects:
+        if like in each["metadata"]["name"]:
+            copy: Object = json.loads(json.dumps(each).replace(like, name))
+            copy["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, f"{each['kind']}/{name}"))
+            found.append(copy)
+    return found
+
+
+class Cluster:
+    """The cluster that is played.
+
+    Args:
+        api: Where it is kept.
+    """
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+        self._paths: dict[str, None] = {}
+        """Of all objects that were put here and are still there."""
+
+    def replace(self, objects: Sequence[Object]) -> None:
+        """Put *objects* in place of all that is there."""
+        for path in [*self._paths]:
+            self._delete(path)
+        for each in objects:
+            resource = _resource(each)
+            assert resource is not None
+            self._put(resource, each)
+
+    def pod(self, name: str) -> Object:
+        """Return a pod of the default namespace."""
+        return self._get(PODS, name)
+
+    def choose(self, pod: str, node: str) -> None:
+        """Play kube-scheduler: write the node onto the pod's unbound claims, or bind the pod."""
+        unbound = [claim for claim in self._claims(pod) if "volumeName" not in claim["spec"]]
+        for claim in unbound:
+            claim["metadata"].setdefault("annotations", {})[_SELECTED_NODE] = node
+            self._put(CLAIMS, claim)
+        if not unbound:
+            self._bind(pod, node)
+
+    def provision(self, pod: str) -> None:
+        """Play the provisioner: make volumes for the claims, and let kube-scheduler bind the pod.
+
+        The node is the one on the claims.
+        """
+        claims = self._claims(pod)
+        for claim in claims:
+            name = f"pvc-{claim['metadata']['uid']}"
+            storage_class = self._get(STORAGE_CLASSES, claim["spec"]["storageClassName"])
+            self._put(VOLUMES, _volume(name, claim, storage_class["parameters"]))
+            self._put(PERSISTENT_VOLUMES, _persistent_volume(name, claim))
+            claim["spec"]["volumeName"] = name
+            self._put(CLAIMS, claim)
+        self._bind(pod, claims[0]["metadata"]["annotations"][_SELECTED_NODE])
+
+    def place(self, pod: str) -> None:
+        """Play Longhorn: place a replica of each volume on the disk with the most room."""
+        name = self.pod(pod)["spec"]["nodeName"]
+        for claim in self._claims(pod):
+            volume = self._get(VOLUMES, claim["spec"]["volumeName"])
+            size_bytes = int(volume["spec"]["size"])
+            node = self._get(NODES, name)
+            disk = max(node["status"]["diskStatus"].values(), key=_room_bytes)
+            replica = _replica(volume, name, disk)
+            disk["storageScheduled"] += size_bytes
+            disk["scheduledReplica"][replica["metadata"]["name"]] = size_bytes
+            self._put(REPLICAS, replica)
+            self._put(NODES, node)
+
+    def delete(self, pod: str) -> None:
+        """Play a user who deletes a pod and its claims, and Longhorn, which deletes the volumes."""
+        for claim in self._claims(pod):
+            volume = claim["spec"]["volumeName"]
+            replica = self._get(REPLICAS, _replica_name(volume))
+            node = self._get(NODES, replica["spec"]["nodeID"])
+            for disk in node["status"]["diskStatus"].values():
+                size_bytes = disk["scheduledReplica"].pop(_replica_name(volume), 0)
+                disk["storageScheduled"] -= size_bytes
+            self._delete(_path(CLAIMS, claim["metadata"]["name"]))
+            self._delete(_path(PERSISTENT_VOLUMES, volume))
+            self._delete(_path(VOLUMES, volume))
+            self._delete(_path(REPLICAS, _replica_name(volume)))
+            self._put(NODES, node)
+        self._delete(_path(PODS, pod))
+
+    def is_woken(self, pod: str) -> bool:
+        """Whether the service has woken a pod that waits."""
+        return WOKEN_AT in self.pod(pod)["metadata"].get("annotations", {})
+
+    def is_known(self, state: Object) -> bool:
+        """Whether the service that shows *state* has heard of all that changed."""
+        return all(
+            int(state["kinds"][each.name]["version"] or 0) >= self._api.version(_list_path(each))
+            for each in (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES)
+        )
+
+    def _claims(self, pod: str) -> list[Object]:
+        volumes = self.pod(pod)["spec"]["volumes"]
+        return [self._get(CLAIMS, each["persistentVolumeClaim"]["claimName"]) for each in volumes]
+
+    def _bind(self, pod: str, node: str) -> None:
+        bound = self.pod(pod)
+        bound["spec"]["nodeName"] = node
+        self._put(PODS, bound)
+
+    def _get(self, resource: Resource, name: str) -> Object:
+        found = self._api.get(_path(resource, name))
+        assert found is not None, f"there is no {resource.kind} {name}"
+        return found
+
+    def _put(self, resource: Resource, obj: Object) -> None:
+        path = _path(resource, obj["metadata"]["name"])
+        self._api.put(path, obj)
+        self._paths.setdefault(path)
+
+    def _delete(self, path: str) -> None:
+        self._api.delete(path)
+        del self._paths[path]
+
+
+def _resource(obj: Object) -> Resource | None:
+    """Return the kind of an object, None if the service does not read it."""
+    return BY_KIND.get((obj["apiVersion"].rpartition("/")[0], obj["kind"]))
+
+
+def _path(resource: Resource, name: str) -> str:
+    inside = resource.path("default") if resource.has_namespaces else _list_path(resource)
+    return f"{inside}/{name}"
+
+
+def _list_path(resource: Resource) -> str:
+    """Return where the service lists a kind."""
+    return resource.path("longhorn-system" if resource in LONGHORN_RESOURCES else "")
+
+
+def _room_bytes(disk: Object) -> int:
+    return int(disk["storageMaximum"]) - int(disk["storageScheduled"])
+
+
+def _volume(name: str, claim: Object, parameters: Mapping[str, str]) -> Object:
+    return {
+        "apiVersion": VOLUMES.api_version,
+        "kind": VOLUMES.kind,
+        "metadata": {"name": name, "namespace": "longhorn-system"},
+        "spec": {
+            "size": str(parse_bytes(claim["spec"]["resources"]["requests"]["storage"])),
+            "numberOfReplicas": int(parameters["numberOfReplicas"]),
+            "dataLocality": parameters["dataLocality"],
+            "dataEngine": parameters["dataEngine"],
+            "accessMode": "rwo",
+        },
+        "status": {"state": "detached"},
+    }
+
+
+def _persistent_volume(name: str, claim: Object) -> Object:
+    return {
+        "apiVersion": PERSISTENT_VOLUMES.api_version,
+        "kind": PERSISTENT_VOLUMES.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "claimRef": {"namespace": "default", "name": claim["metadata"]["name"]},
+            "csi": {"driver": "driver.longhorn.io", "volumeHandle": name},
+        },
+    }
+
+
+def _replica_name(volume: str) -> str:
+    return f"{volume}-r"
+
+
+def _replica(volume: Object, node: str, disk: Object) -> Object:
+    name = volume["metadata"]["name"]
+    return {
+        "apiVersion": REPLICAS.api_version,
+        "kind": REPLICAS.kind,
+        "metadata": {"name": _replica_name(name), "namespace": "longhorn-system"},
+        "spec": {
+            "volumeName": name,
+            "volumeSize": volume["spec"]["size"],
+            "nodeID": node,
+            "diskID": disk["diskUUID"],
+            "active": True,
+            "desireState": "running",
+            "healthyAt": "2026-10-12T07:00:10Z",
+        },
+        "status": {"currentState": "running", "started": True},
+    }

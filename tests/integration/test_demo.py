@@ -1,0 +1,63 @@
+"""`make demo` as its readers see it: what it prints, and with which status it ends."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.demo.__main__ import main
+from examples.demo.players import load
+from examples.demo.screen import WIDTH
+from examples.demo.stage import Stage
+from tests.docs.consoles import agrees
+from tests.docs.pages import DOCS, blocks
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES = 40
+
+
+@pytest.fixture(scope="module")
+def printed() -> str:
+    """What the whole demonstration writes into a pipe."""
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.demo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def test_screens_fit(printed: str) -> None:
+    screens = re.split(r"^(?=== )", printed, flags=re.MULTILINE)[1:]
+
+    assert len(screens) == 5  # four, and the closing line
+    assert max(len(screen.splitlines()) for screen in screens) <= MOST_LINES
+    assert max(map(len, printed.splitlines())) <= WIDTH
+    assert "\x1b" not in printed
+
+
+def test_the_quick_start_shows_what_is_printed(printed: str) -> None:
+    [shown] = [block.text for block in blocks(DOCS / "quick-start.md") if block.language == "text"]
+
+    assert agrees(shown, printed)
+
+
+def test_an_unexpected_answer_ends_it_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    def expect_too_much(stage: Stage) -> None:
+        stage.begin("Two nodes", "Only node-4 has room.", load(ROOT / "examples" / "goal2"))
+        stage.ask("quad", ["node-3", "node-4"], expected=["node-3", "node-4"])
+
+    status = main([expect_too_much])
+
+    assert status == 1
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "WRONG: nodes for quad: ['node-4'], expected ['node-3', 'node-4']",
+        "",
+        "== 1 answers, 0 as expected ".ljust(WIDTH, "="),
+    ]
