@@ -22,6 +22,9 @@ _SIZE_LIMIT_BYTES = 2**30
 _DEPTH_LIMIT = 200
 _DIGITS_LIMIT = 30
 _BUNDLE_FOLDER = "yamls"
+_ZIP_START = b"PK\x03\x04"
+_ARCHIVES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"7z\xbc\xaf": "7-Zip"}
+"""What files begin with."""
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -110,9 +113,25 @@ def _documents(path: Path) -> Iterator[tuple[str, object]]:
         elif path.is_file() and zipfile.is_zipfile(path):
             yield from _bundle(path)
         else:
-            yield from _objects(str(path), path.suffix, read_bytes(path))
+            content = read_bytes(path)
+            _refuse_archive(path, content)
+            yield from _objects(str(path), path.suffix, content)
     except OSError as error:  # a name too long, a folder that may not be read
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _refuse_archive(path: Path, content: bytes) -> None:
+    """Raise InputError for what is packed in a way that is not read, and for a zip that is none."""
+    if content.startswith(_ZIP_START):
+        raise InputError(f"{path} is a zip without its end; download or copy it again")
+    for start, name in _ARCHIVES.items():
+        if content.startswith(start):
+            raise InputError(f"{path} is packed by {name}; unpack it, and give the file or folder")
+    if path.suffix == ".zip":
+        raise InputError(
+            f"{path} is not a zip; download the bundle again, or end its name in .yaml or .json "
+            f"if it is that"
+        )
 
 
 def _bundle(path: Path) -> Iterator[tuple[str, object]]:
@@ -126,12 +145,18 @@ def _bundle(path: Path) -> Iterator[tuple[str, object]]:
                 and file.suffix == ".yaml"
             ]
             if not members:
-                raise InputError(f"{path} is a zip but no support bundle: it has no folder yamls")
+                raise InputError(
+                    f"{path} is a zip but no support bundle: it has no folder yamls; unpack it, "
+                    f"and give the folder"
+                )
             if sum(member.file_size for member in members) > _SIZE_LIMIT_BYTES:
                 raise InputError(f"{path} unpacks to more than {_SIZE_LIMIT_BYTES} B")
             texts = [(member.filename, archive.read(member)) for member in members]
     except _ZIP_ERRORS as error:
-        raise InputError(f"{path} cannot be unpacked: {_one_line(error)}") from error
+        raise InputError(
+            f"{path} cannot be unpacked: {_one_line(error)}; download or copy it again, or unpack "
+            f"it yourself and give the folder"
+        ) from error
     for name, text in texts:
         yield from _objects(f"{path}:{name}", ".yaml", text, _BundleLoader)
 

@@ -452,8 +452,26 @@ GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
         pytest.param(patched(ONE, local=8, central=10, value=b"\x63\x00"), id="method-99"),
     ],
 )
-def test_a_damaged_or_encrypted_zip_is_refused_in_one_line(write: Write, content: bytes) -> None:
-    assert refusal(write(content, "b.zip"))
+def test_a_damaged_or_encrypted_zip_is_refused_with_a_way_on(write: Write, content: bytes) -> None:
+    assert "download or copy it again" in refusal(write(content, "b.zip"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("b.zip", "<!DOCTYPE html>", " is not a zip; download the bundle again, or end its name "),
+        ("b.zip", "", " is not a zip; "),
+        ("b.zip", node("a"), " is not a zip; "),
+        ("b.tar.gz", b"\x1f\x8b\x08", " is packed by gzip; unpack it, and give the file or folder"),
+        ("b", b"\xfd7zXZ\x00", " is packed by xz; unpack it"),
+        ("b.yaml.bz2", b"BZh9", " is packed by bzip2; unpack it"),
+        ("b.7z", b"7z\xbc\xaf\x27\x1c", " is packed by 7-Zip; unpack it"),
+    ],
+)
+def test_what_is_packed_otherwise_or_no_zip_is_refused_with_a_way_on(
+    write: Write, name: str, content: str | bytes, why: str
+) -> None:
+    assert refusal(write(content, name)).startswith(why)
 
 
 def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: Write) -> None:
