@@ -71,6 +71,16 @@ def read_settings(values: Mapping[str, str]) -> Settings | UnreadableSetting:
     return msgspec.convert(read, Settings)
 
 
+def default_values() -> dict[str, str]:
+    """Return the values that absent settings have, by name; the version has none.
+
+    Source: longhorn-manager types/setting.go, SettingDefinition of each; the same from v1.8 to
+    v1.13. Where a value may differ by data engine, this is the one of all engines.
+    """
+    defaults = Settings()
+    return {name: _written(getattr(defaults, field)) for name, (field, _) in _FIELDS.items()}
+
+
 def parse_bool(value: str) -> bool:
     """Read one of Go's spellings of true and false; raise ValueError for anything else."""
     if value not in _TRUE and value not in _FALSE:
@@ -108,6 +118,10 @@ def _is_on_for_v2(value: str) -> bool:
         return parse_bool(value_for_engine(value, "v2"))
     except ValueError:
         return False
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {

@@ -27,6 +27,7 @@ from extender import (
     StorageClass,
     explain,
 )
+from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import WantedVolume
 from extender.holds.hold import Hold, State
 from longhorn import (
@@ -43,6 +44,7 @@ from longhorn import (
     TopologyTerm,
     Volume,
     VolumeName,
+    default_values,
     need_of,
 )
 
@@ -398,6 +400,12 @@ def document(kind: str, name: str = "it", **fields: Any) -> dict[str, Any]:
     """Build a Longhorn object as it stands in JSON."""
     metadata = {"name": name, "namespace": "longhorn-system"} | fields.pop("metadata", {})
     return {"apiVersion": "longhorn.io/v1beta2", "kind": kind, "metadata": metadata} | fields
+
+
+def setting_documents() -> list[dict[str, Any]]:
+    """Build every Longhorn Setting that answers rest on, with the value that absent ones have."""
+    defaults = {**default_values(), **NEW_VOLUME_DEFAULTS}
+    return [document("Setting", name, value=value) for name, value in defaults.items()]
 
 
 def core_document(kind: str, name: str = "it", **fields: Any) -> dict[str, Any]:

@@ -12,18 +12,20 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app.cli.files import load_cluster, load_documents
+from app.cli.files import bundled_namespaces, load_cluster, load_documents
+from app.cli.missing import ANSWERED_FROM, ASKED_FROM, Kind, missing, unresolvable
 from app.cli.report import error_report, make_report, table_lines
 from app.cli.scheduler_config.command import configure_scheduler
 from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
+from app.kube.kubeconfig import kubeconfig_files
 from app.kube.records import Unreadable, read_object
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
 from extender import Extender, PodRef, UnresolvableClaimError, charges, expected, explain, rebuild
-from longhorn import Node, NodeName
+from longhorn import NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
 _RIGHT, _WRONG = 0, 1
@@ -62,6 +64,16 @@ ClusterFile = Annotated[
         "the one this runs in, or kubectl's.",
     ),
 ]
+Also = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--also",
+        metavar="PATH",
+        help="More objects of the same cluster, in any of the forms of --cluster-file, such as a "
+        "pod and its claims that a support bundle lacks. May be given several times. Of an object "
+        "that is there twice the first one counts.",
+    ),
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="The kubeconfig of the live cluster."),
@@ -79,6 +91,7 @@ class Output(StrEnum):
 @commands.command()
 def serve(
     cluster_file: ClusterFile = None,
+    also: Also = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
@@ -94,11 +107,11 @@ def serve(
 
     settings = _settings(host=host, port=port)
     configure_logs(settings.log_level)
-    _check_origin(cluster_file, kubeconfig, context)
+    _check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
         service.serve_cluster(settings, kubeconfig, context)
     else:
-        service.serve_view(build_view(_cluster(cluster_file)), settings)
+        service.serve_view(build_view(_cluster(cluster_file, also, ANSWERED_FROM)), settings)
 
 
 @commands.command("filter")
@@ -120,6 +133,7 @@ def filter_pod(
         typer.Option("--namespace", "-n", help="Of a pod that is given without one."),
     ] = "default",
     cluster_file: ClusterFile = None,
+    also: Also = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     nodes: Annotated[
@@ -135,14 +149,14 @@ def filter_pod(
     """
     settings = _settings(host=None, port=None)
     name = _only_one(wanted, pod)
-    _check_origin(cluster_file, kubeconfig, context)
+    _check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
         from app.instance import service  # noqa: PLC0415 (it takes long)
 
-        cluster = _checked(*service.read_cluster(settings, kubeconfig, context), "the cluster")
+        cluster = _checked(*service.read_cluster(settings, kubeconfig, context))
         utc = datetime.now(UTC)
     else:
-        cluster = _cluster(cluster_file)
+        cluster = _cluster(cluster_file, also, ASKED_FROM)
         utc = None  # of when it is, nobody knows
     asked = _pod(name, namespace, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
@@ -156,9 +170,12 @@ def filter_pod(
         result = extender.filter(asked, candidates, view, utc=utc)
         scores = extender.prioritize(asked, candidates, view, utc=utc)
     except UnresolvableClaimError as error:
+        text = str(error)
+        if cluster_file is not None:
+            text = unresolvable(error, _origin(cluster_file, also))
         if output is Output.JSON:
-            _print_json(error_report(str(error)))
-        raise InputError(str(error)) from error
+            _print_json(error_report(text))
+        raise InputError(text) from error
     plans = explain(result, view, limits, ledger)
     charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
     own = [each.name for each in (*result.request.volumes, *result.request.remote)]
@@ -249,22 +266,37 @@ def _settings(*, host: str | None, port: int | None) -> Settings:
     return load({**os.environ, **given})
 
 
-def _check_origin(cluster_file: Path | None, kubeconfig: Path | None, context: str | None) -> None:
+def _check_origin(
+    cluster_file: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    also: Sequence[Path] | None = None,
+) -> None:
     if cluster_file is not None and (kubeconfig is not None or context is not None):
         raise InputError("--cluster-file names another cluster than --kubeconfig and --context")
-    if kubeconfig is not None and not kubeconfig.is_file():
-        raise InputError(f"there is no kubeconfig {kubeconfig}")
+    if also and cluster_file is None:
+        raise InputError("--also adds to the files of --cluster-file, which is not given")
+    if kubeconfig is not None:
+        kubeconfig_files(kubeconfig, os.environ)
 
 
-def _cluster(path: Path) -> ClusterObjects:
-    return _checked(*load_cluster(path), str(path))
+def _cluster(path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind]) -> ClusterObjects:
+    """Read a cluster from files; warn of what is broken, and of what is missing of these kinds."""
+    paths = [path, *(also or ())]
+    cluster, problems = load_cluster(*paths)
+    bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
+    return _checked(
+        cluster, [*problems, *missing(cluster, _origin(path, also), rested_on, bundled)]
+    )
 
 
-def _checked(cluster: ClusterObjects, problems: Sequence[str], origin: str) -> ClusterObjects:
+def _origin(path: Path, also: Sequence[Path] | None) -> str:
+    return ", ".join(map(str, [path, *(also or ())]))
+
+
+def _checked(cluster: ClusterObjects, problems: Sequence[str]) -> ClusterObjects:
     for problem in problems:
         typer.echo(f"warning: {problem}", err=True)
-    if not cluster.of(Node):
-        typer.echo(f"warning: {origin} holds no Longhorn Node (nodes.longhorn.io)", err=True)
     return cluster
 
 

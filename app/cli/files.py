@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Hashable, Iterator
 from decimal import Decimal
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import yaml
@@ -22,6 +22,9 @@ _SIZE_LIMIT_BYTES = 2**30
 _DEPTH_LIMIT = 200
 _DIGITS_LIMIT = 30
 _BUNDLE_FOLDER = "yamls"
+_ZIP_START = b"PK\x03\x04"
+_ARCHIVES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"7z\xbc\xaf": "7-Zip"}
+"""What files begin with."""
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -33,18 +36,29 @@ _ZIP_ERRORS = (
 )
 
 
-def load_cluster(path: Path) -> tuple[ClusterObjects, list[str]]:
-    """Read all objects below *path* that we use.
+def load_cluster(path: Path, *also: Path) -> tuple[ClusterObjects, list[str]]:
+    """Read all objects below *path* and below each of *also* that we use.
+
+    Of an object that is below several of them the first one counts: what is added to a bundle is
+    younger, and its objects belong together.
 
     Returns:
         The objects, and a line for each that is broken or the second of its name, with its file
-        and index. Such an object is left out.
+        and index; a single line for all that were there before. Such an object is left out.
 
     Raises:
-        InputError: There is no such file, it cannot be read or parsed, or it holds no object of
-            a kind we use.
+        InputError: One of them does not exist, cannot be read or parsed, or holds no object of a
+            kind we use.
     """
-    cluster, problems, used = ClusterObjects(), list[str](), 0
+    cluster, problems = ClusterObjects(), list[str]()
+    for each in (path, *also):
+        problems += _load(each, cluster)
+    return cluster, problems
+
+
+def _load(path: Path, cluster: ClusterObjects) -> list[str]:
+    """Add what is below *path* and not in *cluster* yet; return what there is to complain of."""
+    found, problems, again, used = ClusterObjects(), list[str](), list[str](), 0
     for origin, document in _documents(path):
         try:
             record = read_object(document)
@@ -56,15 +70,38 @@ def load_cluster(path: Path) -> tuple[ClusterObjects, list[str]]:
         used += 1
         if isinstance(record, Unreadable):
             problems.append(f"{origin}: {record.kind} {record.name} cannot be read: {record.why}")
-        if not cluster.add(record):
+        if not found.add(record):
             problems.append(f"{origin} is the second {_name(document)}; the first one counts")
+        elif not cluster.add(record):
+            again.append(_name(document))
+    if again:
+        more = f" and {len(again) - 1} more" if len(again) > 1 else ""
+        problems.append(f"{path} has {again[0]}{more} again; those of the files before it count")
     if not used:
         first = f" ({problems[0]})" if problems else ""
         raise InputError(
             f"{path} holds no object of a cluster{first}; give Longhorn's Nodes, Volumes, Replicas "
             f"and Settings and the PVCs, PVs and StorageClasses, as `kubectl get -o yaml` prints"
         )
-    return cluster, problems
+    return problems
+
+
+def bundled_namespaces(path: Path) -> frozenset[str]:
+    """Return the namespaces that a support bundle has objects of; none if *path* is no bundle.
+
+    Args:
+        path: As given to `load_cluster`, which has read it: a bundle, packed or not, or another
+            file or folder.
+    """
+    if path.is_dir():
+        files: list[PurePath] = [file.absolute() for file in path.rglob("*.yaml")]
+    elif path.is_file() and zipfile.is_zipfile(path):  # a pipe can be read once only
+        with zipfile.ZipFile(path) as archive:
+            files = [PurePosixPath(name) for name in archive.namelist()]
+    else:
+        files = []
+    places = [_place_in_bundle(file) for file in files]
+    return frozenset(place[1] for place in places if place[:1] == ("namespaced",) and place[2:])
 
 
 def load_documents(path: Path) -> list[tuple[str, object]]:
@@ -104,15 +141,44 @@ def _documents(path: Path) -> Iterator[tuple[str, object]]:
         if path.is_dir():
             for file in sorted(path.rglob("*")):
                 if file.suffix in _SUFFIXES and file.is_file():
-                    unpacked = _BUNDLE_FOLDER in file.relative_to(path).parts
-                    loader = _BundleLoader if unpacked else _Loader
-                    yield from _objects(str(file), file.suffix, read_bytes(file), loader)
+                    yield from _file(file, read_bytes(file))
         elif path.is_file() and zipfile.is_zipfile(path):
             yield from _bundle(path)
         else:
-            yield from _objects(str(path), path.suffix, read_bytes(path))
+            content = read_bytes(path)
+            _refuse_archive(path, content)
+            yield from _file(path, content)
     except OSError as error:  # a name too long, a folder that may not be read
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _file(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
+    """Read the objects of one file, which may be of a bundle that was unpacked."""
+    loader = _BundleLoader if _place_in_bundle(path.absolute()) else _Loader
+    return _objects(str(path), path.suffix, content, loader)
+
+
+def _place_in_bundle(path: PurePath) -> tuple[str, ...]:
+    """Return `cluster` or `namespaced` and what follows in the path of a file of a bundle."""
+    parts = path.parts
+    for at, folder in enumerate(parts[:-1], start=1):
+        if folder == _BUNDLE_FOLDER and parts[at] in ("cluster", "namespaced"):
+            return parts[at:]
+    return ()
+
+
+def _refuse_archive(path: Path, content: bytes) -> None:
+    """Raise InputError for what is packed in a way that is not read, and for a zip that is none."""
+    if content.startswith(_ZIP_START):
+        raise InputError(f"{path} is a zip without its end; download or copy it again")
+    for start, name in _ARCHIVES.items():
+        if content.startswith(start):
+            raise InputError(f"{path} is packed by {name}; unpack it, and give the file or folder")
+    if path.suffix == ".zip":
+        raise InputError(
+            f"{path} is not a zip; download the bundle again, or end its name in .yaml or .json "
+            f"if it is that"
+        )
 
 
 def _bundle(path: Path) -> Iterator[tuple[str, object]]:
@@ -126,12 +192,18 @@ def _bundle(path: Path) -> Iterator[tuple[str, object]]:
                 and file.suffix == ".yaml"
             ]
             if not members:
-                raise InputError(f"{path} is a zip but no support bundle: it has no folder yamls")
+                raise InputError(
+                    f"{path} is a zip but no support bundle: it has no folder yamls; unpack it, "
+                    f"and give the folder"
+                )
             if sum(member.file_size for member in members) > _SIZE_LIMIT_BYTES:
                 raise InputError(f"{path} unpacks to more than {_SIZE_LIMIT_BYTES} B")
             texts = [(member.filename, archive.read(member)) for member in members]
     except _ZIP_ERRORS as error:
-        raise InputError(f"{path} cannot be unpacked: {_one_line(error)}") from error
+        raise InputError(
+            f"{path} cannot be unpacked: {_one_line(error)}; download or copy it again, or unpack "
+            f"it yourself and give the folder"
+        ) from error
     for name, text in texts:
         yield from _objects(f"{path}:{name}", ".yaml", text, _BundleLoader)
 

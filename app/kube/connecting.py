@@ -13,6 +13,7 @@ from kubernetes_asyncio.config import ConfigException, load_incluster_config, lo
 
 from app.errors import InputError
 from app.kube.connection import Connection
+from app.kube.kubeconfig import kubeconfig_files
 
 _CONFIG_ERRORS = (
     ConfigException,
@@ -25,6 +26,8 @@ _CONFIG_ERRORS = (
     AssertionError,
 )
 """What kubernetes_asyncio raises for kubeconfigs of another shape than it expects."""
+_OF_SHAPE = (TypeError, KeyError, AttributeError, AssertionError)
+"""Those of them whose text is about its own code."""
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 
 
@@ -39,12 +42,13 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
     """
     configuration = client.Configuration()
     in_cluster = kubeconfig is None and context is None and _IN_CLUSTER in os.environ
+    files = "" if in_cluster else kubeconfig_files(kubeconfig, os.environ)
     try:
         if in_cluster:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
             await load_kube_config(
-                config_file=str(kubeconfig) if kubeconfig else None,
+                config_file=files,
                 context=context,
                 client_configuration=configuration,
                 persist_config=False,
@@ -54,9 +58,21 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
         configuration.connection_pool_maxsize = 0
         return Connection(client.ApiClient(configuration))
     except _CONFIG_ERRORS as error:
-        origin = "the service account" if in_cluster else f"kubeconfig {kubeconfig or ''}".strip()
-        why = " ".join(str(error).split()) or "a field is missing or has the wrong type"
-        raise InputError(f"cannot connect to a cluster by {origin}: {why}") from error
+        if in_cluster:
+            origin, advice = "the service account", "is serviceAccountName of the pod right?"
+        else:
+            origin = f"kubeconfig {files}"
+            advice = "correct it, or choose another with --kubeconfig and --context"
+        raise InputError(
+            f"cannot connect to a cluster by {origin}: {_why(error)}; {advice}"
+        ) from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    text = "" if isinstance(error, _OF_SHAPE) else " ".join(str(error).split())
+    return text or "it is empty, or a field of it is missing or has the wrong type"
 
 
 def follow_token(configuration: client.Configuration) -> None:

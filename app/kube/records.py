@@ -85,9 +85,7 @@ def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
 def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unreadable:
     metadata, spec = document.get("metadata"), document.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    kind = resource.kind
-    if kind == "Node" and not resource.group:
-        kind = "Kubernetes Node"  # Longhorn's have the same kind and names
+    kind = resource.label
     if not isinstance(name, str) or not name:
         raise BrokenObjectError(f"is a {kind} without a name")
     if resource.has_namespaces and isinstance(metadata, dict):

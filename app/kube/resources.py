@@ -46,6 +46,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def label(self) -> str:
+        """The kind as texts for people have it: Kubernetes and Longhorn both have a Node."""
+        return "Kubernetes Node" if self.kind == "Node" and not self.group else self.kind
+
+    @property
     def name(self) -> str:
         """As kubectl and CRDs spell it: `volumes.longhorn.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

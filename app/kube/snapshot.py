@@ -9,6 +9,7 @@ from app.kube.listing import list_records
 from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
 from app.kube.sources import sources
+from longhorn import Node
 
 _PAGE_SECONDS = 60.0
 _FORBIDDEN = 403
@@ -25,7 +26,8 @@ async def read_snapshot(
     """List everything that decisions rest on, and the pods and nodes.
 
     Returns:
-        The objects, and a line for each that cannot be read.
+        The objects, and a line for each that cannot be read; also one if there is no Longhorn
+        Node.
 
     Raises:
         ApiError: Something could not be listed; the text names it.
@@ -41,6 +43,11 @@ async def read_snapshot(
                 problems.append(f"{source.resource.name} cannot be listed; {instead}: {error}")
                 continue
             raise ApiError(f"{source.resource.name} cannot be listed: {error}") from error
+    if not cluster.of(Node):
+        problems.append(
+            f"there is no Longhorn Node (nodes.longhorn.io) in {settings.longhorn_namespace}; if "
+            f"Longhorn is elsewhere, name its namespace in EXTENDER_LONGHORN_NAMESPACE"
+        )
     return cluster, problems
 
 

@@ -3,7 +3,7 @@
 Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go getVolumeOptions.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from extender.errors import UnresolvableClaimError
 from extender.kubernetes import Claim, StorageClass
@@ -21,6 +21,12 @@ from longhorn import (
     value_for_engine,
     volume_size_bytes,
 )
+
+NEW_VOLUME_DEFAULTS: Mapping[str, str] = {
+    "default-data-locality": "disabled",
+    "default-replica-count": "3",
+}
+"""The settings that count where a StorageClass is silent, with the values of absent ones."""
 
 _DISK_TYPES = {"v1": "filesystem", "v2": "block"}
 
@@ -86,16 +92,16 @@ def _locality(storage_class: StorageClass, view: ClusterView) -> Locality:
     if "dataLocality" in storage_class.parameters:
         return Locality(_one_of(storage_class, "dataLocality", "", [*Locality]))
     try:
-        setting = _setting("default-data-locality", "disabled", view)
+        setting = _setting("default-data-locality", view)
         return Locality(value_for_engine(setting, "v1"))
     except ValueError:
         raise _bad_setting("default-data-locality") from None
 
 
-def _setting(name: str, default: str, view: ClusterView) -> str:
+def _setting(name: str, view: ClusterView) -> str:
     if ("Setting", name) in view.unreadable:
         raise _bad_setting(name)
-    return view.setting_values.get(name, default)
+    return view.setting_values.get(name, NEW_VOLUME_DEFAULTS[name])
 
 
 def _bad_setting(name: str) -> UnresolvableClaimError:
@@ -160,7 +166,7 @@ def _wanted_replicas(
     if replicas == 0:
         name = "default-replica-count"
         try:
-            replicas = parse_int(value_for_engine(_setting(name, "3", view), engine))
+            replicas = parse_int(value_for_engine(_setting(name, view), engine))
         except ValueError:
             raise _bad_setting(name) from None
     if not 0 < replicas <= MOST_REPLICAS:

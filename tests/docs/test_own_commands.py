@@ -43,4 +43,4 @@ def test_options_exist(page: Path) -> None:
 def test_the_calls_are_found() -> None:
     found = [name for name, *_ in calls(DOCS / "troubleshooting.md")]
 
-    assert found == ["filter", "filter", "filter"]
+    assert found == ["filter", "filter", "filter", "filter"]

@@ -6,6 +6,7 @@ from longhorn import (
     SCHEDULER_SETTINGS,
     Settings,
     UnreadableSetting,
+    default_values,
     parse_bool,
     parse_int,
     read_settings,
@@ -31,6 +32,11 @@ def test_absent_settings_have_longhorns_defaults() -> None:
         drain_policy="block-if-contains-last-replica",
         fast_rebuild_v2=True,
     )
+
+
+def test_default_values_are_those_of_absent_settings() -> None:
+    assert default_values().keys() == SCHEDULER_SETTINGS
+    assert read_settings(default_values()) == read_settings({})
 
 
 def test_every_setting_is_read() -> None:

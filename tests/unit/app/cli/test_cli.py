@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.cli.commands import run_command
-from tests.builders import core_document, document, node_document
+from tests.builders import core_document, document, node_document, setting_documents
 
 ROOT = Path(__file__).parents[4]
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
@@ -48,6 +48,9 @@ def volume(name: str, size_bytes: int) -> dict[str, Any]:
 CLUSTER: list[dict[str, Any]] = [
     node_document(ROOMY),
     node_document(FULL, disk_status={"storageMaximum": 2**30}),
+    core_document("Node", ROOMY),
+    core_document("Node", FULL),
+    *setting_documents(),
     claim("small"),
     persistent_volume("small"),
     volume("small", 10 * 2**30),
@@ -181,8 +184,9 @@ def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
     filter_(cluster, "default/lost", "-o", "json")
 
     text = (
-        "PersistentVolumeClaim default/gone is not in the cluster; "
-        "create it, or wait until the extender has seen it"
+        f"PersistentVolumeClaim default/gone is not in {cluster}; create it, or if the cluster has "
+        f"it: kubectl get --all-namespaces -o json persistentvolumeclaims > more.json, then add "
+        f"--also more.json"
     )
     captured = capsys.readouterr()
     nothing: dict[str, object] = {"accepted": [], "scores": {}, "rejected": {}, "nodes": {}}
@@ -227,14 +231,46 @@ def test_the_table_has_each_volume_below_its_disk(capsys: pytest.CaptureFixture[
     assert [word[:4] for word in words[1::2]] == ["pvc-"] * 4
 
 
-def test_a_cluster_without_longhorn_nodes_is_told_so(
+def test_what_the_files_of_a_cluster_lack_is_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = write(tmp_path / "cluster.json", pod("free"))
 
     filter_(cluster, "default/free")
 
-    assert "holds no Longhorn Node (nodes.longhorn.io)" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[0] for line in lines[:-1]] == [
+        f"warning: {cluster}: no nodes.longhorn.io, though every cluster has some",
+        f"warning: {cluster}: no nodes, though every cluster has some",
+        f"warning: {cluster}: no settings.longhorn.io",
+    ]
+    assert lines[-1].startswith("warning: to add what is missing: kubectl get ")
+
+
+def test_what_is_missing_can_be_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pod of a namespace that a bundle lacks, and its claim, from two files."""
+    web = pod("web-0", "data")
+    data = core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv-large"})
+    for each in (web, data):
+        each["metadata"]["namespace"] = "shop"
+    bundle = tmp_path / "bundle" / "yamls" / "namespaced" / "default" / "all.yaml"
+    bundle.parent.mkdir(parents=True)
+    write(bundle, *CLUSTER)
+    more = [
+        "--also",
+        write(tmp_path / "pod.json", web),
+        "--also",
+        write(tmp_path / "claim.json", data),
+    ]
+
+    alone = filter_(str(tmp_path / "bundle"), "shop/web-0")
+    refused = capsys.readouterr().err
+    status = filter_(str(tmp_path / "bundle"), "shop/web-0", *more, "-o", "json")
+
+    captured = capsys.readouterr()
+    assert (alone, "--also" in refused) == (2, True)
+    assert (status, captured.err) == (1, "")
+    assert json.loads(captured.out)["rejected"].keys() == {ROOMY, FULL}
 
 
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,8 +319,12 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
         ([*QUAD[:3], "pod/quad", "-n", "other"], "which is other"),
         ([*QUAD, "-o", "xml"], "xml"),
         ([*QUAD, "--nodes", " ,"], "--nodes names no node"),
-        (["serve", "--kubeconfig", "/no/such"], "/no/such"),
+        (["serve", "--kubeconfig", "/no/such"], "there is no kubeconfig /no/such"),
+        (["doctor", "--kubeconfig", "x" * 300], "there is no kubeconfig xxx"),
         (["serve", "--cluster-file", "examples/goal1", "--context", "a"], "--context"),
+        (["serve", "--also", "examples/goal1"], "--cluster-file"),
+        (["filter", "--also", "examples/goal1", "--pod", "a/b"], "--cluster-file"),
+        ([*QUAD, "--also", "/no/such"], "/no/such"),
         (["bogus"], "bogus"),
         (["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such"),
         (["serve", "--cluster-file", "examples/goal2", "--port", "65536"], "port"),
@@ -334,10 +374,10 @@ def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
     [
         ([], ["serve", "filter"]),
         (["--help"], ["serve", "filter"]),
-        (["serve", "--help"], ["--cluster-file", "--host", "--port"]),
+        (["serve", "--help"], ["--cluster-file", "--also", "--host", "--port"]),
         (
             ["filter", "--help"],
-            ["--cluster-file", "--pod", "--nodes", "--output", "0 it fits", "1 on none"],
+            ["--cluster-file", "--also", "--pod", "--nodes", "--output", "0 it fits", "1 on none"],
         ),
     ],
 )

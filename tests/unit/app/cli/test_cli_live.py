@@ -14,7 +14,7 @@ import pytest
 from app.cli.commands import run_command
 from app.cli.doctor.problems import Check
 from app.kube.resources import CONFIG_MAPS, PODS, RESOURCES
-from tests.builders import GIB, core_document, document, node_document
+from tests.builders import GIB, core_document, document, node_document, setting_documents
 
 NAMESPACE = "longhorn-system"
 PATHS = {
@@ -39,6 +39,7 @@ DOCUMENTS = [
         spec={"csi": {"driver": "driver.longhorn.io", "volumeHandle": "vol"}},
     ),
     document("Volume", "vol", spec={"size": str(10 * GIB), "dataLocality": "best-effort"}),
+    *setting_documents(),
 ]
 FILTER = ("filter", "--pod", "default/web-0")
 
@@ -243,6 +244,20 @@ def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
     texts = {each["text"] for each in report["findings"] if each["severity"] == "unknown"}
     assert "not allowed to list pods in longhorn-system" in texts
     assert "not allowed to create subjectaccessreviews.authorization.k8s.io" in texts
+
+
+def test_no_kubeconfig_at_all_is_an_error_of_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    status, out, err = run(capsys, *FILTER)
+
+    assert (status, out) == (2, "")
+    assert err.startswith("error: there is no kubeconfig ~/.kube/config; give one with ")
+    assert err.count("\n") == 1
 
 
 def test_a_cluster_without_anything_is_an_error_and_a_table(

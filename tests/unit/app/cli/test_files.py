@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from app.cli.files import load_cluster, load_documents
+from app.cli.files import bundled_namespaces, load_cluster, load_documents
 from app.errors import InputError
-from app.kube.translate import KubernetesNode
+from app.kube.translate import KubernetesNode, Setting
 from extender import Claim, ClaimKey
 from longhorn import Node, NodeName
 from tests.builders import bare_class, claim, disk, replica, setting
@@ -139,6 +139,32 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
     assert problems == [
         f"{path}[0].items[1] is the second PersistentVolumeClaim x; the first one counts"
     ]
+
+
+def test_files_are_added_to_each_other_and_the_first_of_a_name_counts(write: Write) -> None:
+    text = "apiVersion: longhorn.io/v1beta2\nkind: Setting\nmetadata: {{name: {}}}\nvalue: '{}'\n"
+    first = write(text.format("a", "1"), "first.yaml")
+    second = write("---\n".join(text.format(name, "2") for name in "abc"), "second.yaml")
+    third = write(text.format("b", "3") + "---\n" + text.format("c", "3"), "third.yaml")
+
+    cluster, problems = load_cluster(first, second, third)
+
+    assert {each.name: each.value for each in cluster.of(Setting).values()} == {
+        "a": "1",
+        "b": "2",
+        "c": "2",
+    }
+    assert problems == [
+        f"{second} has Setting a again; those of the files before it count",
+        f"{third} has Setting b and 1 more again; those of the files before it count",
+    ]
+
+
+def test_a_file_that_is_added_must_have_objects(write: Write) -> None:
+    first, second = write(node("a"), "first.yaml"), write("x: y\n", "second.yaml")
+
+    with pytest.raises(InputError, match=f"^{second} holds no object of a cluster"):
+        load_cluster(first, second)
 
 
 @pytest.mark.parametrize(
@@ -406,6 +432,45 @@ def test_a_support_bundle_is_read_packed_or_not(support_bundle: Path, tmp_path: 
     assert sorted(map(repr, unpacked.records())) == sorted(map(repr, expected))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "yamls",
+        "yamls/namespaced",
+        "yamls/namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml",
+    ],
+)
+def test_a_part_of_a_bundle_is_read_as_the_whole(tmp_path: Path, given: str) -> None:
+    """Its text "null" is no name of a zone."""
+    file = tmp_path / "yamls" / "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(BUNDLED["namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"])
+
+    cluster, _ = load_cluster(tmp_path / given)
+
+    assert [each.zone for each in cluster.of(Node).values()] == [""]
+
+
+def test_namespaces_of_a_bundle_are_known_packed_or_not(
+    support_bundle: Path, tmp_path: Path
+) -> None:
+    for name in BUNDLED:
+        file = tmp_path / "unpacked" / YAMLS / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    expected = {"default", "longhorn-system"}
+    assert bundled_namespaces(support_bundle) == expected
+    assert bundled_namespaces(tmp_path / "unpacked") == expected
+    assert bundled_namespaces(tmp_path / "unpacked" / Path(YAMLS)) == expected
+
+
+def test_what_is_no_bundle_has_no_namespaces_of_one(write: Write) -> None:
+    file = write(node("a"), "folder/namespaced/default/nodes.yaml")
+
+    assert bundled_namespaces(file) == bundled_namespaces(file.parents[2]) == frozenset()
+
+
 def test_the_error_in_a_bundle_names_the_file_in_it(write: Write) -> None:
     path = write(bundle({"cluster/v1/nodes.yaml": "a: 1\nb: ]\n"}), "b.zip")
 
@@ -452,8 +517,26 @@ GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
         pytest.param(patched(ONE, local=8, central=10, value=b"\x63\x00"), id="method-99"),
     ],
 )
-def test_a_damaged_or_encrypted_zip_is_refused_in_one_line(write: Write, content: bytes) -> None:
-    assert refusal(write(content, "b.zip"))
+def test_a_damaged_or_encrypted_zip_is_refused_with_a_way_on(write: Write, content: bytes) -> None:
+    assert "download or copy it again" in refusal(write(content, "b.zip"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("b.zip", "<!DOCTYPE html>", " is not a zip; download the bundle again, or end its name "),
+        ("b.zip", "", " is not a zip; "),
+        ("b.zip", node("a"), " is not a zip; "),
+        ("b.tar.gz", b"\x1f\x8b\x08", " is packed by gzip; unpack it, and give the file or folder"),
+        ("b", b"\xfd7zXZ\x00", " is packed by xz; unpack it"),
+        ("b.yaml.bz2", b"BZh9", " is packed by bzip2; unpack it"),
+        ("b.7z", b"7z\xbc\xaf\x27\x1c", " is packed by 7-Zip; unpack it"),
+    ],
+)
+def test_what_is_packed_otherwise_or_no_zip_is_refused_with_a_way_on(
+    write: Write, name: str, content: str | bytes, why: str
+) -> None:
+    assert refusal(write(content, name)).startswith(why)
 
 
 def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: Write) -> None:

@@ -276,26 +276,30 @@ async def test_kubeconfig_leads_to_a_cluster(kubeconfig: Path, context: str | No
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "why"),
     [
-        (KUBECONFIG, ""),
-        (KUBECONFIG, "---\na: b\n---\na: b\n"),
-        ("current-context: here", "current-context: nowhere"),
-        ("{cluster: k, user: u}", "5"),
-        ('{server: "http://127.0.0.1:1"}', "{}"),
-        ("{token: t}", "{tokenFile: /no/such/file}"),
+        (KUBECONFIG, "", "it is empty, or a field of it is "),
+        (KUBECONFIG, "---\na: b\n---\na: b\n", "expected a single document"),
+        (KUBECONFIG, "a: [\n", "line 2"),
+        (KUBECONFIG, "[]", "it is empty, or a field of it is "),
+        ("current-context: here", "current-context: nowhere", "name nowhere in"),
+        ("{cluster: k, user: u}", "5", "it is empty, or a field of it is "),
+        ('{server: "http://127.0.0.1:1"}', "{}", "it is empty, or a field of it is "),
+        ("{token: t}", "{tokenFile: /no/such/file}", "/no/such/file"),
         (
             "{token: t}",
             "{exec: {command: /no/such/command, apiVersion: client.authentication.k8s.io/v1}}",
+            "/no/such/command: No such file",
         ),
         (
             'server: "http://127.0.0.1:1"',
             'server: "https://127.0.0.1:1", certificate-authority-data: YWJj',
+            "",
         ),
     ],
 )
 async def test_kubeconfig_that_cannot_be_used_is_told_in_one_line(
-    kubeconfig: Path, old: str, new: str
+    kubeconfig: Path, old: str, new: str, why: str
 ) -> None:
     assert old in KUBECONFIG
     kubeconfig.write_text(KUBECONFIG.replace(old, new))  # noqa: ASYNC240 (small and local)
@@ -306,7 +310,22 @@ async def test_kubeconfig_that_cannot_be_used_is_told_in_one_line(
     text = str(caught.value)
     assert text.startswith(f"cannot connect to a cluster by kubeconfig {kubeconfig}: ")
     assert "\n" not in text
-    assert not text.rstrip().endswith(":")
+    assert why in text
+    assert text.endswith("; correct it, or choose another with --kubeconfig and --context")
+
+
+async def test_kubeconfig_that_is_a_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"kubeconfig {tmp_path}: {tmp_path}: Is a directory; "):
+        await connect(tmp_path, None)
+
+
+async def test_kubeconfig_of_the_variable_is_read(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"/no/such:{kubeconfig}")
+
+    connection = await connect(None, None)
+    await connection.close()
 
 
 @pytest.mark.parametrize("port", ["443", ""])

@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.config import Settings
@@ -51,6 +52,14 @@ async def snapshot(
 ) -> tuple[ClusterObjects, list[str]]:
     async with server.client("us") as client:
         return await read_snapshot(Connection(client), settings)
+
+
+async def test_a_namespace_without_longhorn_nodes_is_told() -> None:
+    settings = msgspec.structs.replace(SETTINGS, longhorn_namespace="storage")
+
+    _, [problem] = await snapshot(server_of(*DOCUMENTS), settings)
+
+    assert problem.startswith("there is no Longhorn Node (nodes.longhorn.io) in storage; ")
 
 
 async def test_everything_is_read() -> None:
