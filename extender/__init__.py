@@ -1,7 +1,12 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
-from extender.errors import ExtenderError, UnresolvableClaimError, UnseenObjectError
+from extender.errors import (
+    ClaimProblem,
+    ExtenderError,
+    UnresolvableClaimError,
+    UnseenObjectError,
+)
 from extender.extender import Extender
 from extender.holds.hold import End, Hold, Mode, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
@@ -19,7 +24,7 @@ from extender.kubernetes import (
 )
 from extender.scoring.robustness import Robustness
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
-from extender.space import NodeSpace, node_space, why_unusable
+from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Expected, Plan, charges, expected, explain
@@ -29,10 +34,10 @@ from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
     "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
-    "Claim", "ClaimKey", "ClaimTemplate", "ClusterView", "Cursor", "End", "Ended", "Expected",
-    "Extender", "ExtenderError", "Found", "Hold", "Injection", "Ledger", "Mode", "NewPod",
-    "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus", "Rejection",
-    "Robustness", "Score", "Scores", "State", "StepLimits", "StorageClass", "Timeouts",
+    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterView", "Cursor", "DiskRefusal",
+    "End", "Ended", "Expected", "Extender", "ExtenderError", "Found", "Hold", "Injection", "Ledger",
+    "Mode", "NewPod", "NodeSpace", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
+    "Rejection", "Robustness", "Score", "Scores", "State", "StepLimits", "StorageClass", "Timeouts",
     "UnresolvableClaimError", "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen",
     "charges", "expected", "explain", "judge_claims", "judge_pod", "node_rejection", "node_space",
     "rebuild", "rooms_taken", "why_unusable",

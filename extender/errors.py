@@ -1,5 +1,20 @@
 """Errors of the decision itself. A node that does not fit is no error but a rejection."""
 
+from enum import StrEnum
+
+
+class ClaimProblem(StrEnum):
+    """Why a claim does not lead to a volume."""
+
+    NOT_FOUND = "object_not_found"
+    DELETING = "object_deleting"
+    UNREADABLE = "object_unreadable"
+    REPLICA_UNREADABLE = "replica_unreadable"
+    NO_SIZE = "volume_without_size"
+    NEGATIVE_SIZE = "negative_size"
+    BAD_PARAMETER = "bad_parameter"
+    BAD_SETTING = "bad_setting"
+
 
 class ExtenderError(Exception):
     """Base of the errors raised here. Its text is for the person who looks after the pod."""
@@ -11,8 +26,9 @@ class UnresolvableClaimError(ExtenderError):
     The text does not vary while its cause stands: kube-scheduler takes a change of it for news.
     """
 
-    def __init__(self, kind: str, name: str, problem: str, advice: str) -> None:
-        super().__init__(f"{kind} {name} {problem}; {advice}")
+    def __init__(self, problem: ClaimProblem, kind: str, name: str, text: str, advice: str) -> None:
+        super().__init__(f"{kind} {name} {text}; {advice}")
+        self.problem = problem
         self.kind = kind
         self.name = name
 

@@ -8,6 +8,7 @@ since a new volume holds none. docs/accounting.md has a worked example.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from itertools import accumulate
 
 import msgspec
@@ -33,6 +34,17 @@ from longhorn import (
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
+
+
+class DiskRefusal(StrEnum):
+    """Why a disk takes no new replica."""
+
+    NO_UUID = "has no UUID yet"
+    DISABLED = "scheduling is disabled"
+    EVICTING = "is being evicted"
+    NOT_READY = "is not ready"
+    NOT_SCHEDULABLE = "is not schedulable"
+    NO_SIZE = "has no size or nothing available"
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,24 +173,24 @@ def node_space(
     )
 
 
-def why_unusable(disk: Disk) -> str | None:
+def why_unusable(disk: Disk) -> DiskRefusal | None:
     """Say why *disk* takes no new replica, None if it does.
 
     Longhorn asks neither for a UUID nor whether the disk is Ready; a replica that it places there
     would not start.
     """
     if disk.id is None:
-        return "has no UUID yet"
+        return DiskRefusal.NO_UUID
     if not disk.allow_scheduling:
-        return "scheduling is disabled"
+        return DiskRefusal.DISABLED
     if disk.evicting:
-        return "is being evicted"
+        return DiskRefusal.EVICTING
     if not disk.ready.is_true:
-        return "is not ready"
+        return DiskRefusal.NOT_READY
     if not disk.schedulable.is_true:
-        return "is not schedulable"
+        return DiskRefusal.NOT_SCHEDULABLE
     if disk.maximum_bytes <= 0 or disk.available_bytes <= 0:
-        return "has no size or nothing available"
+        return DiskRefusal.NO_SIZE
     return None
 
 

@@ -5,7 +5,7 @@ Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go g
 
 from collections.abc import Collection, Mapping
 
-from extender.errors import UnresolvableClaimError
+from extender.errors import ClaimProblem, UnresolvableClaimError
 from extender.kubernetes import Claim, StorageClass
 from extender.view import ClusterView
 from longhorn import (
@@ -45,7 +45,11 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     """
     if claim.requested_bytes < 0:
         raise UnresolvableClaimError(
-            "PersistentVolumeClaim", claim.key, "requests a negative size", "correct it"
+            ClaimProblem.NEGATIVE_SIZE,
+            "PersistentVolumeClaim",
+            claim.key,
+            "requests a negative size",
+            "correct it",
         )
     parameters = storage_class.parameters
     engine = _one_of(storage_class, "dataEngine", "v1", _DISK_TYPES)
@@ -105,7 +109,9 @@ def _setting(name: str, view: ClusterView) -> str:
 
 
 def _bad_setting(name: str) -> UnresolvableClaimError:
-    return UnresolvableClaimError("Setting", name, "has a value that cannot be read", "correct it")
+    return UnresolvableClaimError(
+        ClaimProblem.BAD_SETTING, "Setting", name, "has a value that cannot be read", "correct it"
+    )
 
 
 def _one_of(
@@ -180,6 +186,7 @@ def _bad_parameter(
 ) -> UnresolvableClaimError:
     value = storage_class.parameters.get(parameter)
     return UnresolvableClaimError(
+        ClaimProblem.BAD_PARAMETER,
         "StorageClass",
         storage_class.name,
         f"has no parameter {parameter}" if value is None else f"has {parameter} {value!r}",

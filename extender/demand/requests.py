@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
-from extender.errors import UnresolvableClaimError, UnseenObjectError
+from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
 from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass
 from extender.view import ClusterView
 from longhorn import BackingImage, Locality, Need, Volume, VolumeName, need_of
@@ -65,8 +65,13 @@ def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
     """
     for key in pod.claims:
         if _find("PersistentVolumeClaim", key, view.claims, view).deleting:
-            advice = "wait until it is gone and create it again"
-            raise UnresolvableClaimError("PersistentVolumeClaim", key, "is being deleted", advice)
+            raise UnresolvableClaimError(
+                ClaimProblem.DELETING,
+                "PersistentVolumeClaim",
+                key,
+                "is being deleted",
+                "wait until it is gone and create it again",
+            )
     return resolve_for_scheduled(pod, view)
 
 
@@ -95,11 +100,19 @@ def _check_replicas(volume: Volume, view: ClusterView) -> None:
     """Refuse a volume of which it is not known what it needs, or where its replicas are."""
     if volume.size_bytes == 0:
         raise UnresolvableClaimError(
-            "Volume", volume.name, "has no size", "wait until Longhorn has set it"
+            ClaimProblem.NO_SIZE,
+            "Volume",
+            volume.name,
+            "has no size",
+            "wait until Longhorn has set it",
         )
     if volume.name in view.unreadable_replicas:
         raise UnresolvableClaimError(
-            "Volume", volume.name, "cannot be judged", view.unreadable_replicas[volume.name]
+            ClaimProblem.REPLICA_UNREADABLE,
+            "Volume",
+            volume.name,
+            "cannot be judged",
+            view.unreadable_replicas[volume.name],
         )
 
 
@@ -130,7 +143,11 @@ def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, Backi
     volume = _find("Volume", name, view.volumes, view)
     if volume.deleting:
         raise UnresolvableClaimError(
-            "Volume", name, "is being deleted", "restore it or use another claim"
+            ClaimProblem.DELETING,
+            "Volume",
+            name,
+            "is being deleted",
+            "restore it or use another claim",
         )
     if not volume.backing_image:
         return volume, None
@@ -161,7 +178,13 @@ def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView)
         return found
     unreadable = view.unreadable.get((kind, name))
     if unreadable is not None:
-        raise UnresolvableClaimError(kind, name, "cannot be read", unreadable)
+        raise UnresolvableClaimError(
+            ClaimProblem.UNREADABLE, kind, name, "cannot be read", unreadable
+        )
     raise UnseenObjectError(
-        kind, name, "is not in the cluster", "create it, or wait until the extender has seen it"
+        ClaimProblem.NOT_FOUND,
+        kind,
+        name,
+        "is not in the cluster",
+        "create it, or wait until the extender has seen it",
     )

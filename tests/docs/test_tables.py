@@ -7,11 +7,12 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from app.cli.explaining.remedies import DISKS, ERRORS, EXCLUSIONS, NOTES, REJECTIONS, Remedy
 from app.config import PREFIX, Settings
 from app.instance.live_settings import _FIELDS as LIVE_FIELDS
 from app.instance.live_settings import LiveSettings
 from app.metrics import Metrics
-from extender import REASONS
+from extender import REASONS, ClaimProblem, DiskRefusal
 from extender.holds.hold import End
 from extender.verdicts.rejections import Rejection
 from tests.docs.pages import DOCS, ROOT, code_in, tables
@@ -90,6 +91,31 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
     assert sorted(rows) == sorted(REASONS)
     ours = [kind for kind in Rejection.__subclasses__() if kind.__module__.startswith("extender.")]
     assert rows == {kind.reason: set(texts_of(kind)) for kind in ours}
+
+
+@pytest.mark.parametrize(
+    ("section", "reasons"),
+    [
+        ("rejections", REJECTIONS),
+        ("nodes-that-kube-scheduler-leaves-out", EXCLUSIONS),
+        ("disks-that-take-nothing", DISKS),
+        ("the-extender-cannot-find-a-volume", ERRORS),
+        ("notes-on-the-pod", NOTES),
+    ],
+    ids=["rejections", "exclusions", "disks", "errors", "notes"],
+)
+def test_every_reason_has_a_row_with_its_meaning_and_remedy(
+    section: str, reasons: dict[str, Remedy]
+) -> None:
+    rows = {code_in(row[0])[0]: row[-2:] for row in table("troubleshooting.md", section)}
+
+    assert rows == {code: [each.meaning, each.action] for code, each in reasons.items()}
+
+
+def test_every_reason_of_the_code_has_a_remedy() -> None:
+    assert sorted(REJECTIONS) == sorted(REASONS)
+    assert sorted(DISKS) == sorted(f"disk_{each.name.lower()}" for each in DiskRefusal)
+    assert sorted(ERRORS) == sorted(ClaimProblem)
 
 
 def texts_of(kind: type[Rejection]) -> Iterator[str]:

@@ -1,0 +1,377 @@
+"""Every reason that `filter` gives: its code, what it means, and what to do.
+
+docs/troubleshooting.md has a row for each. A reason is why a node is rejected, why kube-scheduler
+leaves a node out, why a disk takes nothing, why a claim cannot be judged, or a note on the pod.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """What is to be told of one reason, beside its text in the case at hand."""
+
+    short: str
+    """After a number of nodes: "3 without room on one disk". Empty for what is not about nodes."""
+    meaning: str
+    action: str
+
+
+REJECTIONS: Mapping[str, Remedy] = {
+    "insufficient_storage": Remedy(
+        "without room on one disk",
+        "The largest volume that fits nowhere has this size. No single disk of the right kind has "
+        "enough logical headroom for it, or enough physical headroom for the data that the volume "
+        "already holds.",
+        "Add a disk, free one, ask for less, or raise `storage-over-provisioning-percentage`.",
+    ),
+    "volumes_do_not_fit": Remedy(
+        "without room for all volumes together",
+        "Each volume would fit alone.",
+        "Add a disk, free one, ask for less, or raise `storage-over-provisioning-percentage`; or "
+        "give some of the volumes another StorageClass, or locality `disabled`.",
+    ),
+    "room_held": Remedy(
+        "with room that is held for other pods",
+        "There is room, but it is held for pods that were accepted a moment ago: for replicas on "
+        "this node, or for replicas that may go anywhere and fit on no other node.",
+        "Nothing: holds end within seconds, and the pod is woken if there is still room.",
+    ),
+    "pending_replicas": Remedy(
+        "with room that other replicas are about to take",
+        "Longhorn will place replicas on this node only, or replicas that may go anywhere fit on "
+        "no other node. They have no disk yet.",
+        "Look for them: `nodeID` of the Replica is empty. The `filter` command names their "
+        "volumes. The pod is woken when any node gains room.",
+    ),
+    "no_room_anywhere": Remedy(
+        "rejected, since no disk anywhere takes a replica",
+        "The volume has no replica on any disk, and none finds room in the whole cluster, beside "
+        "all that Longhorn is about to place. Longhorn would not attach it: the pod would get a "
+        "node and hang there. All nodes get this reason.",
+        "Add a disk, free one, or ask for less. If disks seem to have room: do the volume's tags "
+        "fit them, and what does `filter` say is about to take the room?",
+    ),
+    "too_few_replicas": Remedy(
+        "rejected, since not all replicas have room",
+        "The volume is new and has locality `disabled`. With this setting Longhorn attaches it "
+        "only when all replicas have a disk. All nodes get this reason.",
+        "Add nodes, zones or disks, or set `numberOfReplicas` to what the cluster can hold. Or set "
+        "`allow-volume-creation-with-degraded-availability` to `true`: then one replica is enough.",
+    ),
+    "local_room_at_risk": Remedy(
+        "with room that other replicas may take",
+        "There is room now. But replicas of other volumes that may go to this node, or those of "
+        "this pod that may go to another pod's node, could take room that a local replica needs. A "
+        "best-effort volume would then get no replica on its pod's node; a strict-local one would "
+        "hang for ever. A pod with strict-local volumes also gets this where its own volumes fit "
+        "only if Longhorn places them in the right order.",
+        "Mostly nothing: the pod is woken when the other replicas are placed, which takes some "
+        "seconds. If it stays, the disks are nearly full: make more room than the volumes need.",
+    ),
+    "replicas_elsewhere": Remedy(
+        "without the replicas that another node has",
+        "Never the only text: the extender accepted another node, and kube-scheduler then rejected "
+        "it for another reason.",
+        "Read the other texts of the event.",
+    ),
+    "strict_local_elsewhere": Remedy(
+        "without the replica of a strict-local volume",
+        "Longhorn attaches such a volume only on the node of its replica.",
+        "Make the pod fit there, or change the volume's data locality.",
+    ),
+    "strict_local_unusable": Remedy(
+        "with an unusable replica of a strict-local volume",
+        "It failed, or its node or disk is not ready.",
+        "Repair the replica in Longhorn.",
+    ),
+    "unknown_node": Remedy(
+        "without Longhorn",
+        "Longhorn does not run there, as is usual on control-plane nodes.",
+        "Nothing, if that is intended. Otherwise see why longhorn-manager is not there.",
+    ),
+    "unreadable_node": Remedy(
+        "unreadable",
+        "The Node object, or the object of one of its replicas, has a form that the extender does "
+        "not understand.",
+        "The log (`view.object_unreadable`) names the object and the field.",
+    ),
+    "setting_unreadable": Remedy(
+        "rejected, since a Longhorn setting cannot be read",
+        "With such a value Longhorn does not schedule anything either.",
+        "Correct it in Longhorn.",
+    ),
+    "node_deleting": Remedy(
+        "being deleted in Longhorn",
+        "Longhorn places nothing on it.",
+        "Wait, or create it again.",
+    ),
+    "node_not_ready": Remedy(
+        "not ready in Longhorn",
+        "Its condition `Ready` is not `True`: the node is down, under pressure, or "
+        "longhorn-manager is not running there.",
+        "See the node's conditions in Longhorn.",
+    ),
+    "node_not_schedulable": Remedy(
+        "not schedulable in Longhorn",
+        "Its condition `Schedulable` is not `True`.",
+        "Uncordon it; or set `disable-scheduling-on-cordoned-node` to `false`.",
+    ),
+    "node_scheduling_disabled": Remedy(
+        "with scheduling disabled in Longhorn",
+        "`allowScheduling` is `false`.",
+        "Allow it in Longhorn.",
+    ),
+    "node_evicting": Remedy(
+        "being evicted in Longhorn",
+        "`evictionRequested` is `true`: Longhorn would move a new replica away at once.",
+        "End the eviction.",
+    ),
+    "node_tags": Remedy(
+        "without the node tags",
+        "The StorageClass or the backing image asks for these tags. The second text needs "
+        "`allow-empty-node-selector-volume` to be `false`.",
+        "Tag the node, or change the selector. Case counts, and so do spaces.",
+    ),
+    "topology": Remedy(
+        "outside the volume's zones",
+        "The `topologyRequirement` of the Volume names other zones or regions.",
+        "Choose a node inside.",
+    ),
+    "no_usable_disk": Remedy(
+        "without a disk that takes replicas",
+        "Each disk is full, not ready, being evicted, without UUID, or has scheduling disabled.",
+        "Do for one of the disks what `filter` says of it.",
+    ),
+    "no_disk_of_type": Remedy(
+        "without a disk of the type",
+        "`block` disks are for data engine v2, `filesystem` disks for v1.",
+        "Add such a disk, or choose a class of the other engine.",
+    ),
+    "disk_tags": Remedy(
+        "without a disk that has the tags",
+        "As for node tags; the second text needs `allow-empty-disk-selector-volume` to be `false`.",
+        "Tag the disk, or change the selector. Case counts, and so do spaces.",
+    ),
+    "filesystem_limit": Remedy(
+        "with file systems that are too small",
+        "These file systems cannot have a file of that size.",
+        "Use another file system, or a smaller volume.",
+    ),
+    "pod_unscheduled": Remedy(
+        "kept for a pod that is being scheduled",
+        "Mode `node` only: another pod is being scheduled.",
+        "Wait. In mode `capacity` pods do not wait like this.",
+    ),
+    "node_reserved": Remedy(
+        "reserved for another pod",
+        "Mode `node` only.",
+        "Wait.",
+    ),
+    "packing_undecided": Remedy(
+        "undecided",
+        "The search for a packing reached its limit. This should not happen.",
+        "Raise `EXTENDER_STEP_LIMIT` and `EXTENDER_REQUEST_STEP_LIMIT`, and report it.",
+    ),
+}
+"""Why a node is rejected, by the reason of its rejection."""
+
+EXCLUSIONS: Mapping[str, Remedy] = {
+    "node_cordoned": Remedy(
+        "cordoned",
+        "`spec.unschedulable` of the Kubernetes Node is `true`, and the pod does not tolerate it.",
+        "`kubectl uncordon` the node, if its maintenance is over.",
+    ),
+    "node_tainted": Remedy(
+        "tainted",
+        "The Kubernetes Node has a taint `NoSchedule` or `NoExecute` that the pod does not "
+        "tolerate.",
+        "Take the taint away, or give the pod a toleration.",
+    ),
+    "node_selector": Remedy(
+        "without the labels of nodeSelector",
+        "The Kubernetes Node lacks a label that `nodeSelector` of the pod asks for.",
+        "Label the node, or change `nodeSelector`.",
+    ),
+    "node_affinity": Remedy(
+        "outside the node affinity",
+        "The Kubernetes Node meets no term of the node affinity that the pod requires.",
+        "Label the node, or change the pod's `affinity`.",
+    ),
+}
+"""Why kube-scheduler does not send a node to the extender."""
+
+DISKS: Mapping[str, Remedy] = {
+    "disk_no_uuid": Remedy(
+        "",
+        "Longhorn has not seen the disk yet.",
+        "Wait; if it stays, see longhorn-manager's log on that node.",
+    ),
+    "disk_disabled": Remedy(
+        "", "`allowScheduling` of the disk is `false`.", "Allow scheduling on the disk in Longhorn."
+    ),
+    "disk_evicting": Remedy(
+        "", "`evictionRequested` of the disk is `true`.", "End the eviction of the disk."
+    ),
+    "disk_not_ready": Remedy(
+        "",
+        "Its condition `Ready` is not `True`. Longhorn's reason and message are shown.",
+        "Mount the disk again, or remove it from the Longhorn Node.",
+    ),
+    "disk_not_schedulable": Remedy(
+        "",
+        "Its condition `Schedulable` is not `True`. With the reason `DiskPressure` less is "
+        "available than `storage-minimal-available-percentage` asks for, or more is scheduled than "
+        "`storage-over-provisioning-percentage` allows.",
+        "Delete what is not needed on the disk (snapshots, replicas, other files), enlarge it, or "
+        "change that setting.",
+    ),
+    "disk_no_size": Remedy(
+        "",
+        "Longhorn reports that the disk has no bytes, or none available.",
+        "Free the disk, or see its conditions in Longhorn.",
+    ),
+}
+"""Why a disk takes no new replica."""
+
+ERRORS: Mapping[str, Remedy] = {
+    "object_not_found": Remedy(
+        "",
+        "A claim, or the PersistentVolume, StorageClass, Volume or BackingImage that it names, is "
+        "not there.",
+        "Create it. If it exists, the extender has not seen it: see [The extender does not "
+        "answer](#the-extender-does-not-answer). If a Volume is lost, delete the claim.",
+    ),
+    "object_deleting": Remedy(
+        "",
+        "A claim or a Volume is being deleted, with its data.",
+        "Wait and create the claim again, or restore the volume and use another claim.",
+    ),
+    "object_unreadable": Remedy(
+        "", "An object has a form that is not understood; the text names the field.", "Correct it."
+    ),
+    "replica_unreadable": Remedy(
+        "", "A Replica of the Volume cannot be read; the text names it.", "Correct it."
+    ),
+    "volume_without_size": Remedy("", "Longhorn has just created the Volume.", "Wait."),
+    "negative_size": Remedy("", "The claim asks for less than nothing.", "Correct the claim."),
+    "bad_parameter": Remedy(
+        "",
+        "Longhorn would not create a volume with this parameter of the StorageClass; the text says "
+        "what to use. It may name a tag that no node or disk has: case and spaces count, and `a, "
+        "b` asks for a tag that begins with a space. `numberOfReplicas` may be no number, or above "
+        "20; 0 means the setting `default-replica-count`.",
+        "Create a StorageClass with another value, or tag nodes or disks.",
+    ),
+    "bad_setting": Remedy(
+        "", "A Longhorn Setting that is the default for new volumes cannot be read.", "Correct it."
+    ),
+}
+"""Why a claim cannot be judged; the texts are those of `UnresolvableClaimError`."""
+
+NOTES: Mapping[str, Remedy] = {
+    "pod_bound": Remedy(
+        "",
+        "The pod has its node already. What is shown is what a pod like it would get now.",
+        "If it does not start, see its events: `kubectl describe pod`.",
+    ),
+    "pod_finished": Remedy(
+        "", "The pod has ended, and needs no node any more.", "Delete it, or create it again."
+    ),
+    "pod_deleting": Remedy(
+        "",
+        "The pod is being deleted. kube-scheduler does not look for a node for it.",
+        "Wait until it is gone.",
+    ),
+    "does_not_ask": Remedy(
+        "",
+        "No container of the pod asks for the resource `longhorn.io/scheduler-extender`, so "
+        "kube-scheduler does not ask the extender: the pod may get a node where its volumes have "
+        "no room. Injection does not change pods that exist.",
+        "Set `resources.limits` of a container to `longhorn.io/scheduler-extender: 1`, or turn "
+        "injection on and create the pod again ([Injection](injection.md)).",
+    ),
+    "opted_out": Remedy(
+        "",
+        "As `does_not_ask`; and the label `longhorn-scheduler-extender/injection: disabled` keeps "
+        "injection from changing the pod.",
+        "Take the label away and create the pod again, or set the resource yourself.",
+    ),
+    "of_daemon_set": Remedy(
+        "",
+        "As `does_not_ask`: a DaemonSet has chosen the pod's node, and injection leaves it out.",
+        "Nothing, if each node has its own volume.",
+    ),
+    "other_scheduler": Remedy(
+        "",
+        "`schedulerName` names a scheduler that is not known to ask the extender.",
+        "Configure that scheduler (`scheduler-config`), or leave `schedulerName` out.",
+    ),
+    "immediate_binding": Remedy(
+        "",
+        "The claim is not bound, and its StorageClass has `volumeBindingMode: Immediate`. "
+        "kube-scheduler refuses the pod until the volume exists (`pod has unbound immediate "
+        "PersistentVolumeClaims`), and the volume is made without regard to the pod.",
+        "Use a StorageClass with `volumeBindingMode: WaitForFirstConsumer`; if the claim stays "
+        "unbound, see its events: `kubectl describe pvc`.",
+    ),
+    "nothing_local": Remedy(
+        "",
+        "No volume of the pod must have a replica on its node, so that disks decide nothing. Only "
+        "whether Longhorn could start the volumes was looked at.",
+        "Nothing. To have data beside the pod, use `dataLocality: best-effort`.",
+    ),
+    "no_longhorn_volume": Remedy(
+        "",
+        "No claim of the pod leads to a Longhorn volume: the extender accepts every node.",
+        "If it should be one: see the claim's StorageClass or PersistentVolume.",
+    ),
+    "pod_rules_unjudged": Remedy(
+        "",
+        "The pod has affinity to other pods, or topology spread. kube-scheduler judges these; they "
+        "are not judged here.",
+        "If no node is left: read the texts in the pod's event `FailedScheduling`.",
+    ),
+    "nodes_unknown": Remedy(
+        "",
+        "The Kubernetes Nodes are not known, so that it is not judged which of them kube-scheduler "
+        "leaves out: by cordon, taint, nodeSelector or node affinity.",
+        "Add the output of `kubectl get nodes -o yaml` to the files, or run this with the right "
+        "to list nodes.",
+    ),
+    "strict_local_placed": Remedy(
+        "",
+        "The volume is strict-local and has its replica: its pod can run on that node alone.",
+        "Make the pod fit there, or restore the volume on another node.",
+    ),
+    "replicas_need_nodes": Remedy(
+        "",
+        "Each replica of a volume needs a node of its own (`replica-soft-anti-affinity` is "
+        "`false`), and there are fewer nodes with room than replicas. The volume stays degraded.",
+        "Add a node with room, set `numberOfReplicas` to what the cluster can hold, or set "
+        "`replica-soft-anti-affinity` to `true`.",
+    ),
+    "replicas_need_zones": Remedy(
+        "",
+        "Each replica of a volume needs a zone of its own (`replica-zone-soft-anti-affinity` is "
+        "`false`), and there are fewer zones with room than replicas. The volume stays degraded.",
+        "Add a node in another zone, set `numberOfReplicas` to what the cluster can hold, or set "
+        "`replica-zone-soft-anti-affinity` to `true`.",
+    ),
+    "replicas_need_room": Remedy(
+        "",
+        "Some replicas of a volume find no room, beside all else that is to be placed. Unless "
+        "nodes are rejected for it, the volume starts, and stays degraded.",
+        "Add a disk, free one, or ask for less.",
+    ),
+    "replicas_need_disks": Remedy(
+        "",
+        "No disk of the right type has the tags that replicas of a volume need.",
+        "Tag disks and nodes, or change the selectors.",
+    ),
+}
+"""What stands outside the disks, and what becomes of the whole volume."""
+
+REMEDIES: Mapping[str, Remedy] = {**REJECTIONS, **EXCLUSIONS, **DISKS, **ERRORS, **NOTES}
+"""All of them, by their code."""
