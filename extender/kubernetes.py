@@ -71,6 +71,9 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Mapping[str, str]
     is_default: bool = False
     """Whether it is for claims that name no class. There may be several such classes."""
+    is_immediate: bool = False
+    """Whether volumes are made before kube-scheduler looks at their pod. The API server writes this
+    into each class; one without it is only in a file."""
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):

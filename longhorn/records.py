@@ -32,6 +32,8 @@ class Condition(msgspec.Struct, frozen=True):
 
     status: str = "Unknown"
     reason: str = ""
+    message: str = ""
+    """Empty in the service, which does not read it: it changes while the cause is the same."""
 
     @property
     def is_true(self) -> bool:

@@ -2,19 +2,22 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 import msgspec
 import typer
 
+from app.cli.explaining.command import explain_pod
+from app.cli.explaining.lines import Form, lines
 from app.cli.files import bundled_namespaces, load_cluster, load_documents
-from app.cli.missing import ANSWERED_FROM, ASKED_FROM, Kind, missing, unresolvable
-from app.cli.report import error_report, make_report, table_lines
+from app.cli.missing import ANSWERED_FROM, ASKED_FROM, Kind, missing
 from app.cli.scheduler_config.command import configure_scheduler
 from app.config import NAME, Settings, load
 from app.errors import AppError, BrokenObjectError, InputError
@@ -24,12 +27,14 @@ from app.kube.records import Unreadable, read_object
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
-from extender import Extender, PodRef, UnresolvableClaimError, charges, expected, explain, rebuild
 from longhorn import NodeName
 
-_FITS, _DOES_NOT_FIT, _BAD_INPUT = 0, 1, 2
+_FITS, _DOES_NOT_FIT, _BAD_INPUT, _NOT_JUDGED = 0, 1, 2, 3
 _RIGHT, _WRONG = 0, 1
 _POD_PREFIXES = ("pod/", "pods/", "po/")
+_WIDTH = 98
+"""Of output that goes to no terminal."""
+_MOST_SUGGESTED = 3
 
 commands = typer.Typer(
     name=NAME,
@@ -88,6 +93,14 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class Explained(StrEnum):
+    """How `filter` prints its answer."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+
+
 @commands.command()
 def serve(
     cluster_file: ClusterFile = None,
@@ -139,13 +152,17 @@ def filter_pod(
     nodes: Annotated[
         str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
-        Output.TABLE
+    output: Annotated[Explained, typer.Option("--output", "-o", help="How to print it.")] = (
+        Explained.TABLE
     ),
+    all_nodes: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--all", help="Show every node with every disk.")
+    ] = False,
 ) -> None:
     """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
 
-    Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used.
+    Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used, 3 a claim of the pod
+    cannot be judged.
     """
     settings = _settings(host=None, port=None)
     name = _only_one(wanted, pod)
@@ -160,33 +177,19 @@ def filter_pod(
         utc = None  # of when it is, nobody knows
     asked = _pod(name, namespace, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
-    view, limits = build_view(cluster), settings.step_limits
-    extender = Extender(limits, settings.reservation_mode, settings.balance)
-    ledger = extender.ledger
-    pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
-    for hold in rebuild(pods, view, ledger.mode, 0):
-        ledger.put(hold)
-    try:
-        result = extender.filter(asked, candidates, view, utc=utc)
-        scores = extender.prioritize(asked, candidates, view, utc=utc)
-    except UnresolvableClaimError as error:
-        text = str(error)
-        if cluster_file is not None:
-            text = unresolvable(error, _origin(cluster_file, also))
-        if output is Output.JSON:
-            _print_json(error_report(text))
-        raise InputError(text) from error
-    plans = explain(result, view, limits, ledger)
-    charged = {name: charges(ledger, name, view, but=asked.uid) for name in candidates}
-    own = [each.name for each in (*result.request.volumes, *result.request.remote)]
-    forecast = expected(ledger, view, limits, but=asked.uid, own=own, utc=utc)
-    report = make_report(result, scores, plans, view, charged, forecast)
-    if output is Output.JSON:
-        _print_json(report)
+    origin = None if cluster_file is None else _origin(cluster_file, also)
+    found = explain_pod(asked, candidates, cluster, settings, utc, origin=origin)
+    if output is Explained.JSON:
+        _print_json(found)
     else:
-        for line in table_lines(report, asked, result.basis):
+        width = get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
+        form = Form(width=width, all_nodes=all_nodes, wide=output is Explained.WIDE)
+        for line in lines(found, form):
             typer.echo(line)
-    raise typer.Exit(_FITS if result.accepted else _DOES_NOT_FIT)
+    if found.error:
+        typer.echo(f"error: {found.error}", err=True)
+        raise typer.Exit(_NOT_JUDGED)
+    raise typer.Exit(_FITS if found.fits else _DOES_NOT_FIT)
 
 
 @commands.command("doctor")
@@ -316,11 +319,12 @@ def _only_one(wanted: str | None, option: str | None) -> str:
     return wanted or option or ""
 
 
-def _pod(name: str, namespace: str, cluster: ClusterObjects) -> PodRef:
+def _pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
     _, _, without_kind = name.rpartition("/") if name.startswith(_POD_PREFIXES) else ("", "", name)
+    known = cluster.of(Pod)
     for key in (name, f"{namespace}/{without_kind}"):
-        if known := cluster.of(Pod).get(key):
-            return known.ref
+        if found := known.get(key):
+            return found
     path = Path(name)
     try:
         is_file = path.is_file()
@@ -330,22 +334,35 @@ def _pod(name: str, namespace: str, cluster: ClusterObjects) -> PodRef:
         raise InputError(
             f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
             f"pod/NAME in the namespace of --namespace, which is {namespace}"
+            f"{_suggestion(without_kind, known)}"
         )
     pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
-    found = [pod for pod in pods if pod is not None]
-    if len(found) != 1:
-        raise InputError(f"{path} holds {len(found)} pods; give a file with one")
-    return found[0]
+    in_file = [pod for pod in pods if pod is not None]
+    if len(in_file) != 1:
+        raise InputError(f"{path} holds {len(in_file)} pods; give a file with one")
+    return in_file[0]
 
 
-def _pod_of(origin: str, document: object) -> PodRef | None:
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    """Name pods that may be meant: those of this name elsewhere, else those of similar names."""
+    wanted, keys = name.rpartition("/")[2], sorted(known)
+    same = [key for key in keys if key.rpartition("/")[2] == wanted]
+    like = (
+        same
+        or get_close_matches(name, keys, n=_MOST_SUGGESTED)
+        or [key for key in keys if get_close_matches(wanted, [key.rpartition("/")[2]])]
+    )
+    return f"; is {' or '.join(like[:_MOST_SUGGESTED])} meant?" if like else ""
+
+
+def _pod_of(origin: str, document: object) -> Pod | None:
     try:
         record = read_object(document)
     except BrokenObjectError as error:
         raise InputError(f"{origin} {error}") from error
     if isinstance(record, Unreadable) and record.kind == "Pod":
         raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
-    return record.ref if isinstance(record, Pod) else None
+    return record if isinstance(record, Pod) else None
 
 
 def _print_json(report: msgspec.Struct) -> None:

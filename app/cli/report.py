@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import typer
 
+from app.cli.sizes import gib
 from app.instance.accounting import DiskReport, NodeReport, node_report
 from app.instance.scores import ScoreReport, score_report
 from extender import (
@@ -18,9 +19,8 @@ from extender import (
     PodRef,
     Scores,
 )
-from longhorn import NodeName
+from longhorn import NodeName, VolumeName
 
-_GIB = 2**30
 _BAR_WIDTH = 16
 _BASES = {
     Basis.NOTHING_LOCAL: ": no volume of it must be on its node, so that any node will do",
@@ -68,40 +68,56 @@ def make_report(
     )
 
 
-def error_report(text: str) -> Report:
-    """Report that the request cannot be answered."""
-    return Report(accepted=[], scores={}, rejected={}, error=text, nodes={})
-
-
 def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
     """Write the verdict on each node, how good it is, and its disks before and after the pod."""
     yield f"pod {pod.namespace}/{pod.name}{_BASES[basis] if report.accepted else ''}"
     for name, node in report.nodes.items():
         yield f"{typer.style(name, bold=True)}: {_verdict(report, name)}"
-        width = max((len(disk.name) for disk in node.disks), default=0)
-        for disk in node.disks:
-            yield f"  {disk.name:{width}}  {_room(disk)}"
-            for volume, disk_name in node.assignment.items():
-                if disk_name == disk.name:
-                    yield f"  {'':{width}}  {volume}"
-        for charge in node.holds:
-            size = _gib(sum(charge.bytes.values()))
-            yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
-        for each in node.forecast:
-            size = _gib(each.bytes)
-            yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
+        yield from disk_lines(node, {}, {})
+        yield from other_lines(node)
     yield "# scheduled  + what the pod would take  . logical headroom"
+
+
+def disk_lines(
+    node: NodeReport, whys: Mapping[str, str], names: Mapping[VolumeName, str]
+) -> Iterator[str]:
+    """Write a line for each disk, with the volumes of the pod that are there or would go there.
+
+    Args:
+        node: The node.
+        whys: Why disks take nothing, where more is known than the report says.
+        names: What to call volumes.
+    """
+    width = max((len(disk.name) for disk in node.disks), default=0)
+    for disk in node.disks:
+        yield f"  {disk.name:{width}}  {whys.get(disk.name) or _room(disk)}"
+        for volume, disk_name in node.assignment.items():
+            if disk_name == disk.name:
+                yield f"  {'':{width}}  {names.get(volume, volume)}"
+
+
+def other_lines(node: NodeReport) -> Iterator[str]:
+    """Write a line for each thing that will take room on a node, and is not placed there yet."""
+    for charge in node.holds:
+        size = gib(sum(charge.bytes.values()))
+        yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
+    for each in node.forecast:
+        size = gib(each.bytes)
+        yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
+
+
+def score_text(score: ScoreReport) -> str:
+    """Say how good a node is."""
+    parts = [f"data {score.data:.0%}", f"balance {score.balance:.0%}"]
+    if score.robustness:
+        parts.append(f"room in {score.robustness}")
+    return f"score {score.total} of {HIGHEST_SCORE} ({', '.join(parts)})"
 
 
 def _verdict(report: Report, name: str) -> str:
     if rejection := report.rejected.get(name):
         return typer.style(rejection, "red")
-    score = report.scores[name]
-    parts = [f"data {score.data:.0%}", f"balance {score.balance:.0%}"]
-    if score.robustness:
-        parts.append(f"room in {score.robustness}")
-    points = f"score {score.total} of {HIGHEST_SCORE} ({', '.join(parts)})"
-    return f"{typer.style('accepted', 'green')}, {points}"
+    return f"{typer.style('accepted', 'green')}, {score_text(report.scores[name])}"
 
 
 def _room(disk: DiskReport) -> str:
@@ -109,11 +125,11 @@ def _room(disk: DiskReport) -> str:
         return disk.why
     headroom_bytes = disk.logical_headroom_bytes - disk.taken_bytes
     room = (
-        f"{_bar(disk)} {_gib(disk.scheduled_bytes + disk.taken_bytes)} of "
-        f"{_gib(disk.limit_bytes)} GiB, headroom {_gib(headroom_bytes)}"
+        f"{_bar(disk)} {gib(disk.scheduled_bytes + disk.taken_bytes)} of "
+        f"{gib(disk.limit_bytes)} GiB, headroom {gib(headroom_bytes)}"
     )
     if disk.physical_headroom_bytes < disk.logical_headroom_bytes:
-        room += f", physical {_gib(disk.physical_headroom_bytes)}"
+        room += f", physical {gib(disk.physical_headroom_bytes)}"
     return room
 
 
@@ -124,7 +140,3 @@ def _bar(disk: DiskReport) -> str:
         for size in (disk.scheduled_bytes, disk.scheduled_bytes + disk.taken_bytes)
     )
     return "#" * before + "+" * (after - before) + "." * (_BAR_WIDTH - after)
-
-
-def _gib(size_bytes: int) -> str:
-    return f"{size_bytes / _GIB:.1f}"

@@ -4,6 +4,7 @@ Every field may be null or absent: objects may be incomplete and of any version.
 some sizes as strings and others as numbers; both are accepted everywhere.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -91,10 +92,27 @@ class StorageClass(KubeStruct, frozen=True):
     metadata: StorageClassMetadata
     provisioner: Text = None
     parameters: dict[str, Text] | None = None
+    volume_binding_mode: Text = None
+
+
+class Taint(KubeStruct, frozen=True):
+    key: Text = None
+    value: Text = None
+    effect: Text = None
+
+
+class KubernetesNodeMetadata(Metadata, frozen=True, rename="camel"):
+    labels: dict[str, Text] | None = None
+
+
+class KubernetesNodeSpec(KubeStruct, frozen=True):
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
 
 
 class KubernetesNode(KubeStruct, frozen=True):
-    metadata: Metadata
+    metadata: KubernetesNodeMetadata
+    spec: KubernetesNodeSpec | None = None
 
 
 class DiskSpec(KubeStruct, frozen=True):
@@ -108,7 +126,7 @@ class DiskSpec(KubeStruct, frozen=True):
 class DiskStatus(KubeStruct, frozen=True):
     disk_uuid: Text = msgspec.field(default=None, name="diskUUID")
     filesystem_type: Text = None
-    conditions: list[Condition] | None = None
+    conditions: Sequence[Condition] | None = None
     storage_maximum: Bytes = None
     storage_available: Bytes = None
     storage_scheduled: Bytes = None
@@ -124,8 +142,8 @@ class NodeSpec(KubeStruct, frozen=True):
 
 
 class NodeStatus(KubeStruct, frozen=True):
-    conditions: list[Condition] | None = None
-    disk_status: dict[str, DiskStatus | None] | None = None
+    conditions: Sequence[Condition] | None = None
+    disk_status: Mapping[str, DiskStatus | None] | None = None
     zone: Text = None
     region: Text = None
 
@@ -134,6 +152,25 @@ class LonghornNode(KubeStruct, frozen=True):
     metadata: Metadata
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
+
+
+class SaidCondition(Condition, frozen=True, rename="camel"):
+    message: Text = None
+
+
+class SaidDiskStatus(DiskStatus, frozen=True, rename="camel"):
+    conditions: Sequence[SaidCondition] | None = None
+
+
+class SaidNodeStatus(NodeStatus, frozen=True, rename="camel"):
+    conditions: Sequence[SaidCondition] | None = None
+    disk_status: Mapping[str, SaidDiskStatus | None] | None = None
+
+
+class SaidNode(LonghornNode, frozen=True, rename="camel"):
+    """A Longhorn Node with what its conditions say, which the service does not read."""
+
+    status: SaidNodeStatus | None = None
 
 
 class TopologyRequirement(KubeStruct, frozen=True):

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
-from app.kube import objects, translate
+from app.kube import objects, placement, translate
 from extender import Claim, PersistentVolume, StorageClass
 from longhorn import BackingImage, Node, Replica, Volume
 
@@ -139,6 +140,14 @@ BACKING_IMAGES = _longhorn(
 )
 SETTINGS = _longhorn("settings", objects.Setting, translate.Setting, translate.setting_record)
 
+WHOLE_PODS = structs.replace(
+    PODS, structure=placement.WholePod, record_of=translate.whole_pod_record
+)
+SAID_NODES = structs.replace(
+    NODES, structure=objects.SaidNode, record_of=translate.said_node_record
+)
+"""The same kinds with more of their fields, for commands that explain."""
+
 CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 """Read in all namespaces."""
 LONGHORN_RESOURCES = (NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS)
@@ -148,7 +157,7 @@ RESOURCES = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES, CO
 
 BY_KIND: Mapping[tuple[str, str], Resource] = {
     (resource.group, resource.kind): resource
-    for resource in RESOURCES
+    for resource in (*RESOURCES, WHOLE_PODS, SAID_NODES)
     if resource is not CONFIG_MAPS  # of many ConfigMaps, only ours has a meaning
 }
 """By group and kind, for objects in files."""

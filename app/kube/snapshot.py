@@ -1,5 +1,7 @@
 """A live cluster read once, for commands that answer one question."""
 
+from msgspec import structs
+
 from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
@@ -7,7 +9,7 @@ from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.records import Unreadable
-from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, PODS
+from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, NODES, PODS, SAID_NODES, WHOLE_PODS
 from app.kube.sources import sources
 from longhorn import Node
 
@@ -34,7 +36,11 @@ async def read_snapshot(
     """
     cluster, problems = ClusterObjects(), list[str]()
     followed = [source for source in sources(settings) if source.resource is not CONFIG_MAPS]
-    for source in [*followed, Source(resource=PODS), Source(resource=KUBERNETES_NODES)]:
+    said = [
+        structs.replace(source, resource=SAID_NODES) if source.resource is NODES else source
+        for source in followed
+    ]
+    for source in [*said, Source(resource=WHOLE_PODS), Source(resource=KUBERNETES_NODES)]:
         try:
             await _read(connection, source, cluster, problems)
         except ApiError as error:

@@ -8,6 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from app.kube import objects
+from app.kube.placement import WholePod, Wishes, wishes_of
 from app.quantity import parse_bytes
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import (
@@ -42,9 +43,12 @@ class ConfigMap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A Kubernetes Node; only its name matters, as that of a candidate."""
+    """A Kubernetes Node: a candidate, and what may keep kube-scheduler from it."""
 
     name: NodeName
+    labels: Mapping[str, str] = {}
+    cordoned: bool = False
+    taints: tuple[objects.Taint, ...] = ()
 
 
 def pod_ref(pod: objects.Pod) -> PodRef:
@@ -70,6 +74,8 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
 
     ref: PodRef
     status: PodStatus
+    wishes: Wishes | None = None
+    """What else it asks for; read for the command line alone."""
 
     @property
     def key(self) -> str:
@@ -80,6 +86,11 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
 def pod_record(pod: objects.Pod) -> Pod:
     """Translate a Pod."""
     return Pod(ref=pod_ref(pod), status=pod_status(pod))
+
+
+def whole_pod_record(pod: WholePod) -> Pod:
+    """Translate a Pod with all that it asks of kube-scheduler."""
+    return msgspec.structs.replace(pod_record(pod), wishes=wishes_of(pod))
 
 
 def pod_status(pod: objects.Pod) -> PodStatus:
@@ -148,12 +159,47 @@ def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
         parameters={k: v or "" for k, v in (storage_class.parameters or {}).items()},
         # Kubernetes takes either annotation: pkg/volume/util/storageclass.go IsDefaultAnnotation.
         is_default="true" in (annotations.is_default, annotations.is_beta_default),
+        is_immediate=storage_class.volume_binding_mode == "Immediate",
     )
 
 
 def kubernetes_node_record(node: objects.KubernetesNode) -> KubernetesNode:
     """Translate a Kubernetes Node."""
-    return KubernetesNode(name=NodeName(node.metadata.name))
+    spec, labels = node.spec or objects.KubernetesNodeSpec(), node.metadata.labels or {}
+    return KubernetesNode(
+        name=NodeName(node.metadata.name),
+        labels={name: value or "" for name, value in labels.items()},
+        cordoned=bool(spec.unschedulable),
+        taints=tuple(spec.taints or ()),
+    )
+
+
+def said_node_record(node: objects.SaidNode) -> Node:
+    """Translate a Longhorn Node with what its conditions say, which changes all the time."""
+    record = node_record(node)
+    status = node.status or objects.SaidNodeStatus()
+    disks = status.disk_status or {}
+    return msgspec.structs.replace(
+        record,
+        ready=_said(record.ready, status.conditions, "Ready"),
+        schedulable=_said(record.schedulable, status.conditions, "Schedulable"),
+        disks=tuple(
+            msgspec.structs.replace(
+                disk,
+                ready=_said(disk.ready, said.conditions, "Ready"),
+                schedulable=_said(disk.schedulable, said.conditions, "Schedulable"),
+            )
+            for disk in record.disks
+            for said in (disks[disk.name] or objects.SaidDiskStatus(),)
+        ),
+    )
+
+
+def _said(
+    condition: Condition, conditions: Iterable[objects.SaidCondition] | None, type_: str
+) -> Condition:
+    messages = (each.message for each in conditions or () if each.type == type_)
+    return msgspec.structs.replace(condition, message=next(messages, None) or "")
 
 
 def node_record(node: objects.LonghornNode) -> Node:

@@ -98,7 +98,7 @@ def error(capsys: pytest.CaptureFixture[str]) -> str:
         ("default/fits", 0),
         ("default/free", 0),
         ("default/too-large", 1),
-        ("default/lost", 2),
+        ("default/lost", 3),
         ("default/nobody", 2),
     ],
 )
@@ -145,13 +145,11 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
     filter_(cluster, "default/fits", "-o", "json")
 
     report = answer(capsys)
-    assert {**report, "nodes": None, "scores": None} == {
-        "accepted": [ROOMY],
-        "scores": None,
-        "rejected": {FULL: DOES_NOT_FIT},
-        "error": "",
-        "nodes": None,
-    }
+    assert (report["accepted"], report["rejected"], report["error"]) == (
+        [ROOMY],
+        {FULL: DOES_NOT_FIT},
+        "",
+    )
     assert report["nodes"][FULL] == {
         "disks": [
             {
@@ -178,10 +176,11 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
     assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * 2**30
 
 
-def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
-    cluster: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_an_unknown_claim_is_named_with_what_to_do(
+    cluster: str, capsys: pytest.CaptureFixture[str], output: str
 ) -> None:
-    filter_(cluster, "default/lost", "-o", "json")
+    filter_(cluster, "default/lost", "-o", output)
 
     text = (
         f"PersistentVolumeClaim default/gone is not in {cluster}; create it, or if the cluster has "
@@ -189,9 +188,14 @@ def test_json_for_an_unknown_claim_has_the_error_and_nothing_else(
         f"--also more.json"
     )
     captured = capsys.readouterr()
-    nothing: dict[str, object] = {"accepted": [], "scores": {}, "rejected": {}, "nodes": {}}
-    assert json.loads(captured.out) == {**nothing, "error": text}
     assert captured.err == f"error: {text}\n"
+    if output == "json":
+        report = json.loads(captured.out)
+        assert (report["error"], report["error_code"]) == (text, "object_not_found")
+        assert (report["accepted"], report["rejected"], report["nodes"]) == ([], {}, {})
+    else:
+        assert text in " ".join(captured.out.split())
+        assert "-> Create it." in captured.out
 
 
 def test_the_table_names_every_node_with_its_verdict(
@@ -199,36 +203,35 @@ def test_the_table_names_every_node_with_its_verdict(
 ) -> None:
     filter_(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,node-9,{ROOMY}")
 
-    head, verdict, *rest = capsys.readouterr().out.splitlines()
-    assert head == "pod default/fits"
-    assert verdict.startswith(f"{ROOMY}: accepted, score ")
-    assert rest == [
+    head, *rest = capsys.readouterr().out.splitlines()
+    assert head.startswith(f"pod default/fits: 1 of 3 nodes fit: {ROOMY}; 1 without room")
+    verdicts = [line for line in rest if line.startswith("node-")]
+    assert verdicts[0].startswith(f"{ROOMY}: accepted, score ")
+    assert verdicts[1:] == [f"{FULL}: {DOES_NOT_FIT}", f"node-9: {UNKNOWN}"]
+    disks = [line for line in rest if line.startswith("  disk-1")]
+    assert disks == [
         "  disk-1  ++.............. 10.0 of 100.0 GiB, headroom 90.0, physical 75.0",
-        "          small",
-        f"{FULL}: {DOES_NOT_FIT}",
         "  disk-1  ................ 0.0 of 1.0 GiB, headroom 1.0",
-        f"node-9: {UNKNOWN}",
-        "# scheduled  + what the pod would take  . logical headroom",
     ]
+    assert "    9.0 GiB short on disk-1: 0.0 of 1.0 GiB are scheduled" in "\n".join(rest)
+    assert rest[-1] == "# scheduled  + what the pod would take  . logical headroom"
 
 
-def test_the_table_says_why_a_node_will_do_and_a_disk_will_not(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    filter_(str(ROOT / "examples" / "rich"), "default/files")
+def test_the_table_says_that_disks_decide_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(str(ROOT / "examples" / "rich"), "default/files", "--all")
 
     shown = capsys.readouterr().out
-    assert "no volume of it must be on its node" in shown
-    assert "  ssd-1                      is not ready\n" in shown
+    assert "not judged: no volume must be on the pod's node" in shown
+    assert "  ssd-1                      is not ready; NoDiskInfo: " in shown
 
 
-def test_the_table_has_each_volume_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_each_claim_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
     filter_(str(ROOT / "examples" / "goal2"), "default/quad", "--nodes", "node-4")
 
-    table = capsys.readouterr().out.splitlines()[2:-1]
+    table = capsys.readouterr().out.partition("node-4: accepted")[2].splitlines()[1:-1]
     words = [line.split()[0] for line in table]
     assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
-    assert [word[:4] for word in words[1::2]] == ["pvc-"] * 4
+    assert words[1::2] == ["quad-a", "quad-b", "quad-c", "quad-d"]
 
 
 def test_what_the_files_of_a_cluster_lack_is_a_warning(
@@ -313,6 +316,8 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
     ("arguments", "text"),
     [
         ([*QUAD[:3], "--pod", "default/nobody"], "default/nobody"),
+        ([*QUAD[:3], "--pod", "other/quad"], "is default/quad meant?"),
+        ([*QUAD[:3], "--pod", "qaud"], "is default/quad meant?"),
         ([*QUAD[:3], "--pod", "x" * 300], "xxx"),
         (QUAD[:3], "no pod is given"),
         ([*QUAD, "default/quad"], "two pods are given"),

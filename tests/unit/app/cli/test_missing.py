@@ -9,7 +9,14 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import Unreadable, read_object
 from app.kube.resources import AnyRecord
 from app.kube.translate import KubernetesNode, Pod
-from extender import ClaimKey, PodRef, PodStatus, UnresolvableClaimError, UnseenObjectError
+from extender import (
+    ClaimKey,
+    ClaimProblem,
+    PodRef,
+    PodStatus,
+    UnresolvableClaimError,
+    UnseenObjectError,
+)
 from longhorn import NodeName
 from tests.builders import (
     backing_image,
@@ -215,7 +222,9 @@ def test_an_empty_cluster_has_one_line_on_how_to_add_everything() -> None:
     ],
 )
 def test_an_object_that_a_claim_leads_to_can_be_added(kind: str, plural: str) -> None:
-    error = UnseenObjectError(kind, "x", "is not in the cluster", "create it")
+    error = UnseenObjectError(
+        ClaimProblem.NOT_FOUND, kind, "x", "is not in the cluster", "create it"
+    )
 
     assert unresolvable(error, "a.zip, b.json") == (
         f"{kind} x is not in a.zip, b.json; create it, or if the cluster has it: kubectl get "
@@ -224,6 +233,8 @@ def test_an_object_that_a_claim_leads_to_can_be_added(kind: str, plural: str) ->
 
 
 def test_another_error_of_a_claim_stays_as_it_is() -> None:
-    error = UnresolvableClaimError("Volume", "x", "is being deleted", "restore it")
+    error = UnresolvableClaimError(
+        ClaimProblem.DELETING, "Volume", "x", "is being deleted", "restore it"
+    )
 
     assert unresolvable(error, "a.zip") == "Volume x is being deleted; restore it"

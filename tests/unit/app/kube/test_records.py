@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
+from app.kube.placement import Wishes
 from app.kube.records import Unreadable, read_object
 from app.kube.translate import KubernetesNode, Pod, Setting
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
@@ -282,6 +283,7 @@ def test_pod() -> None:
             claims=tuple(map(ClaimKey, ("shop/data-web-0", "shop/web-0-scratch", "shop/"))),
         ),
         status=PodStatus(version=77),
+        wishes=Wishes(),
     )
 
 

@@ -1,0 +1,206 @@
+"""What a pod asks for: each claim with its volume, as the user named it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+import msgspec
+from msgspec import structs
+
+from extender import ClaimKey, ClusterView, PodRef, UnresolvableClaimError
+from extender.demand.existing import Worth, existing_by_node
+from extender.demand.requests import WantedVolume, resolve_for_scheduled
+from longhorn import BackingImage, Replica, Selector, Volume, VolumeName
+
+_WORTHS = {
+    Worth.USABLE: "usable",
+    Worth.EVICTING: "being moved away",
+    Worth.ROOM: "incomplete",
+}
+
+
+class SelectorReport(msgspec.Struct):
+    """Tags that a volume asks for."""
+
+    of: str
+    """node or disk."""
+    tags: Sequence[str]
+    source: str
+    """The object and field that asks."""
+    hint: str
+    """On tags that no node or disk has; empty if all are there."""
+
+
+class ReplicaReport(msgspec.Struct):
+    """A replica that exists."""
+
+    name: str
+    node: str
+    """Empty if it is not placed."""
+    state: str
+
+
+class ClaimReport(msgspec.Struct):
+    """One claim of the pod."""
+
+    claim: str
+    volume: str
+    """The Longhorn Volume; empty if none is known, or the storage is not Longhorn's."""
+    storage_class: str
+    state: str
+    """new, exists, other (not Longhorn's storage) or unusable."""
+    size_bytes: int
+    wanted_replicas: int
+    locality: str
+    local: bool
+    """Whether a replica must be on the pod's node."""
+    disk_type: str
+    backing_image: str
+    selectors: Sequence[SelectorReport]
+    replicas: Sequence[ReplicaReport]
+    error: str
+    """Why it is unusable."""
+
+
+def claim_reports(
+    pod: PodRef, view: ClusterView, say: Callable[[UnresolvableClaimError], str] = str
+) -> list[ClaimReport]:
+    """Describe each claim of *pod*, in its order; *say* gives the text of an error."""
+    return [_claim_report(pod, key, view, say) for key in pod.claims]
+
+
+def claim_names(reports: Iterable[ClaimReport], namespace: str) -> dict[VolumeName, str]:
+    """Return how volumes are to be named: by the claims of the pod, without its own namespace."""
+    return {
+        VolumeName(each.volume): each.claim.removeprefix(f"{namespace}/")
+        for each in reports
+        if each.volume
+    }
+
+
+def tag_hint(selector: Selector, tags: Iterable[str], of: str) -> str:
+    """Say which tags of a selector nothing has, and which similar ones there are."""
+    tags = sorted(tags)
+    missing = [tag for tag in selector if tag not in tags]
+    if not missing:
+        return ""
+    texts = []
+    for tag in missing:
+        like = [each for each in tags if each.strip().lower() == tag.strip().lower()]
+        like = like or get_close_matches(tag, tags, n=1)
+        texts.append(
+            f"no {of} has tag {tag!r}" + (f"; is {like[0]!r} meant? case counts" if like else "")
+        )
+    there = ", ".join(tags) or "none"
+    return f"{'; '.join(texts)} (tags of {of}s: {there})"
+
+
+def _claim_report(
+    pod: PodRef, key: ClaimKey, view: ClusterView, say: Callable[[UnresolvableClaimError], str]
+) -> ClaimReport:
+    claim = view.claims.get(key)
+    report = ClaimReport(
+        claim=key,
+        volume="",
+        storage_class=(claim.storage_class or "") if claim else "",
+        state="other",
+        size_bytes=claim.requested_bytes if claim else 0,
+        wanted_replicas=0,
+        locality="",
+        local=False,
+        disk_type="",
+        backing_image="",
+        selectors=[],
+        replicas=[],
+        error="",
+    )
+    try:
+        request = resolve_for_scheduled(structs.replace(pod, claims=(key,)), view)
+    except UnresolvableClaimError as error:
+        hints = _class_selectors(report.storage_class, view)
+        return structs.replace(report, state="unusable", error=say(error), selectors=[*hints])
+    wanted = next(iter((*request.volumes, *request.remote)), None)
+    if wanted is None:
+        return report
+    volume = wanted.volume
+    exists = volume.name in view.volumes
+    return structs.replace(
+        report,
+        volume=volume.name,
+        state="exists" if exists else "new",
+        size_bytes=volume.size_bytes,
+        wanted_replicas=volume.wanted_replicas,
+        locality=volume.locality,
+        local=wanted.is_local,
+        disk_type=volume.disk_type,
+        backing_image=volume.backing_image or "",
+        selectors=[*_selectors(volume, report.storage_class, view)],
+        replicas=[*_replicas(wanted, view)],
+    )
+
+
+def _selectors(volume: Volume, storage_class: str, view: ClusterView) -> Iterator[SelectorReport]:
+    if volume.name in view.volumes:
+        source = f"Volume {volume.name}"
+    else:
+        source = f"StorageClass {storage_class}"
+    yield from _both(volume.node_selector, volume.disk_selector, source, view)
+    image = view.backing_images.get(volume.backing_image or "")
+    if image is not None:
+        yield from _image_selectors(image, view)
+
+
+def _image_selectors(image: BackingImage, view: ClusterView) -> Iterator[SelectorReport]:
+    source = f"BackingImage {image.name}"
+    yield from _both(image.node_selector, image.disk_selector, source, view)
+
+
+def _class_selectors(storage_class: str, view: ClusterView) -> Iterator[SelectorReport]:
+    """Return those of a class whose volumes cannot be made: its tags may be why."""
+    found = view.storage_classes.get(storage_class)
+    parameters = found.parameters if found else {}
+    nodes, disks = (
+        tuple(parameters[name].split(",")) if parameters.get(name) else ()
+        for name in ("nodeSelector", "diskSelector")
+    )
+    yield from _both(nodes, disks, f"StorageClass {storage_class}", view)
+
+
+def _both(
+    nodes: Selector, disks: Selector, source: str, view: ClusterView
+) -> Iterator[SelectorReport]:
+    for of, selector, tags in (
+        ("node", nodes, view.node_tags),
+        ("disk", disks, view.disk_tags),
+    ):
+        if selector:
+            yield SelectorReport(
+                of=of,
+                tags=selector,
+                source=f"{of}Selector of {source}",
+                hint=tag_hint(selector, tags, of),
+            )
+
+
+def _replicas(wanted: WantedVolume, view: ClusterView) -> Iterator[ReplicaReport]:
+    for replica in view.replicas.get(wanted.name, ()):
+        yield ReplicaReport(
+            name=replica.name, node=replica.node or "", state=_state(replica, wanted, view)
+        )
+
+
+def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
+    if replica.deleting:
+        return "being deleted"
+    if replica.node is None:
+        only = replica.hard_node_affinity
+        return f"not placed yet, for {only} alone" if only else "not placed yet"
+    siblings = view.replicas.get(wanted.name, ())
+    others = [each for each in siblings if each is not replica and each.healthy_once]
+    # Whether a volume was ever written is seen from all its replicas.
+    found = existing_by_node(
+        [replica, *(structs.replace(o, node=None) for o in others)], wanted.need, view
+    )
+    if replica.node in found:
+        state = _WORTHS[found[replica.node].worth]
+        return "failed, can be used again" if replica.failed else state
+    return "failed" if replica.failed else "on a node or disk that is not ready"

@@ -1,0 +1,105 @@
+"""One decision with all that explains it, for the command `filter`."""
+
+from collections.abc import Sequence
+
+from app.cli.explaining.claims import claim_names, claim_reports
+from app.cli.explaining.exclusions import exclusions
+from app.cli.explaining.notes import (
+    Note,
+    ask_notes,
+    claim_notes,
+    pod_notes,
+    spread_notes,
+    volume_notes,
+)
+from app.cli.explaining.report import Explanation, explanation, unanswered
+from app.cli.missing import unresolvable
+from app.cli.report import make_report
+from app.config import Settings
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.placement import Wishes
+from app.kube.translate import KubernetesNode, Pod
+from app.kube.view import build_view
+from extender import (
+    Extender,
+    UnresolvableClaimError,
+    charges,
+    expected,
+    explain,
+    rebuild,
+    shortfalls,
+    spreads,
+)
+from longhorn import Moment, NodeName
+
+
+def explain_pod(
+    pod: Pod,
+    candidates: Sequence[NodeName],
+    cluster: ClusterObjects,
+    settings: Settings,
+    utc: Moment | None,
+    *,
+    origin: str | None,
+) -> Explanation:
+    """Decide about a pod as the extender would, and explain the answer.
+
+    Nodes that kube-scheduler itself leaves out are not judged.
+
+    Args:
+        pod: The pod.
+        candidates: The nodes to look at.
+        cluster: All that is known of the cluster.
+        settings: Of the process.
+        utc: The date and time, None if it is not known, as for files.
+        origin: The files that the cluster comes from, None if it is live.
+    """
+
+    def say(error: UnresolvableClaimError) -> str:
+        return str(error) if origin is None else unresolvable(error, origin)
+
+    view, limits, asked = build_view(cluster), settings.step_limits, pod.ref
+    known = cluster.of(KubernetesNode)
+    excluded = exclusions(candidates, known, pod.wishes or Wishes())
+    judged = [name for name in candidates if name not in excluded]
+    claims = claim_reports(asked, view, say)
+    notes = [
+        *pod_notes(pod, filter(None, [settings.webhook_scheduler_name])),
+        *ask_notes(pod, claims),
+        *claim_notes(asked, view),
+    ]
+    if not known:
+        notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))
+    extender = Extender(limits, settings.reservation_mode, settings.balance)
+    ledger = extender.ledger
+    pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
+    for hold in rebuild(pods, view, ledger.mode, 0):
+        ledger.put(hold)
+    try:
+        result = extender.filter(asked, judged, view, utc=utc)
+        scores = extender.prioritize(asked, judged, view, utc=utc)
+    except UnresolvableClaimError as error:
+        return unanswered(error.problem, say(error), asked, claims, notes)
+    own = [each.name for each in (*result.request.volumes, *result.request.remote)]
+    report = make_report(
+        result,
+        scores,
+        explain(result, view, limits, ledger),
+        view,
+        {name: charges(ledger, name, view, but=asked.uid) for name in judged},
+        expected(ledger, view, limits, but=asked.uid, own=own, utc=utc),
+    )
+    names = claim_names(claims, asked.namespace)
+    by_node = scores.by_node
+    best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
+    whole = spreads(result.request, best, view, limits, ledger, utc=utc)
+    return explanation(
+        report,
+        result,
+        view,
+        claims=claims,
+        notes=[*notes, *volume_notes(claims, names), *spread_notes(whole, names)],
+        excluded=excluded,
+        shortfalls=shortfalls(result, view, limits, ledger, utc=utc),
+        spreads=whole,
+    )

@@ -1,0 +1,135 @@
+"""What stands outside the disks: whether kube-scheduler asks about a pod at all, and the rest."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from app.cli.explaining.claims import ClaimReport
+from app.cli.explaining.remedies import NOTES
+from app.kube.placement import Wishes
+from app.kube.translate import Pod
+from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT, RESOURCE
+from extender import ClusterView, Hindrance, PodRef, Spread
+from longhorn import Locality, VolumeName
+
+SECOND_SCHEDULER = "longhorn-scheduler"
+"""The name of the second scheduler in the manifests and the chart."""
+_DEFAULT_SCHEDULER = "default-scheduler"
+_MOST_NAMES = 5
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One thing to know about the pod; *code* is in the table of remedies."""
+
+    code: str
+    text: str
+    refuses: bool = False
+    """Whether kube-scheduler gives the pod no node because of it."""
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        return NOTES[self.code].action
+
+
+def pod_notes(pod: Pod, schedulers: Iterable[str]) -> Iterator[Note]:
+    """Say what of the pod itself keeps the extender from being asked about it.
+
+    Args:
+        pod: The pod; without wishes nothing is known of it.
+        schedulers: Names of schedulers that ask the extender, beside the cluster's own.
+    """
+    wishes = pod.wishes or Wishes()
+    yield from _life(pod, wishes)
+    if pod.wishes is None:
+        return
+    if wishes.scheduler not in ("", _DEFAULT_SCHEDULER, SECOND_SCHEDULER, *schedulers):
+        yield Note(
+            "other_scheduler",
+            f"schedulerName is {wishes.scheduler}: whether that one asks the extender is not known",
+        )
+    if wishes.has_pod_rules:
+        yield Note(
+            "pod_rules_unjudged",
+            "the pod requires affinity to other pods or topology spread, which is not judged here",
+        )
+
+
+def ask_notes(pod: Pod, claims: Iterable[ClaimReport]) -> Iterator[Note]:
+    """Say why kube-scheduler does not ask about a pod with Longhorn volumes, if so."""
+    wishes = pod.wishes
+    has_volume = any(each.state in ("new", "exists", "unusable") for each in claims)
+    if wishes is None or not has_volume or RESOURCE in wishes.resources:
+        return
+    text = f"no container asks for {RESOURCE}, so kube-scheduler does not ask the extender"
+    if wishes.labels.get(OPT_OUT_LABEL) == OPTED_OUT:
+        yield Note("opted_out", f"{text}; label {OPT_OUT_LABEL}: {OPTED_OUT} turns injection off")
+    elif wishes.of_daemon_set:
+        yield Note("of_daemon_set", f"{text}; injection leaves pods of a DaemonSet out")
+    else:
+        yield Note("does_not_ask", f"{text}; injection did not change this pod")
+
+
+def _life(pod: Pod, wishes: Wishes) -> Iterator[Note]:
+    if wishes.phase in ("Succeeded", "Failed"):
+        yield Note("pod_finished", f"the pod has ended ({wishes.phase})")
+    elif wishes.deleting:
+        yield Note("pod_deleting", "the pod is being deleted")
+    elif pod.status.node is not None:
+        yield Note("pod_bound", f"the pod is bound to {pod.status.node} already")
+
+
+def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
+    """Name the claims that kube-scheduler waits for: unbound, of a class with Immediate binding."""
+    for key in pod.claims:
+        claim = view.claims.get(key)
+        if claim is None or claim.persistent_volume is not None or claim.storage_class is None:
+            continue
+        storage_class = view.storage_classes.get(claim.storage_class)
+        if storage_class is not None and storage_class.is_immediate:
+            yield Note(
+                "immediate_binding",
+                f"claim {key} is not bound, and StorageClass {storage_class.name} has "
+                "volumeBindingMode: Immediate, so kube-scheduler refuses the pod",
+                refuses=True,
+            )
+
+
+def volume_notes(claims: Sequence[ClaimReport], names: Mapping[VolumeName, str]) -> Iterator[Note]:
+    """Say where strict-local volumes are, and whether disks decide anything."""
+    for each in claims:
+        nodes = [r.node for r in each.replicas if r.node and r.state != "being deleted"]
+        if each.locality == Locality.STRICT_LOCAL and each.local and nodes:
+            name = names[VolumeName(each.volume)]
+            yield Note(
+                "strict_local_placed",
+                f"{name} is strict-local, and its replica is on {', '.join(nodes)}",
+            )
+    longhorns = [each for each in claims if each.volume]
+    if not longhorns:
+        yield Note("no_longhorn_volume", "no claim of the pod leads to a Longhorn volume")
+    elif not any(each.local for each in longhorns):
+        yield Note("nothing_local", "no volume of the pod must have a replica on its node")
+
+
+def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> Iterator[Note]:
+    """Say of which volumes not all replicas find a place, and why."""
+    for each in spreads:
+        if each.missing and each.hindrance is not None:
+            yield Note(each.hindrance, f"{names[each.volume]}: {_missing(each)}")
+
+
+def _missing(spread: Spread) -> str:
+    shown = ", ".join(spread.roomy[:_MOST_NAMES])
+    more = len(spread.roomy) - _MOST_NAMES
+    roomy = f"{shown} and {more} more" if more > 0 else shown
+    placeless = f"{spread.missing} of {spread.wanted} replicas find no place"
+    match spread.hindrance:
+        case Hindrance.NODES:
+            return f"{placeless}: each needs a node of its own, and only {roomy} have room"
+        case Hindrance.ZONES:
+            return f"{placeless}: each needs a zone of its own; the nodes with room are {roomy}"
+        case Hindrance.DISKS:
+            return f"{placeless}: no disk of a node that takes replicas has the tags and the type"
+    where = f"the nodes with room for one are {roomy}" if roomy else "no disk has room for one"
+    return f"{placeless}: {where}"

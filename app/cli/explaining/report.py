@@ -1,0 +1,236 @@
+"""All that `filter` tells of one pod, as `-o json` prints it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from app.cli.explaining.claims import ClaimReport, claim_names
+from app.cli.explaining.details import disk_reasons, node_details
+from app.cli.explaining.exclusions import Exclusion
+from app.cli.explaining.notes import Note
+from app.cli.explaining.remedies import DISKS, EXCLUSIONS, REJECTIONS
+from app.cli.report import Report
+from extender import (
+    Answer,
+    Basis,
+    ClaimProblem,
+    ClusterView,
+    PodRef,
+    Shortfall,
+    Spread,
+)
+from longhorn import NodeName, VolumeName
+
+_BEST = 3
+"""Most accepted nodes that the answer names."""
+
+
+class NoteReport(msgspec.Struct):
+    """One thing to know about the pod."""
+
+    code: str
+    text: str
+    action: str
+    refuses: bool
+    """Whether kube-scheduler gives the pod no node because of it."""
+
+
+class ReasonReport(msgspec.Struct):
+    """Why a node or a disk is not taken; *code* is in docs/troubleshooting.md."""
+
+    code: str
+    text: str
+    action: str
+    details: Sequence[str] = ()
+    """Figures, in the order in which they matter."""
+    short_bytes: int | None = None
+    """With so much more on one disk the node would take the pod; null if it is not about that."""
+    short_disk: str = ""
+    """That disk."""
+
+
+class SpreadReport(msgspec.Struct):
+    """Where the replicas of one volume are, and would go."""
+
+    volume: str
+    wanted: int
+    placed: Sequence[str]
+    local: str
+    """Where one is placed anew beside the pod; empty if none is."""
+    others: Sequence[str]
+    """Where the others find room; Longhorn may choose other nodes."""
+    missing: int
+    """How many find none."""
+
+
+class Explanation(Report):
+    """What `filter -o json` prints: the verdicts, and all that explains them."""
+
+    answer: str
+    """The answer in one line."""
+    pod: str
+    error_code: str
+    """Of *error*; empty if there is none."""
+    basis: str
+    claims: Sequence[ClaimReport]
+    notes: Sequence[NoteReport]
+    reasons: Mapping[str, ReasonReport]
+    """Of each rejected node."""
+    excluded: Mapping[str, ReasonReport]
+    """Nodes that kube-scheduler itself leaves out; they were not judged."""
+    disks: Mapping[str, Mapping[str, ReasonReport]]
+    """By node, the disks that take no new replica whatever it is."""
+    spreads: Sequence[SpreadReport]
+    """Of each volume, if the pod goes to the best node that accepts it."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether kube-scheduler gives the pod no node, whatever the extender says."""
+        return any(note.refuses for note in self.notes)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pod can get a node."""
+        return bool(self.accepted) and not self.is_refused
+
+    @property
+    def volume_names(self) -> dict[VolumeName, str]:
+        """How volumes of the pod are named: by its claims."""
+        return claim_names(self.claims, self.pod.partition("/")[0])
+
+
+def explanation(
+    report: Report,
+    result: Answer,
+    view: ClusterView,
+    *,
+    claims: Sequence[ClaimReport],
+    notes: Iterable[Note],
+    excluded: Mapping[NodeName, Exclusion],
+    shortfalls: Mapping[NodeName, Shortfall],
+    spreads: Iterable[Spread],
+) -> Explanation:
+    """Put together what explains an answer."""
+    pod = result.request.pod
+    reasons: dict[str, ReasonReport] = {
+        name: _node_reason(name, result, view, claims, shortfalls.get(name))
+        for name in result.rejected
+    }
+    found = Explanation(
+        accepted=report.accepted,
+        scores=report.scores,
+        rejected=report.rejected,
+        error=report.error,
+        nodes=report.nodes,
+        answer="",
+        pod=f"{pod.namespace}/{pod.name}",
+        error_code="",
+        basis=result.basis,
+        claims=claims,
+        notes=[_note(each) for each in notes],
+        reasons=reasons,
+        excluded={name: _exclusion(why) for name, why in excluded.items()},
+        disks={
+            name: {
+                disk: ReasonReport(code=each.code, text=each.text, action=DISKS[each.code].action)
+                for disk, each in refused.items()
+            }
+            for name in report.nodes
+            if (refused := disk_reasons(view, NodeName(name)))
+        },
+        spreads=[_spread(each) for each in spreads],
+    )
+    return msgspec.structs.replace(found, answer=_answer(found))
+
+
+def unanswered(
+    problem: ClaimProblem,
+    text: str,
+    pod: PodRef,
+    claims: Sequence[ClaimReport],
+    notes: Iterable[Note],
+) -> Explanation:
+    """Report on a pod of which some claim cannot be judged."""
+    return Explanation(
+        accepted=[],
+        scores={},
+        rejected={},
+        error=text,
+        nodes={},
+        answer="not judged: a claim cannot be used",
+        pod=f"{pod.namespace}/{pod.name}",
+        error_code=problem,
+        basis="",
+        claims=claims,
+        notes=[_note(each) for each in notes],
+        reasons={},
+        excluded={},
+        disks={},
+        spreads=[],
+    )
+
+
+def _note(note: Note) -> NoteReport:
+    return NoteReport(code=note.code, text=note.text, action=note.action, refuses=note.refuses)
+
+
+def _exclusion(why: Exclusion) -> ReasonReport:
+    return ReasonReport(code=why.code, text=why.text, action=EXCLUSIONS[why.code].action)
+
+
+def _node_reason(
+    name: NodeName,
+    result: Answer,
+    view: ClusterView,
+    claims: Sequence[ClaimReport],
+    shortfall: Shortfall | None,
+) -> ReasonReport:
+    rejection = result.rejected[name]
+    return ReasonReport(
+        code=rejection.reason,
+        text=str(rejection),
+        action=REJECTIONS[rejection.reason].action,
+        details=node_details(name, rejection, view, claims, shortfall),
+        short_bytes=shortfall.bytes if shortfall else None,
+        short_disk=shortfall.disk if shortfall else "",
+    )
+
+
+def _spread(spread: Spread) -> SpreadReport:
+    return SpreadReport(
+        volume=spread.volume,
+        wanted=spread.wanted,
+        placed=spread.placed,
+        local=spread.local or "",
+        others=spread.others,
+        missing=spread.missing,
+    )
+
+
+def _answer(found: Explanation) -> str:
+    """Say it in one line: how many nodes fit, and of the others how many do not, by reason."""
+    total = len(found.accepted) + len(found.reasons) + len(found.excluded)
+    parts = [
+        f"{count} {REJECTIONS[code].short}"
+        for code, count in Counter(each.code for each in found.reasons.values()).most_common()
+    ]
+    if found.excluded:
+        parts.append(f"{len(found.excluded)} excluded by kube-scheduler")
+    rest = f"; {', '.join(parts)}" if parts else ""
+    count = f"{len(found.accepted)} of {total} nodes"
+    if found.is_refused:
+        return f"kube-scheduler refuses the pod; {count} would fit{rest}"
+    if found.accepted and found.basis == Basis.NOTHING_LOCAL:
+        return f"not judged: no volume must be on the pod's node; {count} will do{rest}"
+    return f"{count} fit{_best(found)}{rest}" if found.accepted else f"{count}: {', '.join(parts)}"
+
+
+def best_first(found: Explanation) -> list[str]:
+    """Return the accepted nodes, those of the highest score first."""
+    return sorted(found.accepted, key=lambda name: -found.scores[name].total)
+
+
+def _best(found: Explanation) -> str:
+    best = best_first(found)
+    return f", best {best[0]}" if len(best) > _BEST else f": {', '.join(best)}"

@@ -1,0 +1,150 @@
+"""What kube-scheduler itself reads of pods and nodes, for commands that explain its choice.
+
+The service does not read this: it is asked only about nodes that pass kube-scheduler's own filters.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from app.kube import objects
+
+
+class Toleration(objects.KubeStruct, frozen=True):
+    """A toleration of a pod; what is empty matches anything."""
+
+    key: objects.Text = None
+    operator: objects.Text = None
+    value: objects.Text = None
+    effect: objects.Text = None
+
+
+class Requirement(objects.KubeStruct, frozen=True):
+    """What a label or a field of a node must be."""
+
+    key: objects.Text = None
+    operator: objects.Text = None
+    values: list[str] | None = None
+
+
+class Term(objects.KubeStruct, frozen=True):
+    """One alternative of a node affinity."""
+
+    match_expressions: list[Requirement] | None = None
+    match_fields: list[Requirement] | None = None
+
+
+class NodeSelector(objects.KubeStruct, frozen=True):
+    node_selector_terms: list[Term] | None = None
+
+
+class NodeAffinity(objects.KubeStruct, frozen=True):
+    required: NodeSelector | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinity(objects.KubeStruct, frozen=True):
+    required: list[Any] | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(objects.KubeStruct, frozen=True):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class SpreadConstraint(objects.KubeStruct, frozen=True):
+    when_unsatisfiable: objects.Text = None
+
+
+class Resources(objects.KubeStruct, frozen=True):
+    limits: dict[str, str | int | float | None] | None = None
+    requests: dict[str, str | int | float | None] | None = None
+
+
+class Container(objects.KubeStruct, frozen=True):
+    resources: Resources | None = None
+
+
+class Owner(objects.KubeStruct, frozen=True):
+    kind: objects.Text = None
+    controller: bool | None = None
+
+
+class WholeMetadata(objects.Metadata, frozen=True, rename="camel"):
+    labels: dict[str, objects.Text] | None = None
+    owner_references: list[Owner] | None = None
+
+
+class WholePodSpec(objects.PodSpec, frozen=True, rename="camel"):
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    scheduler_name: objects.Text = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[SpreadConstraint] | None = None
+
+
+class WholePod(objects.Pod, frozen=True, rename="camel"):
+    metadata: WholeMetadata
+    spec: WholePodSpec | None = None
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod asks of kube-scheduler, and how far it has come."""
+
+    scheduler: str = ""
+    resources: frozenset[str] = frozenset()
+    """The names of all resources that its containers ask for."""
+    labels: Mapping[str, str] = {}
+    node_selector: Mapping[str, str] = {}
+    terms: tuple[Term, ...] | None = None
+    """Of the node affinity that it requires: one of them must be met. None if it requires none."""
+    tolerations: tuple[Toleration, ...] = ()
+    has_pod_rules: bool = False
+    """It requires affinity to other pods, or a topology spread."""
+    of_daemon_set: bool = False
+    phase: str = ""
+    deleting: bool = False
+
+
+def wishes_of(pod: WholePod) -> Wishes:
+    """Return what *pod* asks of kube-scheduler."""
+    spec, metadata = pod.spec or WholePodSpec(), pod.metadata
+    affinity = spec.affinity or Affinity()
+    required = affinity.node_affinity.required if affinity.node_affinity else None
+    return Wishes(
+        scheduler=spec.scheduler_name or "",
+        resources=frozenset(_resources([*(spec.containers or ()), *(spec.init_containers or ())])),
+        labels={name: value or "" for name, value in (metadata.labels or {}).items()},
+        node_selector=spec.node_selector or {},
+        terms=None if required is None else tuple(required.node_selector_terms or ()),
+        tolerations=tuple(spec.tolerations or ()),
+        has_pod_rules=_has_pod_rules(spec, affinity),
+        of_daemon_set=any(
+            owner.kind == "DaemonSet" and owner.controller
+            for owner in metadata.owner_references or ()
+        ),
+        phase=(pod.status.phase if pod.status else None) or "",
+        deleting=bool(metadata.deletion_timestamp),
+    )
+
+
+def _has_pod_rules(spec: WholePodSpec, affinity: Affinity) -> bool:
+    rules = (affinity.pod_affinity, affinity.pod_anti_affinity)
+    return any(each is not None and each.required for each in rules) or any(
+        each.when_unsatisfiable == "DoNotSchedule"
+        for each in spec.topology_spread_constraints or ()
+    )
+
+
+def _resources(containers: Iterable[Container]) -> Iterable[str]:
+    for container in containers:
+        given = container.resources or Resources()
+        for kind in (given.limits, given.requests):
+            yield from kind or ()

@@ -1,0 +1,118 @@
+"""How far a node is from taking a pod: the least that one of its disks would have to have more."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from extender.forecast.ranking import Rankings
+from extender.holds.ledger import Ledger
+from extender.verdicts.answering import Answer
+from extender.verdicts.candidates import StepLimits
+from extender.verdicts.case import prepare
+from extender.verdicts.rejections import (
+    InsufficientStorage,
+    PendingReplicas,
+    Rejection,
+    RoomHeld,
+    VolumesDoNotFit,
+)
+from extender.view import ClusterView
+from longhorn import DiskName, Moment, NodeName, Settings
+from packing import Bin, Item, Packed, pack
+
+_ABOUT_ROOM: tuple[type[Rejection], ...] = (
+    InsufficientStorage,
+    PendingReplicas,
+    RoomHeld,
+    VolumesDoNotFit,
+)
+
+
+class Shortfall(msgspec.Struct, frozen=True):
+    """With so many bytes more on this disk the node would take the pod, and not with fewer."""
+
+    disk: DiskName
+    bytes: int
+
+
+def shortfalls(
+    answer: Answer,
+    view: ClusterView,
+    limits: StepLimits,
+    ledger: Ledger,
+    *,
+    utc: Moment | None = None,
+) -> Mapping[NodeName, Shortfall]:
+    """Return what rejected nodes lack, where it is about room on their disks.
+
+    Nodes that growth of a single disk would not help are left out.
+
+    Args:
+        answer: What was answered.
+        view: The cluster that the answer rests on.
+        limits: Bounds on the packing's work.
+        ledger: What was held at the answer.
+        utc: The date and time, None if it is not known.
+    """
+    about_room = [n for n, why in answer.rejected.items() if isinstance(why, _ABOUT_ROOM)]
+    if not about_room or not isinstance(view.settings, Settings):
+        return {}
+    case = prepare(
+        answer.request,
+        answer.existing,
+        view,
+        view.settings,
+        ledger=ledger,
+        rankings=Rankings(),
+        step_limit=limits.per_node,
+        utc=utc,
+    )
+    found = {}
+    for name in about_room:
+        space = view.spaces[name]
+        items = case.demand_on(name).items + case.loads.on(space).items
+        if isinstance(pack(items, space.bins, step_limit=limits.per_node), Packed):
+            items += tuple(each.item for each in case.forecast.on.get(name, ()))
+        least = least_growth(items, space.bins, step_limit=limits.per_node)
+        if least is not None:
+            found[name] = least
+    return found
+
+
+def least_growth(
+    items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int
+) -> Shortfall | None:
+    """Return by how little one of *bins* must grow, in both headrooms, to let all items fit.
+
+    None if that of no single one would do. What is not decided counts as not fitting.
+
+    Complexity: for each bin a binary search over bytes, so some fifty packings.
+    """
+    best: Shortfall | None = None
+    for index, bin_ in enumerate(bins):
+        enough = sum(item.logical_bytes + item.physical_bytes for item in items)
+        enough += max(0, -bin_.logical_bytes) + max(0, -bin_.physical_bytes)
+        most = enough if best is None else min(enough, best.bytes - 1)
+        if most < 0 or not _fit(items, bins, index, most, step_limit):
+            continue
+        lacking = -1
+        while most - lacking > 1:
+            middle = (most + lacking) // 2
+            if _fit(items, bins, index, middle, step_limit):
+                most = middle
+            else:
+                lacking = middle
+        best = Shortfall(DiskName(bin_.id), most)
+    return best
+
+
+def _fit(
+    items: Iterable[Item], bins: Sequence[Bin], index: int, more_bytes: int, step_limit: int
+) -> bool:
+    grown = msgspec.structs.replace(
+        bins[index],
+        logical_bytes=bins[index].logical_bytes + more_bytes,
+        physical_bytes=bins[index].physical_bytes + more_bytes,
+    )
+    all_bins = [*bins[:index], grown, *bins[index + 1 :]]
+    return isinstance(pack(tuple(items), all_bins, step_limit=step_limit), Packed)
