@@ -4,13 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from extender.demand.items import demand_of, suits
 from extender.forecast.ranking import Rankings
 from extender.holds.ledger import Ledger
+from extender.space import NodeSpace
 from extender.verdicts.answering import Answer
 from extender.verdicts.candidates import StepLimits
-from extender.verdicts.case import prepare
+from extender.verdicts.case import Case, prepare
 from extender.verdicts.rejections import (
     InsufficientStorage,
+    NoRoomAnywhere,
     PendingReplicas,
     Rejection,
     RoomHeld,
@@ -22,6 +25,7 @@ from packing import Bin, Item, Packed, pack
 
 _ABOUT_ROOM: tuple[type[Rejection], ...] = (
     InsufficientStorage,
+    NoRoomAnywhere,
     PendingReplicas,
     RoomHeld,
     VolumesDoNotFit,
@@ -69,14 +73,32 @@ def shortfalls(
     )
     found = {}
     for name in about_room:
-        space = view.spaces[name]
-        items = case.demand_on(name).items + case.loads.on(space).items
+        space = view.spaces.get(name)
+        if space is None:
+            continue
+        if isinstance(answer.rejected[name], NoRoomAnywhere):
+            items = _anywhere(case, space)
+        else:
+            items = case.demand_on(name).items
+        if not items:
+            continue
+        items += case.loads.on(space).items
         if isinstance(pack(items, space.bins, step_limit=limits.per_node), Packed):
             items += tuple(each.item for each in case.forecast.on.get(name, ()))
         least = least_growth(items, space.bins, step_limit=limits.per_node)
         if least is not None:
             found[name] = least
     return found
+
+
+def _anywhere(case: Case, space: NodeSpace) -> tuple[Item, ...]:
+    """Return the largest replica that finds room nowhere, if the node could take it at all."""
+    if not space.takes_replicas:
+        return ()
+    needs = [each.need for each in case.own_coming if not each.volume.needs_local_replica]
+    largest = max(needs, key=lambda need: need.size_bytes)
+    demand = demand_of([("anywhere", largest)], case.view, case.settings)
+    return demand.items if suits(demand, space.node, case.settings) else ()
 
 
 def least_growth(

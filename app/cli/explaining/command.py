@@ -10,6 +10,7 @@ from app.cli.explaining.notes import (
     claim_notes,
     pod_notes,
     spread_notes,
+    unjudged_notes,
     volume_notes,
 )
 from app.cli.explaining.report import Explanation, explanation, unanswered
@@ -98,7 +99,12 @@ def explain_pod(
         result,
         view,
         claims=claims,
-        notes=[*notes, *volume_notes(claims, names), *spread_notes(whole, names)],
+        notes=[
+            *notes,
+            *volume_notes(claims, names),
+            *(() if result.rejected else unjudged_notes(claims)),
+            *spread_notes(whole, names),
+        ],
         excluded=excluded,
         shortfalls=shortfalls(result, view, limits, ledger, utc=utc),
         spreads=whole,

@@ -96,7 +96,7 @@ def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
 
 
 def volume_notes(claims: Sequence[ClaimReport], names: Mapping[VolumeName, str]) -> Iterator[Note]:
-    """Say where strict-local volumes are, and whether disks decide anything."""
+    """Say where strict-local volumes are."""
     for each in claims:
         nodes = [r.node for r in each.replicas if r.node and r.state != "being deleted"]
         if each.locality == Locality.STRICT_LOCAL and each.local and nodes:
@@ -105,6 +105,10 @@ def volume_notes(claims: Sequence[ClaimReport], names: Mapping[VolumeName, str])
                 "strict_local_placed",
                 f"{name} is strict-local, and its replica is on {', '.join(nodes)}",
             )
+
+
+def unjudged_notes(claims: Iterable[ClaimReport]) -> Iterator[Note]:
+    """Say that disks decide nothing about a pod that no node is rejected for, if so."""
     longhorns = [each for each in claims if each.volume]
     if not longhorns:
         yield Note("no_longhorn_volume", "no claim of the pod leads to a Longhorn volume")

@@ -1,0 +1,364 @@
+"""Why is my pod Pending? Twelve situations that users report, each asked of the command as a whole.
+
+The output must name the cause, the object and the remedy.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli.commands import run_command
+from app.serving.admission import RESOURCE
+from tests.builders import GIB, core_document, document, node_document
+
+Ask = Callable[..., tuple[int, str]]
+ADD_A_DISK = "-> Add a disk, free one, ask for less"
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Ask about pod `web` of a cluster; return the status, and the output as one line."""
+
+    def asked(*documents: object, options: tuple[str, ...] = ()) -> tuple[int, str]:
+        path = tmp_path / "cluster.json"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+        status = run_command(["filter", "pod/web", "--cluster-file", str(path), *options])
+        return status, " ".join(capsys.readouterr().out.split())
+
+    return asked
+
+
+def pod(name: str = "web", *, asks: bool = True, **fields: Any) -> dict[str, Any]:
+    """Build a pod that uses the claim of its name."""
+    resources = {"resources": {"limits": {RESOURCE: "1"}}} if asks else {}
+    spec = {
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+        "containers": [{"name": "main", **resources}],
+        **fields.pop("spec", {}),
+    }
+    uid = {"metadata": {"uid": f"uid-{name}"}}
+    return core_document("Pod", name, **uid, spec=spec, **fields)
+
+
+def claim(name: str = "web", gib: int = 10) -> dict[str, Any]:
+    return core_document(
+        "PersistentVolumeClaim",
+        name,
+        metadata={"uid": f"1234-{name}"},
+        spec={"storageClassName": "fast", "resources": {"requests": {"storage": f"{gib}Gi"}}},
+    )
+
+
+def bound_claim(name: str = "web") -> list[dict[str, Any]]:
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": f"vol-{name}"}
+    return [
+        core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"}),
+        core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi}),
+    ]
+
+
+def storage_class(binding: str = "WaitForFirstConsumer", **parameters: str) -> dict[str, Any]:
+    defaults = {"dataLocality": "best-effort", "numberOfReplicas": "1"}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "driver.longhorn.io",
+        "volumeBindingMode": binding,
+        "parameters": defaults | parameters,
+    }
+
+
+def volume(name: str = "web", gib: int = 10, **spec: Any) -> dict[str, Any]:
+    fields = {"size": str(gib * GIB), "dataLocality": "best-effort", "numberOfReplicas": 1}
+    return document("Volume", f"vol-{name}", spec=fields | spec)
+
+
+def replica(name: str = "web", on: str = "node-1", gib: int = 10) -> dict[str, Any]:
+    return document(
+        "Replica",
+        f"vol-{name}-r-1",
+        spec={
+            "volumeName": f"vol-{name}",
+            "volumeSize": str(gib * GIB),
+            "nodeID": on,
+            "diskID": "uuid-disk-1",
+            "active": True,
+            "healthyAt": "2026-01-01T00:00:00Z",
+        },
+    )
+
+
+def host(name: str = "node-1", **spec: Any) -> dict[str, Any]:
+    """Build a Kubernetes Node."""
+    return core_document("Node", name, spec=spec)
+
+
+def scheduled(gib: int) -> dict[str, Any]:
+    """Build the status of a disk of 100 GiB of which so much is scheduled."""
+    return {"storageScheduled": gib * GIB, "scheduledReplica": {"other-r-1": gib * GIB}}
+
+
+def has_all(shown: str, *texts: str) -> list[str]:
+    """Return the texts that are missing."""
+    return [text for text in texts if text not in shown]
+
+
+def test_room_in_sum_but_not_on_one_disk(ask: Ask) -> None:
+    node = node_document("node-1", disk_status=scheduled(60))
+    for part in ("spec", "status"):
+        disks = node[part]["disks" if part == "spec" else "diskStatus"]
+        disks["disk-2"] = dict(disks["disk-1"])
+    node["status"]["diskStatus"]["disk-2"]["diskUUID"] = "uuid-disk-2"
+
+    status, shown = ask(host(), node, pod(), claim(gib=50), storage_class())
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "pod default/web: 0 of 1 nodes: 1 without room on one disk",
+        "nearest: 10.0 GiB short on node-1/disk-1",
+        "web 50.0 GiB, class fast, new volume, 1 replica, locality best-effort",
+        "node-1: no disk of the Longhorn node has room for a volume of 50 GiB",
+        ADD_A_DISK,
+    )
+    assert "1234-web" not in shown
+
+
+def test_disk_pressure(ask: Ask) -> None:
+    message = "disk-1 has 20.0 GiB available"
+    pressure = {"type": "Schedulable", "status": "False", "reason": "DiskPressure"}
+    full = {
+        "storageAvailable": 20 * GIB,
+        "conditions": [{"type": "Ready", "status": "True"}, {**pressure, "message": message}],
+    }
+
+    status, shown = ask(
+        host(), node_document("node-1", disk_status=full), pod(), claim(), storage_class()
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "1 without a disk that takes replicas",
+        f"disk-1 is not schedulable; DiskPressure: {message}",
+        "20.0 GiB available, and more than 25.0 are needed",
+        "(storage-minimal-available-percentage 25)",
+        "-> disk-1: Delete what is not needed on the disk",
+    )
+
+
+def test_over_provisioning(ask: Ask) -> None:
+    node = node_document("node-1", disk_status=scheduled(95))
+
+    status, shown = ask(host(), node, pod(), claim(gib=20), storage_class())
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
+        "(storage-over-provisioning-percentage 100)",
+        "raise `storage-over-provisioning-percentage`",
+    )
+
+
+def test_cordoned_node_and_new_volume(ask: Ask) -> None:
+    status, shown = ask(
+        host(unschedulable=True), node_document("node-1"), pod(), claim(), storage_class()
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "0 of 1 nodes: 1 excluded by kube-scheduler",
+        "node-1: excluded by kube-scheduler: Kubernetes node is cordoned",
+        "-> `kubectl uncordon` the node",
+    )
+
+
+def test_cordoned_node_with_the_only_replica(ask: Ask) -> None:
+    status, shown = ask(
+        host(unschedulable=True),
+        host("node-2"),
+        node_document("node-1"),
+        node_document("node-2", disk_status=scheduled(95)),
+        pod(),
+        *bound_claim(),
+        volume(),
+        replica(),
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "0 of 2 nodes: 1 without room on one disk, 1 excluded by kube-scheduler",
+        "replicas: node-1 usable",
+        "node-1: excluded by kube-scheduler: Kubernetes node is cordoned",
+        "-> `kubectl uncordon` the node",
+    )
+
+
+def test_tag_in_other_case_of_a_new_volume(ask: Ask) -> None:
+    node = node_document("node-1", disk_spec={"tags": ["ssd"]})
+
+    status, shown = ask(host(), node, pod(), claim(), storage_class(diskSelector="SSD"))
+
+    assert status == 3
+    assert not has_all(
+        shown,
+        "StorageClass fast has diskSelector 'SSD'",
+        "no disk has tag 'SSD'; is 'ssd' meant? case counts",
+        "-> Create a StorageClass with another value, or tag nodes or disks.",
+    )
+
+
+def test_misspelt_tag_of_an_existing_volume(ask: Ask) -> None:
+    node = node_document("node-1", spec={"tags": ["storage"]})
+
+    status, shown = ask(host(), node, pod(), *bound_claim(), volume(nodeSelector=["storrage"]))
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "no node has tag 'storrage'; is 'storage' meant?",
+        "tags of the node: storage",
+        "storrage is asked for by nodeSelector of Volume vol-web",
+        "-> Tag the node, or change the selector.",
+    )
+
+
+def test_immediate_binding(ask: Ask) -> None:
+    status, shown = ask(host(), node_document("node-1"), pod(), claim(), storage_class("Immediate"))
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "pod default/web: kube-scheduler refuses the pod; 1 of 1 nodes would fit",
+        "claim default/web is not bound, and StorageClass fast has volumeBindingMode: Immediate",
+        "-> Use a StorageClass with `volumeBindingMode: WaitForFirstConsumer`",
+    )
+
+
+def test_three_replicas_on_two_nodes(ask: Ask) -> None:
+    status, shown = ask(
+        *(each for n in ("node-1", "node-2") for each in (host(n), node_document(n))),
+        pod(),
+        claim(),
+        storage_class(numberOfReplicas="3"),
+    )
+
+    assert status == 0
+    assert not has_all(
+        shown,
+        "web replicas would go to node-1 (the pod's node), node-2; 1 find no place",
+        "web: 1 of 3 replicas find no place: each needs a node of its own",
+        "only node-1, node-2 have room",
+        "set `replica-soft-anti-affinity` to `true`",
+    )
+
+
+def test_strict_local_volume_elsewhere(ask: Ask) -> None:
+    status, shown = ask(
+        *(each for n in ("node-1", "node-2") for each in (host(n), node_document(n))),
+        pod(),
+        *bound_claim(),
+        volume(dataLocality="strict-local"),
+        replica(on="node-1"),
+        options=("--nodes", "node-2"),
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "note: web is strict-local, and its replica is on node-1",
+        "node-2: a strict-local volume of the pod has its replica on another node",
+        "-> Make the pod fit there",
+    )
+
+
+def test_pod_that_does_not_ask(ask: Ask) -> None:
+    status, shown = ask(host(), node_document("node-1"), pod(asks=False), claim(), storage_class())
+
+    assert status == 0
+    assert not has_all(
+        shown,
+        f"note: no container asks for {RESOURCE}, so kube-scheduler does not ask the extender",
+        "-> Set `resources.limits` of a container",
+    )
+
+
+def test_room_held_for_another_pod(ask: Ask) -> None:
+    other = pod("other", status={"phase": "Pending"})
+    other["spec"]["nodeName"] = "node-1"
+
+    status, shown = ask(
+        host(),
+        node_document("node-1"),
+        other,
+        *bound_claim("other"),
+        volume("other", gib=80),
+        pod(),
+        claim(gib=30),
+        storage_class(),
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "1 with room that is held for other pods",
+        "80.0 GiB more are held for pod default/other (chosen)",
+        "10.0 GiB short on disk-1",
+        "-> Nothing: holds end within seconds",
+    )
+
+
+def test_selectors_of_a_backing_image(ask: Ask) -> None:
+    node = node_document("node-1", disk_spec={"tags": ["ssd"]})
+    elsewhere = node_document("node-2", disk_spec={"tags": ["nvme"]})
+    image = document("BackingImage", "ubuntu", spec={"diskSelector": ["nvme"]})
+
+    status, shown = ask(
+        *(host(), host("node-2", unschedulable=True), node, elsewhere, image),
+        *(pod(), claim(), storage_class(backingImage="ubuntu")),
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "backing image ubuntu",
+        "disk tags nvme (diskSelector of BackingImage ubuntu)",
+        "tags of its disks: disk-1 ssd",
+        "nvme is asked for by diskSelector of BackingImage ubuntu",
+        "-> Tag the disk, or change the selector.",
+    )
+
+
+def test_volume_of_locality_disabled_without_room_anywhere(ask: Ask) -> None:
+    status, shown = ask(
+        host(),
+        node_document("node-1", disk_status=scheduled(95)),
+        pod(),
+        claim(gib=20),
+        storage_class(dataLocality="disabled"),
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "0 of 1 nodes: 1 rejected, since no disk anywhere takes a replica",
+        "no disk of any Longhorn node takes a replica of a volume of 20 GiB",
+        "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
+        "web: 1 of 1 replicas find no place: no disk has room for one",
+        "-> Add a disk, free one, or ask for less.",
+    )
+    assert "note: no volume of the pod must" not in shown
