@@ -1,0 +1,73 @@
+"""By how little one disk of a node must grow to let a pod in."""
+
+import pytest
+
+from extender import Ledger, Shortfall, shortfalls
+from extender.verdicts.shortfalls import least_growth
+from longhorn import DiskName, Locality, NodeName
+from packing import Bin, Item
+from tests.builders import GENEROUS, GIB, ask, bound, disk, node, pending, view_of, volume
+
+NODE = NodeName("node-1")
+ONE, TWO = DiskName("disk-1"), DiskName("disk-2")
+KIND = frozenset({0})
+STEPS = 100_000
+
+
+def item(name: str, logical: int, physical: int = 0) -> Item:
+    return Item(name, logical, physical, KIND)
+
+
+def test_the_fuller_disk_is_not_the_nearest() -> None:
+    disks = disk("disk-1", scheduled_bytes=80 * GIB), disk("disk-2", scheduled_bytes=60 * GIB)
+    view = view_of(node("node-1", *disks), *bound(volume(size_bytes=50 * GIB)))
+
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {NODE: Shortfall(TWO, 10 * GIB)}
+
+
+def test_volumes_that_do_not_fit_together_are_short_together() -> None:
+    wanted = bound(volume("a", size_bytes=60 * GIB), volume("b", size_bytes=60 * GIB))
+    view = view_of(node(), *wanted)
+
+    found = shortfalls(ask(view, "a", "b"), view, GENEROUS, Ledger())
+
+    assert found == {NODE: Shortfall(ONE, 20 * GIB)}
+
+
+def test_what_longhorn_is_about_to_place_counts() -> None:
+    other = volume("other", size_bytes=70 * GIB)
+    view = view_of(node(), *bound(volume(size_bytes=50 * GIB)), other, pending(size_bytes=70 * GIB))
+
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {NODE: Shortfall(ONE, 20 * GIB)}
+
+
+def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
+    remote = volume(size_bytes=110 * GIB, locality=Locality.DISABLED)
+    closed = node("node-2", allow_scheduling=False)
+    view = view_of(node(), closed, *bound(remote))
+
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {NODE: Shortfall(ONE, 10 * GIB)}
+
+
+def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
+    view = view_of(node(ready=False), *bound(volume(size_bytes=500 * GIB)))
+
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {}
+
+
+@pytest.mark.parametrize(
+    ("items", "bins", "expected"),
+    [
+        ([item("a", 10)], [Bin("disk-1", 0, 4, 0)], Shortfall(ONE, 6)),
+        ([item("a", 1, 9)], [Bin("disk-1", 0, 4, 2)], Shortfall(ONE, 7)),
+        ([item("a", 1)], [Bin("disk-1", 0, -5, -3)], Shortfall(ONE, 6)),
+        ([item("a", 10)], [Bin("disk-1", 1, 4, 0), Bin("disk-2", 0, 1, 0)], Shortfall(TWO, 9)),
+        ([item("a", 10)], [Bin("disk-1", 1, 4, 0)], None),
+        ([item("a", 10)], [], None),
+    ],
+    ids=["logical", "physical", "over-full", "other-kind", "wrong-kind-alone", "no-disk"],
+)
+def test_the_least_growth_is_exact(
+    items: list[Item], bins: list[Bin], expected: Shortfall | None
+) -> None:
+    assert least_growth(items, bins, step_limit=STEPS) == expected

@@ -1,0 +1,93 @@
+"""Where all replicas of a pod's volumes would go."""
+
+import msgspec
+
+from app.kube.resources import AnyRecord
+from extender import Hindrance, Ledger, Spread, spreads
+from extender.demand.requests import resolve
+from longhorn import Locality, NodeName, VolumeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bound,
+    disk,
+    hold,
+    node,
+    pod,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
+
+ONE, TWO, THREE = (NodeName(f"node-{number}") for number in (1, 2, 3))
+VOL = VolumeName("vol")
+
+
+def whole(*records: AnyRecord, on: NodeName | None, ledger: Ledger | None = None) -> Spread:
+    view = view_of(*records)
+    [found] = spreads(resolve(pod(), view), on, view, GENEROUS, ledger or Ledger())
+    return found
+
+
+def test_one_replica_is_beside_the_pod_and_the_others_on_other_nodes() -> None:
+    nodes = [node(f"node-{number}") for number in (1, 2, 3)]
+
+    found = whole(*nodes, *bound(volume(replicas=3)), on=TWO)
+
+    assert (found.local, sorted(found.others), found.missing) == (TWO, [ONE, THREE], 0)
+
+
+def test_replicas_that_exist_stay_where_they_are() -> None:
+    nodes = [node("node-1"), node("node-2")]
+
+    found = whole(*nodes, *bound(volume(replicas=1)), replica(), on=ONE)
+
+    assert found == Spread(volume=VOL, wanted=1, placed=(ONE,))
+
+
+def test_two_nodes_are_too_few_for_three_replicas_that_share_none() -> None:
+    nodes = [node("node-1"), node("node-2")]
+
+    found = whole(*nodes, *bound(volume(replicas=3)), on=ONE)
+
+    assert (found.missing, found.hindrance) == (1, Hindrance.NODES)
+    assert found.roomy == (ONE, TWO)
+
+
+def test_one_zone_is_too_few_for_two_replicas_that_share_none() -> None:
+    apart = setting("replica-zone-soft-anti-affinity", "false")
+    nodes = [node("node-1", zone="east"), node("node-2", zone="east")]
+
+    found = whole(*nodes, *bound(volume(replicas=2)), apart, on=ONE)
+
+    assert (found.missing, found.hindrance) == (1, Hindrance.ZONES)
+
+
+def test_full_disks_hinder_by_their_room() -> None:
+    full = node("node-2", disk(scheduled_bytes=95 * GIB))
+
+    found = whole(node(), full, *bound(volume(size_bytes=200 * GIB)), on=None)
+
+    assert (found.missing, found.hindrance, found.roomy) == (1, Hindrance.ROOM, ())
+
+
+def test_tags_that_no_disk_has_hinder_by_the_disks() -> None:
+    remote = volume(locality=Locality.DISABLED, disk_selector=["ssd"])
+
+    found = whole(node(), *bound(remote), on=None)
+
+    assert (found.missing, found.hindrance) == (1, Hindrance.DISKS)
+
+
+def test_what_is_held_for_other_pods_is_not_taken() -> None:
+    other = volume("other", size_bytes=95 * GIB)
+    ledger = Ledger()
+    view = view_of(node("node-1"), node("node-2"), *bound(volume(replicas=2)), *bound(other))
+    held = hold("another", volumes=(), nodes=["node-2"], only_candidate=True)
+    volumes = resolve(pod("other", name="another"), view).volumes
+    ledger.put(msgspec.structs.replace(held, volumes=volumes))
+
+    [found] = spreads(resolve(pod(), view), ONE, view, GENEROUS, ledger)
+
+    assert (found.local, found.others, found.missing) == (ONE, (), 1)
