@@ -26,7 +26,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench docs manifests image image-release install-cluster chart plugin lock clean
+	format bench docs schema manifests image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -85,6 +85,9 @@ bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast
 
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+schema: install ## Write the JSON schema of `filter -o json`
+	$(BIN)/python -m app.cli.explaining.schema docs/filter.schema.json
 
 monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
 	$(BIN)/python -m monitoring $(if $(RUNBOOKS),--runbooks '$(RUNBOOKS)')

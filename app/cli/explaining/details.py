@@ -1,10 +1,9 @@
 """The figures behind a rejection: what Longhorn says of node and disks, and what is short."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
-from app.cli.explaining.claims import ClaimReport
 from app.cli.explaining.remedies import DISKS
 from app.cli.sizes import gib, short_gib
 from extender import ClusterView, DiskRefusal, NodeSpace, Rejection, Shortfall, why_unusable
@@ -70,14 +69,13 @@ def node_details(
     name: NodeName,
     rejection: Rejection,
     view: ClusterView,
-    claims: Sequence[ClaimReport],
     shortfall: Shortfall | None,
 ) -> list[str]:
     """Return lines of figures about a rejected node."""
     space = view.spaces.get(name)
     if space is None:
         return []
-    lines = [*_by_reason(space, rejection, claims)]
+    lines = [*_by_reason(space, rejection)]
     if shortfall is not None:
         lines.append(_short(space, shortfall, view))
     if rejection.reason in ("pending_replicas", "local_room_at_risk"):
@@ -89,9 +87,7 @@ def node_details(
     return lines
 
 
-def _by_reason(
-    space: NodeSpace, rejection: Rejection, claims: Sequence[ClaimReport]
-) -> Iterator[str]:
+def _by_reason(space: NodeSpace, rejection: Rejection) -> Iterator[str]:
     node = space.node
     match rejection.reason:
         case "node_not_ready":
@@ -100,26 +96,14 @@ def _by_reason(
             yield from _said(node.schedulable)
         case "node_tags":
             yield f"tags of the node: {_tags(node.tags)}"
-            yield from _asked("node", claims)
         case "disk_tags":
             tags = (f"{each.disk.name} {_tags(each.disk.tags)}" for each in space.disks)
             yield f"tags of its disks: {'; '.join(tags)}"
-            yield from _asked("disk", claims)
         case "no_disk_of_type":
             types = (f"{each.disk.name} {each.disk.type}" for each in space.disks)
             yield f"types of its disks: {'; '.join(types)}"
         case "topology":
             yield f"zone of the node: {node.zone or 'none'}, region: {node.region or 'none'}"
-
-
-def _asked(of: str, claims: Sequence[ClaimReport]) -> Iterator[str]:
-    asked: Mapping[str, None] = dict.fromkeys(
-        f"{','.join(selector.tags)} is asked for by {selector.source}"
-        for claim in claims
-        for selector in claim.selectors
-        if selector.of == of
-    )
-    yield from asked
 
 
 def _tags(tags: frozenset[str]) -> str:

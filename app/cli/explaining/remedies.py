@@ -74,7 +74,8 @@ REJECTIONS: Mapping[str, Remedy] = {
         "without the replicas that another node has",
         "Never the only text: the extender accepted another node, and kube-scheduler then rejected "
         "it for another reason.",
-        "Read the other texts of the event.",
+        "Nothing, while the pod can go to its data. If it stays Pending, read the other texts of "
+        "the event.",
     ),
     "strict_local_elsewhere": Remedy(
         "without the replica of a strict-local volume",

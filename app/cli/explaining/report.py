@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -9,7 +10,7 @@ from app.cli.explaining.claims import ClaimReport, claim_names
 from app.cli.explaining.details import disk_reasons, node_details
 from app.cli.explaining.exclusions import Exclusion
 from app.cli.explaining.notes import Note
-from app.cli.explaining.remedies import DISKS, EXCLUSIONS, REJECTIONS
+from app.cli.explaining.remedies import DISKS, ERRORS, EXCLUSIONS, NOTES, REJECTIONS, Remedy
 from app.cli.report import Report
 from extender import (
     Answer,
@@ -26,10 +27,19 @@ _BEST = 3
 """Most accepted nodes that the answer names."""
 
 
+def _one_of(*tables: Mapping[str, Remedy]) -> msgspec.Meta:
+    return msgspec.Meta(extra_json_schema={"enum": sorted(code for t in tables for code in t)})
+
+
+NoteCode = Annotated[str, _one_of(NOTES)]
+ReasonCode = Annotated[str, _one_of(REJECTIONS, EXCLUSIONS, DISKS)]
+ErrorCode = Annotated[str, _one_of(ERRORS, {"": Remedy("", "", "")})]
+
+
 class NoteReport(msgspec.Struct):
     """One thing to know about the pod."""
 
-    code: str
+    code: NoteCode
     text: str
     action: str
     refuses: bool
@@ -39,7 +49,7 @@ class NoteReport(msgspec.Struct):
 class ReasonReport(msgspec.Struct):
     """Why a node or a disk is not taken; *code* is in docs/troubleshooting.md."""
 
-    code: str
+    code: ReasonCode
     text: str
     action: str
     details: Sequence[str] = ()
@@ -70,7 +80,7 @@ class Explanation(Report):
     answer: str
     """The answer in one line."""
     pod: str
-    error_code: str
+    error_code: ErrorCode
     """Of *error*; empty if there is none."""
     basis: str
     claims: Sequence[ClaimReport]
@@ -114,8 +124,7 @@ def explanation(
     """Put together what explains an answer."""
     pod = result.request.pod
     reasons: dict[str, ReasonReport] = {
-        name: _node_reason(name, result, view, claims, shortfalls.get(name))
-        for name in result.rejected
+        name: _node_reason(name, result, view, shortfalls.get(name)) for name in result.rejected
     }
     found = Explanation(
         accepted=report.accepted,
@@ -183,7 +192,6 @@ def _node_reason(
     name: NodeName,
     result: Answer,
     view: ClusterView,
-    claims: Sequence[ClaimReport],
     shortfall: Shortfall | None,
 ) -> ReasonReport:
     rejection = result.rejected[name]
@@ -191,7 +199,7 @@ def _node_reason(
         code=rejection.reason,
         text=str(rejection),
         action=REJECTIONS[rejection.reason].action,
-        details=node_details(name, rejection, view, claims, shortfall),
+        details=node_details(name, rejection, view, shortfall),
         short_bytes=shortfall.bytes if shortfall else None,
         short_disk=shortfall.disk if shortfall else "",
     )
@@ -218,6 +226,8 @@ def _answer(found: Explanation) -> str:
     if found.excluded:
         parts.append(f"{len(found.excluded)} excluded by kube-scheduler")
     rest = f"; {', '.join(parts)}" if parts else ""
+    if not total:
+        return "not judged: no node is known"
     count = f"{len(found.accepted)} of {total} nodes"
     if found.is_refused:
         return f"kube-scheduler refuses the pod; {count} would fit{rest}"

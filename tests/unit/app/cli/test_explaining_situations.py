@@ -232,7 +232,7 @@ def test_misspelt_tag_of_an_existing_volume(ask: Ask) -> None:
         shown,
         "no node has tag 'storrage'; is 'storage' meant?",
         "tags of the node: storage",
-        "storrage is asked for by nodeSelector of Volume vol-web",
+        "node tags storrage (nodeSelector of Volume vol-web)",
         "-> Tag the node, or change the selector.",
     )
 
@@ -338,7 +338,6 @@ def test_selectors_of_a_backing_image(ask: Ask) -> None:
         "backing image ubuntu",
         "disk tags nvme (diskSelector of BackingImage ubuntu)",
         "tags of its disks: disk-1 ssd",
-        "nvme is asked for by diskSelector of BackingImage ubuntu",
         "-> Tag the disk, or change the selector.",
     )
 
