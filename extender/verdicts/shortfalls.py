@@ -1,6 +1,6 @@
 """How far a node is from taking a pod: the least that one of its disks would have to have more."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -49,7 +49,8 @@ def shortfalls(
 ) -> Mapping[NodeName, Shortfall]:
     """Return what rejected nodes lack, where it is about room on their disks.
 
-    Nodes that growth of a single disk would not help are left out.
+    Nodes that growth of a single disk would not help are left out, and those for which that is
+    not decided within the limit of one request.
 
     Args:
         answer: What was answered.
@@ -71,6 +72,7 @@ def shortfalls(
         step_limit=limits.per_node,
         utc=utc,
     )
+    trials = Trials(limits.per_request)
     found = {}
     for name in about_room:
         space = view.spaces.get(name)
@@ -83,12 +85,25 @@ def shortfalls(
         if not items:
             continue
         items += case.loads.on(space).items
-        if isinstance(pack(items, space.bins, step_limit=limits.per_node), Packed):
+        if trials.fit(items, space.bins):
             items += tuple(each.item for each in case.forecast.on.get(name, ()))
-        least = least_growth(items, space.bins, step_limit=limits.per_node)
+        least = least_growth(items, space.bins, trials)
         if least is not None:
             found[name] = least
     return found
+
+
+class Trials:
+    """Packs within one limit of steps; what is not decided within it counts as not fitting."""
+
+    def __init__(self, step_limit: int) -> None:
+        self._steps_left = step_limit
+
+    def fit(self, items: Sequence[Item], bins: Sequence[Bin]) -> bool:
+        """Whether all of *items* fit."""
+        outcome = pack(items, bins, step_limit=self._steps_left)
+        self._steps_left = max(0, self._steps_left - outcome.steps)
+        return isinstance(outcome, Packed)
 
 
 def _anywhere(case: Case, space: NodeSpace) -> tuple[Item, ...]:
@@ -101,12 +116,10 @@ def _anywhere(case: Case, space: NodeSpace) -> tuple[Item, ...]:
     return demand.items if suits(demand, space.node, case.settings) else ()
 
 
-def least_growth(
-    items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int
-) -> Shortfall | None:
+def least_growth(items: Sequence[Item], bins: Sequence[Bin], trials: Trials) -> Shortfall | None:
     """Return by how little one of *bins* must grow, in both headrooms, to let all items fit.
 
-    None if that of no single one would do. What is not decided counts as not fitting.
+    None if that of no single one would do.
 
     Complexity: for each bin a binary search over bytes, so some fifty packings.
     """
@@ -115,12 +128,12 @@ def least_growth(
         enough = sum(item.logical_bytes + item.physical_bytes for item in items)
         enough += max(0, -bin_.logical_bytes) + max(0, -bin_.physical_bytes)
         most = enough if best is None else min(enough, best.bytes - 1)
-        if most < 0 or not _fit(items, bins, index, most, step_limit):
+        if most < 0 or not trials.fit(items, _grown(bins, index, most)):
             continue
         lacking = -1
         while most - lacking > 1:
             middle = (most + lacking) // 2
-            if _fit(items, bins, index, middle, step_limit):
+            if trials.fit(items, _grown(bins, index, middle)):
                 most = middle
             else:
                 lacking = middle
@@ -128,13 +141,10 @@ def least_growth(
     return best
 
 
-def _fit(
-    items: Iterable[Item], bins: Sequence[Bin], index: int, more_bytes: int, step_limit: int
-) -> bool:
+def _grown(bins: Sequence[Bin], index: int, more_bytes: int) -> list[Bin]:
     grown = msgspec.structs.replace(
         bins[index],
         logical_bytes=bins[index].logical_bytes + more_bytes,
         physical_bytes=bins[index].physical_bytes + more_bytes,
     )
-    all_bins = [*bins[:index], grown, *bins[index + 1 :]]
-    return isinstance(pack(tuple(items), all_bins, step_limit=step_limit), Packed)
+    return [*bins[:index], grown, *bins[index + 1 :]]

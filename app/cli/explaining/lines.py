@@ -133,9 +133,9 @@ class _Page:
             yield from self.action(each.action)
 
     def spreads(self) -> Iterator[str]:
-        """Write where the replicas would go of volumes that have more than one to place."""
+        """Write where the replicas would go that need not be on the pod's node."""
         for each in self._found.spreads:
-            if each.others or each.missing:
+            if each.others:
                 name = self._names[VolumeName(each.volume)]
                 yield from self.text(f"  {name}  ", f"replicas would go to {_places(each)}")
 
@@ -144,7 +144,7 @@ class _Page:
         shown = self._cut(best_first(self._found))
         for name in shown:
             score = score_text(self._found.scores[name])
-            yield f"{typer.style(name, bold=True)}: {typer.style('accepted', 'green')}, {score}"
+            yield from self.text(f"{name}: ", f"accepted, {score}", colour="green")
             yield from self._disks(name)
         yield from self._more(len(self._found.accepted) - len(shown))
 
@@ -223,7 +223,7 @@ class _Page:
 
     def _more(self, count: int) -> Iterator[str]:
         if count > 0:
-            yield f"  and {count} more; --all shows each node with its disks"
+            yield f"  and {count} more: --all shows them"
 
 
 def _nearness(item: tuple[str, ReasonReport]) -> tuple[float, str]:
@@ -252,6 +252,5 @@ def _asked(claim: ClaimReport, *, wide: bool) -> str:
 
 def _places(spread: SpreadReport) -> str:
     places = [f"{spread.local} (the pod's node)"] if spread.local else []
-    places += spread.others
-    text = ", ".join(places) or "no node"
+    text = ", ".join([*places, *spread.others])
     return f"{text}; {spread.missing} find no place" if spread.missing else text

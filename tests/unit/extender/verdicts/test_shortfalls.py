@@ -3,7 +3,7 @@
 import pytest
 
 from extender import Ledger, Shortfall, shortfalls
-from extender.verdicts.shortfalls import least_growth
+from extender.verdicts.shortfalls import Trials, least_growth
 from longhorn import DiskName, Locality, NodeName
 from packing import Bin, Item
 from tests.builders import GENEROUS, GIB, ask, bound, disk, node, pending, view_of, volume
@@ -70,4 +70,4 @@ def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
 def test_the_least_growth_is_exact(
     items: list[Item], bins: list[Bin], expected: Shortfall | None
 ) -> None:
-    assert least_growth(items, bins, step_limit=STEPS) == expected
+    assert least_growth(items, bins, Trials(STEPS)) == expected
