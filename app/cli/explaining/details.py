@@ -1,6 +1,6 @@
 """The figures behind a rejection: what Longhorn says of node and disks, and what is short."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -11,6 +11,8 @@ from longhorn import Condition, DiskSpace, NodeName, Settings
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
+_MOST_REPLICAS = 3
+"""Most replicas that are named of one disk."""
 
 
 class DiskReason(msgspec.Struct, frozen=True):
@@ -70,14 +72,23 @@ def node_details(
     rejection: Rejection,
     view: ClusterView,
     shortfall: Shortfall | None,
+    claims: Mapping[str, str],
 ) -> list[str]:
-    """Return lines of figures about a rejected node."""
+    """Return lines of figures about a rejected node.
+
+    Args:
+        name: The node.
+        rejection: Why it is rejected.
+        view: The cluster.
+        shortfall: What it is short of, None if it is not about that.
+        claims: Those of volumes, by the volume's name.
+    """
     space = view.spaces.get(name)
     if space is None:
         return []
     lines = [*_by_reason(space, rejection)]
     if shortfall is not None:
-        lines.append(_short(space, shortfall, view))
+        lines += _short(space, shortfall, view, claims)
     if rejection.reason in ("pending_replicas", "local_room_at_risk"):
         lines += [
             f"{gib(each.size_bytes)} GiB are for replica {each.name} of volume {each.volume}, "
@@ -110,12 +121,35 @@ def _tags(tags: frozenset[str]) -> str:
     return ",".join(sorted(tags)) or "none"
 
 
-def _short(space: NodeSpace, shortfall: Shortfall, view: ClusterView) -> str:
+def claims_of_volumes(view: ClusterView) -> dict[str, str]:
+    """Return the claim of each Longhorn volume that has one, by the name of the volume."""
+    handles = {each.name: each.volume_handle for each in view.persistent_volumes.values()}
+    return {
+        handle: key
+        for key, claim in view.claims.items()
+        if (handle := handles.get(claim.persistent_volume or ""))
+    }
+
+
+def _largest(disk: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
+    """Name the replicas that take most of a disk, by their claims where these are known."""
+    there = {str(name): size for name, size in (*disk.disk.listed.items(), *disk.unlisted.items())}
+    for name in sorted(there, key=lambda each: (-there[each], each))[:_MOST_REPLICAS]:
+        volume = name.rpartition("-r-")[0]  # as Longhorn names replicas
+        owner = f"claim {claims[volume]}" if volume in claims else f"replica {name}"
+        yield f"{owner} {gib(there[name])} GiB"
+
+
+def _short(
+    space: NodeSpace, shortfall: Shortfall, view: ClusterView, claims: Mapping[str, str]
+) -> Iterator[str]:
     [disk] = [each for each in space.disks if each.disk.name == shortfall.disk]
     percent = ""
     if isinstance(view.settings, Settings):
         percent = f" ({_OVER_PROVISIONING} {view.settings.over_provisioning_percent})"
-    return (
+    yield (
         f"{short_gib(shortfall.bytes)} GiB short on {shortfall.disk}: "
         f"{gib(disk.scheduled_bytes)} of {gib(disk.limit_bytes)} GiB are scheduled{percent}"
     )
+    if largest := ", ".join(_largest(disk, claims)):
+        yield f"most of it: {largest}"

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from app.cli.explaining.claims import ClaimReport, claim_names
-from app.cli.explaining.details import disk_reasons, node_details
+from app.cli.explaining.details import claims_of_volumes, disk_reasons, node_details
 from app.cli.explaining.exclusions import Exclusion
 from app.cli.explaining.notes import Note
 from app.cli.explaining.remedies import DISKS, ERRORS, EXCLUSIONS, NOTES, REJECTIONS, Remedy
@@ -122,9 +122,10 @@ def explanation(
     spreads: Iterable[Spread],
 ) -> Explanation:
     """Put together what explains an answer."""
-    pod = result.request.pod
+    pod, owners = result.request.pod, claims_of_volumes(view)
     reasons: dict[str, ReasonReport] = {
-        name: _node_reason(name, result, view, shortfalls.get(name)) for name in result.rejected
+        name: _node_reason(name, result, view, shortfalls.get(name), owners)
+        for name in result.rejected
     }
     found = Explanation(
         accepted=report.accepted,
@@ -193,13 +194,14 @@ def _node_reason(
     result: Answer,
     view: ClusterView,
     shortfall: Shortfall | None,
+    owners: Mapping[str, str],
 ) -> ReasonReport:
     rejection = result.rejected[name]
     return ReasonReport(
         code=rejection.reason,
         text=str(rejection),
         action=REJECTIONS[rejection.reason].action,
-        details=node_details(name, rejection, view, shortfall),
+        details=node_details(name, rejection, view, shortfall, owners),
         short_bytes=shortfall.bytes if shortfall else None,
         short_disk=shortfall.disk if shortfall else "",
     )

@@ -106,7 +106,7 @@ def host(name: str = "node-1", **spec: Any) -> dict[str, Any]:
 
 def scheduled(gib: int) -> dict[str, Any]:
     """Build the status of a disk of 100 GiB of which so much is scheduled."""
-    return {"storageScheduled": gib * GIB, "scheduledReplica": {"other-r-1": gib * GIB}}
+    return {"storageScheduled": gib * GIB, "scheduledReplica": {"vol-db-r-1": gib * GIB}}
 
 
 def has_all(shown: str, *texts: str) -> list[str]:
@@ -161,11 +161,12 @@ def test_disk_pressure(ask: Ask) -> None:
 def test_over_provisioning(ask: Ask) -> None:
     node = node_document("node-1", disk_status=scheduled(95))
 
-    status, shown = ask(host(), node, pod(), claim(gib=20), storage_class())
+    status, shown = ask(host(), node, pod(), claim(gib=20), storage_class(), *bound_claim("db"))
 
     assert status == 1
     assert not has_all(
         shown,
+        "most of it: claim default/db 95.0 GiB",
         "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
         "(storage-over-provisioning-percentage 100)",
         "raise `storage-over-provisioning-percentage`",
@@ -357,6 +358,7 @@ def test_volume_of_locality_disabled_without_room_anywhere(ask: Ask) -> None:
         "0 of 1 nodes: 1 rejected, since no disk anywhere takes a replica",
         "no disk of any Longhorn node takes a replica of a volume of 20 GiB",
         "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
+        "most of it: replica vol-db-r-1 95.0 GiB",
         "web: 1 of 1 replicas find no place: no disk has room for one",
         "-> Add a disk, free one, or ask for less.",
     )

@@ -1,5 +1,6 @@
 """Objects as they stand in JSON become records; what is broken is named and never guessed."""
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
 from app.kube.placement import Wishes
-from app.kube.records import Unreadable, read_object
+from app.kube.records import Unreadable, read_item, read_object
+from app.kube.resources import NODES, PODS
 from app.kube.translate import KubernetesNode, Pod, Setting
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import Condition, Disk, DiskId, DiskName, Locality, Node, NodeName, Replica, Volume
@@ -285,6 +287,24 @@ def test_pod() -> None:
         status=PodStatus(version=77),
         wishes=Wishes(),
     )
+
+
+def test_only_commands_read_what_conditions_say_and_pods_wish() -> None:
+    """It changes all the time: the service would take each change for news of the node."""
+    said = [{"type": "Ready", "status": "False", "reason": "Down", "message": "since 12:00"}]
+    node_of = node_document(status={"conditions": said}, disk_status={"conditions": said})
+    pod_of = core_document("Pod", "web", spec={"schedulerName": "ours"})
+
+    in_command, in_service = read(node_of), read_item(NODES, json.dumps(node_of).encode()).record
+    pod_in_service = read_item(PODS, json.dumps(pod_of).encode()).record
+
+    assert isinstance(in_command, Node)
+    assert in_command.ready == Condition("False", "Down", "since 12:00")
+    assert in_command.disks[0].ready == in_command.ready
+    assert isinstance(in_service, Node)
+    assert in_service.ready == in_service.disks[0].ready == Condition("False", "Down")
+    assert isinstance(pod_in_service, Pod)
+    assert pod_in_service.wishes is None
 
 
 def test_node_of_which_nothing_is_known_takes_nothing() -> None:
