@@ -118,7 +118,9 @@ def test_all_nodes_are_shown_with_all_disks_if_asked_for(
 def printed(form: Form) -> list[str]:
     cluster: ClusterObjects = load_cluster(ROOT / "examples" / "rich")[0]
     pod = cluster.of(Pod)["default/pair"]
-    return [*lines(explain_pod(pod, cluster.candidates(), cluster, Settings(), None), form)]
+    return [
+        *lines(explain_pod(pod, cluster.candidates(), cluster, Settings(), None, origin=None), form)
+    ]
 
 
 @pytest.mark.parametrize("width", [80, 98, 160])
