@@ -11,6 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 from app.cli.files import load_documents
 from app.kube.pods import WOKEN_AT
 from app.kube.resources import (
+    BY_KIND,
     CLAIMS,
     CLUSTER_RESOURCES,
     LONGHORN_RESOURCES,
@@ -25,10 +26,6 @@ from app.kube.resources import (
 from app.quantity import parse_bytes
 from examples.demo.api_server import ApiServer, Object
 
-_READ = {
-    (resource.group, resource.kind): resource
-    for resource in (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS)
-}
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -170,7 +167,7 @@ class Cluster:
 
 def _resource(obj: Object) -> Resource | None:
     """Return the kind of an object, None if the service does not read it."""
-    return _READ.get((obj["apiVersion"].rpartition("/")[0], obj["kind"]))
+    return BY_KIND.get((obj["apiVersion"].rpartition("/")[0], obj["kind"]))
 
 
 def _path(resource: Resource, name: str) -> str:
