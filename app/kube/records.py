@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from app.errors import BrokenObjectError
-from app.kube.resources import BY_KIND, REPLICAS, AnyRecord, Resource
+from app.kube.resources import IN_FILES, REPLICAS, AnyRecord, Resource
 from longhorn import NodeName, VolumeName
 
 
@@ -43,7 +43,7 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
     if not isinstance(api_version, str) or not isinstance(kind, str):
         raise BrokenObjectError("has no apiVersion or no kind")
     group = api_version.rpartition("/")[0]
-    resource = BY_KIND.get((_GROUP_ALIASES.get(group, group), kind))
+    resource = IN_FILES.get((_GROUP_ALIASES.get(group, group), kind))
     if resource is None:
         return None
     if api_version != resource.api_version:

@@ -1,6 +1,6 @@
 """The kinds of objects we read: where they are, in which version, and what they become."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -155,9 +155,11 @@ LONGHORN_RESOURCES = (NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS)
 RESOURCES = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES, CONFIG_MAPS)
 """All of them."""
 
-BY_KIND: Mapping[tuple[str, str], Resource] = {
+BY_KIND: dict[tuple[str, str], Resource] = {
     (resource.group, resource.kind): resource
-    for resource in (*RESOURCES, WHOLE_PODS, SAID_NODES)
+    for resource in RESOURCES
     if resource is not CONFIG_MAPS  # of many ConfigMaps, only ours has a meaning
 }
-"""By group and kind, for objects in files."""
+"""By group and kind, as the service reads them."""
+IN_FILES = BY_KIND | {(each.group, each.kind): each for each in (WHOLE_PODS, SAID_NODES)}
+"""The same for objects in files, with what commands explain besides."""
