@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-import typer
 
 from app.cli.sizes import gib
 from app.instance.accounting import DiskReport, NodeReport, node_report
@@ -11,22 +10,15 @@ from app.instance.scores import ScoreReport, score_report
 from extender import (
     HIGHEST_SCORE,
     Answer,
-    Basis,
     Charge,
     ClusterView,
     Expected,
     Plan,
-    PodRef,
     Scores,
 )
 from longhorn import NodeName, VolumeName
 
 _BAR_WIDTH = 16
-_BASES = {
-    Basis.NOTHING_LOCAL: ": no volume of it must be on its node, so that any node will do",
-    Basis.REPLICAS: ": restarts where replicas of all its volumes are",
-    Basis.PLACEMENT: "",
-}
 
 
 class Report(msgspec.Struct):
@@ -68,16 +60,6 @@ def make_report(
     )
 
 
-def table_lines(report: Report, pod: PodRef, basis: Basis) -> Iterator[str]:
-    """Write the verdict on each node, how good it is, and its disks before and after the pod."""
-    yield f"pod {pod.namespace}/{pod.name}{_BASES[basis] if report.accepted else ''}"
-    for name, node in report.nodes.items():
-        yield f"{typer.style(name, bold=True)}: {_verdict(report, name)}"
-        yield from disk_lines(node, {}, {})
-        yield from other_lines(node)
-    yield "# scheduled  + what the pod would take  . logical headroom"
-
-
 def disk_lines(
     node: NodeReport, whys: Mapping[str, str], names: Mapping[VolumeName, str]
 ) -> Iterator[str]:
@@ -112,12 +94,6 @@ def score_text(score: ScoreReport) -> str:
     if score.robustness:
         parts.append(f"room in {score.robustness}")
     return f"score {score.total} of {HIGHEST_SCORE} ({', '.join(parts)})"
-
-
-def _verdict(report: Report, name: str) -> str:
-    if rejection := report.rejected.get(name):
-        return typer.style(rejection, "red")
-    return f"{typer.style('accepted', 'green')}, {score_text(report.scores[name])}"
 
 
 def _room(disk: DiskReport) -> str:
