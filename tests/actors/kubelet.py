@@ -1,8 +1,7 @@
 """Kubelets of all nodes in one: they run the pods that are bound, and end those that are deleted.
 
 A pod starts when its Longhorn volumes are attached where it is, as the real ones wait for the
-attachment before they mount. What containers do is left out. Pods in Longhorn's namespace are left
-to others: what they do matters.
+attachment before they mount. What containers do is left out.
 """
 
 import asyncio
@@ -26,6 +25,7 @@ class Kubelets:
         persistent_volumes: All PersistentVolumes.
         volumes: Longhorn's volumes, which say where they are attached.
         end_seconds: How long containers take to end.
+        left_to_others: A namespace whose pods somebody else runs, if any.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Kubelets:
         persistent_volumes: Informer,
         volumes: Informer,
         end_seconds: float,
+        left_to_others: str | None,
     ) -> None:
         self._api = api
         self._pods = pods
@@ -44,6 +45,7 @@ class Kubelets:
         self._persistent_volumes = persistent_volumes
         self._volumes = volumes
         self._end_seconds = end_seconds
+        self._left_to_others = left_to_others
         self._ends_at: dict[str, float] = {}
         self._controller = Controller(self._reconcile, workers=_WORKERS)
         pods.handlers.append(self._pod_changed)
@@ -57,7 +59,7 @@ class Kubelets:
 
     async def _reconcile(self, key: Key) -> float | None:
         pod = self._pods.objects.get(key)
-        if pod is None or not is_bound(pod):
+        if pod is None or not is_bound(pod) or key.namespace == self._left_to_others:
             return None
         # By now the pod may have a successor of the same name, so requests say which is meant.
         uid = pod["metadata"]["uid"]
@@ -86,15 +88,13 @@ class Kubelets:
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
-            if new["metadata"].get("namespace") != NAMESPACE:
-                self._controller.add(key_of(new))
+            self._controller.add(key_of(new))
         elif old is not None:
             self._ends_at.pop(old["metadata"]["uid"], None)
 
     def _storage_changed(self, _old: Object | None, _new: Object | None) -> None:
         for key, pod in self._pods.objects.items():
-            is_pending = is_bound(pod) and pod["status"].get("phase") == "Pending"
-            if is_pending and key.namespace != NAMESPACE:
+            if is_bound(pod) and pod["status"].get("phase") == "Pending":
                 self._controller.add(key)
 
 

@@ -27,6 +27,8 @@ class DeployedExtender(Extender):
         pods: The pods.
     """
 
+    runs_pods = True
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.sources: dict[str, Path] = {}

@@ -109,7 +109,10 @@ class Extender:
     Attributes:
         instances: In the order of their pods.
         url: What kube-scheduler calls.
+        runs_pods: Whether it runs the pods of the service itself; else they are objects alone.
     """
+
+    runs_pods = False
 
     def __init__(
         self,

@@ -264,6 +264,7 @@ class World:
             persistent_volumes=cluster.persistent_volumes,
             volumes=cluster.volumes,
             end_seconds=0.5,
+            left_to_others=NAMESPACE if self._make_extender.runs_pods else None,
         )
         provisioner = Provisioner(
             self.api,

@@ -164,6 +164,7 @@ class World:
             pods=cluster.pods,
             volumes=cluster.volumes,
             end_seconds=self._random.uniform(*END_SECONDS),
+            left_to_others=None,
             **storage,
         )
         binder = Binder(api, pods=cluster.pods, storage_classes=classes, **storage)
