@@ -14,6 +14,8 @@ from packing import DEFAULT_STEP_LIMIT
 
 NAME = "longhorn-scheduler-extender"
 """Of the distribution and its command, and in the cluster of the Service, Lease and ConfigMap."""
+RESOURCE = "longhorn.io/scheduler-extender"
+"""What a pod asks for to be sent to the extender."""
 ANY_ADDRESS = "::"
 """All addresses of the pod, of both families."""
 PREFIX = "EXTENDER_"

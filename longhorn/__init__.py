@@ -59,6 +59,7 @@ from longhorn.records import (
     TopologyTerm,
     Volume,
     VolumeName,
+    named_volume,
 )
 from longhorn.reuse import is_potentially_reusable, needs_new_replica, reusable, takes_back
 from longhorn.settings import (
@@ -82,7 +83,7 @@ __all__ = [
     "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data", "has_room",
     "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_usable",
     "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
-    "mismatch", "missing_copies", "need_of", "needed_to_start", "needs_eviction",
+    "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
     "needs_new_replica", "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of",
     "reusable", "split_tags", "stage_of", "tags_match", "takes_back", "takes_replicas", "usage_of",
     "value_for_engine", "volume_size_bytes", "waits_for_attach", "wants_replica_on_node",

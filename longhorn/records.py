@@ -140,6 +140,14 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     rebuild_retries: int
 
 
+def named_volume(replica: str) -> VolumeName:
+    """Return the volume of a replica by its name alone, "" if it is not named as Longhorn does.
+
+    Source: longhorn-manager types/types.go GenerateReplicaNameForVolume.
+    """
+    return VolumeName(replica.rpartition("-r-")[0])
+
+
 class Disk(msgspec.Struct, frozen=True, kw_only=True):
     """A disk listed in both spec and status of its Longhorn Node."""
 

@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -16,25 +15,22 @@ import typer
 
 from app.cli.explaining.command import explain_pod
 from app.cli.explaining.lines import Form, lines
-from app.cli.files import bundled_namespaces, load_cluster, load_documents
+from app.cli.files import bundled_namespaces, load_cluster
 from app.cli.missing import ANSWERED_FROM, ASKED_FROM, Kind, missing
+from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
 from app.config import NAME, Settings, load
-from app.errors import AppError, BrokenObjectError, InputError
+from app.errors import AppError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.kubeconfig import kubeconfig_files
-from app.kube.records import Unreadable, read_object
-from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
 from longhorn import NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT, _NOT_JUDGED = 0, 1, 2, 3
 _RIGHT, _WRONG = 0, 1
-_POD_PREFIXES = ("pod/", "pods/", "po/")
 _WIDTH = 98
 """Of output that goes to no terminal."""
-_MOST_SUGGESTED = 3
 
 commands = typer.Typer(
     name=NAME,
@@ -175,7 +171,7 @@ def filter_pod(
     else:
         cluster = _cluster(cluster_file, also, ASKED_FROM)
         utc = None  # of when it is, nobody knows
-    asked = _pod(name, namespace, cluster)
+    asked = find_pod(name, namespace, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     origin = None if cluster_file is None else _origin(cluster_file, also)
     found = explain_pod(asked, candidates, cluster, settings, utc, origin=origin)
@@ -317,52 +313,6 @@ def _only_one(wanted: str | None, option: str | None) -> str:
     if not (wanted or option):
         raise InputError("no pod is given; give pod/NAME, NAMESPACE/NAME or a file with one")
     return wanted or option or ""
-
-
-def _pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
-    _, _, without_kind = name.rpartition("/") if name.startswith(_POD_PREFIXES) else ("", "", name)
-    known = cluster.of(Pod)
-    for key in (name, f"{namespace}/{without_kind}"):
-        if found := known.get(key):
-            return found
-    path = Path(name)
-    try:
-        is_file = path.is_file()
-    except OSError:  # a name too long
-        is_file = False
-    if not is_file:
-        raise InputError(
-            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
-            f"pod/NAME in the namespace of --namespace, which is {namespace}"
-            f"{_suggestion(without_kind, known)}"
-        )
-    pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
-    in_file = [pod for pod in pods if pod is not None]
-    if len(in_file) != 1:
-        raise InputError(f"{path} holds {len(in_file)} pods; give a file with one")
-    return in_file[0]
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    """Name pods that may be meant: those of this name elsewhere, else those of similar names."""
-    wanted, keys = name.rpartition("/")[2], sorted(known)
-    same = [key for key in keys if key.rpartition("/")[2] == wanted]
-    like = (
-        same
-        or get_close_matches(name, keys, n=_MOST_SUGGESTED)
-        or [key for key in keys if get_close_matches(wanted, [key.rpartition("/")[2]])]
-    )
-    return f"; is {' or '.join(like[:_MOST_SUGGESTED])} meant?" if like else ""
-
-
-def _pod_of(origin: str, document: object) -> Pod | None:
-    try:
-        record = read_object(document)
-    except BrokenObjectError as error:
-        raise InputError(f"{origin} {error}") from error
-    if isinstance(record, Unreadable) and record.kind == "Pod":
-        raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
-    return record if isinstance(record, Pod) else None
 
 
 def _print_json(report: msgspec.Struct) -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from app.errors import BrokenObjectError
 from app.kube.resources import IN_FILES, REPLICAS, AnyRecord, Resource
-from longhorn import NodeName, VolumeName
+from longhorn import NodeName, VolumeName, named_volume
 
 
 class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         labels = labels if isinstance(labels, dict) else {}
         nodes = [fields.get("nodeID"), fields.get("hardNodeAffinity"), labels.get("longhornnode")]
         volume = fields.get("volumeName") or labels.get("longhornvolume")
-        volume = volume or name.rpartition("-r-")[0]  # as Longhorn names replicas
+        volume = volume or named_volume(name)
     elif kind == "Node":
         nodes = [name]
     return Unreadable(

@@ -9,13 +9,12 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from app.config import RESOURCE
 from app.errors import BadRequestError
 from app.kube.objects import KubeStruct, PodClaimSource, Text
 from extender import ClaimKey, ClaimTemplate, Injection, NewPod
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
-RESOURCE = "longhorn.io/scheduler-extender"
-"""What pods ask for that kube-scheduler is to ask the extender about."""
 OPT_OUT_LABEL, OPTED_OUT = "longhorn-scheduler-extender/injection", "disabled"
 _AMOUNT = "1"
 _FIRST = "/spec/containers/0/resources"

@@ -14,7 +14,7 @@ from extender.demand.requests import LONGHORN_DRIVERS, LONGHORN_PROVISIONERS
 from extender.kubernetes import ClaimTemplate, NewPod
 from extender.view import ClusterView
 
-_DEFAULT_SCHEDULERS = ("", "default-scheduler")
+DEFAULT_SCHEDULERS = ("", "default-scheduler")
 """The API server fills in the second before anybody else sees a new pod."""
 
 
@@ -75,7 +75,7 @@ def judge_claims(pod: NewPod, scheduler: str, view: ClusterView) -> Injection:
 
 
 def _new_scheduler(pod: NewPod, scheduler: str) -> str | None:
-    return scheduler if scheduler and pod.scheduler in _DEFAULT_SCHEDULERS else None
+    return scheduler if scheduler and pod.scheduler in DEFAULT_SCHEDULERS else None
 
 
 def _may_use_longhorn(pod: NewPod, view: ClusterView) -> bool:

@@ -48,7 +48,6 @@ class DeployedExtender(Extender):
                 token, name, self._server
             ),
             sources=self.sources,
-            metrics_ports=free_ports(_MOST_PODS),
         )
         self._task = asyncio.create_task(self.pods.run())
 

@@ -36,7 +36,6 @@ _WORKERS = 4
 class _Running(msgspec.Struct, kw_only=True):
     process: Process
     endpoint: Endpoint
-    metrics_port: int | None
 
 
 class ServicePods:
@@ -48,7 +47,6 @@ class ServicePods:
         folder: For logs and kubeconfigs.
         kubeconfig: Writes one for a token, and returns it.
         sources: The tree to run for the tag of the image.
-        metrics_ports: Taken in turn where the Deployment has a port of its own for metrics.
     """
 
     def __init__(
@@ -59,14 +57,12 @@ class ServicePods:
         folder: Path,
         kubeconfig: Callable[[str, str], Path],
         sources: Mapping[str, Path],
-        metrics_ports: list[int],
     ) -> None:
         self._api = api
         self._free = [*endpoints]
         self._folder = folder
         self._kubeconfig = kubeconfig
         self._sources = sources
-        self._metrics_ports = [*metrics_ports]
         self._running: dict[str, _Running] = {}
         self._pods = Informer(api, PODS, NAMESPACE)
         self._pods.handlers.append(self._changed)
@@ -143,10 +139,6 @@ class ServicePods:
         name, endpoint = pod["metadata"]["name"], self._free.pop(0)
         environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
         environ |= {each["name"]: _value(each, pod) for each in container.get("env") or ()}
-        metrics_port = None
-        if f"{PREFIX}METRICS_PORT" in environ:
-            metrics_port = self._metrics_ports.pop(0)
-            environ[f"{PREFIX}METRICS_PORT"] = str(metrics_port)
         tag = container["image"].rpartition(":")[2]
         command, *arguments = container["command"]
         assert command == NAME
@@ -160,7 +152,7 @@ class ServicePods:
             environ,
             self._sources[tag],
         )
-        running = _Running(process=process, endpoint=endpoint, metrics_port=metrics_port)
+        running = _Running(process=process, endpoint=endpoint)
         self._running[uid] = running
         key = key_of(pod)
         await self._api.patch(PODS, key, {"status": _status(running, is_ready=False)}, "status")
@@ -200,7 +192,8 @@ async def _answers(pod: Object, running: _Running) -> bool:
     """Whether the readiness probe of a pod succeeds."""
     [container] = pod["spec"]["containers"]
     probe = container["readinessProbe"]["httpGet"]
-    port = running.endpoint.port if probe["port"] == "http" else running.metrics_port
+    assert probe["port"] == "http"
+    port = running.endpoint.port
     with contextlib.suppress(httpx.HTTPError):
         async with httpx.AsyncClient(timeout=_PROBE_SECONDS) as http:
             return (await http.get(f"http://127.0.0.1:{port}{probe['path']}")).is_success

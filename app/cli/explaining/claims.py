@@ -9,7 +9,7 @@ from msgspec import structs
 from extender import ClaimKey, ClusterView, PodRef, UnresolvableClaimError
 from extender.demand.existing import Worth, existing_by_node
 from extender.demand.requests import WantedVolume, resolve_for_scheduled
-from longhorn import BackingImage, Replica, Selector, Volume, VolumeName
+from longhorn import BackingImage, Replica, Selector, Volume, VolumeName, split_tags
 
 _WORTHS = {
     Worth.USABLE: "usable",
@@ -159,7 +159,7 @@ def _class_selectors(storage_class: str, view: ClusterView) -> Iterator[Selector
     found = view.storage_classes.get(storage_class)
     parameters = found.parameters if found else {}
     nodes, disks = (
-        tuple(parameters[name].split(",")) if parameters.get(name) else ()
+        split_tags(parameters[name]) if parameters.get(name) else ()
         for name in ("nodeSelector", "diskSelector")
     )
     yield from _both(nodes, disks, f"StorageClass {storage_class}", view)

@@ -7,7 +7,7 @@ import msgspec
 from app.cli.explaining.remedies import DISKS
 from app.cli.sizes import gib, short_gib
 from extender import ClusterView, DiskRefusal, NodeSpace, Rejection, Shortfall, why_unusable
-from longhorn import Condition, DiskSpace, NodeName, Settings
+from longhorn import Condition, DiskSpace, NodeName, Settings, named_volume
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
@@ -135,7 +135,7 @@ def _largest(disk: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
     """Name the replicas that take most of a disk, by their claims where these are known."""
     there = {str(name): size for name, size in (*disk.disk.listed.items(), *disk.unlisted.items())}
     for name in sorted(there, key=lambda each: (-there[each], each))[:_MOST_REPLICAS]:
-        volume = name.rpartition("-r-")[0]  # as Longhorn names replicas
+        volume = named_volume(name)
         owner = f"claim {claims[volume]}" if volume in claims else f"replica {name}"
         yield f"{owner} {gib(there[name])} GiB"
 

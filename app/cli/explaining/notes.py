@@ -6,15 +6,15 @@ import msgspec
 
 from app.cli.explaining.claims import ClaimReport
 from app.cli.explaining.remedies import NOTES
+from app.cli.scheduler_config.wanted import SCHEDULER_NAME
+from app.config import RESOURCE
 from app.kube.placement import Wishes
 from app.kube.translate import Pod
-from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT, RESOURCE
+from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from extender import ClusterView, Hindrance, PodRef, Spread
+from extender.demand.injection import DEFAULT_SCHEDULERS
 from longhorn import Locality, VolumeName
 
-SECOND_SCHEDULER = "longhorn-scheduler"
-"""The name of the second scheduler in the manifests and the chart."""
-_DEFAULT_SCHEDULER = "default-scheduler"
 _MOST_NAMES = 5
 
 
@@ -43,7 +43,7 @@ def pod_notes(pod: Pod, schedulers: Iterable[str]) -> Iterator[Note]:
     yield from _life(pod, wishes)
     if pod.wishes is None:
         return
-    if wishes.scheduler not in ("", _DEFAULT_SCHEDULER, SECOND_SCHEDULER, *schedulers):
+    if wishes.scheduler not in (*DEFAULT_SCHEDULERS, SCHEDULER_NAME, *schedulers):
         yield Note(
             "other_scheduler",
             f"schedulerName is {wishes.scheduler}: whether that one asks the extender is not known",

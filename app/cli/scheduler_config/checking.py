@@ -12,11 +12,11 @@ from app.cli.scheduler_config.given import Given, at
 from app.cli.scheduler_config.wanted import (
     ALL_NODES,
     KUBECONFIGS,
-    RESOURCE,
     SCHEDULER_NAME,
     Distribution,
     make_wanted,
 )
+from app.config import RESOURCE
 
 _DURATION = re.compile(r"(?=.*[1-9])([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 """What Go reads as a duration, and is more than 0."""

@@ -14,10 +14,10 @@ from app.cli.files import parse_yaml
 from app.cli.scheduler_config.wanted import (
     API_VERSION,
     KIND,
-    RESOURCE,
     TALOS_KIND,
     Distribution,
 )
+from app.config import RESOURCE
 from app.errors import InputError
 
 SIZE_LIMIT_BYTES = 2**18

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from app.config import NAME
+from app.config import NAME, RESOURCE
 from app.errors import InputError
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -22,7 +22,6 @@ TALOS_KIND = "KubeSchedulerConfig"
 Source: siderolabs/talos pkg/machinery/config/types/k8s/scheduler.go. A machine configuration that
 has cluster.scheduler, as older ones made it, is refused with this document beside it.
 """
-RESOURCE = "longhorn.io/scheduler-extender"
 ALL_NODES = "percentageOfNodesToScore"
 """The field besides the extender's entry that we set."""
 SERVER_NAME = f"{NAME}.longhorn-system.svc"

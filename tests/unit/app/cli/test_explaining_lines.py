@@ -11,10 +11,9 @@ from app.cli.commands import run_command
 from app.cli.explaining.command import explain_pod
 from app.cli.explaining.lines import Form, lines
 from app.cli.files import load_cluster
-from app.config import Settings
+from app.config import RESOURCE, Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.translate import Pod
-from app.serving.admission import RESOURCE
 from tests.builders import GIB, core_document, node_document
 
 ROOT = Path(__file__).parents[4]

@@ -7,8 +7,9 @@ import pytest
 from app.cli.explaining.claims import claim_reports
 from app.cli.explaining.notes import ask_notes, pod_notes, unjudged_notes, volume_notes
 from app.cli.explaining.remedies import NOTES
+from app.config import RESOURCE
 from app.kube.translate import Pod
-from app.serving.admission import OPT_OUT_LABEL, RESOURCE
+from app.serving.admission import OPT_OUT_LABEL
 from longhorn import Locality, VolumeName
 from tests.builders import bound, core_document, node, read, replica, view_of, volume
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.cli.commands import run_command
-from app.serving.admission import RESOURCE
+from app.config import RESOURCE
 from tests.builders import GIB, core_document, document, node_document
 
 Ask = Callable[..., tuple[int, str]]

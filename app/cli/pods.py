@@ -1,0 +1,70 @@
+"""Which pod a command is asked about: one of the cluster by its name, or one in a file."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from app.cli.files import load_documents
+from app.errors import BrokenObjectError, InputError
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.records import Unreadable, read_object
+from app.kube.translate import Pod
+
+_POD_PREFIXES = ("pod/", "pods/", "po/")
+_MOST_SUGGESTED = 3
+
+
+def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
+    """Return the pod that is meant.
+
+    Args:
+        name: As for kubectl, or NAMESPACE/NAME, or a file with one pod.
+        namespace: Of a name without one.
+        cluster: Where it is looked for first.
+
+    Raises:
+        InputError: There is none, or the file has not exactly one; the text names similar ones.
+    """
+    _, _, without_kind = name.rpartition("/") if name.startswith(_POD_PREFIXES) else ("", "", name)
+    known = cluster.of(Pod)
+    for key in (name, f"{namespace}/{without_kind}"):
+        if found := known.get(key):
+            return found
+    path = Path(name)
+    try:
+        is_file = path.is_file()
+    except OSError:  # a name too long
+        is_file = False
+    if not is_file:
+        raise InputError(
+            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
+            f"pod/NAME in the namespace of --namespace, which is {namespace}"
+            f"{_suggestion(without_kind, known)}"
+        )
+    pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
+    in_file = [pod for pod in pods if pod is not None]
+    if len(in_file) != 1:
+        raise InputError(f"{path} holds {len(in_file)} pods; give a file with one")
+    return in_file[0]
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    """Name pods that may be meant: those of this name elsewhere, else those of similar names."""
+    wanted, keys = name.rpartition("/")[2], sorted(known)
+    same = [key for key in keys if key.rpartition("/")[2] == wanted]
+    like = (
+        same
+        or get_close_matches(name, keys, n=_MOST_SUGGESTED)
+        or [key for key in keys if get_close_matches(wanted, [key.rpartition("/")[2]])]
+    )
+    return f"; is {' or '.join(like[:_MOST_SUGGESTED])} meant?" if like else ""
+
+
+def _pod_of(origin: str, document: object) -> Pod | None:
+    try:
+        record = read_object(document)
+    except BrokenObjectError as error:
+        raise InputError(f"{origin} {error}") from error
+    if isinstance(record, Unreadable) and record.kind == "Pod":
+        raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
+    return record if isinstance(record, Pod) else None
