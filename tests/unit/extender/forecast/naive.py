@@ -126,10 +126,13 @@ class Naive:
         extra = [
             r for r in counted if best_effort and at and not r.node and r.hard_node_affinity == at
         ]
+        is_attaching = attaching or volume.node
         may_return = any(r.failed and r.node and not r.evicting for r in mine)
         if len(counted) - len(extra) < volume.wanted_replicas:
             leaving = not extra and any(r.evicting and not r.deleting for r in mine)
-            if (at and (volume.degraded or leaving)) or (not at and attaching and not may_return):
+            if (at and (volume.degraded or leaving)) or (
+                not at and is_attaching and not may_return
+            ):
                 if volume.locality is Locality.STRICT_LOCAL:
                     return Due(on_node=at)
                 return Due(1, waits=volume.degraded and may_return)
