@@ -18,12 +18,11 @@ import msgspec
 from app.config import Settings
 from app.kube import objects
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.mirror import Change
 from app.kube.records import read_object
 from app.kube.translate import pod_ref
-from app.kube.view import ViewBuilder, build_view
+from app.kube.view import build_view
 from benchmarks.clusters import GIB, cluster, node_name, pod
-from extender import Extender, PodStatus, State, Timeouts
+from extender import Extender, PodStatus, State, Timeouts, ViewBuilder
 from extender.holds.hold import Sighting
 from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
 
@@ -57,7 +56,7 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float]:
     for document in cluster(nodes, DISKS, [wanted], seed=SEED)["items"]:
         record = read_object(document)
         assert record is not None
-        builder.apply(Change(None, record))
+        builder.apply(None, record)
     waiting = [*_replicas(unplaced)]
     for number in range(-(-unplaced // REPLICAS)):
         volume = Volume(
@@ -66,9 +65,9 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float]:
             locality=Locality.DISABLED,
             wanted_replicas=REPLICAS,
         )
-        builder.apply(Change(None, volume))
+        builder.apply(None, volume)
     for replica in waiting:
-        builder.apply(Change(None, replica))
+        builder.apply(None, replica)
     builder.settle()
     extender = Extender(Settings().step_limits)
     asked = pod_ref(msgspec.convert(wanted, objects.Pod))
@@ -86,7 +85,7 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float]:
         node = builder.view.spaces[random.choice(candidates)].node
         placed = msgspec.structs.replace(replica, node=node.name, disk=node.disks[0].id)
         started = time.perf_counter()
-        builder.apply(Change(replica, placed))
+        builder.apply(replica, placed)
         builder.settle()
         extender.filter(asked, candidates, builder.view)
         events.append(time.perf_counter() - started)

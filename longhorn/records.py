@@ -185,3 +185,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     schedulable: Condition
     deleting: bool
     disks: tuple[Disk, ...]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A Longhorn Setting; its value as written."""
+
+    name: str
+    value: str

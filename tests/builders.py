@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable, read_object
+from app.kube.records import read_object
 from app.kube.resources import AnyRecord
-from app.kube.translate import Setting
 from app.kube.view import build_view
 from extender import (
     Answer,
@@ -25,6 +24,7 @@ from extender import (
     Rejection,
     StepLimits,
     StorageClass,
+    Unreadable,
     explain,
 )
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
@@ -41,6 +41,7 @@ from longhorn import (
     NodeName,
     Replica,
     ReplicaName,
+    Setting,
     TopologyTerm,
     Volume,
     VolumeName,

@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from hypothesis import strategies as st
 
-from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
-from app.kube.translate import Setting
-from extender import Claim, ClusterView, PersistentVolume, StorageClass
+from extender import Claim, ClusterView, PersistentVolume, StorageClass, Unreadable
 from longhorn import (
     BackingImage,
     Disk,
@@ -20,6 +18,7 @@ from longhorn import (
     Node,
     NodeName,
     Replica,
+    Setting,
     Volume,
     VolumeName,
 )

@@ -14,7 +14,8 @@ import yaml
 
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable, read_object
+from app.kube.records import read_object
+from extender import Unreadable
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIZE_LIMIT_BYTES = 2**30

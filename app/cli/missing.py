@@ -10,7 +10,6 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable
 from app.kube.resources import (
     BACKING_IMAGES,
     CLAIMS,
@@ -25,11 +24,11 @@ from app.kube.resources import (
     VOLUMES,
     Resource,
 )
-from app.kube.translate import Pod, Setting
-from extender import Claim, PersistentVolume, UnresolvableClaimError, UnseenObjectError
+from app.kube.translate import Pod
+from extender import Claim, PersistentVolume, Unreadable, UnresolvableClaimError, UnseenObjectError
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import LONGHORN_DRIVERS
-from longhorn import Node, Replica, Volume, default_values
+from longhorn import Node, Replica, Setting, Volume, default_values
 
 _DEFAULTS = {**default_values(), **NEW_VOLUME_DEFAULTS}
 """The settings that answers rest on."""

@@ -7,8 +7,9 @@ from pathlib import Path
 from app.cli.files import load_documents
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable, read_object
+from app.kube.records import read_object
 from app.kube.translate import Pod
+from extender import Unreadable
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _MOST_SUGGESTED = 3

@@ -10,14 +10,12 @@ from app.config import Settings
 from app.instance.live_settings import LiveSettings, read_live_settings, relevant
 from app.kube.connection import Connection
 from app.kube.mirror import Change
-from app.kube.records import Unreadable
 from app.kube.reflector import CAUSES, Reflector
 from app.kube.resources import Resource
 from app.kube.sources import sources
 from app.kube.translate import ConfigMap
-from app.kube.view import ViewBuilder
 from app.metrics import Metrics
-from extender import ClusterView
+from extender import ClusterView, Unreadable, ViewBuilder
 
 log = structlog.get_logger()
 
@@ -105,7 +103,7 @@ class LiveCluster:
     def _take(self, changes: Sequence[Change]) -> None:
         """Take what one reflector heard, and bring the view and the settings up to date."""
         for change in changes:
-            self._builder.apply(change)
+            self._builder.apply(*change)
             match change:
                 case Change(new=ConfigMap(data=data)):
                     self._config_map = dict(data)

@@ -18,7 +18,7 @@ from app.kube.connection import Connection
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
-from app.kube.translate import ConfigMap, Setting
+from app.kube.translate import ConfigMap
 from app.metrics import Metrics
 from app.serving.wire import ExtenderRequest
 from extender import (
@@ -33,7 +33,7 @@ from extender import (
     Timeouts,
     rooms_taken,
 )
-from longhorn import NodeName, Replica, Volume
+from longhorn import NodeName, Replica, Setting, Volume
 
 log = structlog.get_logger()
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from app.kube.mirror import Known
-from app.kube.records import Unreadable
 from app.kube.resources import RESOURCES
-from app.kube.translate import KubernetesNode
+from extender import Unreadable
 from longhorn import Node, NodeName
+from planner.records import KubernetesNode
 
 Kept = TypeVar("Kept")
 

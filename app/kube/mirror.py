@@ -7,8 +7,9 @@ watch was open, and is removed when the listing is complete.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.kube.records import Item, Unreadable
+from app.kube.records import Item
 from app.kube.resources import AnyRecord
+from extender import Unreadable
 
 Known = AnyRecord | Unreadable
 

@@ -3,17 +3,17 @@
 The service does not read this: it is asked only about nodes that pass kube-scheduler's own filters.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from app.kube import objects
+from planner import records
+from planner.records import Wishes
 
 
 class Toleration(objects.KubeStruct, frozen=True):
-    """A toleration of a pod; what is empty matches anything."""
-
     key: objects.Text = None
     operator: objects.Text = None
     value: objects.Text = None
@@ -21,16 +21,12 @@ class Toleration(objects.KubeStruct, frozen=True):
 
 
 class Requirement(objects.KubeStruct, frozen=True):
-    """What a label or a field of a node must be."""
-
     key: objects.Text = None
     operator: objects.Text = None
     values: list[str] | None = None
 
 
 class Term(objects.KubeStruct, frozen=True):
-    """One alternative of a node affinity."""
-
     match_expressions: list[Requirement] | None = None
     match_fields: list[Requirement] | None = None
 
@@ -95,24 +91,6 @@ class WholePod(objects.Pod, frozen=True, rename="camel"):
     spec: WholePodSpec | None = None
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod asks of kube-scheduler, and how far it has come."""
-
-    scheduler: str = ""
-    resources: frozenset[str] = frozenset()
-    """The names of all resources that its containers ask for."""
-    labels: Mapping[str, str] = {}
-    node_selector: Mapping[str, str] = {}
-    terms: tuple[Term, ...] | None = None
-    """Of the node affinity that it requires: one of them must be met. None if it requires none."""
-    tolerations: tuple[Toleration, ...] = ()
-    has_pod_rules: bool = False
-    """It requires affinity to other pods, or a topology spread."""
-    of_daemon_set: bool = False
-    phase: str = ""
-    deleting: bool = False
-
-
 def wishes_of(pod: WholePod) -> Wishes:
     """Return what *pod* asks of kube-scheduler."""
     spec, metadata = pod.spec or WholePodSpec(), pod.metadata
@@ -123,8 +101,8 @@ def wishes_of(pod: WholePod) -> Wishes:
         resources=frozenset(_resources([*(spec.containers or ()), *(spec.init_containers or ())])),
         labels={name: value or "" for name, value in (metadata.labels or {}).items()},
         node_selector=spec.node_selector or {},
-        terms=None if required is None else tuple(required.node_selector_terms or ()),
-        tolerations=tuple(spec.tolerations or ()),
+        terms=None if required is None else tuple(map(_term, required.node_selector_terms or ())),
+        tolerations=tuple(map(_toleration, spec.tolerations or ())),
         has_pod_rules=_has_pod_rules(spec, affinity),
         of_daemon_set=any(
             owner.kind == "DaemonSet" and owner.controller
@@ -132,6 +110,28 @@ def wishes_of(pod: WholePod) -> Wishes:
         ),
         phase=(pod.status.phase if pod.status else None) or "",
         deleting=bool(metadata.deletion_timestamp),
+    )
+
+
+def _term(term: Term) -> records.Term:
+    return records.Term(
+        labels=tuple(map(_requirement, term.match_expressions or ())),
+        fields=tuple(map(_requirement, term.match_fields or ())),
+    )
+
+
+def _requirement(given: Requirement) -> records.Requirement:
+    return records.Requirement(
+        key=given.key or "", operator=given.operator or "", values=tuple(given.values or ())
+    )
+
+
+def _toleration(given: Toleration) -> records.Toleration:
+    return records.Toleration(
+        key=given.key or "",
+        operator=given.operator or "",
+        value=given.value or "",
+        effect=given.effect or "",
     )
 
 

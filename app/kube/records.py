@@ -6,20 +6,8 @@ import msgspec
 
 from app.errors import BrokenObjectError
 from app.kube.resources import IN_FILES, REPLICAS, AnyRecord, Resource
+from extender import Unreadable
 from longhorn import NodeName, VolumeName, named_volume
-
-
-class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
-    """An object of a kind we use that could not be read."""
-
-    kind: str
-    name: str
-    """As other objects refer to it: the key that its record would have."""
-    why: str
-    nodes: tuple[NodeName, ...] = ()
-    """Nodes whose space it would have counted for."""
-    volume: VolumeName | None = None
-    """The volume that it is a Replica of, if it is one."""
 
 
 class Item(NamedTuple):

@@ -13,7 +13,8 @@ from app.kube.connection import Chunks, Connection
 from app.kube.errors import ApiError, IdleError, MalformedError, StatusError, UnreachableError
 from app.kube.feed import Feed, Source
 from app.kube.mirror import Change
-from app.kube.records import Item, Unreadable
+from app.kube.records import Item
+from extender import Unreadable
 
 log = structlog.get_logger()
 

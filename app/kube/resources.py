@@ -8,18 +8,19 @@ from msgspec import structs
 
 from app.kube import objects, placement, translate
 from extender import Claim, PersistentVolume, StorageClass
-from longhorn import BackingImage, Node, Replica, Volume
+from longhorn import BackingImage, Node, Replica, Setting, Volume
+from planner.records import KubernetesNode
 
 AnyRecord = (
     BackingImage
     | Claim
     | translate.ConfigMap
-    | translate.KubernetesNode
+    | KubernetesNode
     | Node
     | PersistentVolume
     | translate.Pod
     | Replica
-    | translate.Setting
+    | Setting
     | StorageClass
     | Volume
 )
@@ -129,7 +130,7 @@ KUBERNETES_NODES = Resource(
     plural="nodes",
     kind="Node",
     structure=objects.KubernetesNode,
-    record=translate.KubernetesNode,
+    record=KubernetesNode,
     record_of=translate.kubernetes_node_record,
 )
 NODES = _longhorn("nodes", objects.LonghornNode, Node, translate.node_record)
@@ -138,7 +139,7 @@ REPLICAS = _longhorn("replicas", objects.Replica, Replica, translate.replica_rec
 BACKING_IMAGES = _longhorn(
     "backingimages", objects.BackingImage, BackingImage, translate.backing_image_record
 )
-SETTINGS = _longhorn("settings", objects.Setting, translate.Setting, translate.setting_record)
+SETTINGS = _longhorn("settings", objects.Setting, Setting, translate.setting_record)
 
 WHOLE_PODS = structs.replace(
     PODS, structure=placement.WholePod, record_of=translate.whole_pod_record

@@ -8,9 +8,9 @@ from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
-from app.kube.records import Unreadable
 from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, NODES, PODS, SAID_NODES, WHOLE_PODS
 from app.kube.sources import sources
+from extender import Unreadable
 from longhorn import Node
 
 _PAGE_SECONDS = 60.0

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from app.kube import objects
-from app.kube.placement import WholePod, Wishes, wishes_of
+from app.kube.placement import WholePod, wishes_of
 from app.quantity import parse_bytes
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import (
@@ -22,17 +22,12 @@ from longhorn import (
     NodeName,
     Replica,
     ReplicaName,
+    Setting,
     TopologyTerm,
     Volume,
     VolumeName,
 )
-
-
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A Longhorn Setting."""
-
-    name: str
-    value: str
+from planner.records import KubernetesNode, Taint, Wishes
 
 
 class ConfigMap(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +35,6 @@ class ConfigMap(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     data: Mapping[str, str]
-
-
-class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A Kubernetes Node: a candidate, and what may keep kube-scheduler from it."""
-
-    name: NodeName
-    labels: Mapping[str, str] = {}
-    cordoned: bool = False
-    taints: tuple[objects.Taint, ...] = ()
 
 
 def pod_ref(pod: objects.Pod) -> PodRef:
@@ -170,7 +156,10 @@ def kubernetes_node_record(node: objects.KubernetesNode) -> KubernetesNode:
         name=NodeName(node.metadata.name),
         labels={name: value or "" for name, value in labels.items()},
         cordoned=bool(spec.unschedulable),
-        taints=tuple(spec.taints or ()),
+        taints=tuple(
+            Taint(key=each.key or "", value=each.value or "", effect=each.effect or "")
+            for each in spec.taints or ()
+        ),
     )
 
 

@@ -8,9 +8,8 @@ from app.cli.doctor.seen import fine, unread
 from app.config import Settings, load
 from app.errors import InputError
 from app.instance.live_settings import ENABLED, LiveSettings, read_live_settings, relevant
-from app.kube.translate import Setting
 from extender import Mode
-from longhorn import UnreadableSetting, read_settings
+from longhorn import Setting, UnreadableSetting, read_settings
 
 _HTTP_TIMEOUT_SECONDS = 5.0
 """Of the shipped configurations, and kube-scheduler's default."""

@@ -7,12 +7,12 @@ from app.cli.doctor.problems import Check, Finding, Problem
 from app.cli.doctor.seen import fine, unknown, unread
 from app.cli.doctor.settings import longhorn_values
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable
 from app.kube.view import build_view
 from extender import (
     Claim,
     ClaimKey,
     ClusterView,
+    Unreadable,
     UnresolvableClaimError,
     node_rejection,
     why_unusable,

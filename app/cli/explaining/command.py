@@ -18,8 +18,7 @@ from app.cli.missing import unresolvable
 from app.cli.report import make_report
 from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.placement import Wishes
-from app.kube.translate import KubernetesNode, Pod
+from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import (
     Extender,
@@ -32,6 +31,7 @@ from extender import (
     spreads,
 )
 from longhorn import Moment, NodeName
+from planner.records import KubernetesNode, Wishes
 
 
 def explain_pod(

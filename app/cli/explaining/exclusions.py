@@ -9,10 +9,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from app.kube.objects import Taint
-from app.kube.placement import Requirement, Term, Toleration, Wishes
-from app.kube.translate import KubernetesNode
 from longhorn import NodeName
+from planner.records import KubernetesNode, Requirement, Taint, Term, Toleration, Wishes
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
@@ -61,22 +59,21 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.operator == "Exists":
         return True
-    same_value = (toleration.value or "") == (taint.value or "")
-    return bool(toleration.key) and toleration.operator in (None, "", "Equal") and same_value
+    same_value = toleration.value == taint.value
+    return bool(toleration.key) and toleration.operator in ("", "Equal") and same_value
 
 
 def _meets(term: Term, node: KubernetesNode) -> bool:
     """Whether a node meets a term; one that asks for nothing is met by none."""
-    labels, fields = term.match_expressions or (), term.match_fields or ()
     return (
-        bool(labels or fields)
-        and all(_is_met(each, node.labels) for each in labels)
-        and all(_is_met(each, {"metadata.name": node.name}) for each in fields)
+        bool(term.labels or term.fields)
+        and all(_is_met(each, node.labels) for each in term.labels)
+        and all(_is_met(each, {"metadata.name": node.name}) for each in term.fields)
     )
 
 
 def _is_met(wanted: Requirement, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(wanted.key or ""), wanted.values or []
+    value, values = labels.get(wanted.key), wanted.values
     match wanted.operator:
         case "In":
             return value in values
@@ -91,7 +88,7 @@ def _is_met(wanted: Requirement, labels: Mapping[str, str]) -> bool:
     return False
 
 
-def _compares(operator: str, value: str | None, values: list[str]) -> bool:
+def _compares(operator: str, value: str | None, values: tuple[str, ...]) -> bool:
     try:
         number, [limit] = int(value or ""), [int(each) for each in values]
     except ValueError:

@@ -8,12 +8,12 @@ from app.cli.explaining.claims import ClaimReport
 from app.cli.explaining.remedies import NOTES
 from app.cli.scheduler_config.wanted import SCHEDULER_NAME
 from app.config import RESOURCE
-from app.kube.placement import Wishes
 from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from extender import ClusterView, Hindrance, PodRef, Spread
 from extender.demand.injection import DEFAULT_SCHEDULERS
 from longhorn import Locality, VolumeName
+from planner.records import Wishes
 
 _MOST_NAMES = 5
 

@@ -11,11 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.kube.mirror import Change
 from app.kube.records import read_object
 from app.kube.resources import NODES, REPLICAS, VOLUMES
-from app.kube.view import ViewBuilder
-from extender import Ledger
+from extender import Ledger, ViewBuilder
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
@@ -47,7 +45,7 @@ class Live:
             read = read_object({**event.object, "apiVersion": api_version, "kind": event.kind})
             assert isinstance(read, Record)
             new = self._known[key] = read
-        self.builder.apply(Change(old, new))
+        self.builder.apply(old, new)
         self.builder.settle()
         return old, new
 

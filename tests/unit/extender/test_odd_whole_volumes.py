@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.kube.mirror import Change, Known
-from app.kube.records import Unreadable
-from app.kube.view import ViewBuilder
-from extender import Answer, ClusterView, Extender, PodStatus, Timeouts, UnresolvableClaimError
+from app.kube.mirror import Known
+from extender import (
+    Answer,
+    ClusterView,
+    Extender,
+    PodStatus,
+    Timeouts,
+    Unreadable,
+    UnresolvableClaimError,
+    ViewBuilder,
+)
 from extender.holds.hold import End, Hold
 from extender.verdicts.rejections import NoRoomAnywhere, SettingUnreadable, TooFewReplicas
 from longhorn import Locality, Node, NodeName, Volume
@@ -57,12 +64,12 @@ class Live:
     def put(self, *records: Known) -> None:
         for record in records:
             kind = type(record), str(getattr(record, "key", "") or getattr(record, "name", ""))
-            self._builder.apply(Change(self._known.get(kind), record))
+            self._builder.apply(self._known.get(kind), record)
             self._known[kind] = record
         self._builder.settle()
 
     def drop(self, kind: type, name: str) -> None:
-        self._builder.apply(Change(self._known.pop((kind, name)), None))
+        self._builder.apply(self._known.pop((kind, name)), None)
         self._builder.settle()
 
     def hold(self, *volumes: Volume, on: str = "node-1") -> Hold:

@@ -14,8 +14,7 @@ from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.rights import WAKE_UP, Right, needed_rights
 from app.config import NAME, Settings
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
-from app.kube.records import Unreadable
-from extender import Mode, StorageClass
+from extender import Mode, StorageClass, Unreadable
 from leader.endpointslice import backend_of, desired_slices
 from tests.builders import bare_class, disk, node, setting, storage_class
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.cli.explaining.exclusions import exclusion
-from app.kube.placement import Wishes
-from app.kube.translate import KubernetesNode, Pod
+from app.kube.translate import Pod
+from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read
 
 EAST = {"metadata": {"labels": {"zone": "east", "cores": "8"}}}

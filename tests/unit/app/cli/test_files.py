@@ -14,9 +14,9 @@ import pytest
 
 from app.cli.files import bundled_namespaces, load_cluster, load_documents
 from app.errors import InputError
-from app.kube.translate import KubernetesNode, Setting
 from extender import Claim, ClaimKey
-from longhorn import Node, NodeName
+from longhorn import Node, NodeName, Setting
+from planner.records import KubernetesNode
 from tests.builders import bare_class, claim, disk, replica, setting
 from tests.builders import node as longhorn_node
 

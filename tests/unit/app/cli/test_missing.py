@@ -6,18 +6,20 @@ import pytest
 
 from app.cli.missing import ANSWERED_FROM, ASKED_FROM, missing, unresolvable
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable, read_object
+from app.kube.records import read_object
 from app.kube.resources import AnyRecord
-from app.kube.translate import KubernetesNode, Pod
+from app.kube.translate import Pod
 from extender import (
     ClaimKey,
     ClaimProblem,
     PodRef,
     PodStatus,
+    Unreadable,
     UnresolvableClaimError,
     UnseenObjectError,
 )
 from longhorn import NodeName
+from planner.records import KubernetesNode
 from tests.builders import (
     backing_image,
     bare_class,

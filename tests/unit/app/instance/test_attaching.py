@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from app.instance.attaching import attached_bytes
 from app.kube.mirror import Change
-from app.kube.records import Unreadable
+from extender import Unreadable
 from longhorn import Replica
 from tests.builders import GIB, node, replica, view_of, volume
 

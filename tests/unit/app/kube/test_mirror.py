@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.kube.mirror import Change, Known, Mirror
-from app.kube.records import Item, Unreadable
+from app.kube.records import Item
+from extender import Unreadable
 from tests.builders import setting
 
 KEYS = st.sampled_from("abcd")

@@ -7,9 +7,18 @@ import pytest
 
 from app.cli.files import load_cluster, load_documents
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable, read_object
+from app.kube.records import read_object
 from app.kube.view import build_view
-from extender import Basis, Claim, ClusterView, Extender, PersistentVolume, PodRef, why_unusable
+from extender import (
+    Basis,
+    Claim,
+    ClusterView,
+    Extender,
+    PersistentVolume,
+    PodRef,
+    Unreadable,
+    why_unusable,
+)
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
 from extender.verdicts.rejections import NoUsableDisk
 from longhorn import Condition, DiskSpace, Node, NodeName, Replica, Volume, need_of

@@ -12,12 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
-from app.kube.placement import Wishes
-from app.kube.records import Unreadable, read_item, read_object
+from app.kube.records import read_item, read_object
 from app.kube.resources import NODES, PODS
-from app.kube.translate import KubernetesNode, Pod, Setting
-from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
-from longhorn import Condition, Disk, DiskId, DiskName, Locality, Node, NodeName, Replica, Volume
+from app.kube.translate import Pod
+from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass, Unreadable
+from longhorn import (
+    Condition,
+    Disk,
+    DiskId,
+    DiskName,
+    Locality,
+    Node,
+    NodeName,
+    Replica,
+    Setting,
+    Volume,
+)
+from planner.records import KubernetesNode, Wishes
 from tests.builders import (
     GIB,
     backing_image,

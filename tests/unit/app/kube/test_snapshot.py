@@ -12,10 +12,11 @@ from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.resources import CLAIMS, KUBERNETES_NODES, PODS, VOLUMES, Resource
 from app.kube.snapshot import read_snapshot
-from app.kube.translate import KubernetesNode, Pod, Setting
+from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import Claim, PersistentVolume, StorageClass
-from longhorn import BackingImage, Node, Replica, Volume
+from longhorn import BackingImage, Node, Replica, Setting, Volume
+from planner.records import KubernetesNode
 from tests.builders import core_document, document, node_document
 from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind
 

@@ -3,11 +3,11 @@
 import pytest
 
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
-from app.kube.translate import KubernetesNode, Pod
-from extender import PodStatus
+from app.kube.translate import Pod
+from extender import PodStatus, Unreadable
 from longhorn import NodeName, UnreadableSetting
+from planner.records import KubernetesNode
 from tests.builders import (
     GIB,
     claim,

@@ -9,10 +9,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from app.kube.mirror import Change, Known
-from app.kube.records import Unreadable
-from app.kube.view import ViewBuilder
-from extender import Answer, ClusterView, Extender, Scores, UnresolvableClaimError
+from app.kube.mirror import Known
+from extender import (
+    Answer,
+    ClusterView,
+    Extender,
+    Scores,
+    Unreadable,
+    UnresolvableClaimError,
+    ViewBuilder,
+)
 from extender.view import MOST_CHANGES
 from longhorn import Node, NodeName, Replica
 from tests.builders import (
@@ -92,7 +98,7 @@ class ViewMachine(RuleBasedStateMachine):
     def apply(self, key: tuple[str, str], new: Known | None) -> None:
         old = self.known.pop(key, None)
         if old != new:
-            self.builder.apply(Change(old, new))
+            self.builder.apply(old, new)
         if new is not None:
             self.known[key] = new
 
@@ -172,7 +178,7 @@ def building(*records: Known) -> ViewBuilder:
     """Return a builder that has taken these records in, and settled."""
     builder = ViewBuilder()
     for record in records:
-        builder.apply(Change(None, record))
+        builder.apply(None, record)
     builder.settle()
     return builder
 
@@ -196,12 +202,12 @@ def test_answers_stay_right_over_more_changes_than_are_kept() -> None:
 
     for number in range(MOST_CHANGES + 100):
         old, new = (large, small) if number % 2 == 0 else (small, large)
-        builder.apply(Change(old, new))
+        builder.apply(old, new)
         builder.settle()
         assert accepts(awake, builder.view) is (new is large)
         if number == 5:
             assert not accepts(sleepers[0], building(*bound(volume()), small).view)
-    builder.apply(Change(large, small))
+    builder.apply(large, small)
     builder.settle()
 
     assert not any(accepts(each, builder.view) for each in [awake, *sleepers])
@@ -216,7 +222,7 @@ def test_more_changes_at_once_than_are_kept_are_all_noticed() -> None:
     for number in range(11):
         old, new = (80, 8) if number % 2 == 0 else (8, 80)
         for name in names:
-            builder.apply(Change(of_size(old, name), of_size(new, name)))
+            builder.apply(of_size(old, name), of_size(new, name))
         builder.settle()
 
         accepted = extender.filter(pod("vol"), candidates, builder.view).accepted
@@ -230,8 +236,8 @@ def test_what_nobody_decides_by_is_no_change() -> None:
     builder = building(before, mine, *bound(volume()))
     _, cursor = builder.view.changes.since(None)
 
-    builder.apply(Change(before, after))
-    builder.apply(Change(mine, msgspec.structs.replace(mine, started=True)))
+    builder.apply(before, after)
+    builder.apply(mine, msgspec.structs.replace(mine, started=True))
     builder.settle()
 
     assert builder.view.changes.since(cursor) == ([], cursor)
@@ -256,7 +262,7 @@ def test_what_a_waiting_replica_takes_follows_its_volume(
     extender = Extender(GENEROUS)
     assert accepts(extender, builder.view)
 
-    builder.apply(Change(before, after))
+    builder.apply(before, after)
     builder.settle()
 
     assert not accepts(extender, builder.view)
@@ -276,7 +282,7 @@ def test_a_volume_is_expanded() -> None:
     builder = building(*there)
     scheduled = []
     for old, new in steps:
-        builder.apply(Change(old, new))
+        builder.apply(old, new)
         builder.settle()
         there[there.index(old)] = new
         assert contents(builder.view) == contents(view_of(*there))
@@ -290,11 +296,11 @@ def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
     old = Unreadable(kind="Node", name="node-1", why="too old", nodes=(NodeName("node-1"),))
     builder = building(old)
 
-    builder.apply(Change(None, node("node-1")))
+    builder.apply(None, node("node-1"))
     builder.settle()
     assert contents(builder.view) == contents(view_of(node("node-1"), old))
     assert list(builder.view.spaces) == ["node-1"]
 
-    builder.apply(Change(node("node-1"), None))
+    builder.apply(node("node-1"), None)
     builder.settle()
     assert contents(builder.view) == contents(view_of(old))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from app.kube.records import Unreadable
 from app.kube.resources import AnyRecord
-from extender import PodRef, UnresolvableClaimError
+from extender import PodRef, Unreadable, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
 from longhorn import Locality, Need, TopologyTerm, Volume
 from tests.builders import (

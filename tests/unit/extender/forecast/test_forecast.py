@@ -9,10 +9,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.kube.mirror import Change
 from app.kube.resources import AnyRecord
-from app.kube.view import ViewBuilder
-from extender import ClusterView, Hold, Ledger, State
+from extender import ClusterView, Hold, Ledger, State, ViewBuilder
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
@@ -588,7 +586,7 @@ def test_rankings_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[
         for name in data.draw(st.lists(st.sampled_from(["node-1", "node-2", "node-3"]))):
             old = known.pop(name, None)
             new = data.draw(st.none() | nodes(name))
-            builder.apply(Change(old, new))
+            builder.apply(old, new)
             if new is not None:
                 known[name] = new
         builder.settle()

@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from app.kube.mirror import Change, Known
-from app.kube.translate import Setting
-from app.kube.view import ViewBuilder
-from extender import ClusterView, Hold, Ledger
+from app.kube.mirror import Known
+from extender import ClusterView, Hold, Ledger, ViewBuilder
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import Loads
 from extender.forecast.ranking import Rankings
 from extender.holds.hold import End, State
-from longhorn import DiskId, Locality, Node, NodeName, Replica, Settings, Volume
+from longhorn import DiskId, Locality, Node, NodeName, Replica, Setting, Settings, Volume
 from tests.builders import (
     GIB,
     condition,
@@ -87,12 +85,12 @@ class ForecastMachine(RuleBasedStateMachine):
         return [each for (of, _), each in sorted(self.known.items(), key=str) if of is kind]
 
     def put(self, name: str, new: Known) -> None:
-        self.builder.apply(Change(self.known.get((type(new), name)), new))
+        self.builder.apply(self.known.get((type(new), name)), new)
         self.known[type(new), name] = new
         self.builder.settle()
 
     def drop(self, kind: type, name: str) -> None:
-        self.builder.apply(Change(self.known.pop((kind, name)), None))
+        self.builder.apply(self.known.pop((kind, name)), None)
         self.builder.settle()
 
     def a(self, kind: type, data: st.DataObject) -> Any:

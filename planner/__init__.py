@@ -1,0 +1,1 @@
+"""What would happen if: pods placed on a cluster in memory, under a scheduling policy."""
