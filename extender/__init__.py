@@ -9,7 +9,7 @@ from extender.errors import (
     UnseenObjectError,
 )
 from extender.extender import Extender
-from extender.holds.hold import End, Hold, Mode, State, rooms_taken
+from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
@@ -74,7 +74,7 @@ __all__ = [
     "Robustness",
     "Score",
     "Scores",
-    "Shortfall",
+    "Shortfall", "Sighting",
     "Spread",
     "State",
     "StepLimits",

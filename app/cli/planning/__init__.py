@@ -1,0 +1,1 @@
+"""`plan`: what would happen if, on a live cluster or on files."""

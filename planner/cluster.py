@@ -1,0 +1,178 @@
+"""A cluster in memory, which a plan changes step by step."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from extender import (
+    Answer,
+    Balance,
+    Claim,
+    ClusterView,
+    Extender,
+    PersistentVolume,
+    PodStatus,
+    Scores,
+    Sighting,
+    StepLimits,
+    StorageClass,
+    Timeouts,
+    ViewBuilder,
+)
+from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
+from planner.records import PODS, Budget, KubernetesNode, Pod, Service
+
+Record = BackingImage | Claim | Node | PersistentVolume | Replica | Setting | StorageClass | Volume
+Kept = TypeVar("Kept", bound=Record)
+
+_TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+_ROUND_SECONDS = 10.0
+"""How far the clock of the holds goes on when Longhorn has done what it can: beyond any of them."""
+
+
+class Cluster:
+    """Pods and nodes with what they take and have, the storage as decisions see it, and holds.
+
+    Args:
+        limits: Bounds on the packing's work.
+        balance: Whether full or empty nodes are preferred.
+        utc: The date and time that counts for Longhorn's waits, None if it is not known.
+
+    Attributes:
+        nodes: The Kubernetes nodes.
+        pods: All pods by namespace and name, those without a node too.
+        services: All Services.
+        budgets: All PodDisruptionBudgets.
+        extender: Decides as in the service, holds included.
+    """
+
+    def __init__(
+        self,
+        limits: StepLimits,
+        balance: Balance = Balance.SPREAD,
+        utc: Moment | None = None,
+    ) -> None:
+        self.nodes: dict[NodeName, KubernetesNode] = {}
+        self.pods: dict[str, Pod] = {}
+        self.services: list[Service] = []
+        self.budgets: list[Budget] = []
+        self.extender = Extender(limits, balance=balance)
+        self.utc = utc
+        self._on: dict[NodeName, dict[str, Pod]] = {}
+        self._requested: dict[NodeName, dict[str, int]] = {}
+        self._records: dict[type, dict[str, Any]] = {}
+        self._builder = ViewBuilder()
+        self._now = 0.0
+
+    @property
+    def view(self) -> ClusterView:
+        """The storage, up to date with every change."""
+        self._builder.settle()
+        return self._builder.view
+
+    def put(self, record: Record) -> None:
+        """Add a record, or put it in place of the one of its type and name."""
+        records = self._records.setdefault(type(record), {})
+        key = _key(record)
+        self._builder.apply(records.get(key), record)
+        records[key] = record
+
+    def remove(self, record: Record) -> None:
+        """Remove a record."""
+        self._builder.apply(self._records[type(record)].pop(_key(record)), None)
+
+    def get(self, type_: type[Kept], key: str) -> Kept | None:
+        """Return the record of a type and name; of a claim, by namespace and name."""
+        return self.all(type_).get(key)
+
+    def all(self, type_: type[Kept]) -> Mapping[str, Kept]:
+        """Return the records of a type by name, in the order in which they came."""
+        return self._records.get(type_, {})
+
+    def put_node(self, node: KubernetesNode) -> None:
+        """Add a Kubernetes node, or replace the one of its name."""
+        self.nodes[node.name] = node
+
+    def remove_node(self, name: NodeName) -> None:
+        """Remove a Kubernetes node; its pods are to be removed before."""
+        del self.nodes[name]
+
+    def put_pod(self, pod: Pod) -> None:
+        """Add a pod, or put it in place of the one of its name."""
+        if pod.key in self.pods:
+            self.remove_pod(pod.key)
+        self.pods[pod.key] = pod
+        if pod.node is not None:
+            self._on.setdefault(pod.node, {})[pod.key] = pod
+            self._count(pod.node, pod, +1)
+
+    def remove_pod(self, key: str) -> None:
+        """Remove a pod by namespace and name."""
+        pod = self.pods.pop(key)
+        if pod.node is not None:
+            del self._on[pod.node][key]
+            self._count(pod.node, pod, -1)
+
+    def pods_on(self, node: NodeName) -> Mapping[str, Pod]:
+        """Return the pods of a node, by namespace and name."""
+        return self._on.get(node, {})
+
+    def requested(self, node: NodeName) -> Mapping[str, int]:
+        """Return what the pods of a node ask for together; "pods" is their number."""
+        return self._requested.get(node, {})
+
+    def answer(self, pod: Pod, nodes: Sequence[NodeName]) -> Answer:
+        """Return what the extender answers to `/filter`.
+
+        Raises:
+            UnresolvableClaimError: A claim of the pod does not lead to a volume.
+        """
+        return self.extender.filter(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+
+    def scores(self, pod: Pod, nodes: Sequence[NodeName]) -> Scores:
+        """Return what the extender answers to `/prioritize`.
+
+        Raises:
+            UnresolvableClaimError: A claim of the pod does not lead to a volume.
+        """
+        return self.extender.prioritize(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+
+    def hold(self, pod: Pod, answer: Answer, node: NodeName) -> None:
+        """Hold the room of a pod on the node that was chosen, until Longhorn has placed it all."""
+        self.extender.hold(answer, PodStatus(), self.view, timeouts=_TIMEOUTS, now=self._now)
+        self.extender.ledger.see(pod.ref.uid, Sighting(node=node), self._now)
+
+    def release_holds(self) -> None:
+        """Let time go on until no hold is left: Longhorn has done what it can."""
+        self._now += _ROUND_SECONDS
+        self.extender.ledger.settle(self.view, _TIMEOUTS, self._now)
+
+    def _count(self, node: NodeName, pod: Pod, sign: int) -> None:
+        sums = self._requested.setdefault(node, {})
+        sums[PODS] = sums.get(PODS, 0) + sign
+        for resource, amount in pod.wishes.requests.items():
+            sums[resource] = sums.get(resource, 0) + sign * amount
+
+
+def fill(
+    cluster: Cluster,
+    *,
+    nodes: Iterable[KubernetesNode] = (),
+    pods: Iterable[Pod] = (),
+    services: Iterable[Service] = (),
+    budgets: Iterable[Budget] = (),
+    records: Iterable[Record] = (),
+) -> Cluster:
+    """Add everything to *cluster*, and return it."""
+    for node in nodes:
+        cluster.put_node(node)
+    for pod in pods:
+        cluster.put_pod(pod)
+    for record in records:
+        cluster.put(record)
+    cluster.services += services
+    cluster.budgets += budgets
+    return cluster
+
+
+def _key(record: Record) -> str:
+    return record.key if isinstance(record, Claim) else record.name
