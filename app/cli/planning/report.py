@@ -77,7 +77,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The commonest first."""
 
 
-class Warning_(msgspec.Struct, frozen=True, kw_only=True):
+class PlanWarning(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is wrong after a step."""
 
     code: str
@@ -136,7 +136,7 @@ class StepReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: str
     """Such as "place StatefulSet shop/db, 3 pods"; of the first one "now"."""
     events: tuple[Event, ...] = ()
-    warnings: tuple[Warning_, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
     """Those that were not there before the step."""
     nodes: tuple[NodeReport, ...] = ()
     """Of the first step all nodes; else those that are not as after the step before."""
