@@ -3,14 +3,36 @@
 Source: longhorn-manager scheduler/replica_scheduler.go getDiskWithMostBalanceScore, since v1.11.
 """
 
-import math
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from typing import TypeVar
+
+import msgspec
 
 from longhorn.candidates import Candidate, Candidates
 from longhorn.records import NodeName
 
 Key = TypeVar("Key")
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """What is unused at several places, as far as their balance depends on it."""
+
+    largest: int
+    is_shared: bool
+    """Whether several places have the largest."""
+    smallest: int
+    total: int
+
+
+def level_of(unused: Collection[int]) -> Level:
+    """Sum up what is unused at places, of which there is at least one."""
+    largest, seen = -1, 0
+    for value in unused:
+        if value > largest:
+            largest, seen = value, 1
+        elif value == largest:
+            seen += 1
+    return Level(largest=largest, is_shared=seen > 1, smallest=min(unused), total=sum(unused))
 
 
 def choices(candidates: Candidates, size_bytes: int) -> tuple[Candidate, ...]:
@@ -32,28 +54,31 @@ def choices(candidates: Candidates, size_bytes: int) -> tuple[Candidate, ...]:
     for disk, unused in of_disks.items():
         of_nodes[disk.node] = of_nodes.get(disk.node, 0) + unused
     chosen: set[Candidate] = set()
-    for node in _most_even(of_nodes, of_nodes, size_bytes):
-        on_node = [disk for disk in disks if disk.node == node]
-        chosen.update(_most_even(of_disks, on_node, size_bytes) or disks)
+    level = level_of(of_disks.values())
+    for node in most_even(level_of(of_nodes.values()), of_nodes, size_bytes):
+        on_node = {disk: unused for disk, unused in of_disks.items() if disk.node == node}
+        chosen.update(most_even(level, on_node, size_bytes) or disks)
     return tuple(sorted(chosen)) or disks
 
 
-def _most_even(unused: dict[Key, int], takers: Iterable[Key], size_bytes: int) -> list[Key]:
-    """Return those of *takers* that have the size and leave all of *unused* most even.
+def most_even(level: Level, takers: Mapping[Key, int], size_bytes: int) -> list[Key]:
+    """Return those of *takers* that have the size and leave all places most even.
 
-    Even is a small spread relative to the mean, in float64 as there.
+    Even is a small difference between the most and the least that is unused, relative to the
+    mean; nothing is even where the mean would not be above 0. The mean is the same whoever takes
+    the size. So the place with the most unused is best if it is the only one. Else the largest
+    stays as it is, and best is who leaves the smallest as large as possible: everybody who stays
+    above the smallest of now, or who has most.
+
+    Args:
+        level: What is unused at all places.
+        takers: What is unused at the places to choose from.
+        size_bytes: What is to be taken.
     """
-    values = sorted(unused.values())
-    mean = (sum(values) - size_bytes) / len(values)
-    scores: dict[Key, float] = {}
-    for taker in takers:
-        before = unused[taker]
-        if before >= size_bytes:
-            left = before - size_bytes
-            most = least = left
-            if len(values) > 1:
-                most = max(left, values[-2] if before == values[-1] else values[-1])
-                least = min(left, values[1] if before == values[0] else values[0])
-            scores[taker] = (most - least) / mean if mean > 0 else math.inf
-    lowest = min(scores.values(), default=math.inf)
-    return [taker for taker, score in scores.items() if score == lowest < math.inf]
+    most = max(takers.values(), default=-1)
+    if most < size_bytes or level.total <= size_bytes:
+        return []
+    least = most
+    if most < level.largest or level.is_shared:
+        least = size_bytes + min(most - size_bytes, level.smallest)
+    return [taker for taker, unused in takers.items() if unused >= least]

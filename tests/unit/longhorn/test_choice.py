@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from longhorn import Replica, Settings, choices
+from longhorn.choice import level_of, most_even
 from tests.unit.longhorn.objects import disk, failed, node, replica, search, volume
 
 TWICE = Settings(over_provisioning_percent=200)
@@ -133,3 +136,26 @@ def test_a_local_replica_ends_the_preference(there: Replica, expected: list[str]
     found = chosen(*nodes, size=10, replicas=[there], dataLocality="best-effort", nodeID="a")
 
     assert found == expected
+
+
+@given(
+    unused=st.lists(st.integers(0, 12), min_size=1, max_size=6),
+    takers=st.sets(st.integers(0, 5), min_size=1),
+    size=st.integers(1, 8),
+)
+def test_most_even_is_least_spread_relative_to_the_mean(
+    unused: list[int], takers: set[int], size: int
+) -> None:
+    """As Longhorn writes it: it takes the size from each in turn and compares what is left."""
+    mean = (sum(unused) - size) / len(unused)
+    spreads = {}
+    for taker in sorted(takers & {*range(len(unused))}):
+        left = [value - size * (place == taker) for place, value in enumerate(unused)]
+        if unused[taker] >= size and mean > 0:
+            spreads[taker] = (max(left) - min(left)) / mean
+    least = min(spreads.values(), default=None)
+
+    given_takers = {place: unused[place] for place in sorted(takers) if place < len(unused)}
+    found = most_even(level_of(unused), given_takers, size)
+
+    assert found == [taker for taker, spread in spreads.items() if spread == least]
