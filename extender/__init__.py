@@ -1,6 +1,7 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
 from extender.building import ViewBuilder
+from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.errors import (
     ClaimProblem,
@@ -88,9 +89,9 @@ __all__ = [
     "WaitingPods",
     "are_unseen",
     "charges",
-    "expected",
+    "estimate_volume", "expected",
     "explain",
-    "judge_claims",
+    "future_backing_image", "judge_claims",
     "judge_pod",
     "node_rejection",
     "node_space",

@@ -1,4 +1,4 @@
-"""What a plan leads to, as JSON and as all other forms show it.
+"""What a plan leads to: as it is printed as JSON, and as all other forms show it.
 
 Sizes are bytes. CPU is in thousandths of a core. All lists have an order that the input decides.
 """

@@ -1,0 +1,343 @@
+"""Longhorn in a plan: makes volumes, attaches them, places their replicas, and moves them away.
+
+It does at once what Longhorn does in seconds to hours: a rebuild is done when it is placed. Its
+figures are always up to date; a real Longhorn's lag by some seconds, so that replicas placed at
+the same time may overfill a disk (docs/limits.md).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+
+import msgspec
+from msgspec import structs
+
+from extender import (
+    Claim,
+    PersistentVolume,
+    StorageClass,
+    estimate_volume,
+    future_backing_image,
+)
+from longhorn import (
+    NOTHING_DUE,
+    Candidate,
+    Due,
+    Locality,
+    Node,
+    NodeName,
+    Reason,
+    Replica,
+    ReplicaName,
+    Settings,
+    Volume,
+    VolumeName,
+    due_replicas,
+    has_data,
+    is_placed,
+    is_usable,
+)
+from planner.cluster import Cluster
+from planner.placing import Placing
+from planner.records import Pod
+
+_DRIVER = "driver.longhorn.io"
+_MOST_RETRIES = 5
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What Longhorn did until there was nothing more that it could do."""
+
+    placed: tuple[Replica, ...] = ()
+    """In the order in which they were placed."""
+    removed: tuple[Replica, ...] = ()
+    """That are no longer needed."""
+    unplaced: dict[VolumeName, tuple[Reason, ...]] = {}
+    """Volumes that lack replicas, with Longhorn's reasons; it may have none."""
+
+
+class Volumes:
+    """The volumes of a cluster.
+
+    Args:
+        cluster: Where they are.
+        random: For all that Longhorn leaves to chance: the order of volumes, and equal choices.
+
+    Attributes:
+        new_replicas: The names of all that this plan placed.
+    """
+
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        self.new_replicas: set[ReplicaName] = set()
+        self._cluster = cluster
+        self._random = random
+        self._placing = Placing(random)
+        self._made = 0
+        self._touched: set[VolumeName] = set()
+        """Volumes that something was done to since the last time they came to rest."""
+        self._moved: set[VolumeName] = set()
+        """Volumes with replicas that are to go elsewhere."""
+
+    def provision(self, claim: Claim, node: NodeName | None) -> None:
+        """Bind a claim to a new volume, as its StorageClass says.
+
+        Args:
+            claim: One that is not bound.
+            node: The node of its pod; None for a class that does not wait for it.
+
+        Raises:
+            UnresolvableClaimError: The driver would refuse to create the volume.
+        """
+        cluster = self._cluster
+        class_ = cluster.get(StorageClass, claim.storage_class or "")
+        if class_ is None or class_.provisioner != _DRIVER:
+            name = f"pvc-{claim.uid or claim.key.replace('/', '-')}"
+            cluster.put(PersistentVolume(name=name, driver=None, volume_handle=None))
+        else:
+            volume = estimate_volume(claim, class_, cluster.view)
+            image = future_backing_image(class_)
+            if image is not None and image.name not in cluster.view.backing_images:
+                cluster.put(image)
+            if volume.name not in cluster.view.volumes:
+                cluster.put(volume)
+            name = volume.name
+            cluster.put(PersistentVolume(name=name, driver=_DRIVER, volume_handle=name))
+        cluster.put(structs.replace(claim, persistent_volume=name, selected_node=node))
+
+    def attach(self, pod: Pod) -> None:
+        """Have the volumes of a pod attached where it is, if they are not attached elsewhere."""
+        for volume in self.of_pod(pod):
+            if volume.node is None and not volume.deleting:
+                self._cluster.put(structs.replace(volume, node=pod.node))
+                self._touched.add(volume.name)
+
+    def detach(self, pod: Pod) -> None:
+        """Detach the volumes of a pod that no other pod uses on its node."""
+        node = pod.node
+        others = (
+            [p for p in self._cluster.pods_on(node).values() if p.key != pod.key] if node else []
+        )
+        kept = {volume.name for other in others for volume in self.of_pod(other)}
+        for volume in self.of_pod(pod):
+            if volume.node == node and volume.name not in kept:
+                self._cluster.put(
+                    structs.replace(
+                        volume, node=None, attached_to=None, healthy=False, degraded=False
+                    )
+                )
+
+    def of_pod(self, pod: Pod) -> list[Volume]:
+        """Return the Longhorn volumes of a pod that exist."""
+        view, found = self._cluster.view, list[Volume]()
+        for key in pod.ref.claims:
+            claim = view.claims.get(key)
+            bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
+            if bound is not None and bound.driver is not None:
+                volume = view.volumes.get(VolumeName(bound.volume_handle or ""))
+                if volume is not None and volume not in found:
+                    found.append(volume)
+        return found
+
+    def is_stuck(self, volume: Volume) -> bool:
+        """Whether a volume that is to be attached has no replica to be attached with."""
+        return volume.node is not None and volume.attached_to is None and not volume.sharded
+
+    def settle(self) -> Settled:
+        """Let Longhorn do all that it can do, volume after volume in an order of chance."""
+        placed, removed = list[Replica](), list[Replica]()
+        unplaced: dict[VolumeName, tuple[Reason, ...] | None] = {}
+        while True:
+            before = len(placed) + len(removed)
+            names = sorted({*self._cluster.view.due, *self._touched, *self._moved})
+            self._random.shuffle(names)
+            for name in names:
+                while isinstance(found := self._fill(name), Replica):
+                    placed.append(found)
+                    self._touched.add(name)
+                unplaced[name] = found
+            touched = sorted(self._touched)
+            self._touched.clear()
+            for name in touched:
+                removed += self._judge(name)
+            if before == len(placed) + len(removed):
+                lacking = {name: why for name, why in unplaced.items() if why is not None}
+                return Settled(placed=tuple(placed), removed=tuple(removed), unplaced=lacking)
+
+    def evict(self, replicas: Iterable[Replica]) -> None:
+        """Ask for replicas to be moved elsewhere; the next `settle` does it."""
+        for replica in replicas:
+            self._cluster.put(structs.replace(replica, evicting=True))
+            self._moved.add(replica.volume)
+
+    def fail(self, replicas: Iterable[Replica]) -> list[Volume]:
+        """Lose replicas for good; return the volumes that had data and have none left."""
+        lost = []
+        for replica in replicas:
+            self._cluster.put(
+                structs.replace(replica, failed=True, started=False, rebuild_retries=_MOST_RETRIES)
+            )
+            volume = self._cluster.get(Volume, replica.volume)
+            self._touched.add(replica.volume)
+            if volume is not None and self.is_lost(volume):
+                lost.append(volume)
+        for volume in lost:
+            changed = structs.replace(
+                volume, node=None, attached_to=None, healthy=False, degraded=False
+            )
+            self._cluster.put(changed)
+        return lost
+
+    def is_lost(self, volume: Volume) -> bool:
+        """Whether a volume had replicas, and each of them has failed."""
+        replicas = self._cluster.view.replicas.get(volume.name, ())
+        return bool(replicas) and all(each.failed for each in replicas)
+
+    def _due(self, volume: Volume) -> Due:
+        view = self._cluster.view
+        if not isinstance(view.settings, Settings):
+            return NOTHING_DUE
+        replicas = view.replicas.get(volume.name, ())
+        # One that is detached is attached by Longhorn so that it can be moved.
+        moves = any(each.evicting and not each.failed for each in replicas)
+        return due_replicas(volume, replicas, view.settings, attaching=moves)
+
+    def _fill(self, name: VolumeName) -> Replica | tuple[Reason, ...] | None:
+        """Place one replica of a volume, or say why none can be; None if none is due."""
+        volume = self._cluster.get(Volume, name)
+        if volume is None or self.is_lost(volume):
+            return None
+        due = self._due(volume)
+        pending = self._pending(name)
+        if pending is None and (due.waits or not (due.anywhere or due.on_node)):
+            return None
+        replica = pending or self._new_replica(volume, due.on_node)
+        view = self._cluster.view
+        found = self._placing.place(replica, volume, view, self._cluster.utc)
+        if not isinstance(found, Candidate):
+            return found
+        done = structs.replace(replica, node=found.node, disk=found.disk)
+        self._cluster.put(done)
+        self.new_replicas.add(done.name)
+        return done
+
+    def _pending(self, name: VolumeName) -> Replica | None:
+        """Return a replica of a volume that exists, may be placed, and is not."""
+        volume = self._cluster.get(Volume, name)
+        replicas = self._cluster.view.replicas.get(name, ())
+        return next(
+            (
+                each
+                for each in replicas
+                if is_usable(each)
+                and not is_placed(each)
+                and volume is not None
+                and (volume.node is not None or volume.locality is Locality.DISABLED)
+            ),
+            None,
+        )
+
+    def _new_replica(self, volume: Volume, on_node: NodeName | None) -> Replica:
+        self._made += 1
+        return Replica(
+            name=ReplicaName(f"{volume.name}-r-plan{self._made}"),
+            volume=volume.name,
+            size_bytes=volume.size_bytes,
+            node=None,
+            disk=None,
+            hard_node_affinity=on_node,
+            active=True,
+            evicting=False,
+            deleting=False,
+            failed=False,
+            healthy_once=False,
+            started=False,
+            rebuild_retries=0,
+        )
+
+    def _judge(self, name: VolumeName) -> list[Replica]:
+        """Finish what was begun for a volume, and return the replicas that it needs no more.
+
+        Source: longhorn-manager controller/volume_controller.go ReconcileEngineReplicaState and
+        cleanupExtraHealthyReplicas.
+        """
+        cluster = self._cluster
+        volume = cluster.get(Volume, name)
+        if volume is None or self.is_lost(volume):
+            return []
+        replicas = cluster.view.replicas.get(name, ())
+        placed = [
+            each for each in replicas if is_placed(each) and not (each.failed or each.deleting)
+        ]
+        if placed and (volume.node is not None or has_data(replicas)):
+            for each in placed:
+                if not each.healthy_once:
+                    cluster.put(structs.replace(each, healthy_once=True, started=True))
+        staying = [each for each in placed if not each.evicting]
+        if volume.node is not None and placed:
+            is_whole = len(staying) >= volume.wanted_replicas
+            changed = structs.replace(
+                volume,
+                attached_to=volume.node,
+                healthy=is_whole,
+                degraded=not is_whole,
+                degraded_at=None if is_whole else cluster.utc,
+            )
+            if changed != volume:
+                cluster.put(changed)
+                self._touched.add(name)
+        if len(staying) < volume.wanted_replicas:
+            return []
+        spare = [each for each in replicas if each.evicting or _is_given_up(each)]
+        self._moved.discard(name)
+        if not spare and len(staying) > volume.wanted_replicas:
+            spare = self._surplus(volume, staying)[:1]
+        for each in spare:
+            self._remove(each)
+            self._touched.add(name)
+        return spare
+
+    def _remove(self, replica: Replica) -> None:
+        """Remove a replica, and give its room back where Longhorn has counted it."""
+        self._cluster.remove(replica)
+        node = self._cluster.get(Node, replica.node or "")
+        if node is None:
+            return
+        disks = tuple(
+            structs.replace(
+                disk,
+                listed={name: size for name, size in disk.listed.items() if name != replica.name},
+                scheduled_bytes=disk.scheduled_bytes - disk.listed[replica.name],
+            )
+            if replica.name in disk.listed
+            else disk
+            for disk in node.disks
+        )
+        if disks != node.disks:
+            self._cluster.put(structs.replace(node, disks=disks))
+
+    def _surplus(self, volume: Volume, replicas: Sequence[Replica]) -> list[Replica]:
+        """Return the replicas of which one goes since another one was made beside the pod.
+
+        Source: longhorn-manager controller/volume_controller.go
+        getPreferredReplicaCandidatesForDeletion.
+        """
+        here = volume.attached_to
+        if volume.locality is not Locality.BEST_EFFORT or here not in [r.node for r in replicas]:
+            return []
+        spaces = self._cluster.view.spaces
+        crowded = [*replicas]
+        for place in (
+            {r.name: r.disk for r in replicas},
+            {r.name: r.node for r in replicas},
+            {r.name: spaces[r.node].node.zone for r in replicas if r.node is not None},
+        ):
+            counts = Counter(place.values())
+            most = max(counts.values(), default=0)
+            if most > 1:
+                crowded = [r for r in replicas if counts[place.get(r.name)] == most]
+                break
+        return sorted((r for r in crowded if r.node != here), key=lambda each: each.name)
+
+
+def _is_given_up(replica: Replica) -> bool:
+    return replica.failed and replica.rebuild_retries >= _MOST_RETRIES
