@@ -17,9 +17,11 @@ from extender.kubernetes import (
     ClaimKey,
     ClaimTemplate,
     NewPod,
+    NodeTerm,
     PersistentVolume,
     PodRef,
     PodStatus,
+    Requirement,
     StorageClass,
 )
 from extender.scoring.robustness import Robustness
@@ -29,7 +31,7 @@ from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.explain import Charge, Expected, Plan, charges, expected, explain
 from extender.verdicts.rejections import REASONS, Rejection
-from extender.verdicts.shortfalls import Shortfall, shortfalls
+from extender.verdicts.shortfalls import Headroom, Shortfall, shortfalls
 from extender.verdicts.suitability import node_rejection
 from extender.verdicts.whole import Hindrance, Spread, spreads
 from extender.view import ChangeLog, ClusterView, Cursor
@@ -37,11 +39,11 @@ from extender.view import ChangeLog, ClusterView, Cursor
 __all__ = [
     "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
     "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterView", "Cursor", "DiskRefusal",
-    "End", "Ended", "Expected", "Extender", "ExtenderError", "Found", "Hindrance", "Hold",
-    "Injection", "Ledger", "Mode", "NewPod", "NodeSpace", "Outcome", "PersistentVolume", "Plan",
-    "PodRef", "PodStatus", "Rejection", "Robustness", "Score", "Scores", "Shortfall", "Spread",
-    "State", "StepLimits", "StorageClass", "Timeouts", "UnresolvableClaimError",
-    "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen", "charges", "expected",
-    "explain", "judge_claims", "judge_pod", "node_rejection", "node_space", "rebuild",
-    "rooms_taken", "shortfalls", "spreads", "why_unusable",
+    "End", "Ended", "Expected", "Extender", "ExtenderError", "Found", "Headroom", "Hindrance",
+    "Hold", "Injection", "Ledger", "Mode", "NewPod", "NodeSpace", "NodeTerm", "Outcome",
+    "PersistentVolume", "Plan", "PodRef", "PodStatus", "Rejection", "Requirement", "Robustness",
+    "Score", "Scores", "Shortfall", "Spread", "State", "StepLimits", "StorageClass", "Timeouts",
+    "UnresolvableClaimError", "UnseenObjectError", "WaitingPod", "WaitingPods", "are_unseen",
+    "charges", "expected", "explain", "judge_claims", "judge_pod", "node_rejection", "node_space",
+    "rebuild", "rooms_taken", "shortfalls", "spreads", "why_unusable",
 ]  # fmt: skip

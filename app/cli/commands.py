@@ -174,7 +174,9 @@ def filter_pod(
     asked = find_pod(name, namespace, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     origin = None if cluster_file is None else _origin(cluster_file, also)
-    found = explain_pod(asked, candidates, cluster, settings, utc, origin=origin)
+    found = explain_pod(
+        asked, candidates, cluster, settings, utc, origin=origin, all_nodes=all_nodes
+    )
     if output is Explained.JSON:
         _print_json(found)
     else:
