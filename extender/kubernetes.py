@@ -54,6 +54,22 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     deleting: bool = False
 
 
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a label or a field of a Kubernetes Node must be."""
+
+    key: str
+    operator: str
+    """In, NotIn, Exists, DoesNotExist, Gt or Lt; any other is met by nothing."""
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
+    """Requirements that a Kubernetes Node must meet, all of them; without any, no node does."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
 class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     """A PersistentVolume; one that is not a CSI volume has neither driver nor handle."""
 
@@ -61,6 +77,9 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     driver: str | None
     volume_handle: str | None
     """What the driver calls the volume."""
+    terms: tuple[NodeTerm, ...] | None = None
+    """Of its node affinity: a node must meet one. None if it has none. kube-scheduler judges it, so
+    it is read for the command line alone."""
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +93,8 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
     is_immediate: bool = False
     """Whether volumes are made before kube-scheduler looks at their pod. The API server writes this
     into each class; one without it is only in a file."""
+    terms: tuple[NodeTerm, ...] | None = None
+    """Its `allowedTopologies`, as above: volumes are made for such nodes alone."""
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender import PodRef
+from extender import NodeTerm, PodRef, Requirement
 from longhorn import NodeName
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
@@ -29,21 +29,6 @@ class Toleration(msgspec.Struct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-
-
-class Requirement(msgspec.Struct, frozen=True):
-    """What a label or a field must be."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class Term(msgspec.Struct, frozen=True):
-    """One alternative of a node affinity; one that asks for nothing is met by no node."""
-
-    labels: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
 
 
 class Selector(msgspec.Struct, frozen=True):
@@ -105,7 +90,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     node_name: NodeName | None = None
     """spec.nodeName of a pod that nobody schedules. None for pods of a cluster: it says where they
     are, not what they ask for."""
-    terms: tuple[Term, ...] | None = None
+    terms: tuple[NodeTerm, ...] | None = None
     """Of the node affinity that it requires: one of them must be met. None if it requires none."""
     tolerations: tuple[Toleration, ...] = ()
     has_pod_rules: bool = False

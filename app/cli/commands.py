@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
@@ -29,6 +29,8 @@ from longhorn import NodeName
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT, _NOT_JUDGED = 0, 1, 2, 3
 _RIGHT, _WRONG = 0, 1
+_NAMESPACE = "default"
+"""Of a pod in files that is named without one."""
 _WIDTH = 98
 """Of output that goes to no terminal."""
 
@@ -138,9 +140,14 @@ def filter_pod(
         typer.Option("--pod", metavar="POD", show_default=False, help="The same, as an option."),
     ] = None,
     namespace: Annotated[
-        str,
-        typer.Option("--namespace", "-n", help="Of a pod that is given without one."),
-    ] = "default",
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Of a pod that is given without one. Default: that of the kubeconfig's context "
+            "in use, if a kubeconfig is read; else, and in a pod of the cluster, default.",
+        ),
+    ] = None,
     cluster_file: ClusterFile = None,
     also: Also = None,
     kubeconfig: Kubeconfig = None,
@@ -157,8 +164,8 @@ def filter_pod(
 ) -> None:
     """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
 
-    Exit status: 0 it fits on some node, 1 on none, 2 the input cannot be used, 3 a claim of the pod
-    cannot be judged.
+    Exit status: 0 the pod fits on some node, 1 it fits on none, or kube-scheduler refuses it, 2 the
+    input cannot be used, 3 a claim of the pod cannot be judged.
     """
     settings = _settings(host=None, port=None)
     name = _only_one(wanted, pod)
@@ -166,15 +173,19 @@ def filter_pod(
     if cluster_file is None:
         from app.instance import service  # noqa: PLC0415 (it takes long)
 
-        cluster = _checked(*service.read_cluster(settings, kubeconfig, context))
+        cluster, problems, in_use = service.read_cluster(settings, kubeconfig, context)
+        _warn(problems)
         utc = datetime.now(UTC)
     else:
         cluster = _cluster(cluster_file, also, ASKED_FROM)
+        in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
-    asked = find_pod(name, namespace, cluster)
+    asked = find_pod(name, namespace or in_use, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
     origin = None if cluster_file is None else _origin(cluster_file, also)
-    found = explain_pod(asked, candidates, cluster, settings, utc, origin=origin)
+    found = explain_pod(
+        asked, candidates, cluster, settings, utc, origin=origin, all_nodes=all_nodes
+    )
     if output is Explained.JSON:
         _print_json(found)
     else:
@@ -284,19 +295,17 @@ def _cluster(path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind])
     paths = [path, *(also or ())]
     cluster, problems = load_cluster(*paths)
     bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
-    return _checked(
-        cluster, [*problems, *missing(cluster, _origin(path, also), rested_on, bundled)]
-    )
+    _warn([*problems, *missing(cluster, _origin(path, also), rested_on, bundled)])
+    return cluster
 
 
 def _origin(path: Path, also: Sequence[Path] | None) -> str:
     return ", ".join(map(str, [path, *(also or ())]))
 
 
-def _checked(cluster: ClusterObjects, problems: Sequence[str]) -> ClusterObjects:
+def _warn(problems: Iterable[str]) -> None:
     for problem in problems:
         typer.echo(f"warning: {problem}", err=True)
-    return cluster
 
 
 def _node_names(names: str) -> list[NodeName]:

@@ -111,18 +111,22 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
 
 def read_cluster(
     settings: Settings, kubeconfig: Path | None, context: str | None
-) -> tuple[ClusterObjects, list[str]]:
-    """Read a live cluster once; return its objects, and a line for each that cannot be read.
+) -> tuple[ClusterObjects, list[str], str]:
+    """Read a live cluster once.
+
+    Returns:
+        Its objects, a line for each that cannot be read, and the namespace of what a user names
+        without one.
 
     Raises:
         AppError: There is no cluster to connect to, or it does not let us.
     """
     from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
 
-    async def read() -> tuple[ClusterObjects, list[str]]:
+    async def read() -> tuple[ClusterObjects, list[str], str]:
         connection = await connect(kubeconfig, context)
         try:
-            return await read_snapshot(connection, settings)
+            return *await read_snapshot(connection, settings), connection.namespace
         finally:
             await connection.close()
 

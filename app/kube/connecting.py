@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from kubernetes_asyncio import client
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
 from app.errors import InputError
 from app.kube.connection import Connection
@@ -29,6 +30,8 @@ _CONFIG_ERRORS = (
 _OF_SHAPE = (TypeError, KeyError, AttributeError, AssertionError)
 """Those of them whose text is about its own code."""
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+_NAMESPACE = "default"
+"""Where a context has none."""
 
 
 async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
@@ -37,26 +40,31 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
     With neither argument: inside a cluster that one, else as kubectl does ($KUBECONFIG or
     ~/.kube/config). Nothing is sent yet.
 
+    The namespace is that of the context, as for kubectl. Inside a cluster kubectl would take that
+    of the service account; we do not, since no user has pods in the service's own namespace.
+
     Raises:
         InputError: There is no such configuration, or it cannot be used.
     """
     configuration = client.Configuration()
     in_cluster = kubeconfig is None and context is None and _IN_CLUSTER in os.environ
     files = "" if in_cluster else kubeconfig_files(kubeconfig, os.environ)
+    namespace = None
     try:
         if in_cluster:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
-            await load_kube_config(
+            loader = await load_kube_config(
                 config_file=files,
                 context=context,
                 client_configuration=configuration,
                 persist_config=False,
             )
+            namespace = _namespace(loader)
         follow_token(configuration)
         # Each watch holds a connection; the lease must never wait for one to be free.
         configuration.connection_pool_maxsize = 0
-        return Connection(client.ApiClient(configuration))
+        return Connection(client.ApiClient(configuration), namespace or _NAMESPACE)
     except _CONFIG_ERRORS as error:
         if in_cluster:
             origin, advice = "the service account", "is serviceAccountName of the pod right?"
@@ -66,6 +74,13 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
         raise InputError(
             f"cannot connect to a cluster by {origin}: {_why(error)}; {advice}"
         ) from error
+
+
+def _namespace(loader: KubeConfigLoader) -> str | None:
+    namespace = (loader.current_context or {})["context"].get("namespace")
+    if not isinstance(namespace, str | None):
+        raise TypeError
+    return namespace
 
 
 def _why(error: Exception) -> str:

@@ -39,9 +39,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connection:
-    """One API server."""
+    """One API server.
 
-    def __init__(self, api_client: "ApiClient") -> None:
+    Attributes:
+        namespace: Of what a user names without one.
+    """
+
+    def __init__(self, api_client: "ApiClient", namespace: str = "default") -> None:
+        self.namespace = namespace
         self._client = api_client
 
     async def request(

@@ -1,4 +1,4 @@
-"""What kube-scheduler itself reads of pods and nodes, for commands that explain its choice.
+"""What kube-scheduler itself reads of pods and volumes, for commands that explain its choice.
 
 The service does not read this: it is asked only about nodes that pass kube-scheduler's own filters.
 """
@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from app.kube import objects
+from extender import NodeTerm, Requirement
 from planner import records
 from planner.records import Wishes
 
@@ -20,19 +21,19 @@ class Toleration(objects.KubeStruct, frozen=True):
     effect: objects.Text = None
 
 
-class Requirement(objects.KubeStruct, frozen=True):
+class Expression(objects.KubeStruct, frozen=True):
     key: objects.Text = None
     operator: objects.Text = None
     values: list[str] | None = None
 
 
-class Term(objects.KubeStruct, frozen=True):
-    match_expressions: list[Requirement] | None = None
-    match_fields: list[Requirement] | None = None
+class NodeSelectorTerm(objects.KubeStruct, frozen=True):
+    match_expressions: list[Expression] | None = None
+    match_fields: list[Expression] | None = None
 
 
 class NodeSelector(objects.KubeStruct, frozen=True):
-    node_selector_terms: list[Term] | None = None
+    node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
 class NodeAffinity(objects.KubeStruct, frozen=True):
@@ -91,6 +92,31 @@ class WholePod(objects.Pod, frozen=True, rename="camel"):
     spec: WholePodSpec | None = None
 
 
+class VolumeNodeAffinity(objects.KubeStruct, frozen=True):
+    required: NodeSelector | None = None
+
+
+class WholePersistentVolumeSpec(objects.PersistentVolumeSpec, frozen=True, rename="camel"):
+    node_affinity: VolumeNodeAffinity | None = None
+
+
+class WholePersistentVolume(objects.PersistentVolume, frozen=True, rename="camel"):
+    spec: WholePersistentVolumeSpec | None = None
+
+
+class TopologyExpression(objects.KubeStruct, frozen=True):
+    key: objects.Text = None
+    values: list[str] | None = None
+
+
+class TopologySelectorTerm(objects.KubeStruct, frozen=True):
+    match_label_expressions: list[TopologyExpression] | None = None
+
+
+class WholeStorageClass(objects.StorageClass, frozen=True, rename="camel"):
+    allowed_topologies: list[TopologySelectorTerm] | None = None
+
+
 def wishes_of(pod: WholePod) -> Wishes:
     """Return what *pod* asks of kube-scheduler."""
     spec, metadata = pod.spec or WholePodSpec(), pod.metadata
@@ -101,7 +127,7 @@ def wishes_of(pod: WholePod) -> Wishes:
         resources=frozenset(_resources([*(spec.containers or ()), *(spec.init_containers or ())])),
         labels={name: value or "" for name, value in (metadata.labels or {}).items()},
         node_selector=spec.node_selector or {},
-        terms=None if required is None else tuple(map(_term, required.node_selector_terms or ())),
+        terms=None if required is None else _terms(required),
         tolerations=tuple(map(_toleration, spec.tolerations or ())),
         has_pod_rules=_has_pod_rules(spec, affinity),
         of_daemon_set=any(
@@ -113,25 +139,50 @@ def wishes_of(pod: WholePod) -> Wishes:
     )
 
 
-def _term(term: Term) -> records.Term:
-    return records.Term(
-        labels=tuple(map(_requirement, term.match_expressions or ())),
-        fields=tuple(map(_requirement, term.match_fields or ())),
-    )
-
-
-def _requirement(given: Requirement) -> records.Requirement:
-    return records.Requirement(
-        key=given.key or "", operator=given.operator or "", values=tuple(given.values or ())
-    )
-
-
 def _toleration(given: Toleration) -> records.Toleration:
     return records.Toleration(
         key=given.key or "",
         operator=given.operator or "",
         value=given.value or "",
         effect=given.effect or "",
+    )
+
+
+def volume_terms(volume: WholePersistentVolume) -> tuple[NodeTerm, ...] | None:
+    """Return the terms of a volume's node affinity, None if it has none."""
+    affinity = volume.spec.node_affinity if volume.spec else None
+    return _terms(affinity.required) if affinity and affinity.required else None
+
+
+def class_terms(storage_class: WholeStorageClass) -> tuple[NodeTerm, ...] | None:
+    """Return the `allowedTopologies` of a class, None if it has none."""
+    found = tuple(
+        NodeTerm(
+            labels=tuple(
+                Requirement(key=each.key or "", operator="In", values=tuple(each.values or ()))
+                for each in term.match_label_expressions or ()
+            )
+        )
+        for term in storage_class.allowed_topologies or ()
+    )
+    return found or None
+
+
+def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
+    return tuple(
+        NodeTerm(
+            labels=_requirements(term.match_expressions), fields=_requirements(term.match_fields)
+        )
+        for term in selector.node_selector_terms or ()
+    )
+
+
+def _requirements(expressions: Iterable[Expression] | None) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(
+            key=each.key or "", operator=each.operator or "", values=tuple(each.values or ())
+        )
+        for each in expressions or ()
     )
 
 

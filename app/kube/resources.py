@@ -147,6 +147,17 @@ WHOLE_PODS = structs.replace(
 SAID_NODES = structs.replace(
     NODES, structure=objects.SaidNode, record_of=translate.said_node_record
 )
+WHOLE_PERSISTENT_VOLUMES = structs.replace(
+    PERSISTENT_VOLUMES,
+    structure=placement.WholePersistentVolume,
+    record_of=translate.whole_persistent_volume_record,
+)
+WHOLE_STORAGE_CLASSES = structs.replace(
+    STORAGE_CLASSES,
+    structure=placement.WholeStorageClass,
+    record_of=translate.whole_storage_class_record,
+)
+EXPLAINED = (WHOLE_PODS, SAID_NODES, WHOLE_PERSISTENT_VOLUMES, WHOLE_STORAGE_CLASSES)
 """The same kinds with more of their fields, for commands that explain."""
 
 CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
@@ -162,5 +173,5 @@ BY_KIND: dict[tuple[str, str], Resource] = {
     if resource is not CONFIG_MAPS  # of many ConfigMaps, only ours has a meaning
 }
 """By group and kind, as the service reads them."""
-IN_FILES = BY_KIND | {(each.group, each.kind): each for each in (WHOLE_PODS, SAID_NODES)}
+IN_FILES = BY_KIND | {(each.group, each.kind): each for each in EXPLAINED}
 """The same for objects in files, with what commands explain besides."""

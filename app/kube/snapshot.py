@@ -8,7 +8,7 @@ from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
-from app.kube.resources import CONFIG_MAPS, KUBERNETES_NODES, NODES, PODS, SAID_NODES, WHOLE_PODS
+from app.kube.resources import CONFIG_MAPS, EXPLAINED, KUBERNETES_NODES, PODS
 from app.kube.sources import sources
 from extender import Unreadable
 from longhorn import Node
@@ -36,11 +36,9 @@ async def read_snapshot(
     """
     cluster, problems = ClusterObjects(), list[str]()
     followed = [source for source in sources(settings) if source.resource is not CONFIG_MAPS]
-    said = [
-        structs.replace(source, resource=SAID_NODES) if source.resource is NODES else source
-        for source in followed
-    ]
-    for source in [*said, Source(resource=WHOLE_PODS), Source(resource=KUBERNETES_NODES)]:
+    more = {each.name: each for each in EXPLAINED}
+    for plain in [*followed, Source(resource=PODS), Source(resource=KUBERNETES_NODES)]:
+        source = structs.replace(plain, resource=more.get(plain.resource.name, plain.resource))
         try:
             await _read(connection, source, cluster, problems)
         except ApiError as error:

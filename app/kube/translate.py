@@ -8,7 +8,14 @@ from functools import lru_cache
 import msgspec
 
 from app.kube import objects
-from app.kube.placement import WholePod, wishes_of
+from app.kube.placement import (
+    WholePersistentVolume,
+    WholePod,
+    WholeStorageClass,
+    class_terms,
+    volume_terms,
+    wishes_of,
+)
 from app.quantity import parse_bytes
 from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import (
@@ -136,6 +143,11 @@ def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolu
     )
 
 
+def whole_persistent_volume_record(volume: WholePersistentVolume) -> PersistentVolume:
+    """Translate a PersistentVolume with the nodes that it is limited to."""
+    return msgspec.structs.replace(persistent_volume_record(volume), terms=volume_terms(volume))
+
+
 def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
     """Translate a StorageClass."""
     annotations = storage_class.metadata.annotations or objects.StorageClassAnnotations()
@@ -147,6 +159,12 @@ def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
         is_default="true" in (annotations.is_default, annotations.is_beta_default),
         is_immediate=storage_class.volume_binding_mode == "Immediate",
     )
+
+
+def whole_storage_class_record(storage_class: WholeStorageClass) -> StorageClass:
+    """Translate a StorageClass with the nodes that its volumes are limited to."""
+    record = storage_class_record(storage_class)
+    return msgspec.structs.replace(record, terms=class_terms(storage_class))
 
 
 def kubernetes_node_record(node: objects.KubernetesNode) -> KubernetesNode:

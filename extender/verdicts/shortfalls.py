@@ -1,6 +1,7 @@
 """How far a node is from taking a pod: the least that one of its disks would have to have more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 
 import msgspec
 
@@ -32,11 +33,21 @@ _ABOUT_ROOM: tuple[type[Rejection], ...] = (
 )
 
 
+class Headroom(StrEnum):
+    """What of a disk is short."""
+
+    LOGICAL = "logical"
+    PHYSICAL = "physical"
+    BOTH = "both"
+
+
 class Shortfall(msgspec.Struct, frozen=True):
     """With so many bytes more on this disk the node would take the pod, and not with fewer."""
 
     disk: DiskName
     bytes: int
+    headroom: Headroom
+    """Which of the disk's must grow by so much; if either will do, the logical one."""
 
 
 def shortfalls(
@@ -46,11 +57,13 @@ def shortfalls(
     ledger: Ledger,
     *,
     utc: Moment | None = None,
-) -> Mapping[NodeName, Shortfall]:
+    every_disk: bool = False,
+) -> Mapping[NodeName, Sequence[Shortfall]]:
     """Return what rejected nodes lack, where it is about room on their disks.
 
-    Nodes that growth of a single disk would not help are left out, and those for which that is
-    not decided within the limit of one request.
+    Of each node the disk that lacks least comes first. Disks are left out whose growth alone would
+    not help, and those of which that is not decided within the limit of one request. So are nodes
+    without any such disk.
 
     Args:
         answer: What was answered.
@@ -58,6 +71,8 @@ def shortfalls(
         limits: Bounds on the packing's work.
         ledger: What was held at the answer.
         utc: The date and time, None if it is not known.
+        every_disk: Return all disks of a node, not only the first: that takes some fifty packings
+            for each.
     """
     about_room = [n for n, why in answer.rejected.items() if isinstance(why, _ABOUT_ROOM)]
     if not about_room or not isinstance(view.settings, Settings):
@@ -73,7 +88,7 @@ def shortfalls(
         utc=utc,
     )
     trials = Trials(limits.per_request)
-    found = {}
+    missing = {}
     for name in about_room:
         space = view.spaces.get(name)
         if space is None:
@@ -87,10 +102,14 @@ def shortfalls(
         items += case.loads.on(space).items
         if trials.fit(items, space.bins):
             items += tuple(each.item for each in case.forecast.on.get(name, ()))
-        least = least_growth(items, space.bins, trials)
-        if least is not None:
-            found[name] = least
-    return found
+        missing[name] = items, space.bins
+    nearest = {name: least_growth(*each, trials) for name, each in missing.items()}
+    # The nearest of all nodes first, so that no other disk takes the steps from them.
+    return {
+        name: (least, *(_others(*missing[name], least, trials) if every_disk else ()))
+        for name, least in nearest.items()
+        if least is not None
+    }
 
 
 class Trials:
@@ -124,27 +143,65 @@ def least_growth(items: Sequence[Item], bins: Sequence[Bin], trials: Trials) -> 
     Complexity: for each bin a binary search over bytes, so some fifty packings.
     """
     best: Shortfall | None = None
-    for index, bin_ in enumerate(bins):
-        enough = sum(item.logical_bytes + item.physical_bytes for item in items)
-        enough += max(0, -bin_.logical_bytes) + max(0, -bin_.physical_bytes)
-        most = enough if best is None else min(enough, best.bytes - 1)
-        if most < 0 or not trials.fit(items, _grown(bins, index, most)):
-            continue
-        lacking = -1
-        while most - lacking > 1:
-            middle = (most + lacking) // 2
-            if trials.fit(items, _grown(bins, index, middle)):
-                most = middle
-            else:
-                lacking = middle
-        best = Shortfall(DiskName(bin_.id), most)
+    for index in range(len(bins)):
+        below = None if best is None else best.bytes
+        best = _growth(items, bins, index, trials, below_bytes=below) or best
     return best
 
 
-def _grown(bins: Sequence[Bin], index: int, more_bytes: int) -> list[Bin]:
+def _others(
+    items: Sequence[Item], bins: Sequence[Bin], least: Shortfall, trials: Trials
+) -> Iterator[Shortfall]:
+    """Return by how little each other of *bins* must grow, the least first."""
+    indices = (index for index, each in enumerate(bins) if each.id != least.disk)
+    found = (_growth(items, bins, index, trials) for index in indices)
+    yield from sorted(filter(None, found), key=lambda each: (each.bytes, each.disk))
+
+
+def _growth(
+    items: Sequence[Item],
+    bins: Sequence[Bin],
+    index: int,
+    trials: Trials,
+    *,
+    below_bytes: int | None = None,
+) -> Shortfall | None:
+    """Return by how little one bin must grow, None if that would not do, or not *below_bytes*."""
+    bin_ = bins[index]
+    most = sum(item.logical_bytes + item.physical_bytes for item in items)
+    most += max(0, -bin_.logical_bytes) + max(0, -bin_.physical_bytes)
+    if below_bytes is not None:
+        most = min(most, below_bytes - 1)
+    if most < 0 or not trials.fit(items, _grown(bins, index, most)):
+        return None
+    lacking = -1
+    while most - lacking > 1:
+        middle = (most + lacking) // 2
+        if trials.fit(items, _grown(bins, index, middle)):
+            most = middle
+        else:
+            lacking = middle
+    return Shortfall(DiskName(bin_.id), most, _headroom(items, bins, index, most, trials))
+
+
+def _headroom(
+    items: Sequence[Item], bins: Sequence[Bin], index: int, bytes_: int, trials: Trials
+) -> Headroom:
+    if trials.fit(items, _grown(bins, index, bytes_, Headroom.LOGICAL)):
+        return Headroom.LOGICAL
+    if trials.fit(items, _grown(bins, index, bytes_, Headroom.PHYSICAL)):
+        return Headroom.PHYSICAL
+    return Headroom.BOTH
+
+
+def _grown(
+    bins: Sequence[Bin], index: int, more_bytes: int, headroom: Headroom = Headroom.BOTH
+) -> list[Bin]:
+    logical = 0 if headroom is Headroom.PHYSICAL else more_bytes
+    physical = 0 if headroom is Headroom.LOGICAL else more_bytes
     grown = msgspec.structs.replace(
         bins[index],
-        logical_bytes=bins[index].logical_bytes + more_bytes,
-        physical_bytes=bins[index].physical_bytes + more_bytes,
+        logical_bytes=bins[index].logical_bytes + logical,
+        physical_bytes=bins[index].physical_bytes + physical,
     )
     return [*bins[:index], grown, *bins[index + 1 :]]

@@ -39,6 +39,8 @@ class Hindrance(StrEnum):
 
     DISKS = "replicas_need_disks"
     """No disk of the right type has the tags, on a node that takes replicas."""
+    USABLE_DISKS = "replicas_need_usable_disks"
+    """No disk takes new replicas, or none on a node that does."""
     NODES = "replicas_need_nodes"
     """Each node with room has one already."""
     ZONES = "replicas_need_zones"
@@ -152,6 +154,8 @@ def _spread(
 def _hindrance(
     due: Coming, places: Places, forecast: Forecast, view: ClusterView, settings: Settings
 ) -> Hindrance:
+    if not any(space.takes_replicas and space.bins for space in view.spaces.values()):
+        return Hindrance.USABLE_DISKS
     if not places.ranking.by_zone:
         return Hindrance.DISKS
     roomy = [name for name in view.spaces if name in places]

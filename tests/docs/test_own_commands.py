@@ -10,7 +10,7 @@ import typer
 
 from app.cli.commands import commands as command_line
 from tests.docs.consoles import SCRIPTS, SESSIONS, commands
-from tests.docs.pages import DOCS, PAGES, blocks, inline_code, name_of
+from tests.docs.pages import DOCS, PAGES, blocks, inline_code, name_of, tables
 
 GROUP = typer.main.get_command(command_line)
 PROGRAM = r"(?:longhorn-scheduler-extender|python3? -m app)"
@@ -44,3 +44,14 @@ def test_the_calls_are_found() -> None:
     found = [name for name, *_ in calls(DOCS / "troubleshooting.md")]
 
     assert found == ["filter", "filter", "filter", "filter"]
+
+
+def test_the_exit_statuses_of_filter_are_those_of_its_help() -> None:
+    [rows] = tables(DOCS / "troubleshooting.md", "see-the-numbers")
+    meanings = {status: re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", text) for status, text in rows}
+
+    said = " ".join((getattr(GROUP, "commands", {})["filter"].help or "").split())
+
+    listed = ", ".join(f"{status} {meaning}" for status, meaning in meanings.items())
+    assert list(meanings) == ["0", "1", "2", "3"]
+    assert f"Exit status: {listed}." in said

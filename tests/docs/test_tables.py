@@ -7,7 +7,15 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from app.cli.explaining.remedies import DISKS, ERRORS, EXCLUSIONS, NOTES, REJECTIONS, Remedy
+from app.cli.explaining.remedies import (
+    DISKS,
+    ERRORS,
+    EXCLUSIONS,
+    NOTES,
+    REJECTIONS,
+    SHORTAGES,
+    Remedy,
+)
 from app.config import PREFIX, Settings
 from app.instance.live_settings import _FIELDS as LIVE_FIELDS
 from app.instance.live_settings import LiveSettings
@@ -99,10 +107,11 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
         ("rejections", REJECTIONS),
         ("nodes-that-kube-scheduler-leaves-out", EXCLUSIONS),
         ("disks-that-take-nothing", DISKS),
+        ("disks-that-are-short", SHORTAGES),
         ("the-extender-cannot-find-a-volume", ERRORS),
         ("notes-on-the-pod", NOTES),
     ],
-    ids=["rejections", "exclusions", "disks", "errors", "notes"],
+    ids=["rejections", "exclusions", "disks", "shortages", "errors", "notes"],
 )
 def test_every_reason_has_a_row_with_its_meaning_and_remedy(
     section: str, reasons: dict[str, Remedy]

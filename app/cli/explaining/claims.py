@@ -49,6 +49,8 @@ class ClaimReport(msgspec.Struct):
     state: str
     """new, exists, other (not Longhorn's storage) or unusable."""
     size_bytes: int
+    actual_bytes: int
+    """What the volume holds already, with its snapshots: it may be more than the size."""
     wanted_replicas: int
     locality: str
     local: bool
@@ -104,6 +106,7 @@ def _claim_report(
         storage_class=(claim.storage_class or "") if claim else "",
         state="other",
         size_bytes=claim.requested_bytes if claim else 0,
+        actual_bytes=0,
         wanted_replicas=0,
         locality="",
         local=False,
@@ -128,6 +131,7 @@ def _claim_report(
         volume=volume.name,
         state="exists" if exists else "new",
         size_bytes=volume.size_bytes,
+        actual_bytes=volume.actual_bytes,
         wanted_replicas=volume.wanted_replicas,
         locality=volume.locality,
         local=wanted.is_local,

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 
 from app.cli.explaining.claims import claim_names, claim_reports
-from app.cli.explaining.exclusions import exclusions
+from app.cli.explaining.exclusions import exclusions, limits_of
 from app.cli.explaining.notes import (
     Note,
     ask_notes,
+    attach_notes,
     claim_notes,
     pod_notes,
     spread_notes,
     unjudged_notes,
     volume_notes,
 )
-from app.cli.explaining.report import Explanation, explanation, unanswered
+from app.cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
 from app.cli.missing import unresolvable
 from app.cli.report import make_report
 from app.config import Settings
@@ -21,6 +22,8 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import (
+    Answer,
+    ClusterView,
     Extender,
     UnresolvableClaimError,
     charges,
@@ -42,6 +45,7 @@ def explain_pod(
     utc: Moment | None,
     *,
     origin: str | None,
+    all_nodes: bool,
 ) -> Explanation:
     """Decide about a pod as the extender would, and explain the answer.
 
@@ -54,6 +58,8 @@ def explain_pod(
         settings: Of the process.
         utc: The date and time, None if it is not known, as for files.
         origin: The files that the cluster comes from, None if it is live.
+        all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
+            nearest to fitting.
     """
 
     def say(error: UnresolvableClaimError) -> str:
@@ -61,7 +67,8 @@ def explain_pod(
 
     view, limits, asked = build_view(cluster), settings.step_limits, pod.ref
     known = cluster.of(KubernetesNode)
-    excluded = exclusions(candidates, known, pod.wishes or Wishes())
+    limited = limits_of(asked, view)
+    excluded = exclusions(candidates, known, pod.wishes or Wishes(), limited)
     judged = [name for name in candidates if name not in excluded]
     claims = claim_reports(asked, view, say)
     notes = [
@@ -82,6 +89,7 @@ def explain_pod(
     except UnresolvableClaimError as error:
         return unanswered(error.problem, say(error), asked, claims, notes)
     own = [each.name for each in (*result.request.volumes, *result.request.remote)]
+    unattachable = _without_longhorn(result, view)
     report = make_report(
         result,
         scores,
@@ -103,9 +111,26 @@ def explain_pod(
             *notes,
             *volume_notes(claims, names),
             *(() if result.rejected else unjudged_notes(claims)),
+            *attach_notes(unattachable),
             *spread_notes(whole, names),
         ],
         excluded=excluded,
-        shortfalls=shortfalls(result, view, limits, ledger, utc=utc),
+        shortfalls=shortfalls(
+            result,
+            view,
+            limits,
+            ledger,
+            utc=utc,
+            every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
+        ),
         spreads=whole,
+        without_longhorn=unattachable,
     )
+
+
+def _without_longhorn(result: Answer, view: ClusterView) -> list[NodeName]:
+    """Return the accepted nodes that Longhorn does not know, if the pod has volumes of Longhorn."""
+    request, known = result.request, {*view.spaces, *view.unreadable_nodes}
+    if not known or not (request.volumes or request.remote):
+        return []
+    return [name for name in result.accepted if name not in known]

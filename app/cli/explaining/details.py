@@ -1,18 +1,29 @@
 """The figures behind a rejection: what Longhorn says of node and disks, and what is short."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from app.cli.explaining.remedies import DISKS
+from app.cli.explaining.remedies import DISKS, SHORTAGES
 from app.cli.sizes import gib, short_gib
-from extender import ClusterView, DiskRefusal, NodeSpace, Rejection, Shortfall, why_unusable
-from longhorn import Condition, DiskSpace, NodeName, Settings, named_volume
+from extender import (
+    ClusterView,
+    DiskRefusal,
+    Headroom,
+    NodeSpace,
+    Rejection,
+    Shortfall,
+    why_unusable,
+)
+from longhorn import Condition, DiskSpace, NodeName, Settings, limit_bytes, named_volume
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
-_MOST_REPLICAS = 3
-"""Most replicas that are named of one disk."""
+_PASSING = ("pending_replicas", "room_held")
+"""Reasons for which nothing is to be changed on a disk."""
+_MOST_NAMED = 3
+"""Most replicas and images that are named of one disk."""
 
 
 class DiskReason(msgspec.Struct, frozen=True):
@@ -67,11 +78,47 @@ def _said(condition: Condition) -> Iterator[str]:
         yield text
 
 
+class ShortDisk(msgspec.Struct, frozen=True, kw_only=True):
+    """What else is known of a disk that is short: a code in the table of remedies."""
+
+    code: str
+    disk: str
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        return SHORTAGES[self.code].action
+
+
+def short_disks(
+    name: NodeName, rejection: Rejection, view: ClusterView, shortfalls: Iterable[Shortfall]
+) -> Iterator[ShortDisk]:
+    """Return what else could be done about the disks that a node is short on.
+
+    Args:
+        name: The node.
+        rejection: Why it is rejected.
+        view: The cluster.
+        shortfalls: Those disks, and by how much each is short.
+    """
+    settings = view.settings
+    if not isinstance(settings, Settings) or rejection.reason in _PASSING:
+        return
+    for each in shortfalls:
+        if each.headroom is not Headroom.LOGICAL:
+            yield ShortDisk(code="room_written", disk=each.disk)
+            continue
+        space = _space(name, each, view)
+        unreserved = limit_bytes(space.disk.maximum_bytes, 0, settings.over_provisioning_percent)
+        if unreserved - space.limit_bytes >= each.bytes:
+            yield ShortDisk(code="room_reserved", disk=each.disk)
+
+
 def node_details(
     name: NodeName,
     rejection: Rejection,
     view: ClusterView,
-    shortfall: Shortfall | None,
+    shortfalls: Iterable[Shortfall],
     claims: Mapping[str, str],
 ) -> list[str]:
     """Return lines of figures about a rejected node.
@@ -80,15 +127,15 @@ def node_details(
         name: The node.
         rejection: Why it is rejected.
         view: The cluster.
-        shortfall: What it is short of, None if it is not about that.
+        shortfalls: The disks that it is short on, and by how much; none if it is not about that.
         claims: Those of volumes, by the volume's name.
     """
     space = view.spaces.get(name)
     if space is None:
         return []
     lines = [*_by_reason(space, rejection)]
-    if shortfall is not None:
-        lines += _short(space, shortfall, view, claims)
+    for shortfall in shortfalls:
+        lines += _short(_space(name, shortfall, view), shortfall, view, claims)
     if rejection.reason in ("pending_replicas", "local_room_at_risk"):
         lines += [
             f"{gib(each.size_bytes)} GiB are for replica {each.name} of volume {each.volume}, "
@@ -131,25 +178,58 @@ def claims_of_volumes(view: ClusterView) -> dict[str, str]:
     }
 
 
-def _largest(disk: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
-    """Name the replicas that take most of a disk, by their claims where these are known."""
-    there = {str(name): size for name, size in (*disk.disk.listed.items(), *disk.unlisted.items())}
-    for name in sorted(there, key=lambda each: (-there[each], each))[:_MOST_REPLICAS]:
-        volume = named_volume(name)
-        owner = f"claim {claims[volume]}" if volume in claims else f"replica {name}"
-        yield f"{owner} {gib(there[name])} GiB"
+def _space(name: NodeName, shortfall: Shortfall, view: ClusterView) -> DiskSpace:
+    [found] = [each for each in view.spaces[name].disks if each.disk.name == shortfall.disk]
+    return found
 
 
 def _short(
-    space: NodeSpace, shortfall: Shortfall, view: ClusterView, claims: Mapping[str, str]
+    space: DiskSpace, shortfall: Shortfall, view: ClusterView, claims: Mapping[str, str]
 ) -> Iterator[str]:
-    [disk] = [each for each in space.disks if each.disk.name == shortfall.disk]
-    percent = ""
-    if isinstance(view.settings, Settings):
-        percent = f" ({_OVER_PROVISIONING} {view.settings.over_provisioning_percent})"
-    yield (
-        f"{short_gib(shortfall.bytes)} GiB short on {shortfall.disk}: "
-        f"{gib(disk.scheduled_bytes)} of {gib(disk.limit_bytes)} GiB are scheduled{percent}"
-    )
-    if largest := ", ".join(_largest(disk, claims)):
+    settings = view.settings
+    if not isinstance(settings, Settings):
+        return
+    why = []
+    if shortfall.headroom is not Headroom.PHYSICAL:
+        why.append(_scheduled(space, settings))
+    if shortfall.headroom is not Headroom.LOGICAL:
+        why.append(
+            f"{gib(space.disk.available_bytes)} GiB are available, of which "
+            f"{gib(space.minimal_available_bytes)} must stay free "
+            f"({_MINIMAL_AVAILABLE} {settings.minimal_available_percent})"
+        )
+    yield f"{short_gib(shortfall.bytes)} GiB short on {shortfall.disk}: {'; '.join(why)}"
+    if shortfall.headroom is not Headroom.PHYSICAL and (
+        largest := ", ".join(_largest(space, claims))
+    ):
         yield f"most of it: {largest}"
+
+
+def _scheduled(space: DiskSpace, settings: Settings) -> str:
+    reserved = ""
+    if space.disk.reserved_bytes:
+        reserved = (
+            f"; {gib(space.disk.reserved_bytes)} of the disk's {gib(space.disk.maximum_bytes)} GiB "
+            f"are reserved"
+        )
+    return (
+        f"{gib(space.scheduled_bytes)} of {gib(space.limit_bytes)} GiB are scheduled "
+        f"({_OVER_PROVISIONING} {settings.over_provisioning_percent}{reserved})"
+    )
+
+
+def _largest(space: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
+    """Name what takes most of a disk; replicas by their claims where these are known."""
+    disk = space.disk
+    there = Counter[str]()
+    for replica, size in (*disk.listed.items(), *space.unlisted.items()):
+        there[_owner(replica, claims)] += size
+    for image, size in (*disk.listed_images.items(), *space.unlisted_images.items()):
+        there[f"backing image {image}"] += size
+    for owner in sorted(there, key=lambda each: (-there[each], each))[:_MOST_NAMED]:
+        yield f"{owner} {gib(there[owner])} GiB"
+
+
+def _owner(replica: str, claims: Mapping[str, str]) -> str:
+    volume = named_volume(replica)
+    return f"claim {claims[volume]}" if volume in claims else f"replica {replica}"

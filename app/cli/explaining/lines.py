@@ -9,14 +9,18 @@ import typer
 
 from app.cli.explaining.claims import ClaimReport
 from app.cli.explaining.remedies import ERRORS
-from app.cli.explaining.report import Explanation, ReasonReport, SpreadReport, best_first
+from app.cli.explaining.report import (
+    Explanation,
+    ReasonReport,
+    SpreadReport,
+    best_first,
+    shows_every_disk,
+)
 from app.cli.report import disk_lines, other_lines, score_text
 from app.cli.sizes import gib, short_gib
 from longhorn import VolumeName
 
 _ARROW = "-> "
-_FEW_NODES = 4
-"""So many nodes are shown with all their disks, whatever is asked for."""
 _FIRST_NODES = 3
 """Most nodes of one reason that are shown unless all are asked for."""
 _ABOUT_DISKS = frozenset(
@@ -72,7 +76,7 @@ class _Page:
         self._form = form
         self._names = found.volume_names
         total = len(found.accepted) + len(found.reasons)
-        self.shows_bars = form.all_nodes or total <= _FEW_NODES
+        self.shows_bars = shows_every_disk(total, all_nodes=form.all_nodes)
         """Whether each disk has its line."""
 
     def text(self, start: str, text: str, *, colour: str | None = None) -> Iterator[str]:
@@ -143,6 +147,9 @@ class _Page:
         """Write the nodes that fit, the best first."""
         shown = self._cut(best_first(self._found))
         for name in shown:
+            if name in self._found.without_longhorn:
+                yield from self.text(f"{name}: ", "accepted, but Longhorn does not run there")
+                continue
             score = score_text(self._found.scores[name])
             yield from self.text(f"{name}: ", f"accepted, {score}", colour="green")
             yield from self._disks(name)
@@ -191,13 +198,14 @@ class _Page:
             yield from self.text("    ", detail)
         yield from self._disks(name)
         refused = self._found.disks.get(name, {}) if reason.code in _ABOUT_DISKS else {}
-        by_code: dict[str, list[str]] = {}
+        by_action: dict[str, list[str]] = {}
+        for short in reason.short_disks:
+            by_action.setdefault(short.action, []).append(short.disk)
         for disk, each in refused.items():
-            by_code.setdefault(each.code, []).append(disk)
+            by_action.setdefault(each.action, []).append(disk)
             if not self.shows_bars:
                 yield from self.text(f"    {disk} ", each.text)
-        for disks in by_code.values():
-            action = refused[disks[0]].action
+        for action, disks in by_action.items():
             yield from self.text("    ", f"{_ARROW}{', '.join(disks)}: {action}", colour="cyan")
 
     def _disks(self, name: str) -> Iterator[str]:
@@ -243,6 +251,8 @@ def _asked(claim: ClaimReport, *, wide: bool) -> str:
     replicas = "1 replica" if claim.wanted_replicas == 1 else f"{claim.wanted_replicas} replicas"
     local = "one on the pod's node" if claim.local else "none must be on the pod's node"
     parts = [size, of_class, volume, replicas, f"locality {claim.locality} ({local})"]
+    if claim.actual_bytes:
+        parts.append(f"holds {gib(claim.actual_bytes)} GiB with its snapshots")
     if claim.disk_type != "filesystem":
         parts.append(f"{claim.disk_type} disks")
     if claim.backing_image:

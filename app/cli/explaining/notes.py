@@ -12,7 +12,7 @@ from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from extender import ClusterView, Hindrance, PodRef, Spread
 from extender.demand.injection import DEFAULT_SCHEDULERS
-from longhorn import Locality, VolumeName
+from longhorn import Locality, NodeName, VolumeName
 from planner.records import Wishes
 
 _MOST_NAMES = 5
@@ -116,6 +116,15 @@ def unjudged_notes(claims: Iterable[ClaimReport]) -> Iterator[Note]:
         yield Note("nothing_local", "no volume of the pod must have a replica on its node")
 
 
+def attach_notes(without_longhorn: Sequence[NodeName]) -> Iterator[Note]:
+    """Name the accepted nodes where no volume can be attached."""
+    if without_longhorn:
+        yield Note(
+            "nodes_without_longhorn",
+            f"kube-scheduler may choose {_few(without_longhorn)}, where Longhorn does not run",
+        )
+
+
 def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> Iterator[Note]:
     """Say of which volumes not all replicas find a place, and why."""
     for each in spreads:
@@ -124,9 +133,7 @@ def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> 
 
 
 def _missing(spread: Spread) -> str:
-    shown = ", ".join(spread.roomy[:_MOST_NAMES])
-    more = len(spread.roomy) - _MOST_NAMES
-    roomy = f"{shown} and {more} more" if more > 0 else shown
+    roomy = _few(spread.roomy)
     placeless = f"{spread.missing} of {spread.wanted} replicas find no place"
     match spread.hindrance:
         case Hindrance.NODES:
@@ -134,6 +141,13 @@ def _missing(spread: Spread) -> str:
         case Hindrance.ZONES:
             return f"{placeless}: each needs a zone of its own; the nodes with room are {roomy}"
         case Hindrance.DISKS:
-            return f"{placeless}: no disk of a node that takes replicas has the tags and the type"
+            return f"{placeless}: no disk that takes replicas has the tags and the type"
+        case Hindrance.USABLE_DISKS:
+            return f"{placeless}: no disk of any node takes new replicas"
     where = f"the nodes with room for one are {roomy}" if roomy else "no disk has room for one"
     return f"{placeless}: {where}"
+
+
+def _few(names: Sequence[NodeName]) -> str:
+    shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown

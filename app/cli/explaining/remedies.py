@@ -200,6 +200,20 @@ EXCLUSIONS: Mapping[str, Remedy] = {
         "The Kubernetes Node meets no term of the node affinity that the pod requires.",
         "Label the node, or change the pod's `affinity`.",
     ),
+    "volume_node_affinity": Remedy(
+        "outside the node affinity of a volume",
+        "`nodeAffinity` of the claim's PersistentVolume names other nodes. kube-scheduler says "
+        "`node(s) had volume node affinity conflict`.",
+        "Make the pod fit on one of these nodes, or give a new node their labels. If they are gone "
+        "for ever, restore the volume from a backup, with a new claim.",
+    ),
+    "allowed_topologies": Remedy(
+        "outside the topologies of a StorageClass",
+        "The claim has no volume yet, and `allowedTopologies` of its StorageClass names other "
+        "nodes. kube-scheduler says `node(s) didn't find available persistent volumes to bind`.",
+        "Label the node, make the pod fit on one of these nodes, or use a StorageClass with other "
+        "`allowedTopologies`.",
+    ),
 }
 """Why kube-scheduler does not send a node to the extender."""
 
@@ -235,6 +249,24 @@ DISKS: Mapping[str, Remedy] = {
     ),
 }
 """Why a disk takes no new replica."""
+
+SHORTAGES: Mapping[str, Remedy] = {
+    "room_reserved": Remedy(
+        "",
+        "What is reserved on the disk would be enough: Longhorn schedules nothing in "
+        "`storageReserved` of a disk. For the default disk of a node that is 30 % at first "
+        "(`storage-reserved-percentage-for-default-disk`).",
+        "Lower `storageReserved` of the disk, if nothing else writes to it.",
+    ),
+    "room_written": Remedy(
+        "",
+        "The disk has too little available for what volumes hold already. A new replica gets all "
+        "of it, snapshots too, so that a volume may hold more than its size.",
+        "Delete snapshots of the volume that are not needed, or other files on the disk; or lower "
+        "`storage-minimal-available-percentage`.",
+    ),
+}
+"""What else is known of a disk that is short of room."""
 
 ERRORS: Mapping[str, Remedy] = {
     "object_not_found": Remedy(
@@ -323,6 +355,13 @@ NOTES: Mapping[str, Remedy] = {
         "whether Longhorn could start the volumes was looked at.",
         "Nothing. To have data beside the pod, use `dataLocality: best-effort`.",
     ),
+    "nodes_without_longhorn": Remedy(
+        "",
+        "There is no Longhorn Node of this name. No volume can be attached there: the pod would "
+        "get a node and hang (`CSINode NODE does not contain driver driver.longhorn.io`).",
+        "Let Longhorn run there, too; or keep the pod off these nodes: by its `nodeSelector`, or "
+        "by `allowedTopologies` of the StorageClass.",
+    ),
     "no_longhorn_volume": Remedy(
         "",
         "No claim of the pod leads to a Longhorn volume: the extender accepts every node.",
@@ -366,13 +405,27 @@ NOTES: Mapping[str, Remedy] = {
         "nodes are rejected for it, the volume starts, and stays degraded.",
         "Add a disk, free one, or ask for less.",
     ),
+    "replicas_need_usable_disks": Remedy(
+        "",
+        "All nodes or their disks are not ready, not schedulable, being evicted, or have "
+        "scheduling disabled.",
+        "Do for one of the nodes or disks what `filter` says of it.",
+    ),
     "replicas_need_disks": Remedy(
         "",
-        "No disk of the right type has the tags that replicas of a volume need.",
+        "No disk of the right type that takes replicas has the tags that replicas of a volume "
+        "need, on a node that has theirs.",
         "Tag disks and nodes, or change the selectors.",
     ),
 }
 """What stands outside the disks, and what becomes of the whole volume."""
 
-REMEDIES: Mapping[str, Remedy] = {**REJECTIONS, **EXCLUSIONS, **DISKS, **ERRORS, **NOTES}
+REMEDIES: Mapping[str, Remedy] = {
+    **REJECTIONS,
+    **EXCLUSIONS,
+    **DISKS,
+    **SHORTAGES,
+    **ERRORS,
+    **NOTES,
+}
 """All of them, by their code."""

@@ -7,10 +7,23 @@ from typing import Annotated
 import msgspec
 
 from app.cli.explaining.claims import ClaimReport, claim_names
-from app.cli.explaining.details import claims_of_volumes, disk_reasons, node_details
+from app.cli.explaining.details import (
+    claims_of_volumes,
+    disk_reasons,
+    node_details,
+    short_disks,
+)
 from app.cli.explaining.exclusions import Exclusion
 from app.cli.explaining.notes import Note
-from app.cli.explaining.remedies import DISKS, ERRORS, EXCLUSIONS, NOTES, REJECTIONS, Remedy
+from app.cli.explaining.remedies import (
+    DISKS,
+    ERRORS,
+    EXCLUSIONS,
+    NOTES,
+    REJECTIONS,
+    SHORTAGES,
+    Remedy,
+)
 from app.cli.report import Report
 from extender import (
     Answer,
@@ -25,6 +38,8 @@ from longhorn import NodeName, VolumeName
 
 _BEST = 3
 """Most accepted nodes that the answer names."""
+_FEW_NODES = 4
+"""So many nodes are shown with all their disks, whatever is asked for."""
 
 
 def _one_of(*tables: Mapping[str, Remedy]) -> msgspec.Meta:
@@ -33,6 +48,7 @@ def _one_of(*tables: Mapping[str, Remedy]) -> msgspec.Meta:
 
 NoteCode = Annotated[str, _one_of(NOTES)]
 ReasonCode = Annotated[str, _one_of(REJECTIONS, EXCLUSIONS, DISKS)]
+ShortageCode = Annotated[str, _one_of(SHORTAGES)]
 ErrorCode = Annotated[str, _one_of(ERRORS, {"": Remedy("", "", "")})]
 
 
@@ -44,6 +60,14 @@ class NoteReport(msgspec.Struct):
     action: str
     refuses: bool
     """Whether kube-scheduler gives the pod no node because of it."""
+
+
+class ShortDiskReport(msgspec.Struct):
+    """What could be done about a disk that is short; *code* is in docs/troubleshooting.md."""
+
+    code: ShortageCode
+    disk: str
+    action: str
 
 
 class ReasonReport(msgspec.Struct):
@@ -58,6 +82,8 @@ class ReasonReport(msgspec.Struct):
     """With so much more on one disk the node would take the pod; null if it is not about that."""
     short_disk: str = ""
     """That disk."""
+    short_disks: Sequence[ShortDiskReport] = ()
+    """What else could be done about disks that are short."""
 
 
 class SpreadReport(msgspec.Struct):
@@ -93,6 +119,8 @@ class Explanation(Report):
     """By node, the disks that take no new replica whatever it is."""
     spreads: Sequence[SpreadReport]
     """Of each volume, if the pod goes to the best node that accepts it."""
+    without_longhorn: Sequence[str]
+    """Accepted nodes that Longhorn does not know: no volume can be attached there."""
 
     @property
     def is_refused(self) -> bool:
@@ -101,13 +129,18 @@ class Explanation(Report):
 
     @property
     def fits(self) -> bool:
-        """Whether the pod can get a node."""
-        return bool(self.accepted) and not self.is_refused
+        """Whether the pod can get a node, and its volumes there."""
+        return len(self.accepted) > len(self.without_longhorn) and not self.is_refused
 
     @property
     def volume_names(self) -> dict[VolumeName, str]:
         """How volumes of the pod are named: by its claims."""
         return claim_names(self.claims, self.pod.partition("/")[0])
+
+
+def shows_every_disk(nodes: int, *, all_nodes: bool) -> bool:
+    """Whether each disk is shown of so many nodes that were judged."""
+    return all_nodes or nodes <= _FEW_NODES
 
 
 def explanation(
@@ -118,13 +151,14 @@ def explanation(
     claims: Sequence[ClaimReport],
     notes: Iterable[Note],
     excluded: Mapping[NodeName, Exclusion],
-    shortfalls: Mapping[NodeName, Shortfall],
+    shortfalls: Mapping[NodeName, Sequence[Shortfall]],
     spreads: Iterable[Spread],
+    without_longhorn: Sequence[NodeName],
 ) -> Explanation:
     """Put together what explains an answer."""
     pod, owners = result.request.pod, claims_of_volumes(view)
     reasons: dict[str, ReasonReport] = {
-        name: _node_reason(name, result, view, shortfalls.get(name), owners)
+        name: _node_reason(name, result, view, shortfalls.get(name, ()), owners)
         for name in result.rejected
     }
     found = Explanation(
@@ -150,6 +184,7 @@ def explanation(
             if (refused := disk_reasons(view, NodeName(name)))
         },
         spreads=[_spread(each) for each in spreads],
+        without_longhorn=without_longhorn,
     )
     return msgspec.structs.replace(found, answer=_answer(found))
 
@@ -178,6 +213,7 @@ def unanswered(
         excluded={},
         disks={},
         spreads=[],
+        without_longhorn=[],
     )
 
 
@@ -193,17 +229,22 @@ def _node_reason(
     name: NodeName,
     result: Answer,
     view: ClusterView,
-    shortfall: Shortfall | None,
+    shortfalls: Sequence[Shortfall],
     owners: Mapping[str, str],
 ) -> ReasonReport:
     rejection = result.rejected[name]
+    nearest = shortfalls[0] if shortfalls else None
     return ReasonReport(
         code=rejection.reason,
         text=str(rejection),
         action=REJECTIONS[rejection.reason].action,
-        details=node_details(name, rejection, view, shortfall, owners),
-        short_bytes=shortfall.bytes if shortfall else None,
-        short_disk=shortfall.disk if shortfall else "",
+        details=node_details(name, rejection, view, shortfalls, owners),
+        short_bytes=nearest.bytes if nearest else None,
+        short_disk=nearest.disk if nearest else "",
+        short_disks=[
+            ShortDiskReport(code=each.code, disk=each.disk, action=each.action)
+            for each in short_disks(name, rejection, view, shortfalls)
+        ],
     )
 
 
@@ -225,12 +266,14 @@ def _answer(found: Explanation) -> str:
         f"{count} {REJECTIONS[code].short}"
         for code, count in Counter(each.code for each in found.reasons.values()).most_common()
     ]
+    if found.without_longhorn:
+        parts.append(f"{len(found.without_longhorn)} {REJECTIONS['unknown_node'].short}")
     if found.excluded:
         parts.append(f"{len(found.excluded)} excluded by kube-scheduler")
     rest = f"; {', '.join(parts)}" if parts else ""
     if not total:
         return "not judged: no node is known"
-    count = f"{len(found.accepted)} of {total} nodes"
+    count = f"{len(found.accepted) - len(found.without_longhorn)} of {total} nodes"
     if found.is_refused:
         return f"kube-scheduler refuses the pod; {count} would fit{rest}"
     if found.accepted and found.basis == Basis.NOTHING_LOCAL:
@@ -239,8 +282,9 @@ def _answer(found: Explanation) -> str:
 
 
 def best_first(found: Explanation) -> list[str]:
-    """Return the accepted nodes, those of the highest score first."""
-    return sorted(found.accepted, key=lambda name: -found.scores[name].total)
+    """Return the accepted nodes, those of the highest score first, those without Longhorn last."""
+    without = {*found.without_longhorn}
+    return sorted(found.accepted, key=lambda name: (name in without, -found.scores[name].total))
 
 
 def _best(found: Explanation) -> str:

@@ -384,7 +384,7 @@ def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
         (["serve", "--help"], ["--cluster-file", "--also", "--host", "--port"]),
         (
             ["filter", "--help"],
-            ["--cluster-file", "--also", "--pod", "--nodes", "--output", "0 it fits", "1 on none"],
+            ["--cluster-file", "--also", "--pod", "--nodes", "--output", "Exit status"],
         ),
     ],
 )

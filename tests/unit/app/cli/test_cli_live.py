@@ -147,6 +147,47 @@ def test_live_cluster_is_answered_as_its_objects_in_a_file(
     assert json.loads(live[1])["accepted"] == ["roomy"]
 
 
+@pytest.mark.parametrize(
+    ("options", "namespace"),
+    [
+        ((), "shop"),
+        (("--context", "away"), "default"),
+        (("--namespace", "attic"), "attic"),
+        (("--context", "away", "-n", "attic"), "attic"),
+    ],
+)
+def test_the_namespace_of_the_context_counts_as_for_kubectl(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    namespace: str,
+) -> None:
+    config = Path(kubeconfig(tmp_path, server))
+    contexts = "context: {cluster: k, user: u"
+    text = config.read_text().replace(f"{contexts}}}", f"{contexts}, namespace: shop}}")
+    config.write_text(text.replace("contexts: [", f"contexts: [{{name: away, {contexts}}}}}, "))
+
+    status, _, err = run(capsys, "filter", "gone", "--kubeconfig", str(config), *options)
+
+    assert status == 2
+    assert f"in the namespace of --namespace, which is {namespace}" in err
+
+
+def test_a_pod_is_found_in_the_namespace_of_the_context(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, server))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    status, _, _ = run(capsys, "filter", "pod/web-0")
+
+    assert status == 0
+
+
 @pytest.mark.parametrize("written", ["secret", "secret\n", "secret\r\n"])
 def test_token_file_may_end_in_a_line_break(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
@@ -174,6 +215,19 @@ def test_who_may_not_list_pods_can_give_one_in_a_file(
 
     assert status == 0
     assert err.startswith("warning: pods cannot be listed; give the pod in a file: 403")
+
+
+def test_a_namespace_that_is_no_text_is_an_error_of_one_line(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Path(kubeconfig(tmp_path, server))
+    config.write_text(config.read_text().replace("user: u}}", "user: u, namespace: 7}}"))
+
+    status, out, err = run(capsys, *FILTER, "--kubeconfig", str(config))
+
+    assert (status, out) == (2, "")
+    assert err.startswith("error: cannot connect to a cluster by kubeconfig ")
+    assert "a field of it is missing or has the wrong type" in err
 
 
 @pytest.mark.parametrize(

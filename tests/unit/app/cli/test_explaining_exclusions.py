@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.cli.explaining.exclusions import exclusion
+from app.cli.explaining.exclusions import Limit, exclusion, limits_of
 from app.kube.translate import Pod
 from planner.records import KubernetesNode, Wishes
-from tests.builders import core_document, read
+from tests.builders import core_document, read, view_of
 
 EAST = {"metadata": {"labels": {"zone": "east", "cores": "8"}}}
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
@@ -107,3 +107,91 @@ def test_one_term_of_several_is_enough() -> None:
     terms = affinity(expression("zone", "In", "west"), expression("zone", "In", "east"))
 
     assert exclusion(node(**EAST), wishes(**terms)) is None
+
+
+def claimed(*objects: dict[str, Any], claim: dict[str, Any]) -> list[Limit]:
+    """Return the limits of a pod with one claim, in a cluster of these objects."""
+    pod = read(
+        core_document(
+            "Pod",
+            "web",
+            spec={"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]},
+        )
+    )
+    assert isinstance(pod, Pod)
+    documents = (*objects, core_document("PersistentVolumeClaim", "data", spec=claim))
+    return limits_of(pod.ref, view_of(*map(read, documents)))
+
+
+def persistent_volume(*terms: dict[str, Any]) -> dict[str, Any]:
+    required = {"required": {"nodeSelectorTerms": list(terms)}}
+    return core_document("PersistentVolume", "pv", spec={"nodeAffinity": required})
+
+
+def storage_class(*zones: str) -> dict[str, Any]:
+    """Build a class that makes volumes for these zones; for all, if there is none."""
+    expressions = [{"key": "zone", "values": [zone]} for zone in zones]
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "allowedTopologies": [{"matchLabelExpressions": [each]} for each in expressions],
+    }
+
+
+@pytest.mark.parametrize(
+    ("terms", "code"),
+    [
+        ([expression("zone", "In", "west"), expression("zone", "In", "east")], None),
+        ([expression("zone", "In", "west")], "volume_node_affinity"),
+        ([], "volume_node_affinity"),
+    ],
+)
+def test_a_volume_is_used_only_on_nodes_that_meet_a_term_of_it(
+    terms: list[dict[str, Any]], code: str | None
+) -> None:
+    limits = claimed(persistent_volume(*terms), claim={"volumeName": "pv"})
+
+    found = exclusion(node(**EAST), Wishes(), limits)
+
+    assert (found.code if found else None) == code
+
+
+@pytest.mark.parametrize(
+    ("zones", "code"),
+    [([], None), (["west", "east"], None), (["west"], "allowed_topologies")],
+)
+def test_a_class_makes_volumes_only_for_its_topologies(zones: list[str], code: str | None) -> None:
+    limits = claimed(storage_class(*zones), claim={"storageClassName": "fast"})
+
+    found = exclusion(node(**EAST), Wishes(), limits)
+
+    assert (found.code if found else None) == code
+
+
+def test_topologies_of_a_class_do_not_limit_a_volume_that_exists() -> None:
+    claim = {"storageClassName": "fast", "volumeName": "pv"}
+
+    assert (
+        claimed(storage_class("west"), core_document("PersistentVolume", "pv"), claim=claim) == []
+    )
+
+
+def test_the_text_names_the_volume_the_claim_and_the_labels() -> None:
+    [limit] = claimed(
+        persistent_volume(
+            {
+                "matchExpressions": [
+                    {"key": "zone", "operator": "In", "values": ["a", "b"]},
+                    {"key": "rack", "operator": "Exists"},
+                ]
+            },
+            expression("cores", "Gt", "8"),
+        ),
+        claim={"volumeName": "pv"},
+    )
+
+    assert limit.exclusion.text == (
+        "PersistentVolume pv of claim default/data is limited to nodes with zone In a,b and rack "
+        "Exists, or cores Gt 8"
+    )

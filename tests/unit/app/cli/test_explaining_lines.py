@@ -114,12 +114,32 @@ def test_all_nodes_are_shown_with_all_disks_if_asked_for(
     assert "more: --all" not in shown
 
 
+def test_what_takes_the_room_is_named_of_each_disk_that_is_shown(
+    large: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(["filter", "web", "--cluster-file", large])
+    first = capsys.readouterr().out
+    run_command(["filter", "web", "--cluster-file", large, "--all"])
+    every = capsys.readouterr().out
+
+    assert first.count("most of it: replica r-1 ") == 3
+    assert "most of it: replica r-2 " not in first
+    assert [every.count(f"most of it: replica r-{disk} ") for disk in (1, 2, 3)] == [240] * 3
+
+
 def printed(form: Form) -> list[str]:
     cluster: ClusterObjects = load_cluster(ROOT / "examples" / "rich")[0]
     pod = cluster.of(Pod)["default/pair"]
-    return [
-        *lines(explain_pod(pod, cluster.candidates(), cluster, Settings(), None, origin=None), form)
-    ]
+    found = explain_pod(
+        pod,
+        cluster.candidates(),
+        cluster,
+        Settings(),
+        None,
+        origin=None,
+        all_nodes=form.all_nodes,
+    )
+    return [*lines(found, form)]
 
 
 @pytest.mark.parametrize("width", [80, 98, 160])

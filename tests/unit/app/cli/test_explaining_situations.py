@@ -3,115 +3,21 @@
 The output must name the cause, the object and the remedy.
 """
 
-import json
-import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from app.cli.commands import run_command
 from app.config import RESOURCE
-from tests.builders import GIB, core_document, document, node_document
-
-Ask = Callable[..., tuple[int, str]]
-ADD_A_DISK = "-> Add a disk, free one, ask for less"
-
-
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Ask about pod `web` of a cluster; return the status, and the output as one line."""
-
-    def asked(*documents: object, options: tuple[str, ...] = ()) -> tuple[int, str]:
-        path = tmp_path / "cluster.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-        status = run_command(["filter", "pod/web", "--cluster-file", str(path), *options])
-        return status, " ".join(capsys.readouterr().out.split())
-
-    return asked
-
-
-def pod(name: str = "web", *, asks: bool = True, **fields: Any) -> dict[str, Any]:
-    """Build a pod that uses the claim of its name."""
-    resources = {"resources": {"limits": {RESOURCE: "1"}}} if asks else {}
-    spec = {
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
-        "containers": [{"name": "main", **resources}],
-        **fields.pop("spec", {}),
-    }
-    uid = {"metadata": {"uid": f"uid-{name}"}}
-    return core_document("Pod", name, **uid, spec=spec, **fields)
-
-
-def claim(name: str = "web", gib: int = 10) -> dict[str, Any]:
-    return core_document(
-        "PersistentVolumeClaim",
-        name,
-        metadata={"uid": f"1234-{name}"},
-        spec={"storageClassName": "fast", "resources": {"requests": {"storage": f"{gib}Gi"}}},
-    )
-
-
-def bound_claim(name: str = "web") -> list[dict[str, Any]]:
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": f"vol-{name}"}
-    return [
-        core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"}),
-        core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi}),
-    ]
-
-
-def storage_class(binding: str = "WaitForFirstConsumer", **parameters: str) -> dict[str, Any]:
-    defaults = {"dataLocality": "best-effort", "numberOfReplicas": "1"}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "fast"},
-        "provisioner": "driver.longhorn.io",
-        "volumeBindingMode": binding,
-        "parameters": defaults | parameters,
-    }
-
-
-def volume(name: str = "web", gib: int = 10, **spec: Any) -> dict[str, Any]:
-    fields = {"size": str(gib * GIB), "dataLocality": "best-effort", "numberOfReplicas": 1}
-    return document("Volume", f"vol-{name}", spec=fields | spec)
-
-
-def replica(name: str = "web", on: str = "node-1", gib: int = 10) -> dict[str, Any]:
-    return document(
-        "Replica",
-        f"vol-{name}-r-1",
-        spec={
-            "volumeName": f"vol-{name}",
-            "volumeSize": str(gib * GIB),
-            "nodeID": on,
-            "diskID": "uuid-disk-1",
-            "active": True,
-            "healthyAt": "2026-01-01T00:00:00Z",
-        },
-    )
-
-
-def host(name: str = "node-1", **spec: Any) -> dict[str, Any]:
-    """Build a Kubernetes Node."""
-    return core_document("Node", name, spec=spec)
-
-
-def scheduled(gib: int) -> dict[str, Any]:
-    """Build the status of a disk of 100 GiB of which so much is scheduled."""
-    return {"storageScheduled": gib * GIB, "scheduledReplica": {"vol-db-r-1": gib * GIB}}
-
-
-def has_all(shown: str, *texts: str) -> list[str]:
-    """Return the texts that are missing."""
-    return [text for text in texts if text not in shown]
+from tests.builders import GIB, document, node_document
+from tests.unit.app.cli.situations import (
+    ADD_A_DISK,
+    Ask,
+    bound_claim,
+    claim,
+    has_all,
+    host,
+    pod,
+    replica,
+    scheduled,
+    storage_class,
+    volume,
+)
 
 
 def test_room_in_sum_but_not_on_one_disk(ask: Ask) -> None:
@@ -171,6 +77,16 @@ def test_over_provisioning(ask: Ask) -> None:
         "(storage-over-provisioning-percentage 100)",
         "raise `storage-over-provisioning-percentage`",
     )
+
+
+def test_copies_of_backing_images_take_room(ask: Ask) -> None:
+    images = {"storageScheduled": 95 * GIB, "scheduledBackingImage": {"ubuntu": 95 * GIB}}
+    node = node_document("node-1", disk_status=images)
+
+    status, shown = ask(host(), node, pod(), claim(gib=20), storage_class())
+
+    assert status == 1
+    assert "most of it: backing image ubuntu 95.0 GiB" in shown
 
 
 def test_cordoned_node_and_new_volume(ask: Ask) -> None:

@@ -13,9 +13,19 @@ from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
 from app.kube.records import read_item, read_object
-from app.kube.resources import NODES, PODS
+from app.kube.resources import NODES, PERSISTENT_VOLUMES, PODS
 from app.kube.translate import Pod
-from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass, Unreadable
+from extender import (
+    Claim,
+    ClaimKey,
+    NodeTerm,
+    PersistentVolume,
+    PodRef,
+    PodStatus,
+    Requirement,
+    StorageClass,
+    Unreadable,
+)
 from longhorn import (
     Condition,
     Disk,
@@ -316,6 +326,21 @@ def test_only_commands_read_what_conditions_say_and_pods_wish() -> None:
     assert in_service.ready == in_service.disks[0].ready == Condition("False", "Down")
     assert isinstance(pod_in_service, Pod)
     assert pod_in_service.wishes is None
+
+
+def test_only_commands_read_where_a_volume_may_be_used() -> None:
+    expression = {"key": "zone", "operator": "In", "values": ["a"]}
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [expression], "matchFields": None}]}
+    written = core_document("PersistentVolume", spec={"nodeAffinity": {"required": selector}})
+
+    in_command = read(written)
+    in_service = read_item(PERSISTENT_VOLUMES, json.dumps(written).encode()).record
+
+    wanted = Requirement(key="zone", operator="In", values=("a",))
+    assert isinstance(in_command, PersistentVolume)
+    assert in_command.terms == (NodeTerm(labels=(wanted,)),)
+    assert isinstance(in_service, PersistentVolume)
+    assert in_service.terms is None
 
 
 def test_node_of_which_nothing_is_known_takes_nothing() -> None:

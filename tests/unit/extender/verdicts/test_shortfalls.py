@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender import Ledger, Shortfall, shortfalls
+from extender import Headroom, Ledger, Shortfall, shortfalls
 from extender.verdicts.shortfalls import Trials, least_growth
 from longhorn import DiskName, Locality, NodeName
 from packing import Bin, Item
@@ -12,6 +12,7 @@ NODE = NodeName("node-1")
 ONE, TWO = DiskName("disk-1"), DiskName("disk-2")
 KIND = frozenset({0})
 STEPS = 100_000
+LOGICAL, PHYSICAL, BOTH = Headroom
 
 
 def item(name: str, logical: int, physical: int = 0) -> Item:
@@ -22,7 +23,32 @@ def test_the_fuller_disk_is_not_the_nearest() -> None:
     disks = disk("disk-1", scheduled_bytes=80 * GIB), disk("disk-2", scheduled_bytes=60 * GIB)
     view = view_of(node("node-1", *disks), *bound(volume(size_bytes=50 * GIB)))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {NODE: Shortfall(TWO, 10 * GIB)}
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {
+        NODE: (Shortfall(TWO, 10 * GIB, LOGICAL),)
+    }
+
+
+def test_every_disk_that_could_help_is_named_if_asked_for() -> None:
+    disks = (
+        disk("disk-1", scheduled_bytes=80 * GIB),
+        disk("disk-2", scheduled_bytes=60 * GIB),
+        disk("disk-3", type_="block"),
+    )
+    view = view_of(node("node-1", *disks), *bound(volume(size_bytes=50 * GIB)))
+
+    found = shortfalls(ask(view), view, GENEROUS, Ledger(), every_disk=True)
+
+    assert found == {NODE: (Shortfall(TWO, 10 * GIB, LOGICAL), Shortfall(ONE, 30 * GIB, LOGICAL))}
+
+
+def test_a_volume_that_holds_much_is_short_of_what_is_available() -> None:
+    full = disk(available_bytes=30 * GIB)
+    view = view_of(node("node-1", full), *bound(volume(size_bytes=GIB, actual_bytes=15 * GIB)))
+
+    [[found]] = shortfalls(ask(view), view, GENEROUS, Ledger()).values()
+
+    # 25 GiB must stay free, and Longhorn's comparison is strict.
+    assert found == Shortfall(ONE, 10 * GIB + 1, PHYSICAL)
 
 
 def test_volumes_that_do_not_fit_together_are_short_together() -> None:
@@ -31,14 +57,16 @@ def test_volumes_that_do_not_fit_together_are_short_together() -> None:
 
     found = shortfalls(ask(view, "a", "b"), view, GENEROUS, Ledger())
 
-    assert found == {NODE: Shortfall(ONE, 20 * GIB)}
+    assert found == {NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)}
 
 
 def test_what_longhorn_is_about_to_place_counts() -> None:
     other = volume("other", size_bytes=70 * GIB)
     view = view_of(node(), *bound(volume(size_bytes=50 * GIB)), other, pending(size_bytes=70 * GIB))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {NODE: Shortfall(ONE, 20 * GIB)}
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {
+        NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)
+    }
 
 
 def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
@@ -46,7 +74,9 @@ def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
     closed = node("node-2", allow_scheduling=False)
     view = view_of(node(), closed, *bound(remote))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {NODE: Shortfall(ONE, 10 * GIB)}
+    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {
+        NODE: (Shortfall(ONE, 10 * GIB, LOGICAL),)
+    }
 
 
 def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
@@ -58,10 +88,14 @@ def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("items", "bins", "expected"),
     [
-        ([item("a", 10)], [Bin("disk-1", 0, 4, 0)], Shortfall(ONE, 6)),
-        ([item("a", 1, 9)], [Bin("disk-1", 0, 4, 2)], Shortfall(ONE, 7)),
-        ([item("a", 1)], [Bin("disk-1", 0, -5, -3)], Shortfall(ONE, 6)),
-        ([item("a", 10)], [Bin("disk-1", 1, 4, 0), Bin("disk-2", 0, 1, 0)], Shortfall(TWO, 9)),
+        ([item("a", 10)], [Bin("disk-1", 0, 4, 0)], Shortfall(ONE, 6, LOGICAL)),
+        ([item("a", 1, 9)], [Bin("disk-1", 0, 4, 2)], Shortfall(ONE, 7, PHYSICAL)),
+        ([item("a", 1)], [Bin("disk-1", 0, -5, -3)], Shortfall(ONE, 6, BOTH)),
+        (
+            [item("a", 10)],
+            [Bin("disk-1", 1, 4, 0), Bin("disk-2", 0, 1, 0)],
+            Shortfall(TWO, 9, LOGICAL),
+        ),
         ([item("a", 10)], [Bin("disk-1", 1, 4, 0)], None),
         ([item("a", 10)], [], None),
     ],

@@ -72,6 +72,14 @@ def test_full_disks_hinder_by_their_room() -> None:
     assert (found.missing, found.hindrance, found.roomy) == (1, Hindrance.ROOM, ())
 
 
+def test_disks_that_take_nothing_hinder_whatever_their_tags() -> None:
+    nodes = [node("node-1", disk(schedulable=False)), node("node-2", allow_scheduling=False)]
+
+    found = whole(*nodes, *bound(volume(disk_selector=["ssd"])), on=None)
+
+    assert (found.missing, found.hindrance) == (1, Hindrance.USABLE_DISKS)
+
+
 def test_tags_that_no_disk_has_hinder_by_the_disks() -> None:
     remote = volume(locality=Locality.DISABLED, disk_selector=["ssd"])
 

@@ -1,0 +1,98 @@
+"""Clusters in which a pod is Pending, as documents, and the question about it to the command."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from app.config import RESOURCE
+from tests.builders import GIB, core_document, document
+
+Ask = Callable[..., tuple[int, str]]
+ADD_A_DISK = "-> Add a disk, free one, ask for less"
+
+
+def pod(
+    name: str = "web", *, claims: Sequence[str] = (), asks: bool = True, **fields: Any
+) -> dict[str, Any]:
+    """Build a pod that uses these claims, or that of its name."""
+    resources = {"resources": {"limits": {RESOURCE: "1"}}} if asks else {}
+    spec = {
+        "volumes": [
+            {"name": each, "persistentVolumeClaim": {"claimName": each}}
+            for each in claims or (name,)
+        ],
+        "containers": [{"name": "main", **resources}],
+        **fields.pop("spec", {}),
+    }
+    uid = {"metadata": {"uid": f"uid-{name}"}}
+    return core_document("Pod", name, **uid, spec=spec, **fields)
+
+
+def claim(name: str = "web", gib: int = 10) -> dict[str, Any]:
+    return core_document(
+        "PersistentVolumeClaim",
+        name,
+        metadata={"uid": f"1234-{name}"},
+        spec={"storageClassName": "fast", "resources": {"requests": {"storage": f"{gib}Gi"}}},
+    )
+
+
+def bound_claim(name: str = "web") -> list[dict[str, Any]]:
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": f"vol-{name}"}
+    return [
+        core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"}),
+        core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi}),
+    ]
+
+
+def storage_class(binding: str = "WaitForFirstConsumer", **parameters: str) -> dict[str, Any]:
+    defaults = {"dataLocality": "best-effort", "numberOfReplicas": "1"}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "driver.longhorn.io",
+        "volumeBindingMode": binding,
+        "parameters": defaults | parameters,
+    }
+
+
+def volume(name: str = "web", gib: int = 10, **spec: Any) -> dict[str, Any]:
+    fields = {"size": str(gib * GIB), "dataLocality": "best-effort", "numberOfReplicas": 1}
+    return document("Volume", f"vol-{name}", spec=fields | spec)
+
+
+def replica(name: str = "web", on: str = "node-1", gib: int = 10) -> dict[str, Any]:
+    return document(
+        "Replica",
+        f"vol-{name}-r-1",
+        spec={
+            "volumeName": f"vol-{name}",
+            "volumeSize": str(gib * GIB),
+            "nodeID": on,
+            "diskID": "uuid-disk-1",
+            "active": True,
+            "healthyAt": "2026-01-01T00:00:00Z",
+        },
+    )
+
+
+def host(
+    name: str = "node-1", *, metadata: Mapping[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    """Build a Kubernetes Node."""
+    return core_document("Node", name, metadata=metadata or {}, spec=spec)
+
+
+def labels(name: str) -> dict[str, Any]:
+    """Return what every kubelet puts on its node."""
+    return {"labels": {"kubernetes.io/hostname": name}}
+
+
+def scheduled(gib: int) -> dict[str, Any]:
+    """Build the status of a disk of 100 GiB of which so much is scheduled."""
+    return {"storageScheduled": gib * GIB, "scheduledReplica": {"vol-db-r-1": gib * GIB}}
+
+
+def has_all(shown: str, *texts: str) -> list[str]:
+    """Return the texts that are missing."""
+    return [text for text in texts if text not in shown]
