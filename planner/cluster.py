@@ -12,7 +12,6 @@ from extender import (
     PersistentVolume,
     PodStatus,
     Scores,
-    Sighting,
     StepLimits,
     StorageClass,
     Timeouts,
@@ -136,10 +135,13 @@ class Cluster:
         """
         return self.extender.prioritize(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
 
-    def hold(self, pod: Pod, answer: Answer, node: NodeName) -> None:
-        """Hold the room of a pod on the node that was chosen, until Longhorn has placed it all."""
+    def hold(self, pod: Pod, node: NodeName) -> None:
+        """Hold the room of a pod on the node that was chosen, until Longhorn has placed it all.
+
+        Nothing is held if the extender would not accept the node, which then was not asked.
+        """
+        answer = self.answer(pod, [node])
         self.extender.hold(answer, PodStatus(), self.view, timeouts=_TIMEOUTS, now=self._now)
-        self.extender.ledger.see(pod.ref.uid, Sighting(node=node), self._now)
 
     def release_holds(self) -> None:
         """Let time go on until no hold is left: Longhorn has done what it can."""

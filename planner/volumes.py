@@ -138,9 +138,14 @@ class Volumes:
                     found.append(volume)
         return found
 
-    def is_stuck(self, volume: Volume) -> bool:
-        """Whether a volume that is to be attached has no replica to be attached with."""
-        return volume.node is not None and volume.attached_to is None and not volume.sharded
+    def is_stuck(self, volume: Volume, pod: Pod) -> bool:
+        """Whether a pod cannot start since a volume is not attached, or not where the pod is.
+
+        A shared one is used over the network, and a sharded one has no replicas.
+        """
+        if volume.sharded:
+            return False
+        return volume.attached_to is None or not (volume.shared or volume.attached_to == pod.node)
 
     def settle(self) -> Settled:
         """Let Longhorn do all that it can do, volume after volume in an order of chance."""
@@ -329,7 +334,7 @@ class Volumes:
         for place in (
             {r.name: r.disk for r in replicas},
             {r.name: r.node for r in replicas},
-            {r.name: spaces[r.node].node.zone for r in replicas if r.node is not None},
+            {r.name: spaces[r.node].node.zone for r in replicas if r.node in spaces},
         ):
             counts = Counter(place.values())
             most = max(counts.values(), default=0)

@@ -1,0 +1,228 @@
+"""A plan: steps on a cluster in memory, one after another, and what they lead to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Protocol
+
+from msgspec import structs
+
+from extender import Claim, PersistentVolume
+from longhorn import NodeName, Reason, Replica, VolumeName
+from planner.cluster import Cluster
+from planner.drawing import draw
+from planner.engine import Decision, Scheduler
+from planner.outcome import Event, Kind, PlanReport, PlanWarning, StepReport
+from planner.policy import Policy
+from planner.records import Pod
+from planner.scheduling import Batch, Scheduling
+from planner.telling import pod_event
+from planner.volumes import Settled, Volumes
+from planner.warnings import warnings_of
+
+
+class Step(Protocol):
+    """One step of a plan."""
+
+    @property
+    def title(self) -> str:
+        """What is done, in a few words."""
+
+    def take(self, plan: "Plan") -> list[Event]:
+        """Do it, and return what happened.
+
+        Raises:
+            PlanError: It names something that is not there, or asks for what cannot be.
+        """
+
+
+class Plan:
+    """A cluster and what becomes of it.
+
+    Args:
+        cluster: The cluster, which is changed.
+        policy: How nodes are chosen for pods.
+        random: For all that is left to chance.
+        in_flight: So many pods get nodes before Longhorn places their replicas.
+
+    Attributes:
+        cluster: As it is after the steps so far.
+        volumes: Its Longhorn.
+        steps: What the steps so far have led to; the first one is the cluster as it was.
+        decisions: The last one about each pod that was asked about.
+    """
+
+    def __init__(self, cluster: Cluster, policy: Policy, random: Random, *, in_flight: int) -> None:
+        self.cluster = cluster
+        self.volumes = Volumes(cluster, random)
+        self.decisions: dict[str, Decision] = {}
+        self._scheduling = Scheduling(
+            cluster, Scheduler(policy, random), self.volumes, random, in_flight=in_flight
+        )
+        pending = tuple(pod for _, pod in sorted(cluster.pods.items()) if pod.node is None)
+        self._waiting = [Batch(pods=(pod,)) for pod in pending]
+        self._placed: dict[str, None] = {}
+        """The pods that this plan placed, in order."""
+        self._lacking: dict[VolumeName, tuple[Reason, ...]] = {}
+        self._drawn = draw(cluster, self.names())
+        self._warnings = self._warn()
+        self.steps = [
+            StepReport(
+                title="now",
+                warnings=_sorted(self._warnings),
+                nodes=tuple(self._drawn.values()),
+            )
+        ]
+
+    def take(self, step: Step) -> StepReport:
+        """Take one step more, and return what it leads to.
+
+        Raises:
+            PlanError: The step names something that is not there, or asks for what cannot be.
+        """
+        events = step.take(self)
+        before, warned = self._drawn, self._warnings
+        self._drawn = draw(
+            self.cluster,
+            self.names(),
+            new_pods=self._placed,
+            new_replicas=self.volumes.new_replicas,
+        )
+        self._warnings = self._warn()
+        report = StepReport(
+            title=step.title,
+            events=tuple(events),
+            warnings=_sorted(self._warnings - warned),
+            nodes=tuple(node for name, node in self._drawn.items() if before.get(name) != node),
+            removed_nodes=tuple(name for name in before if name not in self._drawn),
+        )
+        self.steps.append(report)
+        return report
+
+    def report(self, *, origin: str, policy: str, seed: int) -> PlanReport:
+        """Return all of it.
+
+        Args:
+            origin: Where the cluster comes from.
+            policy: What the policy is called.
+            seed: What the generator was made with.
+        """
+        return PlanReport(
+            origin=origin,
+            policy=policy,
+            seed=seed,
+            steps=tuple(self.steps),
+            placed=len(self._placed),
+            pending=sum(len(batch.pods) for batch in self._waiting),
+        )
+
+    def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
+        """Add pods without nodes, and the claims of them that the cluster lacks."""
+        self._scheduling.create(pods, claims)
+
+    def schedule(
+        self, batches: Sequence[Batch] = (), before: Mapping[str, NodeName] | None = None
+    ) -> list[Event]:
+        """Find nodes for pods, and for all that wait still; return what happened.
+
+        Args:
+            batches: Pods that are in the cluster without a node.
+            before: Where pods were that come back, by namespace and name.
+        """
+        before = before or {}
+        new = {pod.key for batch in batches for pod in batch.pods}
+        self._waiting += [batch for batch in batches if batch.pods]
+        done = self._scheduling.schedule(self._waiting)
+        self.decisions.update(done.decisions)
+        self._lacking = done.settled.unplaced
+        asked = [self.cluster.pods[pod.key] for batch in self._waiting for pod in batch.pods]
+        told = [pod for pod in asked if pod.node is not None or pod.key in new]
+        self._placed.update((pod.key, None) for pod in asked if pod.node is not None)
+        own = {volume.name for pod in told for volume in self.volumes.of_pod(pod)}
+        names = self.names()
+        events = [
+            pod_event(
+                pod,
+                self.cluster,
+                self.decisions.get(pod.key),
+                before=before.get(pod.key),
+                waits_for=done.not_created.get(pod.key),
+                new_replicas=self.volumes.new_replicas,
+                disk_of=self.disk_of,
+            )
+            for pod in told
+        ]
+        self._waiting = [batch for batch in map(self._left, self._waiting) if batch.pods]
+        return [*events, *self.moves(done.settled, names, but=own)]
+
+    def settle(self) -> list[Event]:
+        """Let Longhorn do what it can, then the pods that wait; return what happened."""
+        settled = self.volumes.settle()
+        return [*self.moves(settled, self.names()), *self.schedule()]
+
+    def forget(self, key: str) -> None:
+        """Remove a pod that does not come back."""
+        self.cluster.remove_pod(key)
+        self._placed.pop(key, None)
+        self._waiting = [
+            structs.replace(batch, pods=tuple(pod for pod in batch.pods if pod.key != key))
+            for batch in self._waiting
+        ]
+
+    def moves(
+        self,
+        settled: Settled,
+        names: Mapping[VolumeName, str],
+        but: Iterable[VolumeName] = (),
+    ) -> list[Event]:
+        """Return what Longhorn did to volumes other than *but*."""
+        passed_over = {*but}
+        return [
+            Event(
+                kind=kind,
+                object=names.get(each.volume, each.volume),
+                node=each.node,
+                text=self.disk_of(each),
+            )
+            for kind, replicas in (
+                (Kind.REPLICA_PLACED, settled.placed),
+                (Kind.REPLICA_REMOVED, settled.removed),
+            )
+            for each in replicas
+            if each.volume not in passed_over
+        ]
+
+    def names(self) -> dict[VolumeName, str]:
+        """Return the claims of all volumes that have one, by namespace and name."""
+        bound = self.cluster.all(PersistentVolume)
+        found = {}
+        for claim in self.cluster.all(Claim).values():
+            volume = bound.get(claim.persistent_volume or "")
+            if volume is not None and volume.volume_handle:
+                found[VolumeName(volume.volume_handle)] = str(claim.key)
+        return found
+
+    def disk_of(self, replica: Replica) -> str:
+        """Return the name of the disk that a replica is on, its UUID if that is all there is."""
+        space = self.cluster.view.spaces.get(replica.node) if replica.node else None
+        disks = space.node.disks if space else ()
+        names = (str(disk.name) for disk in disks if disk.id == replica.disk)
+        return next(names, str(replica.disk or ""))
+
+    def _left(self, batch: Batch) -> Batch:
+        """Return what of a batch still waits."""
+        pods = (self.cluster.pods[pod.key] for pod in batch.pods)
+        return structs.replace(batch, pods=tuple(pod for pod in pods if pod.node is None))
+
+    def _warn(self) -> frozenset[PlanWarning]:
+        stuck = {
+            key: why
+            for key in self._placed
+            if (why := self._scheduling.stuck(self.cluster.pods[key]))
+        }
+        return warnings_of(
+            self.cluster, self.volumes, self.names(), lacking=self._lacking, stuck=stuck
+        )
+
+
+def _sorted(warnings: Iterable[PlanWarning]) -> tuple[PlanWarning, ...]:
+    return tuple(sorted(warnings, key=lambda each: (each.code, each.object, each.text)))

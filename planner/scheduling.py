@@ -1,0 +1,194 @@
+"""Pods get nodes one after another, and Longhorn works meanwhile.
+
+kube-scheduler is faster than Longhorn: some pods have their nodes before the replicas of the first
+of them are placed. So pods come in groups. Within one the extender's holds stand for what is not
+placed yet, as in the service; after it Longhorn does all that it can, in an order of chance.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import msgspec
+from msgspec import structs
+
+from extender import Claim, StorageClass, UnresolvableClaimError
+from longhorn import NodeName
+from planner.cluster import Cluster
+from planner.engine import Decision, Scheduler
+from planner.records import Pod
+from planner.volumes import Settled, Volumes
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that are created together."""
+
+    pods: tuple[Pod, ...]
+    is_ordered: bool = False
+    """Each is created only once the one before it runs."""
+
+
+class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of pods."""
+
+    decisions: Mapping[str, Decision]
+    """The last one about each pod that was asked about, by namespace and name."""
+    not_created: Mapping[str, str]
+    """Pods that wait for another one, and which."""
+    settled: Settled
+    """All that Longhorn did."""
+
+
+class Scheduling:
+    """Schedules pods on a cluster, which it changes.
+
+    Args:
+        cluster: The cluster.
+        scheduler: Decides about one pod.
+        volumes: The cluster's Longhorn.
+        random: For the order in which pods start.
+        in_flight: So many pods get nodes before Longhorn places their replicas.
+
+    Attributes:
+        failures: Why claims get no volume, by namespace and name.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        scheduler: Scheduler,
+        volumes: Volumes,
+        random: Random,
+        *,
+        in_flight: int,
+    ) -> None:
+        self._cluster = cluster
+        self._scheduler = scheduler
+        self._volumes = volumes
+        self._random = random
+        self._in_flight = in_flight
+        self.failures: dict[str, str] = {}
+
+    def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
+        """Add pods and the claims that the cluster lacks; classes that do not wait make volumes."""
+        for claim in claims:
+            if self._cluster.get(Claim, claim.key) is None:
+                self._cluster.put(claim)
+                class_ = self._cluster.get(StorageClass, claim.storage_class or "")
+                if class_ is not None and class_.is_immediate and not claim.persistent_volume:
+                    self._provision(claim, None)
+        for pod in pods:
+            self._cluster.put_pod(pod)
+
+    def schedule(self, batches: Sequence[Batch]) -> Scheduled:
+        """Find nodes for pods that are in the cluster, until nobody gets one any more."""
+        waiting = [[pod.key for pod in batch.pods] for batch in batches]
+        decisions: dict[str, Decision] = {}
+        settled = [self._volumes.settle()]
+        while True:
+            before = sum(map(len, waiting))
+            for keys in self._groups(batches, waiting):
+                placed = [key for key in keys if self._decide(key, decisions)]
+                self._start(placed)
+                settled.append(self._volumes.settle())
+                self._cluster.release_holds()
+            waiting = [
+                [key for key in keys if self._waits(key, batch)]
+                for batch, keys in zip(batches, waiting, strict=True)
+            ]
+            if sum(map(len, waiting)) == before or not before:
+                break
+        return Scheduled(
+            decisions=decisions,
+            not_created={
+                key: keys[0]
+                for batch, keys in zip(batches, waiting, strict=True)
+                for key in keys[1:]
+                if batch.is_ordered
+            },
+            settled=together(settled),
+        )
+
+    def _groups(
+        self, batches: Sequence[Batch], waiting: Sequence[Sequence[str]]
+    ) -> Iterable[Sequence[str]]:
+        """Yield the pods to be asked about next, group by group; of ordered batches one each."""
+        unordered = [
+            key
+            for batch, keys in zip(batches, waiting, strict=True)
+            if not batch.is_ordered
+            for key in keys
+        ]
+        for start in range(0, len(unordered), self._in_flight):
+            yield unordered[start : start + self._in_flight]
+        ordered = [
+            [*keys] for batch, keys in zip(batches, waiting, strict=True) if batch.is_ordered
+        ]
+        while ordered := [keys for keys in ordered if keys]:
+            yield [keys[0] for keys in ordered]
+            ordered = [keys[1:] for keys in ordered if self._runs(keys[0])]
+
+    def _waits(self, key: str, batch: Batch) -> bool:
+        """Whether a pod has no node; of ordered ones also whether it cannot start there."""
+        return not self._runs(key) if batch.is_ordered else self._cluster.pods[key].node is None
+
+    def _runs(self, key: str) -> bool:
+        pod = self._cluster.pods[key]
+        return pod.node is not None and not self.stuck(pod)
+
+    def stuck(self, pod: Pod) -> list[str]:
+        """Return the volumes and claims for want of which a pod with a node cannot start."""
+        claims = [key for key in pod.ref.claims if key in self.failures]
+        volumes = self._volumes.of_pod(pod)
+        return claims + [each.name for each in volumes if self._volumes.is_stuck(each, pod)]
+
+    def _decide(self, key: str, decisions: dict[str, Decision]) -> bool:
+        """Give a pod a node if there is one for it."""
+        cluster, pod = self._cluster, self._cluster.pods[key]
+        if pod.node is not None:
+            return False
+        decision = self._scheduler.schedule(pod, cluster)
+        decisions[key] = decision
+        node = decision.node
+        if node is None:
+            return False
+        if pod.ref.claims:
+            cluster.hold(pod, node)
+            self._select(pod, node)
+        cluster.put_pod(structs.replace(pod, node=node))
+        return True
+
+    def _select(self, pod: Pod, node: NodeName) -> None:
+        """Note on a pod's unbound claims where they are to be made, as kube-scheduler does."""
+        for key in pod.ref.claims:
+            claim = self._cluster.get(Claim, key)
+            if claim is not None and not claim.persistent_volume:
+                self._cluster.put(structs.replace(claim, selected_node=node))
+
+    def _start(self, keys: Sequence[str]) -> None:
+        """Make the volumes of pods that have nodes, and have them attached."""
+        order = [*keys]
+        self._random.shuffle(order)
+        for key in order:
+            pod = self._cluster.pods[key]
+            for name in pod.ref.claims:
+                claim = self._cluster.get(Claim, name)
+                if claim is not None and not claim.persistent_volume:
+                    self._provision(claim, pod.node)
+            self._volumes.attach(pod)
+
+    def _provision(self, claim: Claim, node: NodeName | None) -> None:
+        try:
+            self._volumes.provision(claim, node)
+        except UnresolvableClaimError as error:
+            self.failures[claim.key] = str(error)
+        else:
+            self.failures.pop(claim.key, None)
+
+
+def together(settled: Sequence[Settled]) -> Settled:
+    """Return what Longhorn did in several turns; of what it could not do the last word counts."""
+    return Settled(
+        placed=tuple(each for turn in settled for each in turn.placed),
+        removed=tuple(each for turn in settled for each in turn.removed),
+        unplaced=settled[-1].unplaced if settled else {},
+    )

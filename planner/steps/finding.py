@@ -1,0 +1,75 @@
+"""Finds what steps name, or says what may be meant."""
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from longhorn import Condition, Disk, Node, NodeName
+from planner.errors import unknown
+from planner.outcome import Event
+from planner.plan import Plan
+from planner.records import KubernetesNode, Pod
+from planner.scheduling import Batch
+
+_CORDON_SETTING = "disable-scheduling-on-cordoned-node"
+
+
+def kubernetes_node(plan: Plan, name: str) -> KubernetesNode:
+    """Return a Kubernetes node; raise PlanError if there is none of the name."""
+    found = plan.cluster.nodes.get(NodeName(name))
+    if found is None:
+        raise unknown("node", name, plan.cluster.nodes)
+    return found
+
+
+def longhorn_node(plan: Plan, name: str) -> Node:
+    """Return a Longhorn Node; raise PlanError if there is none of the name."""
+    found = plan.cluster.get(Node, name)
+    if found is None:
+        raise unknown("Longhorn Node", name, plan.cluster.all(Node))
+    return found
+
+
+def disk_of(node: Node, name: str) -> Disk:
+    """Return a disk of a node; raise PlanError if there is none of the name."""
+    for disk in node.disks:
+        if disk.name == name:
+            return disk
+    raise unknown(f"disk of node {node.name} called", name, (each.name for each in node.disks))
+
+
+def put_disk(plan: Plan, node: Node, disk: Disk) -> None:
+    """Put a disk in place of the one of its name."""
+    disks = tuple(disk if each.name == disk.name else each for each in node.disks)
+    plan.cluster.put(structs.replace(node, disks=disks))
+
+
+def cordon(plan: Plan, node: KubernetesNode, *, is_cordoned: bool) -> None:
+    """Cordon a node, or end that; Longhorn then gives it no replicas, unless it is told to."""
+    plan.cluster.put_node(structs.replace(node, cordoned=is_cordoned))
+    known = plan.cluster.get(Node, node.name)
+    counts = plan.cluster.view.setting_values.get(_CORDON_SETTING, "true") == "true"
+    if known is None or not counts:
+        return
+    if is_cordoned:
+        schedulable = Condition("False", "KubernetesNodeCordoned")
+    elif known.schedulable.reason == "KubernetesNodeCordoned":
+        schedulable = Condition("True")
+    else:
+        return
+    plan.cluster.put(structs.replace(known, schedulable=schedulable))
+
+
+def come_back(plan: Plan, pods: Iterable[Pod]) -> list[Event]:
+    """Have the controllers of pods, which are gone, make them again; return where they are now.
+
+    Pods of one StatefulSet come back one after another, if they are made so.
+    """
+    batches, before = list[Batch](), dict[str, NodeName]()
+    for pod in pods:
+        if pod.node is not None:
+            before[pod.key] = pod.node
+        again = structs.replace(pod, node=None)
+        plan.cluster.put_pod(again)
+        batches.append(Batch(pods=(again,)))
+    return plan.schedule(batches, before)

@@ -1,0 +1,140 @@
+"""Cordon a node, add one like another, or lose one for good."""
+
+import msgspec
+from msgspec import structs
+
+from extender import Claim
+from longhorn import Condition, Disk, DiskId, Node, NodeName
+from planner.errors import PlanError
+from planner.outcome import Event, Kind
+from planner.plan import Plan
+from planner.records import KubernetesNode
+from planner.steps.finding import come_back, cordon, kubernetes_node, longhorn_node
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Cordon(msgspec.Struct, frozen=True, kw_only=True):
+    """Cordon nodes, so that they get no pods, or end that."""
+
+    nodes: tuple[str, ...]
+    is_cordoned: bool = True
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        return f"{'cordon' if self.is_cordoned else 'uncordon'} {', '.join(self.nodes)}"
+
+    def take(self, plan: Plan) -> list[Event]:
+        """Do it, and return what happened."""
+        for name in self.nodes:
+            cordon(plan, kubernetes_node(plan, name), is_cordoned=self.is_cordoned)
+        return plan.settle()
+
+
+class AddNode(msgspec.Struct, frozen=True, kw_only=True):
+    """Add a node that is as another one, with empty disks."""
+
+    name: str
+    like: str
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        return f"add node {self.name} like {self.like}"
+
+    def take(self, plan: Plan) -> list[Event]:
+        """Do it, and return what happened."""
+        name = NodeName(self.name)
+        if name in plan.cluster.nodes or plan.cluster.get(Node, name) is not None:
+            raise PlanError(f"there is a node {name} already; choose another name")
+        if plan.cluster.nodes:
+            model = kubernetes_node(plan, self.like)
+            labels = {**model.labels, HOSTNAME: name} if HOSTNAME in model.labels else model.labels
+            plan.cluster.put_node(structs.replace(model, name=name, labels=labels, cordoned=False))
+        else:
+            longhorn_node(plan, self.like)
+        known = plan.cluster.get(Node, self.like)
+        if known is not None:
+            plan.cluster.put(
+                structs.replace(
+                    known,
+                    name=name,
+                    allow_scheduling=True,
+                    evicting=False,
+                    deleting=False,
+                    ready=Condition("True"),
+                    schedulable=Condition("True"),
+                    disks=tuple(empty(disk, name) for disk in known.disks),
+                )
+            )
+        return plan.settle()
+
+
+class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
+    """Lose nodes for good: what was on their disks is gone, and their pods are made again."""
+
+    nodes: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        return f"lose {', '.join(self.nodes)}"
+
+    def take(self, plan: Plan) -> list[Event]:
+        """Do it, and return what happened."""
+        lost = [kubernetes_node(plan, name) for name in self.nodes]
+        names = plan.names()
+        pods = [pod for node in lost for _, pod in sorted(plan.cluster.pods_on(node.name).items())]
+        gone = {NodeName(name) for name in self.nodes}
+        events, back = list[Event](), []
+        for pod in pods:
+            plan.volumes.detach(pod)
+            plan.forget(pod.key)
+            if pod.wishes.of_daemon_set or pod.wishes.is_static:
+                continue
+            if pod.wishes.owner is None:
+                text = "has no controller that makes it again"
+                events.append(Event(kind=Kind.LOST, object=pod.key, node=pod.node, text=text))
+            else:
+                back.append(pod)
+        for node in lost:
+            self._remove(plan, node)
+        replicas = [
+            each
+            for of_volume in [*plan.cluster.view.replicas.values()]
+            for each in of_volume
+            if each.node in gone
+        ]
+        for volume in plan.volumes.fail(replicas):
+            name = names.get(volume.name, volume.name)
+            text = f"its only replicas with data were on {', '.join(self.nodes)}"
+            events.append(Event(kind=Kind.VOLUME_LOST, object=name, text=text))
+        return [*events, *come_back(plan, back)]
+
+    def _remove(self, plan: Plan, node: KubernetesNode) -> None:
+        """Remove a node; claims that wait to be made there may be made elsewhere."""
+        plan.cluster.remove_node(node.name)
+        known = plan.cluster.get(Node, node.name)
+        if known is not None:
+            down = Condition("False", "KubernetesNodeGone")
+            plan.cluster.put(structs.replace(known, ready=down, schedulable=down))
+        for claim in [*plan.cluster.all(Claim).values()]:
+            if claim.selected_node == node.name and not claim.persistent_volume:
+                plan.cluster.put(structs.replace(claim, selected_node=None))
+
+
+def empty(disk: Disk, node: NodeName) -> Disk:
+    """Return a disk as *disk* was when it was new, on another node."""
+    return structs.replace(
+        disk,
+        id=DiskId(f"{node}-{disk.name}"),
+        allow_scheduling=True,
+        evicting=False,
+        ready=Condition("True"),
+        schedulable=Condition("True"),
+        available_bytes=disk.maximum_bytes,
+        scheduled_bytes=0,
+        listed={},
+        listed_images={},
+    )

@@ -1,0 +1,102 @@
+"""What became of one pod, for people."""
+
+from collections.abc import Callable, Collection
+
+from extender import Claim, PersistentVolume
+from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_placed, is_usable
+from planner.cluster import Cluster
+from planner.engine import Decision
+from planner.outcome import Event, Kind, Place, PlannedVolume, Reason
+from planner.records import Pod
+
+
+def pod_event(
+    pod: Pod,
+    cluster: Cluster,
+    decision: Decision | None,
+    *,
+    before: NodeName | None,
+    waits_for: str | None,
+    new_replicas: Collection[ReplicaName],
+    disk_of: Callable[[Replica], str],
+) -> Event:
+    """Say what became of a pod.
+
+    Args:
+        pod: The pod, as it is in the cluster now.
+        cluster: The cluster.
+        decision: The last one about it, if it was asked about.
+        before: Where it was before, if it comes back.
+        waits_for: The pod that must run before it is created, if one must.
+        new_replicas: The replicas that the plan placed.
+        disk_of: Says what the disk of a replica is called.
+    """
+    if pod.node is not None:
+        return Event(
+            kind=Kind.PLACED if before is None else Kind.MOVED,
+            object=pod.key,
+            node=pod.node,
+            before=before,
+            score=None if decision is None else decision.scores.get(pod.node),
+            volumes=tuple(_volumes(pod, cluster, new_replicas, disk_of)),
+        )
+    if waits_for is not None:
+        text = f"is created once {waits_for} runs"
+        return Event(kind=Kind.NOT_CREATED, object=pod.key, before=before, text=text)
+    reasons = () if decision is None else reasons_of(decision)
+    nodes = len(cluster.nodes)
+    return Event(
+        kind=Kind.PENDING,
+        object=pod.key,
+        before=before,
+        text=f"0 of {nodes} nodes" if nodes != 1 else "not on the one node",
+        reasons=reasons,
+    )
+
+
+def reasons_of(decision: Decision) -> tuple[Reason, ...]:
+    """Return why nodes were left out, the commonest first."""
+    nodes: dict[tuple[str, str], list[str]] = {}
+    for name, refusal in decision.refusals.items():
+        nodes.setdefault((refusal.code, refusal.text), []).append(name)
+    return tuple(
+        Reason(code=code, text=text, nodes=tuple(sorted(names)))
+        for (code, text), names in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def _volumes(
+    pod: Pod,
+    cluster: Cluster,
+    new_replicas: Collection[ReplicaName],
+    disk_of: Callable[[Replica], str],
+) -> list[PlannedVolume]:
+    found = []
+    for key in pod.ref.claims:
+        claim = cluster.get(Claim, key)
+        bound = cluster.get(PersistentVolume, claim.persistent_volume or "") if claim else None
+        handle = VolumeName(bound.volume_handle or "") if bound else None
+        volume = cluster.get(Volume, handle) if handle else None
+        if volume is None:
+            continue
+        replicas = [
+            each
+            for each in cluster.view.replicas.get(volume.name, ())
+            if is_placed(each) and is_usable(each)
+        ]
+        # The one beside the pod first.
+        replicas.sort(key=lambda each: (each.node != pod.node, each.name))
+        places = [
+            Place(node=each.node, disk=disk_of(each), is_new=each.name in new_replicas)
+            for each in replicas
+        ]
+        missing = max(0, volume.wanted_replicas - len(places))
+        found.append(
+            PlannedVolume(
+                name=str(key),
+                size_bytes=volume.size_bytes,
+                locality=str(volume.locality),
+                replicas=(*places, *(Place() for _ in range(missing))),
+            )
+        )
+    return found
