@@ -334,7 +334,7 @@ class Volumes:
         for place in (
             {r.name: r.disk for r in replicas},
             {r.name: r.node for r in replicas},
-            {r.name: spaces[r.node].node.zone for r in replicas if r.node in spaces},
+            {r.name: spaces[r.node].node.zone for r in replicas if r.node and r.node in spaces},
         ):
             counts = Counter(place.values())
             most = max(counts.values(), default=0)

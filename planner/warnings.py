@@ -68,7 +68,11 @@ def _of_volumes(
                 text=f"has {len(healthy)} of {volume.wanted_replicas} replicas"
                 + (f": {why}" if why else ""),
             )
-        used = {view.spaces[each.node].node.zone for each in healthy if each.node in view.spaces}
+        used = {
+            view.spaces[each.node].node.zone
+            for each in healthy
+            if each.node is not None and each.node in view.spaces
+        }
         if len(zones) > 1 and len(healthy) > 1 and len(used) == 1:
             [zone] = used
             yield PlanWarning(

@@ -13,8 +13,8 @@ from longhorn import Node, NodeName, Settings, drain_may_end, needs_eviction
 from planner.cluster import Cluster
 from planner.outcome import Event, Kind
 from planner.plan import Plan
-from planner.selectors import selects
 from planner.records import Budget, Pod
+from planner.selectors import selects
 from planner.steps.finding import come_back, cordon, kubernetes_node
 
 
