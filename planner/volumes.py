@@ -7,6 +7,7 @@ the same time may overfill a disk (docs/limits.md).
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from random import Random
 
 import msgspec
@@ -43,6 +44,8 @@ from planner.records import Pod
 
 _DRIVER = "driver.longhorn.io"
 _MOST_RETRIES = 5
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+"""When volumes became degraded that a plan degrades: Longhorn waits no longer for what failed."""
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +155,6 @@ class Volumes:
         placed, removed = list[Replica](), list[Replica]()
         unplaced: dict[VolumeName, tuple[Reason, ...] | None] = {}
         while True:
-            before = len(placed) + len(removed)
             names = sorted({*self._cluster.view.due, *self._touched, *self._moved})
             self._random.shuffle(names)
             for name in names:
@@ -164,7 +166,7 @@ class Volumes:
             self._touched.clear()
             for name in touched:
                 removed += self._judge(name)
-            if before == len(placed) + len(removed):
+            if not self._touched:
                 lacking = {name: why for name, why in unplaced.items() if why is not None}
                 return Settled(placed=tuple(placed), removed=tuple(removed), unplaced=lacking)
 
@@ -277,6 +279,7 @@ class Volumes:
             for each in placed:
                 if not each.healthy_once:
                     cluster.put(structs.replace(each, healthy_once=True, started=True))
+                    self._touched.add(name)
         staying = [each for each in placed if not each.evicting]
         if volume.node is not None and placed:
             is_whole = len(staying) >= volume.wanted_replicas
@@ -285,7 +288,7 @@ class Volumes:
                 attached_to=volume.node,
                 healthy=is_whole,
                 degraded=not is_whole,
-                degraded_at=None if is_whole else cluster.utc,
+                degraded_at=None if is_whole else _LONG_AGO,
             )
             if changed != volume:
                 cluster.put(changed)
