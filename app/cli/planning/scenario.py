@@ -1,0 +1,255 @@
+"""The steps of a plan, from the words of a command or from a scenario file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli.files import parse_yaml, read_bytes
+from app.errors import InputError
+from app.quantity import parse_bytes
+from planner.plan import Step
+from planner.steps.disks import AddDisk, RemoveDisk
+from planner.steps.draining import Drain
+from planner.steps.nodes import AddNode, Cordon, LoseNode
+from planner.steps.settings import ChangeSetting
+from planner.steps.volumes import Resize
+
+Names = str | list[str]
+_MOST_STEPS = 1_000
+_LARGEST_BYTES = 2**60
+"""One EiB: no disk and no volume is larger."""
+
+
+class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Base of what a scenario file may say."""
+
+
+class _Place(_Form, frozen=True):
+    file: str
+    replicas: int | None = None
+
+
+class _Fill(_Form, frozen=True):
+    file: str
+    most: int | None = None
+
+
+class _Drain(_Form, frozen=True):
+    nodes: Names
+    force: bool = False
+    delete_emptydir_data: bool = False
+
+
+class _DiskName(_Form, frozen=True):
+    node: str
+    disk: str
+
+
+class _NewDisk(_DiskName, frozen=True):
+    size: str | int
+    reserved: str | int = 0
+    tags: list[str] = []
+
+
+class _NewNode(_Form, frozen=True):
+    name: str
+    like: str
+
+
+class _Resize(_Form, frozen=True):
+    claim: str
+    size: str | int
+
+
+class _Step(_Form, frozen=True):
+    """One step: exactly one of these."""
+
+    place: str | _Place | None = None
+    fill: str | _Fill | None = None
+    drain: str | list[str] | _Drain | None = None
+    lose: Names | None = None
+    cordon: Names | None = None
+    uncordon: Names | None = None
+    add_node: _NewNode | None = None
+    add_disk: _NewDisk | None = None
+    remove_disk: _DiskName | None = None
+    resize: _Resize | None = None
+    set: dict[str, str | int | bool] | None = None
+    include: str | None = None
+
+
+class _Scenario(_Form, frozen=True):
+    steps: list[_Step]
+
+
+class Workloads(msgspec.Struct, frozen=True):
+    """Makes steps of files with workloads.
+
+    Attributes:
+        place: Of a file, and how many replicas if it is not what the file says.
+        fill: Of a file, and the most pods.
+    """
+
+    place: Callable[[Path, int | None], Step]
+    fill: Callable[[Path, int | None], Step]
+
+
+def read_scenario(path: Path, workloads: Workloads) -> list[Step]:
+    """Read the steps of a scenario file. Files that it names are found from its folder.
+
+    Raises:
+        InputError: It cannot be read, or says something that is no step; the text says where.
+    """
+    return _steps(path, workloads, ())
+
+
+def _steps(path: Path, workloads: Workloads, within: tuple[Path, ...]) -> list[Step]:
+    place = path.resolve()
+    if place in within:
+        chain = " -> ".join(each.name for each in (*within, place))
+        raise InputError(f"{path} includes itself ({chain}); take one `include` out")
+    documents = [each for each in parse_yaml(str(path), read_bytes(path)) if each is not None]
+    if len(documents) != 1:
+        raise InputError(
+            f"{path} holds {len(documents)} documents; a scenario is one, with `steps`"
+        )
+    try:
+        scenario = msgspec.convert(documents[0], _Scenario)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path} is no scenario: {error}") from error
+    if not scenario.steps:
+        raise InputError(f"{path} has no steps; give at least one, such as `- drain: node-1`")
+    found = list[Step]()
+    for number, step in enumerate(scenario.steps):
+        where = f"{path}: steps[{number}]"
+        kind, given = _only_one(step, where)
+        if kind == "include":
+            found += _steps(path.parent / str(given), workloads, (*within, place))
+        else:
+            try:
+                found += _made(kind, given, path.parent, workloads)
+            except ValueError as error:
+                raise InputError(f"{where}.{kind}: {error}") from error
+        if len(found) > _MOST_STEPS:
+            raise InputError(f"{path} has more than {_MOST_STEPS} steps; split it")
+    return found
+
+
+def _only_one(step: _Step, where: str) -> tuple[str, Any]:
+    given = {
+        field.encode_name: value
+        for field in msgspec.structs.fields(_Step)
+        if (value := getattr(step, field.name)) is not None
+    }
+    if len(given) != 1:
+        kinds = ", ".join(field.encode_name for field in msgspec.structs.fields(_Step))
+        said = " and ".join(given) or "nothing"
+        raise InputError(f"{where} says {said}; a step is exactly one of {kinds}")
+    [(kind, value)] = given.items()
+    return kind, value
+
+
+def _made(kind: str, given: Any, folder: Path, workloads: Workloads) -> list[Step]:
+    """Make the step of one entry; raise ValueError for values that cannot be."""
+    match kind, given:
+        case "place", str():
+            return [workloads.place(folder / given, None)]
+        case "place", _Place():
+            return [workloads.place(folder / given.file, given.replicas)]
+        case "fill", str():
+            return [workloads.fill(folder / given, None)]
+        case "fill", _Fill():
+            return [workloads.fill(folder / given.file, given.most)]
+        case "drain", _Drain():
+            return [
+                drain(
+                    _names(given.nodes),
+                    force=given.force,
+                    delete_local_data=given.delete_emptydir_data,
+                )
+            ]
+        case "drain", _:
+            return [drain(_names(given))]
+        case "lose", _:
+            return [LoseNode(nodes=_names(given))]
+        case "cordon" | "uncordon", _:
+            return [Cordon(nodes=_names(given), is_cordoned=kind == "cordon")]
+        case "addNode", _:
+            return [AddNode(name=_name(given.name), like=given.like)]
+        case "addDisk", _:
+            return [
+                add_disk(
+                    given.node,
+                    given.disk,
+                    str(given.size),
+                    reserved=str(given.reserved),
+                    tags=given.tags,
+                )
+            ]
+        case "removeDisk", _:
+            return [RemoveDisk(node=given.node, disk=given.disk)]
+        case "resize", _:
+            return [resize(given.claim, str(given.size))]
+        case _:
+            return settings(given)
+
+
+def drain(nodes: Sequence[str], *, force: bool = False, delete_local_data: bool = False) -> Drain:
+    """Make the step that drains nodes."""
+    return Drain(nodes=tuple(nodes), force=force, delete_local_data=delete_local_data)
+
+
+def add_disk(
+    node: str, disk: str, size: str, *, reserved: str = "0", tags: Sequence[str] = ()
+) -> AddDisk:
+    """Make the step that adds a disk; raise ValueError for a size that is none."""
+    return AddDisk(
+        node=node,
+        disk=_name(disk),
+        size_bytes=size_bytes(size),
+        reserved_bytes=size_bytes(reserved, least=0),
+        tags=tuple(tags),
+    )
+
+
+def resize(claim: str, size: str) -> Resize:
+    """Make the step that expands a claim; raise ValueError for a size that is none."""
+    return Resize(claim=claim if "/" in claim else f"default/{claim}", size_bytes=size_bytes(size))
+
+
+def settings(given: Mapping[str, str | int | bool]) -> list[Step]:
+    """Make the steps that change settings; raise ValueError if there is none."""
+    if not given:
+        raise ValueError("no setting is given; give NAME: VALUE")
+    return [ChangeSetting(name=name, value=_written(value)) for name, value in given.items()]
+
+
+def size_bytes(text: str, *, least: int = 1) -> int:
+    """Read a size; raise ValueError for one that no disk and no volume can have."""
+    found = parse_bytes(text)
+    if found < least:
+        raise ValueError(f"{text[:60]} is no size; give one such as 100Gi")
+    if found > _LARGEST_BYTES:
+        raise ValueError(f"{text[:60]} is more than any disk has; give one such as 100Gi")
+    return found
+
+
+def _written(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names:
+        raise ValueError("no node is named; name at least one")
+    if len({*names}) < len(names):
+        raise ValueError("a node is named twice; name it once")
+    return tuple(_name(each) for each in names)
+
+
+def _name(name: str) -> str:
+    if not 0 < len(name) <= 253 or not name.isprintable():
+        raise ValueError(f"{name[:60]!r} is no name of an object")
+    return name
