@@ -20,6 +20,10 @@ _WORDS = {
     Kind.REFUSED: "refused",
 }
 _INDENT = " " * 11
+_FINE = frozenset(
+    {Kind.PLACED, Kind.MOVED, Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED, Kind.CHANGED}
+)
+"""Everything else is told first."""
 
 
 def lines(report: PlanReport, *, show_all: bool = False) -> Iterator[str]:
@@ -46,7 +50,6 @@ def _summary(report: PlanReport) -> str:
 
 
 def _step(step: StepReport, *, show_all: bool) -> Iterator[str]:
-    # What went wrong comes first, and what is the same for many is told once.
     events = sorted(step.events, key=lambda each: each.kind in _FINE)
     shown = events if show_all else events[:_MOST_EVENTS]
     for event in shown:

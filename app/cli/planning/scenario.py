@@ -129,7 +129,7 @@ def _steps(path: Path, workloads: Workloads, within: tuple[Path, ...]) -> list[S
             found += _steps(path.parent / str(given), workloads, (*within, place))
         else:
             try:
-                found += _made(kind, given, path.parent, workloads)
+                found += _MAKERS[kind](given, path.parent, workloads)
             except ValueError as error:
                 raise InputError(f"{where}.{kind}: {error}") from error
         if len(found) > _MOST_STEPS:
@@ -151,54 +151,47 @@ def _only_one(step: _Step, where: str) -> tuple[str, Any]:
     return kind, value
 
 
-def _made(kind: str, given: Any, folder: Path, workloads: Workloads) -> list[Step]:
-    """Make the step of one entry; raise ValueError for values that cannot be."""
-    match kind, given:
-        case "place", str():
-            return [workloads.place(folder / given, None)]
-        case "place", _Place():
-            return [workloads.place(folder / given.file, given.replicas)]
-        case "fill", str():
-            return [workloads.fill(folder / given, None)]
-        case "fill", _Fill():
-            return [workloads.fill(folder / given.file, given.most)]
-        case "drain", _Drain():
-            return [
-                drain(
-                    _names(given.nodes),
-                    force=given.force,
-                    delete_local_data=given.delete_emptydir_data,
-                )
-            ]
-        case "drain", _:
-            return [drain(_names(given))]
-        case "lose", _:
-            return [LoseNode(nodes=_names(given))]
-        case "cordon" | "uncordon", _:
-            return [Cordon(nodes=_names(given), is_cordoned=kind == "cordon")]
-        case "addNode", _:
-            return [AddNode(name=_name(given.name), like=given.like)]
-        case "addDisk", _:
-            return [
-                add_disk(
-                    given.node,
-                    given.disk,
-                    str(given.size),
-                    reserved=str(given.reserved),
-                    tags=given.tags,
-                )
-            ]
-        case "removeDisk", _:
-            return [RemoveDisk(node=given.node, disk=given.disk)]
-        case "resize", _:
-            return [resize(given.claim, str(given.size))]
-        case _:
-            return settings(given)
+def _place(given: str | _Place, folder: Path, workloads: Workloads) -> list[Step]:
+    given = _Place(file=given) if isinstance(given, str) else given
+    return [workloads.place(folder / given.file, given.replicas)]
 
 
-def drain(nodes: Sequence[str], *, force: bool = False, delete_local_data: bool = False) -> Drain:
-    """Make the step that drains nodes."""
-    return Drain(nodes=tuple(nodes), force=force, delete_local_data=delete_local_data)
+def _fill(given: str | _Fill, folder: Path, workloads: Workloads) -> list[Step]:
+    given = _Fill(file=given) if isinstance(given, str) else given
+    return [workloads.fill(folder / given.file, given.most)]
+
+
+def _drain(given: Names | _Drain, _folder: Path, _workloads: Workloads) -> list[Step]:
+    given = given if isinstance(given, _Drain) else _Drain(nodes=given)
+    return [
+        Drain(
+            nodes=_names(given.nodes),
+            force=given.force,
+            delete_local_data=given.delete_emptydir_data,
+        )
+    ]
+
+
+def _add_disk(given: _NewDisk, _folder: Path, _workloads: Workloads) -> list[Step]:
+    size, reserved = str(given.size), str(given.reserved)
+    return [add_disk(given.node, given.disk, size, reserved=reserved, tags=given.tags)]
+
+
+_MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
+    "place": _place,
+    "fill": _fill,
+    "drain": _drain,
+    "lose": lambda given, *_: [LoseNode(nodes=_names(given))],
+    "cordon": lambda given, *_: [Cordon(nodes=_names(given))],
+    "uncordon": lambda given, *_: [Cordon(nodes=_names(given), is_cordoned=False)],
+    "addNode": lambda given, *_: [AddNode(name=_name(given.name), like=given.like)],
+    "addDisk": _add_disk,
+    "removeDisk": lambda given, *_: [RemoveDisk(node=given.node, disk=given.disk)],
+    "resize": lambda given, *_: [resize(given.claim, str(given.size))],
+    "set": lambda given, *_: settings(given),
+}
+"""From what an entry says, the folder of its file and the maker of workloads to steps. They raise
+ValueError for values that cannot be."""
 
 
 def add_disk(
@@ -236,7 +229,7 @@ def size_bytes(text: str, *, least: int = 1) -> int:
     return found
 
 
-def _written(value: str | int | bool) -> str:
+def _written(value: str | int) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
