@@ -2,27 +2,35 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
-from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated
 
-import msgspec
 import typer
 
 from app.cli.explaining.command import explain_pod
 from app.cli.explaining.lines import Form, lines
-from app.cli.files import bundled_namespaces, load_cluster
-from app.cli.missing import ANSWERED_FROM, ASKED_FROM, Kind, missing
+from app.cli.missing import ANSWERED_FROM, ASKED_FROM
+from app.cli.options import (
+    Also,
+    ClusterFile,
+    Context,
+    Kubeconfig,
+    Output,
+    check_origin,
+    load_files,
+    load_settings,
+    origin_of,
+    print_json,
+    warn,
+)
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
-from app.config import NAME, Settings, load
+from app.config import NAME
 from app.errors import AppError, InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.kubeconfig import kubeconfig_files
 from app.kube.view import build_view
 from app.logs import configure_logs
 from longhorn import NodeName
@@ -57,40 +65,6 @@ def program(
     """Tell kube-scheduler which nodes can hold the Longhorn volumes of a pod."""
 
 
-ClusterFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--cluster-file",
-        metavar="PATH",
-        help="The cluster as files: a YAML or JSON file, a directory of them, what "
-        "`kubectl get -o yaml` prints, or a Longhorn support bundle. Without it, a live cluster: "
-        "the one this runs in, or kubectl's.",
-    ),
-]
-Also = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--also",
-        metavar="PATH",
-        help="More objects of the same cluster, in any of the forms of --cluster-file, such as a "
-        "pod and its claims that a support bundle lacks. May be given several times. Of an object "
-        "that is there twice the first one counts.",
-    ),
-]
-Kubeconfig = Annotated[
-    Path | None,
-    typer.Option(metavar="PATH", help="The kubeconfig of the live cluster."),
-]
-Context = Annotated[str | None, typer.Option(help="The context in the kubeconfig.")]
-
-
-class Output(StrEnum):
-    """How a command prints its answer."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 class Explained(StrEnum):
     """How `filter` prints its answer."""
 
@@ -116,13 +90,13 @@ def serve(
     """
     from app.instance import service  # noqa: PLC0415 (it takes longer than `filter` as a whole)
 
-    settings = _settings(host=host, port=port)
+    settings = load_settings(host=host, port=port)
     configure_logs(settings.log_level)
-    _check_origin(cluster_file, kubeconfig, context, also)
+    check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
         service.serve_cluster(settings, kubeconfig, context)
     else:
-        service.serve_view(build_view(_cluster(cluster_file, also, ANSWERED_FROM)), settings)
+        service.serve_view(build_view(load_files(cluster_file, also, ANSWERED_FROM)), settings)
 
 
 @commands.command("filter")
@@ -167,27 +141,27 @@ def filter_pod(
     Exit status: 0 the pod fits on some node, 1 it fits on none, or kube-scheduler refuses it, 2 the
     input cannot be used, 3 a claim of the pod cannot be judged.
     """
-    settings = _settings(host=None, port=None)
+    settings = load_settings()
     name = _only_one(wanted, pod)
-    _check_origin(cluster_file, kubeconfig, context, also)
+    check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
         from app.instance import service  # noqa: PLC0415 (it takes long)
 
         cluster, problems, in_use = service.read_cluster(settings, kubeconfig, context)
-        _warn(problems)
+        warn(problems)
         utc = datetime.now(UTC)
     else:
-        cluster = _cluster(cluster_file, also, ASKED_FROM)
+        cluster = load_files(cluster_file, also, ASKED_FROM)
         in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
     asked = find_pod(name, namespace or in_use, cluster)
     candidates = _node_names(nodes) if nodes else cluster.candidates()
-    origin = None if cluster_file is None else _origin(cluster_file, also)
+    origin = None if cluster_file is None else origin_of(cluster_file, also)
     found = explain_pod(
         asked, candidates, cluster, settings, utc, origin=origin, all_nodes=all_nodes
     )
     if output is Explained.JSON:
-        _print_json(found)
+        print_json(found)
     else:
         width = get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
         form = Form(width=width, all_nodes=all_nodes, wide=output is Explained.WIDE)
@@ -215,11 +189,11 @@ def examine(
     """
     from app.cli.doctor import command, problems, report  # noqa: PLC0415 (it takes long)
 
-    settings = _settings(host=None, port=None)
-    _check_origin(None, kubeconfig, context)
+    settings = load_settings()
+    check_origin(None, kubeconfig, context)
     found = report.make_report(command.examine(settings, kubeconfig, context))
     if output is Output.JSON:
-        _print_json(found)
+        print_json(found)
     else:
         for line in report.table_lines(found):
             typer.echo(line)
@@ -237,8 +211,8 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
     """
     from app.cli.address import command  # noqa: PLC0415 (it takes long)
 
-    settings = _settings(host=None, port=None)
-    _check_origin(None, kubeconfig, context)
+    settings = load_settings()
+    check_origin(None, kubeconfig, context)
     proposal = command.propose_address(settings.namespace, kubeconfig, context)
     for note in proposal.notes:
         typer.echo(note, err=True)
@@ -269,45 +243,6 @@ def run_command(arguments: Sequence[str]) -> int:
     return status
 
 
-def _settings(*, host: str | None, port: int | None) -> Settings:
-    """Return the settings from the environment, flags before variables."""
-    flags = {"EXTENDER_HOST": host, "EXTENDER_PORT": port}
-    given = {name: str(value) for name, value in flags.items() if value is not None}
-    return load({**os.environ, **given})
-
-
-def _check_origin(
-    cluster_file: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    also: Sequence[Path] | None = None,
-) -> None:
-    if cluster_file is not None and (kubeconfig is not None or context is not None):
-        raise InputError("--cluster-file names another cluster than --kubeconfig and --context")
-    if also and cluster_file is None:
-        raise InputError("--also adds to the files of --cluster-file, which is not given")
-    if kubeconfig is not None:
-        kubeconfig_files(kubeconfig, os.environ)
-
-
-def _cluster(path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind]) -> ClusterObjects:
-    """Read a cluster from files; warn of what is broken, and of what is missing of these kinds."""
-    paths = [path, *(also or ())]
-    cluster, problems = load_cluster(*paths)
-    bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
-    _warn([*problems, *missing(cluster, _origin(path, also), rested_on, bundled)])
-    return cluster
-
-
-def _origin(path: Path, also: Sequence[Path] | None) -> str:
-    return ", ".join(map(str, [path, *(also or ())]))
-
-
-def _warn(problems: Iterable[str]) -> None:
-    for problem in problems:
-        typer.echo(f"warning: {problem}", err=True)
-
-
 def _node_names(names: str) -> list[NodeName]:
     found = [NodeName(name.strip()) for name in names.split(",") if name.strip()]
     if not found:
@@ -322,10 +257,6 @@ def _only_one(wanted: str | None, option: str | None) -> str:
     if not (wanted or option):
         raise InputError("no pod is given; give pod/NAME, NAMESPACE/NAME or a file with one")
     return wanted or option or ""
-
-
-def _print_json(report: msgspec.Struct) -> None:
-    typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
 
 
 def _fail(text: str) -> int:

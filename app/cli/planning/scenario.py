@@ -165,7 +165,7 @@ def _drain(given: Names | _Drain, _folder: Path, _workloads: Workloads) -> list[
     given = given if isinstance(given, _Drain) else _Drain(nodes=given)
     return [
         Drain(
-            nodes=_names(given.nodes),
+            nodes=names_of(given.nodes),
             force=given.force,
             delete_local_data=given.delete_emptydir_data,
         )
@@ -181,14 +181,14 @@ _MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
     "place": _place,
     "fill": _fill,
     "drain": _drain,
-    "lose": lambda given, *_: [LoseNode(nodes=_names(given))],
-    "cordon": lambda given, *_: [Cordon(nodes=_names(given))],
-    "uncordon": lambda given, *_: [Cordon(nodes=_names(given), is_cordoned=False)],
+    "lose": lambda given, *_: [LoseNode(nodes=names_of(given))],
+    "cordon": lambda given, *_: [Cordon(nodes=names_of(given))],
+    "uncordon": lambda given, *_: [Cordon(nodes=names_of(given), is_cordoned=False)],
     "addNode": lambda given, *_: [AddNode(name=_name(given.name), like=given.like)],
     "addDisk": _add_disk,
     "removeDisk": lambda given, *_: [RemoveDisk(node=given.node, disk=given.disk)],
     "resize": lambda given, *_: [resize(given.claim, str(given.size))],
-    "set": lambda given, *_: settings(given),
+    "set": lambda given, *_: settings_of(given),
 }
 """From what an entry says, the folder of its file and the maker of workloads to steps. They raise
 ValueError for values that cannot be."""
@@ -212,7 +212,7 @@ def resize(claim: str, size: str) -> Resize:
     return Resize(claim=claim if "/" in claim else f"default/{claim}", size_bytes=size_bytes(size))
 
 
-def settings(given: Mapping[str, str | int | bool]) -> list[Step]:
+def settings_of(given: Mapping[str, str | int | bool]) -> list[Step]:
     """Make the steps that change settings; raise ValueError if there is none."""
     if not given:
         raise ValueError("no setting is given; give NAME: VALUE")
@@ -233,7 +233,7 @@ def _written(value: str | int) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _names(given: Names) -> tuple[str, ...]:
+def names_of(given: Names) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     if not names:
         raise ValueError("no node is named; name at least one")

@@ -1,0 +1,374 @@
+"""The command `plan`: what would happen if."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import msgspec
+import typer
+from msgspec import structs
+
+from app.cli.explaining.remedies import remedy_of
+from app.cli.options import (
+    Also,
+    ClusterFile,
+    Context,
+    Kubeconfig,
+    Output,
+    check_origin,
+    load_settings,
+    print_json,
+)
+from app.cli.planning.cluster import Known, known_cluster
+from app.cli.planning.lines import capacity_lines, lines
+from app.cli.planning.policies import named_policy
+from app.cli.planning.scenario import (
+    Workloads,
+    add_disk,
+    names_of,
+    read_scenario,
+    resize,
+    settings_of,
+)
+from app.cli.planning.workloads import fill_step, place_step
+from app.errors import InputError
+from planner.errors import PlanError
+from planner.outcome import Kind, PlanReport
+from planner.plan import Plan, Step
+from planner.policy import Policy
+from planner.steps.disks import RemoveDisk
+from planner.steps.draining import Drain
+from planner.steps.nodes import AddNode, Cordon, LoseNode
+
+_ALL_PLACED, _SOME_NOT = 0, 1
+_TROUBLE = frozenset(
+    {Kind.PENDING, Kind.NOT_CREATED, Kind.LOST, Kind.VOLUME_LOST, Kind.REFUSED}
+)
+_LARGEST_SEED = 2**63 - 1
+_MOST_RUNS = 1_000
+_MOST_IN_FLIGHT = 1_000
+
+
+class _Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What the options say about a step; None, False or () where nothing is given."""
+
+    replicas: int | None
+    most: int | None
+    until_full: bool
+    like: str | None
+    reserved: str | None
+    tags: Sequence[str]
+    force: bool
+    delete_emptydir_data: bool
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """One step that the command knows."""
+
+    usage: str
+    options: frozenset[str]
+    """Fields of `_Given` that it takes."""
+    least: int
+    """Of words after its name."""
+    most: int | None
+    make: Callable[[Sequence[str], _Given, Workloads], list[Step]]
+
+
+def _place(words: Sequence[str], given: _Given, workloads: Workloads) -> list[Step]:
+    if given.until_full:
+        return [workloads.fill(Path(words[0]), given.most)]
+    return [workloads.place(Path(words[0]), given.replicas)]
+
+
+def _drain(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
+    return [
+        Drain(
+            nodes=names_of([*words]),
+            force=given.force,
+            delete_local_data=given.delete_emptydir_data,
+        )
+    ]
+
+
+def _add_node(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
+    if given.like is None:
+        raise ValueError("--like is missing; name the node that the new one is as")
+    return [AddNode(name=name, like=given.like) for name in names_of([*words])]
+
+
+def _add_disk(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
+    node, disk = _disk(words[0])
+    return [add_disk(node, disk, words[1], reserved=given.reserved or "0", tags=given.tags)]
+
+
+def _remove_disk(words: Sequence[str], _given: _Given, _workloads: Workloads) -> list[Step]:
+    return [RemoveDisk(node=node, disk=disk) for node, disk in map(_disk, words)]
+
+
+def _set(words: Sequence[str], _given: _Given, _workloads: Workloads) -> list[Step]:
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise ValueError(f"{word[:60]!r} sets nothing; give NAME=VALUE")
+        pairs[name] = value
+    return settings_of(pairs)
+
+
+_FILL = frozenset({"most"})
+_STEPS: Mapping[str, _Kind] = {
+    "place": _Kind(
+        "place FILE [--replicas N | --until-full]",
+        frozenset({"replicas", "until_full", "most"}), 1, 1, _place,
+    ),
+    "capacity": _Kind(
+        "capacity FILE [--most N]", _FILL, 1, 1,
+        lambda words, given, workloads: [workloads.fill(Path(words[0]), given.most)],
+    ),
+    "drain": _Kind(
+        "drain NODE... [--force] [--delete-emptydir-data]",
+        frozenset({"force", "delete_emptydir_data"}), 1, None, _drain,
+    ),
+    "lose": _Kind(
+        "lose NODE...", frozenset(), 1, None,
+        lambda words, *_: [LoseNode(nodes=names_of([*words]))],
+    ),
+    "cordon": _Kind(
+        "cordon NODE...", frozenset(), 1, None,
+        lambda words, *_: [Cordon(nodes=names_of([*words]))],
+    ),
+    "uncordon": _Kind(
+        "uncordon NODE...", frozenset(), 1, None,
+        lambda words, *_: [Cordon(nodes=names_of([*words]), is_cordoned=False)],
+    ),
+    "add-node": _Kind(
+        "add-node NAME... --like NODE", frozenset({"like"}), 1, None, _add_node,
+    ),
+    "add-disk": _Kind(
+        "add-disk NODE/DISK SIZE [--reserved SIZE] [--tag TAG]",
+        frozenset({"reserved", "tags"}), 2, 2, _add_disk,
+    ),
+    "remove-disk": _Kind("remove-disk NODE/DISK...", frozenset(), 1, None, _remove_disk),
+    "resize": _Kind(
+        "resize [NAMESPACE/]CLAIM SIZE", frozenset(), 2, 2,
+        lambda words, *_: [resize(words[0], words[1])],
+    ),
+    "set": _Kind("set NAME=VALUE...", frozenset(), 1, None, _set),
+    "run": _Kind(
+        "run SCENARIO.yaml", frozenset(), 1, 1,
+        lambda words, _given, workloads: read_scenario(Path(words[0]), workloads),
+    ),
+}  # fmt: skip
+"""By the first word."""
+
+_HELP = """Say what would happen if: workloads were placed, nodes drained or lost, disks added.
+
+Nothing in the cluster changes. The first word says what is planned:
+
+\b
+""" + "\n".join(f"  {each.usage}" for each in _STEPS.values()) + """
+
+`run` takes several steps, one after another, from a file. docs/plan.md describes all of them.
+
+Exit status: 0 all pods were placed, 1 something was not, 2 the input cannot be used.
+"""
+
+
+def plan(
+    words: Annotated[
+        list[str], typer.Argument(metavar="STEP [ARGUMENT]...", show_default=False, help="")
+    ],
+    cluster_file: ClusterFile = None,
+    also: Also = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="How nodes are chosen: today (kube-scheduler with the extender), seed (the "
+            "classic default), or a policy file.",
+        ),
+    ] = "today",
+    replicas: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, max=150_000, help="Of each workload that is placed."),
+    ] = None,
+    until_full: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--until-full", help="Place pods until one does not fit.")
+    ] = False,
+    most: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=150_000, help="Stop after so many pods.")
+    ] = None,
+    like: Annotated[
+        str | None, typer.Option(metavar="NODE", help="The node that a new one is as.")
+    ] = None,
+    reserved: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Reserved on a new disk.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Of a new disk.")
+    ] = None,
+    force: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--force", help="Drain deletes pods that no controller makes again.")
+    ] = False,
+    delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--delete-emptydir-data", help="Drain evicts pods with an emptyDir.")
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=_LARGEST_SEED, help="Of all that is left to chance. The same gives the same."
+        ),
+    ] = 1,
+    runs: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, max=_MOST_RUNS,
+            help="Plan so often, with the seeds that follow, and show the worst.",
+        ),
+    ] = 1,
+    in_flight: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, max=_MOST_IN_FLIGHT,
+            help="So many pods get nodes before Longhorn has placed their replicas.",
+        ),
+    ] = 20,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+        Output.TABLE
+    ),
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, as one page for a browser.")
+    ] = None,
+    show_all: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--all", help="Show every event and node.")
+    ] = False,
+) -> None:  # fmt: skip
+    """See `_HELP`."""
+    given = _Given(
+        replicas=replicas,
+        most=most,
+        until_full=until_full,
+        like=like,
+        reserved=reserved,
+        tags=tuple(tags or ()),
+        force=force,
+        delete_emptydir_data=delete_emptydir_data,
+    )
+    kind = _kind(words, given)
+    chosen = named_policy(policy)
+    settings = load_settings()
+    check_origin(cluster_file, kubeconfig, context, also)
+    known = known_cluster(settings, cluster_file, also, kubeconfig, context)
+
+    def run(seed: int) -> PlanReport:
+        return _run(kind, words[1:], given, known, chosen, policy, seed=seed, in_flight=in_flight)
+
+    try:
+        report = min((run(seed + number) for number in range(runs)), key=_goodness)
+    except PlanError as error:
+        raise InputError(str(error)) from error
+    report = _with_remedies(report)
+    if html is not None:
+        _draw(report, html)
+    if output is Output.JSON:
+        print_json(report)
+    else:
+        head = capacity_lines(report) if words[0] == "capacity" else ()
+        for line in (*head, *lines(report, show_all=show_all)):
+            typer.echo(line)
+    is_capacity = words[0] == "capacity" or until_full
+    raise typer.Exit(_ALL_PLACED if is_capacity or not _has_trouble(report) else _SOME_NOT)
+
+
+plan.__doc__ = _HELP
+
+
+def _kind(words: Sequence[str], given: _Given) -> _Kind:
+    """Return the step that the first word names, for which the other words and options are."""
+    kind = _STEPS.get(words[0])
+    if kind is None:
+        raise InputError(f"there is no step {words[0][:60]!r}; use one of {', '.join(_STEPS)}")
+    count = len(words) - 1
+    if count < kind.least or (kind.most is not None and count > kind.most):
+        raise InputError(f"{words[0]} has {count} arguments; use: plan {kind.usage}")
+    for field in structs.fields(_Given):
+        if getattr(given, field.name) not in (None, False, ()) and field.name not in kind.options:
+            option = {"tags": "tag"}.get(field.name, field.name.replace("_", "-"))
+            raise InputError(f"--{option} means nothing to {words[0]}; use: plan {kind.usage}")
+    return kind
+
+
+def _run(
+    kind: _Kind,
+    words: Sequence[str],
+    given: _Given,
+    known: Known,
+    policy: Policy,
+    policy_name: str,
+    *,
+    seed: int,
+    in_flight: int,
+) -> PlanReport:
+    cluster = known.cluster()
+    workloads = Workloads(
+        place=lambda path, replicas: place_step(path, cluster, replicas),
+        fill=lambda path, most: fill_step(path, cluster, group=in_flight, most=most),
+    )
+    try:
+        steps = kind.make(words, given, workloads)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    planned = Plan(cluster, policy, Random(seed), in_flight=in_flight)
+    for step in steps:
+        planned.take(step)
+    return planned.report(origin=known.origin, policy=policy_name, seed=seed)
+
+
+def _goodness(report: PlanReport) -> tuple[int, int]:
+    """Rank plans, the worst first: by pods that are placed, then by what is wrong."""
+    warnings = sum(len(step.warnings) for step in report.steps[1:])
+    return report.placed - report.pending, -warnings
+
+
+def _has_trouble(report: PlanReport) -> bool:
+    return any(event.kind in _TROUBLE for step in report.steps for event in step.events)
+
+
+def _with_remedies(report: PlanReport) -> PlanReport:
+    """Return the plan with what to do about each reason."""
+    steps = tuple(
+        structs.replace(
+            step,
+            events=tuple(
+                structs.replace(
+                    event,
+                    reasons=tuple(
+                        structs.replace(each, remedy=remedy_of(each.code)) for each in event.reasons
+                    ),
+                )
+                for event in step.events
+            ),
+        )
+        for step in report.steps
+    )
+    return structs.replace(report, steps=steps)
+
+
+def _draw(report: PlanReport, path: Path) -> None:
+    from app.page.page import page  # noqa: PLC0415 (only some plans are drawn)
+
+    try:
+        path.write_text(page(report), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _disk(word: str) -> tuple[str, str]:
+    node, slash, disk = word.partition("/")
+    if not (node and slash and disk):
+        raise ValueError(f"{word[:60]!r} names no disk; give NODE/DISK")
+    return node, disk
