@@ -1,26 +1,17 @@
 """Which nodes kube-scheduler leaves out before it asks the extender, as far as objects show it.
 
-Source: kubernetes pkg/scheduler/framework/plugins nodeunschedulable, tainttoleration and
-nodeaffinity; staging/src/k8s.io/component-helpers/scheduling/corev1. Judged here are what a Node
-and a pod alone decide, and not resources, ports and rules about other pods.
+Judged here are what a Node and a pod alone decide, and not resources, ports and rules about other
+pods.
 """
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from longhorn import NodeName
-from planner.records import KubernetesNode, Requirement, Taint, Term, Toleration, Wishes
+from planner.predicates import Refusal, affinity, cordon, selector, taint
+from planner.records import KubernetesNode, Wishes
 
-_CORDON = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
-_HARD = ("NoSchedule", "NoExecute")
-
-
-class Exclusion(msgspec.Struct, frozen=True):
-    """Why kube-scheduler leaves a node out: a code in the table of remedies, and the text."""
-
-    code: str
-    text: str
+Exclusion = Refusal
+_RULES = (cordon, taint, selector, affinity)
 
 
 def exclusions(
@@ -33,64 +24,4 @@ def exclusions(
 
 def exclusion(node: KubernetesNode, wishes: Wishes) -> Exclusion | None:
     """Say why kube-scheduler leaves a node out for a pod, None if it does not."""
-    if node.cordoned and not _is_tolerated(_CORDON, wishes.tolerations):
-        return Exclusion("node_cordoned", "Kubernetes node is cordoned")
-    for taint in node.taints:
-        if taint.effect in _HARD and not _is_tolerated(taint, wishes.tolerations):
-            value = f"={taint.value}" if taint.value else ""
-            shown = f"{taint.key}{value}:{taint.effect}"
-            return Exclusion("node_tainted", f"the pod does not tolerate taint {shown}")
-    for label, value in wishes.node_selector.items():
-        if node.labels.get(label) != value:
-            return Exclusion("node_selector", f"it lacks label {label}={value} of nodeSelector")
-    if wishes.terms is not None and not any(_meets(term, node) for term in wishes.terms):
-        return Exclusion("node_affinity", "it meets no term of the node affinity")
-    return None
-
-
-def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(_tolerates(each, taint) for each in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    same_value = toleration.value == taint.value
-    return bool(toleration.key) and toleration.operator in ("", "Equal") and same_value
-
-
-def _meets(term: Term, node: KubernetesNode) -> bool:
-    """Whether a node meets a term; one that asks for nothing is met by none."""
-    return (
-        bool(term.labels or term.fields)
-        and all(_is_met(each, node.labels) for each in term.labels)
-        and all(_is_met(each, {"metadata.name": node.name}) for each in term.fields)
-    )
-
-
-def _is_met(wanted: Requirement, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(wanted.key), wanted.values
-    match wanted.operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(wanted.operator, value, values)
-    return False
-
-
-def _compares(operator: str, value: str | None, values: tuple[str, ...]) -> bool:
-    try:
-        number, [limit] = int(value or ""), [int(each) for each in values]
-    except ValueError:
-        return False
-    return number > limit if operator == "Gt" else number < limit
+    return next(filter(None, (rule(wishes, node) for rule in _RULES)), None)
