@@ -1,6 +1,6 @@
 """A cluster in memory, which a plan changes step by step."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from extender import (
@@ -18,10 +18,26 @@ from extender import (
     ViewBuilder,
 )
 from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
-from planner.records import PODS, Budget, KubernetesNode, Pod, Service
+from planner.records import (
+    CPU,
+    MEMORY,
+    PODS,
+    Budget,
+    KubernetesNode,
+    Pod,
+    PodTerm,
+    Service,
+)
+from planner.remembered import Remembered, Value
+from planner.tallies import Question, Tallies
 
 Record = BackingImage | Claim | Node | PersistentVolume | Replica | Setting | StorageClass | Volume
 Kept = TypeVar("Kept", bound=Record)
+
+ASSUMED: Mapping[str, int] = {CPU: 100, MEMORY: 200 * 2**20}
+"""What kube-scheduler takes for the request of a container that has none, when it scores nodes.
+Source: kubernetes pkg/scheduler/util/pod_resources.go
+"""
 
 _TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 _ROUND_SECONDS = 10.0
@@ -35,6 +51,7 @@ class Cluster:
         limits: Bounds on the packing's work.
         balance: Whether full or empty nodes are preferred.
         utc: The date and time that counts for Longhorn's waits, None if it is not known.
+        ignored: Resources that nodes need not have: kube-scheduler leaves them to an extender.
 
     Attributes:
         nodes: The Kubernetes nodes.
@@ -49,6 +66,7 @@ class Cluster:
         limits: StepLimits,
         balance: Balance = Balance.SPREAD,
         utc: Moment | None = None,
+        ignored: frozenset[str] = frozenset(),
     ) -> None:
         self.nodes: dict[NodeName, KubernetesNode] = {}
         self.pods: dict[str, Pod] = {}
@@ -56,8 +74,12 @@ class Cluster:
         self.budgets: list[Budget] = []
         self.extender = Extender(limits, balance=balance)
         self.utc = utc
+        self.ignored = ignored
         self._on: dict[NodeName, dict[str, Pod]] = {}
         self._requested: dict[NodeName, dict[str, int]] = {}
+        self._assumed: dict[NodeName, dict[str, int]] = {}
+        self._tallies = Tallies()
+        self._remembered = Remembered()
         self._records: dict[type, dict[str, Any]] = {}
         self._builder = ViewBuilder()
         self._now = 0.0
@@ -90,10 +112,12 @@ class Cluster:
     def put_node(self, node: KubernetesNode) -> None:
         """Add a Kubernetes node, or replace the one of its name."""
         self.nodes[node.name] = node
+        self._remembered.change(node.name)
 
     def remove_node(self, name: NodeName) -> None:
         """Remove a Kubernetes node; its pods are to be removed before."""
         del self.nodes[name]
+        self._remembered.change(name)
 
     def put_pod(self, pod: Pod) -> None:
         """Add a pod, or put it in place of the one of its name."""
@@ -118,6 +142,31 @@ class Cluster:
     def requested(self, node: NodeName) -> Mapping[str, int]:
         """Return what the pods of a node ask for together; "pods" is their number."""
         return self._requested.get(node, {})
+
+    def assumed(self, node: NodeName) -> Mapping[str, int]:
+        """Return what is to be added for the pods of a node that ask for no CPU or memory."""
+        return self._assumed.get(node, {})
+
+    def by_node(
+        self, key: Hashable, work_out: Callable[[KubernetesNode], Value]
+    ) -> Mapping[NodeName, Value]:
+        """Return for every node what *work_out* says of it; with the same key, it is remembered.
+
+        Only the node and the pods on it may decide that.
+        """
+        return self._remembered.of(key, work_out, self.nodes)
+
+    def tally(self, key: Hashable, question: Question) -> Mapping[NodeName, int]:
+        """Return how many of the pods for which *question* is true are on each node.
+
+        Nodes without any are left out; first comes the node that got one first. *key* stands for
+        the question; with the same key it is not asked again.
+        """
+        return self._tallies.of(key, question, self.pods.values())
+
+    def repelling(self) -> Iterable[tuple[PodTerm, Mapping[NodeName, int]]]:
+        """Return each rule by which placed pods keep others away, with the numbers of these."""
+        return self._tallies.repelling()
 
     def answer(self, pod: Pod, nodes: Sequence[NodeName]) -> Answer:
         """Return what the extender answers to `/filter`.
@@ -153,6 +202,12 @@ class Cluster:
         sums[PODS] = sums.get(PODS, 0) + sign
         for resource, amount in pod.wishes.requests.items():
             sums[resource] = sums.get(resource, 0) + sign * amount
+        assumed = self._assumed.setdefault(node, {})
+        for resource, amount in ASSUMED.items():
+            if not pod.wishes.requests.get(resource):
+                assumed[resource] = assumed.get(resource, 0) + sign * amount
+        self._tallies.change(pod, node, sign)
+        self._remembered.change(node)
 
 
 def fill(

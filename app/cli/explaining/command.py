@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.cli.explaining.claims import claim_names, claim_reports
-from app.cli.explaining.exclusions import exclusions, limits_of
+from app.cli.explaining.exclusions import exclusions
 from app.cli.explaining.notes import (
     Note,
     ask_notes,
@@ -34,6 +34,7 @@ from extender import (
     spreads,
 )
 from longhorn import Moment, NodeName
+from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes
 
 

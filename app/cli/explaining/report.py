@@ -13,7 +13,6 @@ from app.cli.explaining.details import (
     node_details,
     short_disks,
 )
-from app.cli.explaining.exclusions import Exclusion
 from app.cli.explaining.notes import Note
 from app.cli.explaining.remedies import (
     DISKS,
@@ -35,6 +34,7 @@ from extender import (
     Spread,
 )
 from longhorn import NodeName, VolumeName
+from planner.predicates import Refusal
 
 _BEST = 3
 """Most accepted nodes that the answer names."""
@@ -150,7 +150,7 @@ def explanation(
     *,
     claims: Sequence[ClaimReport],
     notes: Iterable[Note],
-    excluded: Mapping[NodeName, Exclusion],
+    excluded: Mapping[NodeName, Refusal],
     shortfalls: Mapping[NodeName, Sequence[Shortfall]],
     spreads: Iterable[Spread],
     without_longhorn: Sequence[NodeName],
@@ -221,7 +221,7 @@ def _note(note: Note) -> NoteReport:
     return NoteReport(code=note.code, text=note.text, action=note.action, refuses=note.refuses)
 
 
-def _exclusion(why: Exclusion) -> ReasonReport:
+def _exclusion(why: Refusal) -> ReasonReport:
     return ReasonReport(code=why.code, text=why.text, action=EXCLUSIONS[why.code].action)
 
 

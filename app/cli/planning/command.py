@@ -1,6 +1,5 @@
 """The command `plan`: what would happen if."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -43,9 +42,7 @@ from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
 
 _ALL_PLACED, _SOME_NOT = 0, 1
-_TROUBLE = frozenset(
-    {Kind.PENDING, Kind.NOT_CREATED, Kind.LOST, Kind.VOLUME_LOST, Kind.REFUSED}
-)
+_TROUBLE = frozenset({Kind.PENDING, Kind.NOT_CREATED, Kind.LOST, Kind.VOLUME_LOST, Kind.REFUSED})
 _LARGEST_SEED = 2**63 - 1
 _MOST_RUNS = 1_000
 _MOST_IN_FLIGHT = 1_000
@@ -163,17 +160,21 @@ _STEPS: Mapping[str, _Kind] = {
 }  # fmt: skip
 """By the first word."""
 
-_HELP = """Say what would happen if: workloads were placed, nodes drained or lost, disks added.
+_HELP = (
+    """Say what would happen if: workloads were placed, nodes drained or lost, disks added.
 
 Nothing in the cluster changes. The first word says what is planned:
 
 \b
-""" + "\n".join(f"  {each.usage}" for each in _STEPS.values()) + """
+"""
+    + "\n".join(f"  {each.usage}" for each in _STEPS.values())
+    + """
 
 `run` takes several steps, one after another, from a file. docs/plan.md describes all of them.
 
 Exit status: 0 all pods were placed, 1 something was not, 2 the input cannot be used.
 """
+)
 
 
 def plan(

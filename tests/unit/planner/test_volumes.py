@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from longhorn import Locality, Replica, Volume, VolumeName
+from longhorn import Locality, NodeName, Replica, Volume, VolumeName
 from planner.cluster import Cluster
 from planner.volumes import Settled, Volumes
 from tests.builders import GIB, bound, claim, disk, node, replica, setting, storage_class, volume
@@ -147,7 +147,7 @@ def test_an_evicted_replica_moves_and_gives_its_room_back() -> None:
     volumes.settle()
 
     assert places(cluster) == ["node-2"]
-    [space] = cluster.view.spaces["node-1"].disks
+    [space] = cluster.view.spaces[NodeName("node-1")].disks
     assert space.scheduled_bytes == 0
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.cli.explaining.exclusions import Limit, exclusion, limits_of
+from app.cli.explaining.exclusions import exclusion
 from app.kube.translate import Pod
+from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read, view_of
 
@@ -191,7 +192,7 @@ def test_the_text_names_the_volume_the_claim_and_the_labels() -> None:
         claim={"volumeName": "pv"},
     )
 
-    assert limit.exclusion.text == (
+    assert limit.refusal.text == (
         "PersistentVolume pv of claim default/data is limited to nodes with zone In a,b and rack "
         "Exists, or cores Gt 8"
     )

@@ -1,0 +1,36 @@
+"""What a predicate says of a node that it does not let through."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+import msgspec
+
+from longhorn import NodeName
+from planner.cluster import Cluster
+from planner.records import KubernetesNode, Pod
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a node is left out: a code in the table of remedies, and the text.
+
+    The text is the same for all nodes with the same cause, and has no number that changes while the
+    cause is the same.
+    """
+
+    code: str
+    text: str
+
+
+Predicate = Callable[[Pod, Sequence[NodeName], Cluster], Mapping[NodeName, Refusal]]
+"""Judges many nodes for a pod, and returns those that it refuses."""
+
+
+def refused(
+    nodes: Sequence[NodeName],
+    cluster: Cluster,
+    key: Hashable,
+    judge: Callable[[KubernetesNode], Refusal | None],
+) -> dict[NodeName, Refusal]:
+    """Return those of *nodes* that *judge* refuses; see `Cluster.by_node`."""
+    judged = cluster.by_node(key, judge)
+    found = ((name, judged[name]) for name in nodes)
+    return {name: refusal for name, refusal in found if refusal is not None}

@@ -1,0 +1,14 @@
+"""Which of the nodes that a pod may go to is best: the second of a scheduler's three steps."""
+
+from planner.priorities.catalog import PRIORITIES
+from planner.priorities.labels import label_preference
+from planner.priorities.priority import HIGHEST, Priority
+from planner.priorities.spreading import service_anti_affinity
+
+__all__ = [
+    "HIGHEST",
+    "PRIORITIES",
+    "Priority",
+    "label_preference",
+    "service_anti_affinity",
+]

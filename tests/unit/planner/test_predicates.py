@@ -1,0 +1,331 @@
+"""Which nodes predicates refuse, by their names in a policy; those made from labels are apart."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from extender import Claim, NodeTerm, Requirement
+from planner.predicates import PREDICATES
+from planner.records import (
+    CloudDisk,
+    HostPort,
+    Pod,
+    PodTerm,
+    Selector,
+    Taint,
+    Toleration,
+)
+from tests.builders import GIB, claim, persistent_volume
+from tests.unit.planner.scheduling import cluster, labelled, node, pod, refused, web
+
+TWO = [node("a"), node("b")]
+GCE, EBS = "gcePersistentDisk", "awsElasticBlockStore"
+HOST, ZONE = "kubernetes.io/hostname", "zone"
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted", "is_taken"),
+    [
+        pytest.param(HostPort(80), HostPort(80), True, id="same"),
+        pytest.param(HostPort(80), HostPort(81), False, id="other-port"),
+        pytest.param(HostPort(80), HostPort(80, "UDP"), False, id="other-protocol"),
+        pytest.param(HostPort(80, address="10.0.0.1"), HostPort(80), True, id="one-and-all"),
+        pytest.param(
+            HostPort(80, address="0.0.0.0"),  # noqa: S104
+            HostPort(80, address="10.0.0.1"),
+            True,
+            id="all-and-one",
+        ),
+        pytest.param(
+            HostPort(80, address="10.0.0.1"),
+            HostPort(80, address="10.0.0.2"),
+            False,
+            id="other-address",
+        ),
+    ],
+)
+def test_pod_fits_ports_refuses_a_node_where_a_port_is_taken(
+    taken: HostPort, wanted: HostPort, *, is_taken: bool
+) -> None:
+    where = cluster(TWO, pod("there", on="a", ports=(taken,)))
+
+    found = refused(PREDICATES["PodFitsPorts"], pod(ports=(HostPort(9), wanted)), where)
+
+    text = f"port {wanted.port}/{wanted.protocol} of the node is taken"
+    assert found == ({"a": text} if is_taken else {})
+
+
+@pytest.mark.parametrize(
+    ("requests", "text"),
+    [
+        ({}, None),
+        ({"cpu": 1000, "memory": GIB}, None),
+        ({"cpu": 1001}, "too little cpu is left for what the pod asks"),
+        ({"memory": GIB + 1}, "too little memory is left for what the pod asks"),
+        (
+            {"memory": GIB + 1, "cpu": 1001},
+            "too little cpu and memory is left for what the pod asks",
+        ),
+        ({"example.com/gpu": 1}, "too little example.com/gpu is left for what the pod asks"),
+        ({"example.com/gpu": 0}, None),
+        ({"ours": 1}, None),
+    ],
+)
+def test_pod_fits_resources_compares_requests_with_what_is_allocatable(
+    requests: dict[str, int], text: str | None
+) -> None:
+    where = cluster(
+        [node("a")],
+        pod("there", on="a", requests={"cpu": 2000, "memory": 4 * GIB}),
+        pod("too", on="a", requests={"cpu": 1000, "memory": 3 * GIB}),
+        ignored=frozenset({"ours"}),
+    )
+
+    found = refused(PREDICATES["PodFitsResources"], pod(requests=requests), where)
+
+    assert found == ({} if text is None else {"a": text})
+
+
+def test_pod_fits_resources_looks_at_what_is_requested_and_not_at_what_is_used() -> None:
+    busy = pod("busy", on="a", phase="Running")
+    idle = pod("idle", on="b", requests={"cpu": 4000}, phase="Pending")
+
+    found = refused(
+        PREDICATES["PodFitsResources"], pod(requests={"cpu": 1}), cluster(TWO, busy, idle)
+    )
+
+    assert [*found] == ["b"]
+
+
+def test_pod_fits_resources_counts_pods() -> None:
+    where = cluster([node("a", {"pods": 2})], pod("one", on="a"), pod("two", on="a"))
+
+    found = refused(PREDICATES["PodFitsResources"], pod(), where)
+
+    assert found == {"a": "it has as many pods as it takes"}
+
+
+def test_pod_fits_resources_does_not_limit_a_node_that_declares_nothing() -> None:
+    where = cluster([node("a", {}), node("b", {"pods": 10})])
+
+    assert [*refused(PREDICATES["PodFitsResources"], pod(requests={"cpu": 1}), where)] == ["b"]
+
+
+def test_pod_fits_resources_sees_a_pod_that_has_gone() -> None:
+    where = cluster([node("a")], pod("there", on="a", requests={"cpu": 4000}))
+    asked = pod(requests={"cpu": 1})
+    assert [*refused(PREDICATES["PodFitsResources"], asked, where)] == ["a"]
+
+    where.remove_pod("default/there")
+
+    assert refused(PREDICATES["PodFitsResources"], asked, where) == {}
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "conflict"),
+    [
+        pytest.param(CloudDisk(GCE, "d"), CloudDisk(GCE, "d"), True, id="gce"),
+        pytest.param(CloudDisk(GCE, "d"), CloudDisk(GCE, "e"), False, id="other-disk"),
+        pytest.param(
+            CloudDisk(GCE, "d", read_only=True),
+            CloudDisk(GCE, "d", read_only=True),
+            False,
+            id="gce-read-only",
+        ),
+        pytest.param(
+            CloudDisk(GCE, "d", read_only=True), CloudDisk(GCE, "d"), True, id="gce-one-writes"
+        ),
+        pytest.param(CloudDisk(EBS, "d"), CloudDisk(EBS, "d"), True, id="ebs"),
+        pytest.param(
+            CloudDisk(EBS, "d", read_only=True),
+            CloudDisk(EBS, "d", read_only=True),
+            True,
+            id="ebs-read-only",
+        ),
+        pytest.param(CloudDisk(EBS, "d"), CloudDisk(GCE, "d"), False, id="other-kind"),
+    ],
+)
+@pytest.mark.parametrize("name", ["NoDiskConflict", "VolumeRestrictions"])
+def test_no_disk_conflict_refuses_a_node_where_the_disk_is_mounted(
+    name: str, there: CloudDisk, wanted: CloudDisk, *, conflict: bool
+) -> None:
+    where = cluster(TWO, pod("there", on="a", cloud_disks=(there,)))
+
+    found = refused(PREDICATES[name], pod(cloud_disks=(wanted,)), where)
+
+    text = f"another pod there mounts {wanted.kind} {wanted.name}"
+    assert found == ({"a": text} if conflict else {})
+
+
+def test_no_disk_conflict_does_not_look_at_claims() -> None:
+    where = cluster(TWO, pod("there", on="a", claims=["data"]), records=[claim("data")])
+
+    assert refused(PREDICATES["NoDiskConflict"], pod(claims=["data"]), where) == {}
+
+
+@pytest.mark.parametrize("name", ["MatchNodeSelector", "NodeAffinity"])
+def test_match_node_selector_wants_all_labels_with_their_values(name: str) -> None:
+    where = cluster(
+        labelled(a={"zone": "x", "disk": "ssd"}, b={"zone": "x"}, c={"zone": "y"}, d={})
+    )
+
+    found = refused(PREDICATES[name], pod(node_selector={"zone": "x", "disk": "ssd"}), where)
+
+    assert found == {
+        "b": "it lacks label disk=ssd of nodeSelector",
+        "c": "it lacks label zone=x of nodeSelector",
+        "d": "it lacks label zone=x of nodeSelector",
+    }
+
+
+def test_host_name_wants_the_node_of_that_name() -> None:
+    found = refused(PREDICATES["HostName"], pod(node_name="b"), cluster(TWO))
+
+    assert found == {"a": "the pod asks for another node by name"}
+
+
+def test_host_name_lets_a_pod_without_a_name_go_anywhere() -> None:
+    assert refused(PREDICATES["HostName"], pod(), cluster(TWO)) == {}
+
+
+def test_cordoned_nodes_are_refused_unless_that_is_tolerated() -> None:
+    where = cluster([node("a", cordoned=True), node("b")])
+    judge = PREDICATES["CheckNodeUnschedulable"]
+
+    assert refused(judge, pod(), where) == {"a": "Kubernetes node is cordoned"}
+    assert refused(judge, pod(tolerations=(Toleration(operator="Exists"),)), where) == {}
+
+
+def test_taints_are_refused_unless_they_are_tolerated() -> None:
+    taints = {effect: Taint("team", "a", effect) for effect in ("NoSchedule", "PreferNoSchedule")}
+    where = cluster([node(name, taints=(taint,)) for name, taint in taints.items()])
+    judge = PREDICATES["PodToleratesNodeTaints"]
+
+    assert refused(judge, pod(), where) == {
+        "NoSchedule": "the pod does not tolerate taint team=a:NoSchedule"
+    }
+    assert refused(judge, pod(tolerations=(Toleration(key="team", value="a"),)), where) == {}
+
+
+def test_node_affinity_wants_one_of_its_terms() -> None:
+    where = cluster(labelled(a={"zone": "x"}, b={"zone": "y"}, c={}))
+    terms = (
+        NodeTerm(labels=(Requirement(key="zone", operator="In", values=("x",)),)),
+        NodeTerm(fields=(Requirement(key="metadata.name", operator="In", values=("c",)),)),
+    )
+
+    found = refused(PREDICATES["NodeAffinity"], pod(terms=terms), where)
+
+    text = "it does not meet the pod's node affinity: zone In x, or metadata.name In c"
+    assert found == {"b": text}
+
+
+def test_a_claim_for_one_pod_keeps_all_others_away() -> None:
+    once = _claim("data", read_write_once_pod=True)
+    where = cluster(TWO, pod("there", on="a", claims=["data"]), records=[once])
+
+    found = refused(PREDICATES["VolumeRestrictions"], pod(claims=["data"]), where)
+
+    text = "another pod uses claim default/data, which only one pod may use at a time"
+    assert found == {"a": text, "b": text}
+
+
+@pytest.mark.parametrize(
+    ("other", "once"),
+    [
+        pytest.param(pod("there", on="a", claims=["data"]), False, id="read-write-once"),
+        pytest.param(pod("there", claims=["data"]), True, id="other-pod-waits"),
+        pytest.param(pod("there", on="a", claims=["logs"]), True, id="other-claim"),
+        pytest.param(pod("there", on="a", claims=["data"], namespace="x"), True, id="namespace"),
+        pytest.param(pod("pod", claims=["data"]), True, id="itself"),
+    ],
+)
+def test_a_claim_keeps_nobody_away_if(other: Pod, *, once: bool) -> None:
+    where = cluster(TWO, other, records=[_claim("data", read_write_once_pod=once)])
+
+    assert refused(PREDICATES["VolumeRestrictions"], pod(claims=["data"]), where) == {}
+
+
+def test_a_bound_volume_is_used_where_its_topology_says() -> None:
+    in_x = NodeTerm(labels=(Requirement(key="zone", operator="In", values=("x",)),))
+    limited = structs.replace(persistent_volume("pv"), terms=(in_x,))
+    where = cluster(
+        labelled(a={"zone": "x"}, b={"zone": "y"}),
+        records=[_claim("data", persistent_volume="pv"), limited],
+    )
+
+    found = refused(PREDICATES["VolumeTopology"], pod(claims=["data", "unknown"]), where)
+
+    text = "PersistentVolume pv of claim default/data is limited to nodes with zone In x"
+    assert found == {"b": text}
+
+
+@pytest.mark.parametrize(("volume", "nodes"), [(None, ["b"]), ("pv", [])])
+def test_an_unbound_claim_keeps_to_the_node_that_was_selected_for_it(
+    volume: str | None, nodes: list[str]
+) -> None:
+    where = cluster(TWO, records=[_claim("data", persistent_volume=volume, selected_node="a")])
+
+    found = refused(PREDICATES["VolumeTopology"], pod(claims=["data"]), where)
+
+    assert found == dict.fromkeys(nodes, "claim default/data is to be made on another node")
+
+
+NEAR_WEB = PodTerm(Selector(labels={"app": "web"}), ZONE, ("default",))
+ZONES = labelled(a={ZONE: "x"}, b={ZONE: "x"}, c={ZONE: "y"}, d={})
+NOT_NEAR = "the pods that the pod must be near are not there"
+KEEPS_AWAY = "a pod is there that the pod must not be near"
+KEPT_AWAY = "a pod is there that must not be near the pod"
+
+
+def test_pod_affinity_wants_the_domain_of_a_selected_pod() -> None:
+    where = cluster(ZONES, web("there", on="a"))
+
+    found = refused(PREDICATES["InterPodAffinity"], pod(affinity=(NEAR_WEB,)), where)
+
+    assert found == {"c": NOT_NEAR, "d": NOT_NEAR}
+
+
+def test_pod_affinity_wants_pods_that_all_terms_select() -> None:
+    fast = PodTerm(Selector(labels={"fast": "yes"}), HOST, ("default",))
+    nodes = labelled(a={ZONE: "x", HOST: "a"}, b={ZONE: "x", HOST: "b"})
+    both = pod("both", on="b", labels={"app": "web", "fast": "yes"})
+    where = cluster(nodes, web("slow", on="a"), both)
+
+    found = refused(PREDICATES["InterPodAffinity"], pod(affinity=(NEAR_WEB, fast)), where)
+
+    assert found == {"a": NOT_NEAR}
+
+
+def test_the_first_of_pods_that_must_be_near_each_other_goes_to_any_domain() -> None:
+    judge, where = PREDICATES["InterPodAffinity"], cluster(ZONES)
+
+    assert refused(judge, web("first", affinity=(NEAR_WEB,)), where) == {"d": NOT_NEAR}
+    assert [*refused(judge, pod(affinity=(NEAR_WEB,)), where)] == ["a", "b", "c", "d"]
+
+
+def test_pod_anti_affinity_leaves_the_domains_of_selected_pods() -> None:
+    where = cluster(ZONES, web("there", on="a"), pod("other", on="c"))
+
+    found = refused(PREDICATES["InterPodAffinity"], pod(anti_affinity=(NEAR_WEB,)), where)
+
+    assert found == {"a": KEEPS_AWAY, "b": KEEPS_AWAY}
+
+
+def test_pods_that_are_there_keep_others_away() -> None:
+    where = cluster(ZONES, pod("there", on="a", anti_affinity=(NEAR_WEB,)))
+    judge = PREDICATES["InterPodAffinity"]
+
+    assert refused(judge, web("new"), where) == {"a": KEPT_AWAY, "b": KEPT_AWAY}
+    assert refused(judge, pod("other"), where) == {}
+    assert refused(judge, pod("x", labels={"app": "web"}, namespace="x"), where) == {}
+
+    where.remove_pod("default/there")
+
+    assert refused(judge, web("new"), where) == {}
+
+
+def _claim(name: str, **fields: Any) -> Claim:
+    return msgspec.structs.replace(claim(name), **fields)
