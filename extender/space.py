@@ -80,6 +80,12 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
         others_bytes = logical_bytes - largest_bytes
         return takers > 0 and self.sums[index] - takers * largest_bytes >= others_bytes
 
+    def bytes_to_block(self, size_bytes: int) -> int:
+        """Return how many bytes must come so that no disk takes a replica of this size."""
+        index = bisect_left(self.headrooms, size_bytes)
+        takers = len(self.headrooms) - index
+        return self.sums[index] - takers * (size_bytes - 1)
+
     def fit_wherever(self, logical_bytes: int, least_bytes: int) -> bool:
         """Whether replicas fit on one disk together, on each disk that takes the smallest.
 

@@ -143,8 +143,10 @@ class _Looking:
                 and physical_bytes <= best.physical_bytes
                 and best.kind in total.kinds
             )
-            # On most nodes all fits on the best disk.
-            if not takes_all or space.pending or name in busy:
+            # On most nodes all fits on the best disk, or leaves room on some.
+            if space.pending or name in busy:
+                yield name
+            elif not (takes_all or self._leaves_room_anyway(case.demand.items, space)):
                 yield name
 
     def is_at_risk(
@@ -226,6 +228,17 @@ class _Looking:
         """Whether a node has room for *items* though all that comes anywhere comes there."""
         logical = self._all_bytes + sum(item.logical_bytes for item in items)
         physical = self._physical_bytes + sum(item.physical_bytes for item in items)
+        if all(physical <= room.least_physical_bytes for room in space.rooms):
+            # The same, from what is worked out for each node before.
+            return all(
+                sum(
+                    room.bytes_to_block(item.logical_bytes)
+                    for room in space.rooms
+                    if room.kind in item.kinds
+                )
+                > logical - item.logical_bytes
+                for item in items
+            )
         bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
         return all(bytes_to_block(item, bins) > logical - item.logical_bytes for item in items)
 
