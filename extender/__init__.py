@@ -9,7 +9,7 @@ from extender.errors import (
     UnresolvableClaimError,
     UnseenObjectError,
 )
-from extender.extender import Extender
+from extender.extender import Extender, Judged
 from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
@@ -43,7 +43,7 @@ __all__ = [
     "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
     "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterView", "Cursor", "DiskRefusal",
     "End", "Ended", "Expected", "Extender", "ExtenderError", "Found", "Headroom", "Hindrance",
-    "Hold", "Injection", "Ledger", "Mode", "NewPod", "NodeSpace", "NodeTerm", "Outcome",
+    "Hold", "Injection", "Judged", "Ledger", "Mode", "NewPod", "NodeSpace", "NodeTerm", "Outcome",
     "PersistentVolume", "Plan", "PodRef", "PodStatus", "Rejection", "Requirement", "Robustness",
     "Score", "Scores", "Shortfall", "Sighting", "Spread", "State", "StepLimits", "StorageClass",
     "Timeouts", "Unreadable", "UnresolvableClaimError", "UnseenObjectError", "ViewBuilder",

@@ -1,6 +1,7 @@
 """The decision for one pod, and what is worth remembering between two of them."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from extender.demand.requests import resolve
 from extender.forecast.patience import Patience
@@ -18,6 +19,14 @@ from extender.verdicts.case import Case
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.view import ClusterView
 from longhorn import Moment, NodeName
+
+
+class Judged(NamedTuple):
+    """What was found out about the candidates for a pod."""
+
+    answer: Answer
+    case: Case | None
+    """What was prepared for it; None if there was nothing to judge."""
 
 
 class Extender:
@@ -65,7 +74,7 @@ class Extender:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        return self._answer(pod, list(dict.fromkeys(candidates)), view, now, utc)[0]
+        return self.judge(pod, candidates, view, now, utc).answer
 
     def prioritize(
         self,
@@ -80,11 +89,43 @@ class Extender:
         A node that `filter` would reject now has nothing. Nothing is held.
         """
         named = list(dict.fromkeys(candidates))
-        found, case = self._answer(pod, named, view, now, utc)
+        return self.score(self.judge(pod, named, view, now, utc), named, view)
+
+    def judge(
+        self,
+        pod: PodRef,
+        candidates: Iterable[NodeName],
+        view: ClusterView,
+        now: float = 0.0,
+        utc: Moment | None = None,
+    ) -> Judged:
+        """Find out what `filter` answers; the arguments and errors are its own."""
+        found, case = answer(
+            resolve(pod, view),
+            list(dict.fromkeys(candidates)),
+            view,
+            limits=self._limits,
+            remembered=self._verdicts,
+            rankings=self._rankings,
+            patience=self._patience,
+            ledger=self.ledger,
+            now=now,
+            utc=utc,
+        )
+        return Judged(found, case)
+
+    def score(self, judged: Judged, nodes: Sequence[NodeName], view: ClusterView) -> Scores:
+        """Score nodes that were judged a moment ago, each named once.
+
+        Args:
+            judged: What was found out; neither view nor holds have changed since.
+            nodes: Some of those that were judged.
+            view: The cluster.
+        """
         return prioritize(
-            found,
-            case,
-            named,
+            judged.answer,
+            judged.case,
+            nodes,
             view,
             ledger=self.ledger,
             remembered=self._scores,
@@ -132,24 +173,3 @@ class Extender:
             now=now,
         )
         return self.ledger.put(hold)
-
-    def _answer(
-        self,
-        pod: PodRef,
-        candidates: Sequence[NodeName],
-        view: ClusterView,
-        now: float,
-        utc: Moment | None,
-    ) -> tuple[Answer, Case | None]:
-        return answer(
-            resolve(pod, view),
-            candidates,
-            view,
-            limits=self._limits,
-            remembered=self._verdicts,
-            rankings=self._rankings,
-            patience=self._patience,
-            ledger=self.ledger,
-            now=now,
-            utc=utc,
-        )

@@ -9,9 +9,11 @@ from extender import (
     Claim,
     ClusterView,
     Extender,
+    Judged,
     PersistentVolume,
     PodStatus,
     Scores,
+    Sighting,
     StepLimits,
     StorageClass,
     Timeouts,
@@ -83,6 +85,8 @@ class Cluster:
         self._records: dict[type, dict[str, Any]] = {}
         self._builder = ViewBuilder()
         self._now = 0.0
+        self._judged: tuple[str, Judged] | None = None
+        """What the extender found out for which pod, while nothing has changed since."""
 
     @property
     def view(self) -> ClusterView:
@@ -95,11 +99,13 @@ class Cluster:
         records = self._records.setdefault(type(record), {})
         key = _key(record)
         self._builder.apply(records.get(key), record)
+        self._judged = None
         records[key] = record
 
     def remove(self, record: Record) -> None:
         """Remove a record."""
         self._builder.apply(self._records[type(record)].pop(_key(record)), None)
+        self._judged = None
 
     def get(self, type_: type[Kept], key: str) -> Kept | None:
         """Return the record of a type and name; of a claim, by namespace and name."""
@@ -174,27 +180,37 @@ class Cluster:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        return self.extender.filter(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        judged = self.extender.judge(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        self._judged = pod.key, judged
+        return judged.answer
 
     def scores(self, pod: Pod, nodes: Sequence[NodeName]) -> Scores:
-        """Return what the extender answers to `/prioritize`.
+        """Return what the extender answers to `/prioritize`; it may have judged *nodes* just now.
 
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        return self.extender.prioritize(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        key, judged = self._judged or ("", None)
+        if judged is None or key != pod.key:
+            return self.extender.prioritize(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        return self.extender.score(judged, nodes, self.view)
 
-    def hold(self, pod: Pod, node: NodeName) -> None:
+    def hold(self, pod: Pod, answer: Answer, node: NodeName) -> None:
         """Hold the room of a pod on the node that was chosen, until Longhorn has placed it all.
 
-        Nothing is held if the extender would not accept the node, which then was not asked.
+        Args:
+            pod: The pod.
+            answer: What the extender answered for it just now.
+            node: One of the nodes that it accepted.
         """
-        answer = self.answer(pod, [node])
         self.extender.hold(answer, PodStatus(), self.view, timeouts=_TIMEOUTS, now=self._now)
+        self.extender.ledger.see(pod.ref.uid, Sighting(node=node), self._now)
+        self._judged = None
 
     def release_holds(self) -> None:
         """Let time go on until no hold is left: Longhorn has done what it can."""
         self._now += _ROUND_SECONDS
+        self._judged = None
         self.extender.ledger.settle(self.view, _TIMEOUTS, self._now)
 
     def _count(self, node: NodeName, pod: Pod, sign: int) -> None:

@@ -151,9 +151,9 @@ class Scheduling:
         node = decision.node
         if node is None:
             return False
-        if pod.ref.claims:
-            cluster.hold(pod, node)
-            self._select(pod, node)
+        if decision.answer is not None:
+            cluster.hold(pod, decision.answer, node)
+        self._select(pod, node)
         cluster.put_pod(structs.replace(pod, node=node))
         return True
 

@@ -144,9 +144,11 @@ class _Looking:
                 and best.kind in total.kinds
             )
             # On most nodes all fits on the best disk, or leaves room on some.
-            if space.pending or name in busy:
-                yield name
-            elif not (takes_all or self._leaves_room_anyway(case.demand.items, space)):
+            if (
+                space.pending
+                or name in busy
+                or not (takes_all or self._leaves_room_anyway(case.demand.items, space))
+            ):
                 yield name
 
     def is_at_risk(
