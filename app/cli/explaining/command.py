@@ -8,6 +8,7 @@ from app.cli.explaining.notes import (
     Note,
     ask_notes,
     claim_notes,
+    hold_notes,
     pod_notes,
     spread_notes,
     unjudged_notes,
@@ -31,7 +32,7 @@ from extender import (
     shortfalls,
     spreads,
 )
-from longhorn import Moment, NodeName
+from longhorn import Moment, Node, NodeName
 
 
 def explain_pod(
@@ -61,7 +62,7 @@ def explain_pod(
 
     view, limits, asked = build_view(cluster), settings.step_limits, pod.ref
     known = cluster.of(KubernetesNode)
-    excluded = exclusions(candidates, known, pod.wishes or Wishes())
+    excluded = exclusions(candidates, known, cluster.of(Node), pod.wishes or Wishes())
     judged = [name for name in candidates if name not in excluded]
     claims = claim_reports(asked, view, say)
     notes = [
@@ -74,7 +75,8 @@ def explain_pod(
     extender = Extender(limits, settings.reservation_mode, settings.balance)
     ledger = extender.ledger
     pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
-    for hold in rebuild(pods, view, ledger.mode, 0):
+    holds = rebuild(pods, view, ledger.mode, 0)
+    for hold in holds:
         ledger.put(hold)
     try:
         result = extender.filter(asked, judged, view, utc=utc)
@@ -91,6 +93,9 @@ def explain_pod(
         expected(ledger, view, limits, but=asked.uid, own=own, utc=utc),
     )
     names = claim_names(claims, asked.namespace)
+    is_open = origin is None and bool(result.accepted)  # more holds change no rejection
+    known_of = {asked.uid, *(hold.pod.uid for hold in holds)}
+    unheld = [each for each in cluster.of(Pod).values() if each.ref.uid not in known_of]
     by_node = scores.by_node
     best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
     whole = spreads(result.request, best, view, limits, ledger, utc=utc)
@@ -103,6 +108,7 @@ def explain_pod(
             *notes,
             *volume_notes(claims, names),
             *(() if result.rejected else unjudged_notes(claims)),
+            *(hold_notes(unheld) if is_open else ()),
             *spread_notes(whole, names),
         ],
         excluded=excluded,

@@ -12,10 +12,12 @@ import msgspec
 from app.kube.objects import Taint
 from app.kube.placement import Requirement, Term, Toleration, Wishes
 from app.kube.translate import KubernetesNode
-from longhorn import NodeName
+from longhorn import Node, NodeName
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
+_SAID_OF_CORDON = "KubernetesNodeCordoned"
+"""Reason of a Longhorn Node's condition Schedulable (k8s/pkg/apis/longhorn/v1beta2/node.go)."""
 
 
 class Exclusion(msgspec.Struct, frozen=True):
@@ -26,17 +28,35 @@ class Exclusion(msgspec.Struct, frozen=True):
 
 
 def exclusions(
-    nodes: Iterable[NodeName], known: Mapping[NodeName, KubernetesNode], wishes: Wishes
+    names: Iterable[NodeName],
+    kubernetes: Mapping[str, KubernetesNode],
+    longhorn: Mapping[str, Node],
+    wishes: Wishes,
 ) -> dict[NodeName, Exclusion]:
-    """Return those of *nodes* that kube-scheduler leaves out; nodes that are not known pass."""
-    found = ((name, exclusion(known[name], wishes)) for name in nodes if name in known)
-    return {name: why for name, why in found if why is not None}
+    """Return those of the nodes *names* that kube-scheduler leaves out for a pod.
+
+    Args:
+        names: The nodes to look at.
+        kubernetes: The Kubernetes Nodes that are known, by name.
+        longhorn: The Longhorn Nodes. Of a node that is not in *kubernetes* they tell of a cordon;
+            it passes otherwise.
+        wishes: What the pod asks for.
+    """
+    found = {}
+    for name in names:
+        if name in kubernetes:
+            why = exclusion(kubernetes[name], wishes)
+        else:
+            why = _cordoned(wishes) if _says_cordoned(longhorn.get(name)) else None
+        if why is not None:
+            found[name] = why
+    return found
 
 
 def exclusion(node: KubernetesNode, wishes: Wishes) -> Exclusion | None:
     """Say why kube-scheduler leaves a node out for a pod, None if it does not."""
-    if node.cordoned and not _is_tolerated(_CORDON, wishes.tolerations):
-        return Exclusion("node_cordoned", "Kubernetes node is cordoned")
+    if node.cordoned and (cordoned := _cordoned(wishes)):
+        return cordoned
     for taint in node.taints:
         if taint.effect in _HARD and not _is_tolerated(taint, wishes.tolerations):
             value = f"={taint.value}" if taint.value else ""
@@ -48,6 +68,16 @@ def exclusion(node: KubernetesNode, wishes: Wishes) -> Exclusion | None:
     if wishes.terms is not None and not any(_meets(term, node) for term in wishes.terms):
         return Exclusion("node_affinity", "it meets no term of the node affinity")
     return None
+
+
+def _says_cordoned(node: Node | None) -> bool:
+    return node is not None and node.schedulable.reason == _SAID_OF_CORDON
+
+
+def _cordoned(wishes: Wishes) -> Exclusion | None:
+    if _is_tolerated(_CORDON, wishes.tolerations):
+        return None
+    return Exclusion("node_cordoned", "Kubernetes node is cordoned")
 
 
 def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
