@@ -73,13 +73,38 @@ def names_part(nodes: int) -> bytes:
 
 def nodes_part(nodes: int) -> bytes:
     """Return what a filter call says of the candidates, as whole nodes of about 12 kB."""
-    items = [_kubernetes_node(node_name(n)) for n in range(nodes)]
+    items = [kubernetes_node(node_name(n)) for n in range(nodes)]
     return b'"NodeNames":null,"Nodes":' + _encode({"metadata": {}, "items": items})
 
 
 def request(pod: Object, candidates: bytes) -> bytes:
     """Return the body of a filter call, *candidates* from one of the functions above."""
     return b'{"Pod":' + _encode(pod) + b"," + candidates + b"}"
+
+
+def kubernetes_node(name: str) -> Object:
+    """Return a node with the 50 images the kubelet reports, which are most of its size."""
+    images = [
+        {
+            "names": [
+                f"registry.example/team-{n:02d}/component@sha256:{n:064d}",
+                f"registry.example/team-{n:02d}/component:v1.{n}.0",
+            ],
+            "sizeBytes": 100_000_000 + n,
+        }
+        for n in range(50)
+    ]
+    return {
+        "metadata": {
+            "name": name,
+            "uid": f"uid-{name}",
+            "resourceVersion": "1234567",
+            "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": "a"},
+            "annotations": {"example/pad": "x" * 2_000},
+        },
+        "spec": {"podCIDR": "10.0.0.0/24"},
+        "status": {"capacity": {"cpu": "8", "pods": "110"}, "images": images},
+    }
 
 
 def _encode(value: object) -> bytes:
@@ -126,29 +151,4 @@ def _longhorn_node(name: str, disks: int, random: Random) -> Object:
         "metadata": {"name": name, "namespace": "longhorn-system"},
         "spec": {"name": name, "allowScheduling": True, "tags": [], "disks": specs},
         "status": {"conditions": _TRUE, "diskStatus": statuses, "zone": "", "region": ""},
-    }
-
-
-def _kubernetes_node(name: str) -> Object:
-    """Return a node with the 50 images the kubelet reports, which are most of its size."""
-    images = [
-        {
-            "names": [
-                f"registry.example/team-{n:02d}/component@sha256:{n:064d}",
-                f"registry.example/team-{n:02d}/component:v1.{n}.0",
-            ],
-            "sizeBytes": 100_000_000 + n,
-        }
-        for n in range(50)
-    ]
-    return {
-        "metadata": {
-            "name": name,
-            "uid": f"uid-{name}",
-            "resourceVersion": "1234567",
-            "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": "a"},
-            "annotations": {"example/pad": "x" * 2_000},
-        },
-        "spec": {"podCIDR": "10.0.0.0/24"},
-        "status": {"capacity": {"cpu": "8", "pods": "110"}, "images": images},
     }

@@ -2,9 +2,12 @@
 
 It starts `serve` on a cluster that is played, asks it over HTTP as kube-scheduler does, writes what
 kube-scheduler and Longhorn would write, and draws the disks. The exit status is 0 only if every
-answer is the expected one.
+answer is the expected one. It is that of a program which the signal has ended, 128 and its number,
+after Ctrl-C (SIGINT), and when nobody reads any more (SIGPIPE).
 """
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterable
 
@@ -30,5 +33,16 @@ def main(story: Iterable[Callable[[Stage], None]]) -> int:
     return 1 if stage.wrong else 0
 
 
+def run() -> int:
+    """Show all of it, for as long as somebody looks; return the exit status."""
+    try:
+        return main(STORY)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        return 128 + signal.SIGPIPE
+
+
 if __name__ == "__main__":
-    sys.exit(main(STORY))
+    sys.exit(run())

@@ -119,6 +119,7 @@ def service_on(api: ApiServer) -> Iterator[Service]:
             env=_environ(),
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # a Ctrl-C ends the demonstration, and that ends the service
         ) as process:
             assert process.stdout is not None
             drain = threading.Thread(target=process.stdout.read)  # or the pipe fills

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
@@ -12,11 +13,13 @@ import pytest
 
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.effort import REPORT_VARIABLE
+from tests.e2e.extender import ROOT
 from tests.e2e.report import Report
 from tests.e2e.world import World
 
 HERE = Path(__file__).parent
 LAST_LINES = 15
+_PLUGIN_ARCHIVE = "kubectl-longhorn_scheduler-linux-amd64.tar.gz"
 
 
 class MakeWorld(Protocol):
@@ -57,6 +60,20 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     """Run a control plane without nodes; its logs stay in pytest's temporary folder."""
     with running(tmp_path_factory.mktemp("control-plane")) as control_plane:
         yield control_plane
+
+
+@pytest.fixture(scope="package")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the kubectl plugin from a clean clone; return the folder to put on the PATH."""
+    clone = tmp_path_factory.mktemp("plugin") / "clone"
+    for command, folder in (
+        (["git", "clone", "--quiet", str(ROOT), str(clone)], ROOT),
+        (["make", "plugin", "PLATFORM=linux-amd64"], clone),
+        (["tar", "--extract", "--gzip", "--file", _PLUGIN_ARCHIVE], clone / "dist"),
+    ):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return clone / "dist"
 
 
 @pytest.fixture

@@ -88,12 +88,18 @@ class Administrator:
 
         A missing tool skips the test, except in CI.
         """
+        done = await self.attempt(*command, stdin=stdin)
+        assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    async def attempt(self, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run one command, whatever comes of it; a missing tool is as for `run`."""
         if shutil.which(command[0]) is None:
             give_up(f"{command[0]} is not on the PATH")
         return await asyncio.to_thread(self._run, command, stdin)
 
-    def _run(self, command: Sequence[str], stdin: str) -> str:
-        done = subprocess.run(
+    def _run(self, command: Sequence[str], stdin: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             command,
             input=stdin,
             cwd=self._folder,
@@ -103,5 +109,3 @@ class Administrator:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
-        return done.stdout

@@ -33,9 +33,25 @@ _TOKEN_SECONDS = 3600
 _WORKERS = 4
 
 
+class Container(msgspec.Struct, kw_only=True):
+    """What programs in one container run with."""
+
+    environ: Mapping[str, str]
+    folder: Path
+    """The tree that its image stands for."""
+    kubeconfig: Path
+    """With the token of the pod's account: in a real pod the programs find it by themselves."""
+
+    def command(self, name: str, *arguments: str) -> list[str]:
+        """Return what runs a command of the container on this machine."""
+        assert name == NAME, f"the image has no {name}"
+        return [sys.executable, "-m", "app", *arguments, "--kubeconfig", str(self.kubeconfig)]
+
+
 class _Running(msgspec.Struct, kw_only=True):
     process: Process
     endpoint: Endpoint
+    container: Container
 
 
 class ServicePods:
@@ -77,6 +93,12 @@ class ServicePods:
         return {
             key.name for key, pod in self._pods.objects.items() if _is_ours(pod) and _is_ready(pod)
         }
+
+    def container(self, pod: str) -> Container:
+        """Return the container of a pod that runs."""
+        found = self._pods.get(pod, NAMESPACE)
+        assert found is not None, f"there is no pod {pod}"
+        return self._running[found["metadata"]["uid"]].container
 
     async def replaced(self, before: set[str]) -> None:
         """Wait until none of the pods *before* is left, and as many others are ready."""
@@ -140,19 +162,20 @@ class ServicePods:
         environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
         environ |= {each["name"]: _value(each, pod) for each in container.get("env") or ()}
         tag = container["image"].rpartition(":")[2]
-        command, *arguments = container["command"]
-        assert command == NAME
-        kubeconfig = self._kubeconfig(name, issued["status"]["token"])
-        flags = ["--kubeconfig", str(kubeconfig), "--host", "127.0.0.1"]
-        flags += ["--port", str(endpoint.port)]
+        runs_with = Container(
+            environ=environ,
+            folder=self._sources[tag],
+            kubeconfig=self._kubeconfig(name, issued["status"]["token"]),
+        )
+        command = runs_with.command(*container["command"])
         process = Process(
             name,
-            [sys.executable, "-m", "app", *arguments, *flags],
+            [*command, "--host", "127.0.0.1", "--port", str(endpoint.port)],
             self._folder / f"{name}.log",
-            environ,
-            self._sources[tag],
+            runs_with.environ,
+            runs_with.folder,
         )
-        running = _Running(process=process, endpoint=endpoint)
+        running = _Running(process=process, endpoint=endpoint, container=runs_with)
         self._running[uid] = running
         key = key_of(pod)
         await self._api.patch(PODS, key, {"status": _status(running, is_ready=False)}, "status")

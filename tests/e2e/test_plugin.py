@@ -10,28 +10,16 @@ from tests.e2e.extender import ROOT
 ASKED = ("filter", "pod/quad", "--cluster-file", str(ROOT / "examples" / "goal2"))
 
 
-def _run(*command: str, folder: Path = ROOT, path: str = "") -> str:
+def _run(*command: str, path: str = "") -> str:
     environ = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
     done = subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_kubectl_finds_it_and_it_answers_as_the_command(tmp_path: Path) -> None:
-    clone = tmp_path / "clone"
-    _run("git", "clone", "--quiet", str(ROOT), str(clone))
+def test_kubectl_finds_it_and_it_answers_as_the_command(plugin: Path) -> None:
+    found = _run("kubectl", "longhorn-scheduler", *ASKED, path=str(plugin))
 
-    _run("make", "plugin", "PLATFORM=linux-amd64", folder=clone)
-
-    _run(
-        "tar",
-        "--extract",
-        "--gzip",
-        "--file",
-        "kubectl-longhorn_scheduler-linux-amd64.tar.gz",
-        folder=clone / "dist",
-    )
-    found = _run("kubectl", "longhorn-scheduler", *ASKED, path=str(clone / "dist"))
     assert found == _run(sys.executable, "-m", "app", *ASKED)

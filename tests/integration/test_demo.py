@@ -1,6 +1,7 @@
 """`make demo` as its readers see it: what it prints, and with which status it ends."""
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.docs.pages import DOCS, blocks
 
 ROOT = Path(__file__).parents[2]
 MOST_LINES = 40
+END_SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,25 @@ def printed() -> str:
     return done.stdout
 
 
+def started() -> subprocess.Popen[str]:
+    """Start the demonstration, as it runs for `make demo | head`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "examples.demo"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end_of(demo: subprocess.Popen[str]) -> str:
+    """Wait for the end of a demonstration; return what it has written to stderr."""
+    assert demo.stderr is not None
+    errors = demo.stderr.read()
+    demo.wait(END_SECONDS)
+    return errors
+
+
 def test_screens_fit(printed: str) -> None:
     screens = re.split(r"^(?=== )", printed, flags=re.MULTILINE)[1:]
 
@@ -46,6 +67,24 @@ def test_the_quick_start_shows_what_is_printed(printed: str) -> None:
     [shown] = [block.text for block in blocks(DOCS / "quick-start.md") if block.language == "text"]
 
     assert agrees(shown, printed)
+
+
+def test_it_ends_when_nobody_reads_any_more() -> None:
+    with started() as demo:
+        assert demo.stdout is not None
+        demo.stdout.readline()
+        demo.stdout.close()
+
+        assert (end_of(demo), demo.returncode) == ("", 128 + signal.SIGPIPE)
+
+
+def test_it_ends_on_ctrl_c() -> None:
+    with started() as demo:
+        assert demo.stdout is not None
+        demo.stdout.readline()
+        demo.send_signal(signal.SIGINT)
+
+        assert (end_of(demo), demo.returncode) == ("", 128 + signal.SIGINT)
 
 
 def test_an_unexpected_answer_ends_it_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:

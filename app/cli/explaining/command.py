@@ -9,6 +9,7 @@ from app.cli.explaining.notes import (
     ask_notes,
     attach_notes,
     claim_notes,
+    hold_notes,
     pod_notes,
     spread_notes,
     unjudged_notes,
@@ -33,7 +34,7 @@ from extender import (
     shortfalls,
     spreads,
 )
-from longhorn import Moment, NodeName
+from longhorn import Moment, Node, NodeName
 from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes
 
@@ -69,7 +70,8 @@ def explain_pod(
     view, limits, asked = build_view(cluster), settings.step_limits, pod.ref
     known = cluster.of(KubernetesNode)
     limited = limits_of(asked, view)
-    excluded = exclusions(candidates, known, pod.wishes or Wishes(), limited)
+    wishes = pod.wishes or Wishes()
+    excluded = exclusions(candidates, known, cluster.of(Node), wishes, limited)
     judged = [name for name in candidates if name not in excluded]
     claims = claim_reports(asked, view, say)
     notes = [
@@ -82,7 +84,8 @@ def explain_pod(
     extender = Extender(limits, settings.reservation_mode, settings.balance)
     ledger = extender.ledger
     pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
-    for hold in rebuild(pods, view, ledger.mode, 0):
+    holds = rebuild(pods, view, ledger.mode, 0)
+    for hold in holds:
         ledger.put(hold)
     try:
         result = extender.filter(asked, judged, view, utc=utc)
@@ -100,6 +103,9 @@ def explain_pod(
         expected(ledger, view, limits, but=asked.uid, own=own, utc=utc),
     )
     names = claim_names(claims, asked.namespace)
+    is_open = origin is None and bool(result.accepted)  # more holds change no rejection
+    known_of = {asked.uid, *(hold.pod.uid for hold in holds)}
+    unheld = [each for each in cluster.of(Pod).values() if each.ref.uid not in known_of]
     by_node = scores.by_node
     best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
     whole = spreads(result.request, best, view, limits, ledger, utc=utc)
@@ -113,6 +119,7 @@ def explain_pod(
             *volume_notes(claims, names),
             *(() if result.rejected else unjudged_notes(claims)),
             *attach_notes(unattachable),
+            *(hold_notes(unheld) if is_open else ()),
             *spread_notes(whole, names),
         ],
         excluded=excluded,

@@ -6,25 +6,50 @@ other pods. The rules are those of plans (`planner/predicates/`).
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from longhorn import NodeName
+from longhorn import Node, NodeName
 from planner.predicates import Limit, Refusal, affinity, cordon, selector, taint, within
 from planner.records import KubernetesNode, Wishes
 
 _RULES = (cordon, taint, selector, affinity)
+_SAID_OF_CORDON = "KubernetesNodeCordoned"
+"""Reason of a Longhorn Node's condition Schedulable (k8s/pkg/apis/longhorn/v1beta2/node.go)."""
 
 
 def exclusions(
-    nodes: Iterable[NodeName],
-    known: Mapping[NodeName, KubernetesNode],
+    names: Iterable[NodeName],
+    kubernetes: Mapping[NodeName, KubernetesNode],
+    longhorn: Mapping[NodeName, Node],
     wishes: Wishes,
     limits: Sequence[Limit],
 ) -> dict[NodeName, Refusal]:
-    """Return those of *nodes* that kube-scheduler leaves out; nodes that are not known pass."""
-    found = ((name, exclusion(known[name], wishes, limits)) for name in nodes if name in known)
-    return {name: why for name, why in found if why is not None}
+    """Return those of the nodes *names* that kube-scheduler leaves out for a pod.
+
+    Args:
+        names: The nodes to look at.
+        kubernetes: The Kubernetes Nodes that are known, by name.
+        longhorn: The Longhorn Nodes. Of a node that is not in *kubernetes* they tell of a cordon;
+            it passes otherwise.
+        wishes: What the pod asks for.
+        limits: The nodes that its volumes are limited to.
+    """
+    found = {}
+    for name in names:
+        if name in kubernetes:
+            why = exclusion(kubernetes[name], wishes, limits)
+        elif _says_cordoned(longhorn.get(name)):
+            why = cordon(wishes, KubernetesNode(name=name, cordoned=True))
+        else:
+            why = None
+        if why is not None:
+            found[name] = why
+    return found
 
 
 def exclusion(node: KubernetesNode, wishes: Wishes, limits: Iterable[Limit] = ()) -> Refusal | None:
     """Say why kube-scheduler leaves a node out for a pod, None if it does not."""
     found = next(filter(None, (rule(wishes, node) for rule in _RULES)), None)
     return found or next(filter(None, (within(limit, node) for limit in limits)), None)
+
+
+def _says_cordoned(node: Node | None) -> bool:
+    return node is not None and node.schedulable.reason == _SAID_OF_CORDON

@@ -95,6 +95,32 @@ def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
             )
 
 
+def hold_notes(pods: Iterable[Pod]) -> Iterator[Note]:
+    """Name those of *pods* that the leader may hold room for while nothing in the cluster shows it.
+
+    They ask for the extender, and kube-scheduler has neither chosen their node nor refused them.
+
+    Args:
+        pods: Other pods than the one asked about, without those whose holds are known.
+    """
+    on_their_way = sorted(
+        f"{each.ref.namespace}/{each.ref.name}" for each in pods if _is_on_its_way(each)
+    )
+    if on_their_way:
+        yield Note(
+            "open_holds_unknown",
+            f"room that the leader may hold for {_some(on_their_way)} is not known here, since no "
+            "node is chosen yet",
+        )
+
+
+def _is_on_its_way(pod: Pod) -> bool:
+    wishes, status = pod.wishes or Wishes(), pod.status
+    is_placed = status.node or status.nominated or status.running or status.ended
+    has_asked = RESOURCE in wishes.resources and bool(pod.ref.claims)
+    return has_asked and not is_placed and status.refusal is None
+
+
 def volume_notes(claims: Sequence[ClaimReport], names: Mapping[VolumeName, str]) -> Iterator[Note]:
     """Say where strict-local volumes are."""
     for each in claims:
@@ -121,7 +147,7 @@ def attach_notes(without_longhorn: Sequence[NodeName]) -> Iterator[Note]:
     if without_longhorn:
         yield Note(
             "nodes_without_longhorn",
-            f"kube-scheduler may choose {_few(without_longhorn)}, where Longhorn does not run",
+            f"kube-scheduler may choose {_some(without_longhorn)}, where Longhorn does not run",
         )
 
 
@@ -132,8 +158,13 @@ def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> 
             yield Note(each.hindrance, f"{names[each.volume]}: {_missing(each)}")
 
 
+def _some(names: Sequence[str]) -> str:
+    shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
 def _missing(spread: Spread) -> str:
-    roomy = _few(spread.roomy)
+    roomy = _some(spread.roomy)
     placeless = f"{spread.missing} of {spread.wanted} replicas find no place"
     match spread.hindrance:
         case Hindrance.NODES:
@@ -146,8 +177,3 @@ def _missing(spread: Spread) -> str:
             return f"{placeless}: no disk of any node takes new replicas"
     where = f"the nodes with room for one are {roomy}" if roomy else "no disk has room for one"
     return f"{placeless}: {where}"
-
-
-def _few(names: Sequence[NodeName]) -> str:
-    shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -376,9 +376,18 @@ NOTES: Mapping[str, Remedy] = {
     "nodes_unknown": Remedy(
         "",
         "The Kubernetes Nodes are not known, so that it is not judged which of them kube-scheduler "
-        "leaves out: by cordon, taint, nodeSelector or node affinity.",
+        "leaves out by taint, nodeSelector or node affinity. Of a cordon Longhorn's Nodes tell, "
+        "some seconds later, unless `disable-scheduling-on-cordoned-node` is `false`.",
         "Add the output of `kubectl get nodes -o yaml` to the files, or run this with the right "
         "to list nodes.",
+    ),
+    "open_holds_unknown": Remedy(
+        "",
+        "These pods are being scheduled. Before their nodes are chosen, only the memory of the "
+        "leader has the room that it holds for them, for some seconds at most. So a node may be "
+        "accepted here that the extender rejects at this moment as `room_held`. Holds for pods "
+        "with a chosen node count.",
+        "Nothing; if the pod stays Pending, ask again in some seconds.",
     ),
     "strict_local_placed": Remedy(
         "",

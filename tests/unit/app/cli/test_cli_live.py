@@ -13,6 +13,7 @@ import pytest
 
 from app.cli.commands import run_command
 from app.cli.doctor.problems import Check
+from app.config import RESOURCE
 from app.kube.resources import CONFIG_MAPS, PODS, RESOURCES
 from tests.builders import GIB, core_document, document, node_document, setting_documents
 
@@ -47,13 +48,14 @@ FILTER = ("filter", "--pod", "default/web-0")
 class Server(ThreadingHTTPServer):
     """Gives its version and lists; *statuses* are those of paths, *otherwise* of all others.
 
-    *lists* are those of paths of which the service reads nothing.
+    *lists* are those of paths of which the service reads nothing, *documents* all other objects.
     """
 
     daemon_threads = True
     statuses: dict[str, int]
     otherwise = 403
     lists: dict[str, list[dict[str, Any]]]
+    documents: list[dict[str, Any]]
     tokens: set[str | None]
 
 
@@ -75,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
             kind = PATHS[path].api_version, PATHS[path].kind
             items = [
                 {**each, "metadata": {**each["metadata"], "resourceVersion": "1"}}
-                for each in DOCUMENTS
+                for each in self.server.documents
                 if (each["apiVersion"], each["kind"]) == kind
             ]
             self.reply(200, {"metadata": {"resourceVersion": "5"}, "items": items})
@@ -106,6 +108,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def server() -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as server:
         server.statuses, server.lists, server.tokens = {}, {}, set()
+        server.documents = DOCUMENTS
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -186,6 +189,24 @@ def test_a_pod_is_found_in_the_namespace_of_the_context(
     status, _, _ = run(capsys, "filter", "pod/web-0")
 
     assert status == 0
+
+
+@pytest.mark.parametrize(("name", "status"), [("roomy", 0), ("tight", 1)])
+def test_holds_that_only_the_leader_knows_are_told_of_if_they_could_change_the_answer(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, status: int
+) -> None:
+    asking = {
+        "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "other"}}],
+        "containers": [{"resources": {"limits": {RESOURCE: "1"}}}],
+    }
+    other = core_document("Pod", "other", metadata={"uid": "other"}, spec=asking)
+    server.documents = [*DOCUMENTS, other]
+    config = kubeconfig(tmp_path, server)
+
+    found, out, _ = run(capsys, *FILTER, "--nodes", name, "--kubeconfig", config)
+
+    assert found == status
+    assert ("room that the leader may hold for default/other is not" in out) is (status == 0)
 
 
 @pytest.mark.parametrize("written", ["secret", "secret\n", "secret\r\n"])

@@ -3,13 +3,17 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from app.cli.explaining.exclusions import exclusion
+from app.cli.explaining.exclusions import exclusion, exclusions
 from app.kube.translate import Pod
+from longhorn import Condition, NodeName
 from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read, view_of
+from tests.builders import node as longhorn_node
 
+NAME = NodeName("node-1")
 EAST = {"metadata": {"labels": {"zone": "east", "cores": "8"}}}
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 
@@ -196,3 +200,28 @@ def test_the_text_names_the_volume_the_claim_and_the_labels() -> None:
         "PersistentVolume pv of claim default/data is limited to nodes with zone In a,b and rack "
         "Exists, or cores Gt 8"
     )
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "codes"), [([], ["node_cordoned"]), ([{"operator": "Exists"}], [])]
+)
+def test_longhorn_tells_of_a_cordon_if_the_kubernetes_node_is_not_known(
+    tolerations: list[dict[str, Any]], codes: list[str]
+) -> None:
+    said = longhorn_node(NAME, schedulable=False)
+
+    found = exclusions([NAME], {}, {NAME: said}, wishes(tolerations=tolerations), [])
+
+    assert [each.code for each in found.values()] == codes
+
+
+def test_what_longhorn_says_besides_excludes_no_node() -> None:
+    said = structs.replace(longhorn_node(NAME), schedulable=Condition("False", "NoMount"))
+
+    assert exclusions([NAME, NodeName("other")], {}, {NAME: said}, wishes(), []) == {}
+
+
+def test_the_kubernetes_node_counts_before_what_longhorn_says() -> None:
+    said = longhorn_node(NAME, schedulable=False)
+
+    assert exclusions([NAME], {NAME: node()}, {NAME: said}, wishes(), []) == {}

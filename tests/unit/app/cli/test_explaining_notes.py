@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.cli.explaining.claims import claim_reports
-from app.cli.explaining.notes import ask_notes, pod_notes, unjudged_notes, volume_notes
+from app.cli.explaining.notes import ask_notes, hold_notes, pod_notes, unjudged_notes, volume_notes
 from app.cli.explaining.remedies import NOTES
 from app.config import RESOURCE
 from app.kube.translate import Pod
@@ -121,3 +121,24 @@ def test_claims_tell_the_state_of_each_replica() -> None:
         "vol-r-6": "being deleted",
         "vol-r-7": "incomplete",
     }
+
+
+@pytest.mark.parametrize(
+    ("fields", "codes"),
+    [
+        ({}, ["open_holds_unknown"]),
+        ({"spec": {"nodeName": "node-1"}}, []),
+        ({"status": {"nominatedNodeName": "node-1"}}, []),
+        ({"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}, []),
+        ({"status": {"phase": "Succeeded"}}, []),
+        ({"spec": {"volumes": []}}, []),
+        ({"spec": {"containers": []}}, []),
+    ],
+)
+def test_pods_on_their_way_may_have_holds_that_nothing_shows(
+    fields: dict[str, Any], codes: list[str]
+) -> None:
+    containers = [{"resources": {"limits": {RESOURCE: 1}}}]
+    other = pod(**{**fields, "spec": {"containers": containers, **fields.get("spec", {})}})
+
+    assert [each.code for each in hold_notes([other])] == codes
