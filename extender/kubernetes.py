@@ -49,6 +49,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     storage_class: str | None
     requested_bytes: int
     read_write_many: bool
+    read_write_once_pod: bool = False
+    """One pod at a time may use it, wherever it is. Read for plans alone."""
     selected_node: NodeName | None = None
     """Where kube-scheduler wants it provisioned. It stays when that is done or has failed."""
     deleting: bool = False

@@ -19,7 +19,7 @@ from extender import (
     ViewBuilder,
 )
 from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
-from planner.records import PODS, Budget, KubernetesNode, Pod, Service
+from planner.records import PODS, Budget, KubernetesNode, Pod, Service, Term, VolumeTopology
 
 Record = BackingImage | Claim | Node | PersistentVolume | Replica | Setting | StorageClass | Volume
 Kept = TypeVar("Kept", bound=Record)
@@ -42,6 +42,7 @@ class Cluster:
         pods: All pods by namespace and name, those without a node too.
         services: All Services.
         budgets: All PodDisruptionBudgets.
+        topologies: The node affinity that PersistentVolumes require, by their names.
         extender: Decides as in the service, holds included.
     """
 
@@ -55,6 +56,7 @@ class Cluster:
         self.pods: dict[str, Pod] = {}
         self.services: list[Service] = []
         self.budgets: list[Budget] = []
+        self.topologies: dict[str, tuple[Term, ...]] = {}
         self.extender = Extender(limits, balance=balance)
         self.utc = utc
         self._on: dict[NodeName, dict[str, Pod]] = {}
@@ -160,6 +162,7 @@ def fill(
     pods: Iterable[Pod] = (),
     services: Iterable[Service] = (),
     budgets: Iterable[Budget] = (),
+    topologies: Iterable[VolumeTopology] = (),
     records: Iterable[Record] = (),
 ) -> Cluster:
     """Add everything to *cluster*, and return it."""
@@ -171,6 +174,7 @@ def fill(
         cluster.put(record)
     cluster.services += services
     cluster.budgets += budgets
+    cluster.topologies.update((each.name, each.terms) for each in topologies)
     return cluster
 
 

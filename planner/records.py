@@ -140,6 +140,14 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.ref.namespace}/{self.ref.name}"
 
 
+class VolumeTopology(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a PersistentVolume can be used: on nodes that meet one of the terms."""
+
+    name: str
+    """Of the PersistentVolume."""
+    terms: tuple[Term, ...]
+
+
 class Service(msgspec.Struct, frozen=True, kw_only=True):
     """A Service, as far as it says which pods belong together."""
 
