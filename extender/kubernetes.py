@@ -76,6 +76,9 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
     is_immediate: bool = False
     """Whether volumes are made before kube-scheduler looks at their pod. The API server writes this
     into each class; one without it is only in a file."""
+    created: str = ""
+    """When, as the API server writes it: such texts sort as the times do. "" if it is not known.
+    Read for plans alone."""
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):

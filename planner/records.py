@@ -12,6 +12,8 @@ from extender import PodRef
 from longhorn import NodeName
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
+UNLIMITED = 2**63 - 1
+"""How much nodes have where nothing says it."""
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -60,6 +62,7 @@ class PodTerm(msgspec.Struct, frozen=True):
     topology_key: str
     """The label of nodes that have the same value in one domain."""
     namespaces: tuple[str, ...]
+    """Those of the pods; () stands for all of them."""
 
 
 class HostPort(msgspec.Struct, frozen=True):
@@ -156,6 +159,11 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     selector: Mapping[str, str] = {}
     """Labels of its pods; a Service without any selects none."""
 
+    @property
+    def key(self) -> str:
+        """Namespace and name, joined by a slash."""
+        return f"{self.namespace}/{self.name}"
+
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """A PodDisruptionBudget: of each as much as is set, a number or a share of 100."""
@@ -168,3 +176,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """minAvailable, "" if it is not set."""
     most_unavailable: str = ""
     """maxUnavailable, "" if it is not set."""
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, joined by a slash."""
+        return f"{self.namespace}/{self.name}"

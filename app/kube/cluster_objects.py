@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from app.kube.mirror import Known
-from app.kube.resources import RESOURCES
+from app.kube.planned import LocatedVolume
+from app.kube.resources import PLANNED, RESOURCES
 from extender import Unreadable
 from longhorn import Node, NodeName
 from planner.records import KubernetesNode
@@ -13,7 +14,7 @@ from planner.records import KubernetesNode
 Kept = TypeVar("Kept")
 
 _KEYS: Mapping[type, Callable[[Any], Any]] = {
-    **{resource.record: resource.key_of for resource in RESOURCES},
+    **{resource.record: resource.key_of for resource in (*RESOURCES, *PLANNED.values())},
     Unreadable: lambda record: (record.kind, record.name),
 }
 
@@ -39,8 +40,14 @@ class ClusterObjects:
         return True
 
     def put(self, record: Known) -> None:
-        """Keep *record* in place of the one of its type and key, if there is one."""
+        """Keep *record* in place of the one of its type and key, if there is one.
+
+        Of a volume that is read with the nodes that it can be used on, the PersistentVolume alone
+        is kept as well: decisions look for that.
+        """
         self._records[type(record)][self._key(record)] = record
+        if isinstance(record, LocatedVolume):
+            self.put(record.volume)
 
     def remove(self, record: Known) -> None:
         """Forget the record that has the type and key of this one."""

@@ -3,7 +3,7 @@
 The service does not read this: it is asked only about nodes that pass kube-scheduler's own filters.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -73,12 +73,12 @@ class Owner(objects.KubeStruct, frozen=True):
 
 class WholeMetadata(objects.Metadata, frozen=True, rename="camel"):
     labels: dict[str, objects.Text] | None = None
-    owner_references: list[Owner] | None = None
+    owner_references: Sequence[Owner] | None = None
 
 
 class WholePodSpec(objects.PodSpec, frozen=True, rename="camel"):
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
+    containers: Sequence[Container] | None = None
+    init_containers: Sequence[Container] | None = None
     scheduler_name: objects.Text = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
@@ -101,7 +101,7 @@ def wishes_of(pod: WholePod) -> Wishes:
         resources=frozenset(_resources([*(spec.containers or ()), *(spec.init_containers or ())])),
         labels={name: value or "" for name, value in (metadata.labels or {}).items()},
         node_selector=spec.node_selector or {},
-        terms=None if required is None else tuple(map(_term, required.node_selector_terms or ())),
+        terms=None if required is None else terms_of(required),
         tolerations=tuple(map(_toleration, spec.tolerations or ())),
         has_pod_rules=_has_pod_rules(spec, affinity),
         of_daemon_set=any(
@@ -113,16 +113,22 @@ def wishes_of(pod: WholePod) -> Wishes:
     )
 
 
-def _term(term: Term) -> records.Term:
-    return records.Term(
-        labels=tuple(map(_requirement, term.match_expressions or ())),
-        fields=tuple(map(_requirement, term.match_fields or ())),
+def terms_of(selector: NodeSelector) -> tuple[records.Term, ...]:
+    """Translate the alternatives of a selector of nodes."""
+    return tuple(map(_term, selector.node_selector_terms or ()))
+
+
+def requirement(given: Requirement) -> records.Requirement:
+    """Translate what a label or a field must be."""
+    return records.Requirement(
+        key=given.key or "", operator=given.operator or "", values=tuple(given.values or ())
     )
 
 
-def _requirement(given: Requirement) -> records.Requirement:
-    return records.Requirement(
-        key=given.key or "", operator=given.operator or "", values=tuple(given.values or ())
+def _term(term: Term) -> records.Term:
+    return records.Term(
+        labels=tuple(map(requirement, term.match_expressions or ())),
+        fields=tuple(map(requirement, term.match_fields or ())),
     )
 
 
