@@ -16,12 +16,24 @@ from extender import (
     StepLimits,
     StorageClass,
     Timeouts,
+    Unreadable,
     ViewBuilder,
 )
 from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
 from planner.records import PODS, Budget, KubernetesNode, Pod, Service, Term, VolumeTopology
 
-Record = BackingImage | Claim | Node | PersistentVolume | Replica | Setting | StorageClass | Volume
+Record = (
+    BackingImage
+    | Claim
+    | Node
+    | PersistentVolume
+    | Replica
+    | Setting
+    | StorageClass
+    | Unreadable
+    | Volume
+)
+"""What decisions rest on; what cannot be read keeps them from nodes, as in the service."""
 Kept = TypeVar("Kept", bound=Record)
 
 _TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -179,4 +191,9 @@ def fill(
 
 
 def _key(record: Record) -> str:
-    return record.key if isinstance(record, Claim) else record.name
+    match record:
+        case Claim():
+            return record.key
+        case Unreadable():
+            return f"{record.kind} {record.name}"
+    return record.name
