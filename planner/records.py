@@ -12,8 +12,6 @@ from extender import PodRef
 from longhorn import NodeName
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
-UNLIMITED = 2**63 - 1
-"""How much nodes have where nothing says it."""
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -126,7 +124,8 @@ class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
     cordoned: bool = False
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = {}
-    """How much of each resource pods may ask for. Read for plans alone."""
+    """How much of each resource pods may ask for; if it is empty, there is no limit. Read for plans
+    alone."""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):

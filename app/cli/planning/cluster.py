@@ -1,5 +1,7 @@
 """The cluster of a plan, from the objects that were read."""
 
+from collections.abc import Iterable
+
 from msgspec import structs
 
 from app.config import Settings
@@ -10,21 +12,11 @@ from extender import rebuild
 from longhorn import Moment, Node, NodeName
 from planner import records
 from planner.cluster import Cluster, Record, fill
-from planner.records import (
-    CPU,
-    MEMORY,
-    PODS,
-    UNLIMITED,
-    Budget,
-    KubernetesNode,
-    Service,
-    Wishes,
-)
+from planner.records import Budget, KubernetesNode, Service, Wishes
 
-_EVERYTHING = dict.fromkeys((CPU, MEMORY, PODS, "ephemeral-storage"), UNLIMITED)
-"""What nodes have that do not say it."""
 _CORDONED = "KubernetesNodeCordoned"
-"""Reason of a Longhorn Node's condition (longhorn-manager types NodeConditionReason...)."""
+"""Why a Longhorn Node takes no replicas (longhorn-manager k8s/pkg/apis/longhorn/v1beta2/node.go
+NodeConditionReasonKubernetesNodeCordoned)."""
 
 
 def planned_cluster(
@@ -45,8 +37,10 @@ def planned_cluster(
         The cluster, and a line for each thing in it that is not known.
     """
     pods = [(_pod(each), each.status) for each in objects.of(Pod).values() if not each.status.ended]
+    known = objects.of(KubernetesNode).values()
     cluster = fill(
         Cluster(settings.step_limits, settings.balance, utc),
+        nodes=known or map(_node_of, objects.of(Node).values()),
         pods=(pod for pod, _ in pods),
         services=objects.of(Service).values(),
         budgets=objects.of(Budget).values(),
@@ -57,11 +51,10 @@ def planned_cluster(
         ),
         records=(each for each in objects.records() if isinstance(each, Record)),
     )
-    notes = _add_nodes(cluster, objects)
     ledger = cluster.extender.ledger
     for hold in rebuild(((pod.ref, status) for pod, status in pods), cluster.view, ledger.mode, 0):
         ledger.put(hold)
-    return cluster, notes
+    return cluster, _unlimited(known)
 
 
 def _pod(pod: Pod) -> records.Pod:
@@ -70,19 +63,8 @@ def _pod(pod: Pod) -> records.Pod:
     return records.Pod(ref=ref, wishes=pod.wishes or Wishes(), node=pod.status.node)
 
 
-def _add_nodes(cluster: Cluster, objects: ClusterObjects) -> list[str]:
-    nodes = objects.of(KubernetesNode).values()
-    if not nodes:
-        fill(cluster, nodes=map(_node_of, objects.of(Node).values()))
-        return []
+def _unlimited(nodes: Iterable[KubernetesNode]) -> list[str]:
     silent = [each.name for each in nodes if not each.allocatable]
-    fill(
-        cluster,
-        nodes=(
-            each if each.allocatable else structs.replace(each, allocatable=_EVERYTHING)
-            for each in nodes
-        ),
-    )
     if not silent:
         return []
     more = f" and {len(silent) - 1} more do" if len(silent) > 1 else " does"
@@ -103,5 +85,4 @@ def _node_of(node: Node) -> KubernetesNode:
         name=NodeName(node.name),
         labels={name: value for name, value in labels.items() if value},
         cordoned=node.schedulable.reason == _CORDONED,
-        allocatable=_EVERYTHING,
     )

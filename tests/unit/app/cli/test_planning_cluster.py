@@ -15,7 +15,7 @@ from app.kube.resources import PLANNED
 from extender import Claim, Unreadable
 from longhorn import Node, NodeName, Setting
 from planner.cluster import Cluster
-from planner.records import UNLIMITED, Requirement, Term
+from planner.records import Requirement, Term
 from tests.builders import (
     GIB,
     conditions,
@@ -85,7 +85,7 @@ def test_nodes_that_say_nothing_have_no_limit() -> None:
         "Kubernetes Node a and 1 more do not say what pods may ask for (status.allocatable); "
         "there is no limit of CPU, memory and pods there"
     )
-    assert cluster.nodes[NodeName("b")].allocatable["cpu"] == UNLIMITED
+    assert cluster.nodes[NodeName("b")].allocatable == {}
     assert cluster.nodes[NodeName("node-1")].allocatable["cpu"] == 4000
 
 
@@ -107,9 +107,7 @@ def test_without_kubernetes_nodes_longhorns_count() -> None:
         "topology.kubernetes.io/region": "r",
     }
     assert (first.cordoned, second.cordoned) == (False, True)
-    assert first.allocatable == dict.fromkeys(
-        ("cpu", "memory", "pods", "ephemeral-storage"), UNLIMITED
-    )
+    assert first.allocatable == {}
 
 
 def test_all_else_is_in_the_cluster_too() -> None:
