@@ -1,4 +1,4 @@
-"""Kubernetes quantities such as 100Gi, in bytes.
+"""Kubernetes quantities such as 100Gi, in whole units or in thousandths.
 
 kubernetes_asyncio brings no parser for them, and a package for thirty lines would be one more to
 keep; the format is fixed (apimachinery pkg/api/resource, Quantity).
@@ -28,23 +28,39 @@ _SUFFIXES = {
     "Pi": Decimal(2**50),
     "Ei": Decimal(2**60),
 }
-_LARGEST_BYTES = 2**63 - 1
+_LARGEST = 2**63 - 1
 
 
 def parse_bytes(quantity: str) -> int:
     """Return the quantity in whole bytes, rounded away from zero; capped at 64 bit as in Go.
 
+    Quantities of pods, devices and the like are read in the same way.
+
     Raises:
         ValueError: It is not a quantity; the message quotes it.
     """
+    return _whole(_value(quantity))
+
+
+def parse_thousandths(quantity: str) -> int:
+    """Return the quantity in thousandths, as CPU is counted; rounded and capped as bytes are.
+
+    Source: kubernetes staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go MilliValue.
+
+    Raises:
+        ValueError: It is not a quantity; the message quotes it.
+    """
+    return _whole(_value(quantity) * 1000)
+
+
+def _value(quantity: str) -> Decimal:
     match = _QUANTITY.fullmatch(quantity)
     if match is None or (match[3] or "") not in _SUFFIXES:
         raise ValueError(f"{quantity[:60]!r} is not a quantity such as 100Gi")
     number = Decimal(match[1])
-    value = number.scaleb(int(match[2])) if match[2] else number * _SUFFIXES[match[3] or ""]
-    rounded = (
-        abs(value).to_integral_value(ROUND_CEILING)
-        if abs(value) < _LARGEST_BYTES
-        else _LARGEST_BYTES
-    )
+    return number.scaleb(int(match[2])) if match[2] else number * _SUFFIXES[match[3] or ""]
+
+
+def _whole(value: Decimal) -> int:
+    rounded = abs(value).to_integral_value(ROUND_CEILING) if abs(value) < _LARGEST else _LARGEST
     return int(rounded) if value >= 0 else -int(rounded)

@@ -97,6 +97,9 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
     into each class; one without it is only in a file."""
     terms: tuple[NodeTerm, ...] | None = None
     """Its `allowedTopologies`, as above: volumes are made for such nodes alone."""
+    created: str = ""
+    """When, as the API server writes it: such texts sort as the times do. "" if it is not known.
+    Read for plans alone."""
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from extender import (
     StepLimits,
     StorageClass,
     Timeouts,
+    Unreadable,
     ViewBuilder,
 )
 from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
@@ -33,7 +34,18 @@ from planner.records import (
 from planner.remembered import Remembered, Value
 from planner.tallies import Question, Tallies
 
-Record = BackingImage | Claim | Node | PersistentVolume | Replica | Setting | StorageClass | Volume
+Record = (
+    BackingImage
+    | Claim
+    | Node
+    | PersistentVolume
+    | Replica
+    | Setting
+    | StorageClass
+    | Unreadable
+    | Volume
+)
+"""What decisions rest on; what cannot be read keeps them from nodes, as in the service."""
 Kept = TypeVar("Kept", bound=Record)
 
 ASSUMED: Mapping[str, int] = {CPU: 100, MEMORY: 200 * 2**20}
@@ -248,4 +260,9 @@ def fill(
 
 
 def _key(record: Record) -> str:
-    return record.key if isinstance(record, Claim) else record.name
+    match record:
+        case Claim():
+            return record.key
+        case Unreadable():
+            return f"{record.kind} {record.name}"
+    return record.name

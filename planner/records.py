@@ -45,6 +45,7 @@ class PodTerm(msgspec.Struct, frozen=True):
     topology_key: str
     """The label of nodes that have the same value in one domain."""
     namespaces: tuple[str, ...]
+    """Those of the pods; () stands for all of them."""
 
 
 class HostPort(msgspec.Struct, frozen=True):
@@ -108,7 +109,8 @@ class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
     cordoned: bool = False
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = {}
-    """How much of each resource pods may ask for. Read for plans alone."""
+    """How much of each resource pods may ask for; if it is empty, there is no limit. Read for plans
+    alone."""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +135,11 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     selector: Mapping[str, str] = {}
     """Labels of its pods; a Service without any selects none."""
 
+    @property
+    def key(self) -> str:
+        """Namespace and name, joined by a slash."""
+        return f"{self.namespace}/{self.name}"
+
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """A PodDisruptionBudget: of each as much as is set, a number or a share of 100."""
@@ -145,3 +152,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """minAvailable, "" if it is not set."""
     most_unavailable: str = ""
     """maxUnavailable, "" if it is not set."""
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, joined by a slash."""
+        return f"{self.namespace}/{self.name}"

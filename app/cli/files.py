@@ -15,6 +15,7 @@ import yaml
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
+from app.kube.resources import IN_FILES, Kinds
 from extender import Unreadable
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
@@ -37,11 +38,18 @@ _ZIP_ERRORS = (
 )
 
 
-def load_cluster(path: Path, *also: Path) -> tuple[ClusterObjects, list[str]]:
+def load_cluster(
+    path: Path, *also: Path, kinds: Kinds = IN_FILES
+) -> tuple[ClusterObjects, list[str]]:
     """Read all objects below *path* and below each of *also* that we use.
 
     Of an object that is below several of them the first one counts: what is added to a bundle is
     younger, and its objects belong together.
+
+    Args:
+        path: The first file or folder.
+        also: More of them.
+        kinds: Those to read.
 
     Returns:
         The objects, and a line for each that is broken or the second of its name, with its file
@@ -53,16 +61,16 @@ def load_cluster(path: Path, *also: Path) -> tuple[ClusterObjects, list[str]]:
     """
     cluster, problems = ClusterObjects(), list[str]()
     for each in (path, *also):
-        problems += _load(each, cluster)
+        problems += _load(each, cluster, kinds)
     return cluster, problems
 
 
-def _load(path: Path, cluster: ClusterObjects) -> list[str]:
+def _load(path: Path, cluster: ClusterObjects, kinds: Kinds) -> list[str]:
     """Add what is below *path* and not in *cluster* yet; return what there is to complain of."""
     found, problems, again, used = ClusterObjects(), list[str](), list[str](), 0
     for origin, document in _documents(path):
         try:
-            record = read_object(document)
+            record = read_object(document, kinds)
         except BrokenObjectError as error:
             problems.append(f"{origin} {error}")
             continue

@@ -142,6 +142,22 @@ ASKED_FROM: tuple[Kind, ...] = (
 )
 """Those that a question rests on, too, if it comes from a person and not from kube-scheduler."""
 
+PLANNED_FROM: tuple[Kind, ...] = (
+    *ANSWERED_FROM,
+    Kind(
+        resource=PODS,
+        sign=_always,
+        unknown="nothing takes CPU, memory or ports, and no pod is moved",
+    ),
+    Kind(
+        resource=KUBERNETES_NODES,
+        sign=_always,
+        unknown="the nodes are Longhorn's, with their zones, and without taints, other labels and "
+        "limits of CPU, memory and pods",
+    ),
+)
+"""Those that a plan rests on. Clusters need not have budgets, and Services need not matter."""
+
 
 def missing(
     cluster: ClusterObjects, origin: str, kinds: Sequence[Kind], bundled: Collection[str]

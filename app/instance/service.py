@@ -24,7 +24,7 @@ from prometheus_client import (
 from app.config import NAME, Settings
 from app.instance.instance import Instance
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.snapshot import read_snapshot
+from app.kube.snapshot import EXPLAINING, Scope, read_snapshot
 from app.metrics import Metrics
 from app.serving.connections import Connections
 from app.serving.decisions import unchanging
@@ -110,7 +110,7 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
 
 
 def read_cluster(
-    settings: Settings, kubeconfig: Path | None, context: str | None
+    settings: Settings, kubeconfig: Path | None, context: str | None, scope: Scope = EXPLAINING
 ) -> tuple[ClusterObjects, list[str], str]:
     """Read a live cluster once.
 
@@ -126,7 +126,7 @@ def read_cluster(
     async def read() -> tuple[ClusterObjects, list[str], str]:
         connection = await connect(kubeconfig, context)
         try:
-            return *await read_snapshot(connection, settings), connection.namespace
+            return *await read_snapshot(connection, settings, scope), connection.namespace
         finally:
             await connection.close()
 

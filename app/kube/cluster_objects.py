@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from app.kube.mirror import Known
-from app.kube.resources import RESOURCES
+from app.kube.resources import PLANNED, RESOURCES
 from extender import Unreadable
 from longhorn import Node, NodeName
 from planner.records import KubernetesNode
@@ -13,7 +13,7 @@ from planner.records import KubernetesNode
 Kept = TypeVar("Kept")
 
 _KEYS: Mapping[type, Callable[[Any], Any]] = {
-    **{resource.record: resource.key_of for resource in RESOURCES},
+    **{resource.record: resource.key_of for resource in (*RESOURCES, *PLANNED.values())},
     Unreadable: lambda record: (record.kind, record.name),
 }
 

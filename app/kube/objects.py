@@ -85,6 +85,7 @@ class StorageClassAnnotations(KubeStruct, frozen=True):
 
 
 class StorageClassMetadata(Metadata, frozen=True, rename="camel"):
+    creation_timestamp: Text = None
     annotations: StorageClassAnnotations | None = None
 
 
@@ -290,7 +291,7 @@ class PodVolume(KubeStruct, frozen=True):
 
 
 class PodSpec(KubeStruct, frozen=True):
-    volumes: list[PodVolume] | None = None
+    volumes: Sequence[PodVolume] | None = None
     node_name: Text = None
 
 

@@ -3,7 +3,7 @@
 The service does not read this: it is asked only about nodes that pass kube-scheduler's own filters.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -74,12 +74,12 @@ class Owner(objects.KubeStruct, frozen=True):
 
 class WholeMetadata(objects.Metadata, frozen=True, rename="camel"):
     labels: dict[str, objects.Text] | None = None
-    owner_references: list[Owner] | None = None
+    owner_references: Sequence[Owner] | None = None
 
 
 class WholePodSpec(objects.PodSpec, frozen=True, rename="camel"):
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
+    containers: Sequence[Container] | None = None
+    init_containers: Sequence[Container] | None = None
     scheduler_name: objects.Text = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
@@ -171,13 +171,14 @@ def class_terms(storage_class: WholeStorageClass) -> tuple[NodeTerm, ...] | None
 def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
     return tuple(
         NodeTerm(
-            labels=_requirements(term.match_expressions), fields=_requirements(term.match_fields)
+            labels=requirements(term.match_expressions), fields=requirements(term.match_fields)
         )
         for term in selector.node_selector_terms or ()
     )
 
 
-def _requirements(expressions: Iterable[Expression] | None) -> tuple[Requirement, ...]:
+def requirements(expressions: Iterable[Expression] | None) -> tuple[Requirement, ...]:
+    """Translate what labels or fields must be."""
     return tuple(
         Requirement(
             key=each.key or "", operator=each.operator or "", values=tuple(each.values or ())

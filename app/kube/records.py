@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from app.errors import BrokenObjectError
-from app.kube.resources import IN_FILES, REPLICAS, AnyRecord, Resource
+from app.kube.resources import IN_FILES, REPLICAS, AnyRecord, Kinds, Resource
 from extender import Unreadable
 from longhorn import NodeName, VolumeName, named_volume
 
@@ -19,8 +19,8 @@ class Item(NamedTuple):
     record: AnyRecord | Unreadable
 
 
-def read_object(document: object) -> AnyRecord | Unreadable | None:
-    """Return the record of one object, None if it is of a kind we do not use.
+def read_object(document: object, kinds: Kinds = IN_FILES) -> AnyRecord | Unreadable | None:
+    """Return the record of one object, None if it is of none of *kinds*.
 
     Raises:
         BrokenObjectError: It is not an object, or has no name to report.
@@ -31,7 +31,7 @@ def read_object(document: object) -> AnyRecord | Unreadable | None:
     if not isinstance(api_version, str) or not isinstance(kind, str):
         raise BrokenObjectError("has no apiVersion or no kind")
     group = api_version.rpartition("/")[0]
-    resource = IN_FILES.get((_GROUP_ALIASES.get(group, group), kind))
+    resource = kinds.get((_GROUP_ALIASES.get(group, group), kind))
     if resource is None:
         return None
     if api_version != resource.api_version:

@@ -1,28 +1,42 @@
 """The kinds of objects we read: where they are, in which version, and what they become."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import structs
 
-from app.kube import objects, placement, translate
+from app.kube import objects, placement, planned, translate, workloads
+from app.kube.planned_pods import PlannedPod
 from extender import Claim, PersistentVolume, StorageClass
 from longhorn import BackingImage, Node, Replica, Setting, Volume
-from planner.records import KubernetesNode
+from planner.records import Budget, KubernetesNode, Service
+from planner.workloads import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    REPLICA_SET,
+    STATEFUL_SET,
+    NewClaim,
+    Workload,
+)
 
 AnyRecord = (
     BackingImage
+    | Budget
     | Claim
     | translate.ConfigMap
     | KubernetesNode
+    | NewClaim
     | Node
     | PersistentVolume
     | translate.Pod
     | Replica
+    | Service
     | Setting
     | StorageClass
     | Volume
+    | Workload
 )
 
 
@@ -36,10 +50,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     structure: type[Any]
     """The fields of it that we read."""
     record: type[AnyRecord]
-    """What an object becomes; no two kinds become the same."""
+    """What an object becomes; no two kinds become the same, but for workloads."""
     record_of: Callable[[Any], AnyRecord]
     has_namespaces: bool = False
-    """Whether objects of several namespaces are read: then a record has a *key* of its namespace
+    """Whether objects of several namespaces are read: then a record has a *key* with its namespace
     and name, joined by a slash. Of all others the name alone is the key."""
 
     @property
@@ -141,6 +155,21 @@ BACKING_IMAGES = _longhorn(
 )
 SETTINGS = _longhorn("settings", objects.Setting, Setting, translate.setting_record)
 
+
+def _workload(
+    kind: str, structure: type[Any], record_of: Callable[[Any], AnyRecord], group: str = "apps"
+) -> Resource:
+    return Resource(
+        group=group,
+        plural=f"{kind.lower()}s",
+        kind=kind,
+        structure=structure,
+        record=Workload,
+        record_of=record_of,
+        has_namespaces=True,
+    )
+
+
 WHOLE_PODS = structs.replace(
     PODS, structure=placement.WholePod, record_of=translate.whole_pod_record
 )
@@ -173,5 +202,60 @@ BY_KIND: dict[tuple[str, str], Resource] = {
     if resource is not CONFIG_MAPS  # of many ConfigMaps, only ours has a meaning
 }
 """By group and kind, as the service reads them."""
-IN_FILES = BY_KIND | {(each.group, each.kind): each for each in EXPLAINED}
+Kinds = Mapping[tuple[str, str], Resource]
+IN_FILES: Kinds = BY_KIND | {(each.group, each.kind): each for each in EXPLAINED}
 """The same for objects in files, with what commands explain besides."""
+
+PLANNED_PODS = structs.replace(PODS, structure=PlannedPod, record_of=planned.planned_pod_record)
+PLANNED_NODES = structs.replace(
+    KUBERNETES_NODES, structure=planned.PlannedNode, record_of=planned.planned_node_record
+)
+"""The same kinds with still more of their fields, for plans."""
+SERVICES = Resource(
+    plural="services",
+    kind="Service",
+    structure=planned.ServiceObject,
+    record=Service,
+    record_of=planned.service_record,
+    has_namespaces=True,
+)
+BUDGETS = Resource(
+    group="policy",
+    plural="poddisruptionbudgets",
+    kind="PodDisruptionBudget",
+    structure=planned.PodDisruptionBudget,
+    record=Budget,
+    record_of=planned.budget_record,
+    has_namespaces=True,
+)
+WORKLOADS = (
+    _workload(STATEFUL_SET, workloads.StatefulSet, workloads.stateful_set_record),
+    _workload(DEPLOYMENT, workloads.WorkloadObject, workloads.deployment_record),
+    _workload(REPLICA_SET, workloads.WorkloadObject, workloads.replica_set_record),
+    _workload(DAEMON_SET, workloads.WorkloadObject, workloads.daemon_set_record),
+    _workload(JOB, workloads.Job, workloads.job_record, group="batch"),
+)
+BARE_PODS = structs.replace(
+    PODS, structure=PlannedPod, record=Workload, record_of=workloads.bare_pod_record
+)
+NEW_CLAIMS = structs.replace(CLAIMS, record=NewClaim, record_of=workloads.new_claim_record)
+"""Pods and claims in files of what is yet to be created."""
+
+PLANNED: Kinds = {**IN_FILES} | {
+    (each.group, each.kind): each
+    for each in (PLANNED_PODS, PLANNED_NODES, SERVICES, BUDGETS, *WORKLOADS)
+}
+"""By group and kind, what plans rest on."""
+PLACED: Kinds = {
+    (each.group, each.kind): each
+    for each in (
+        BARE_PODS,
+        NEW_CLAIMS,
+        WHOLE_PERSISTENT_VOLUMES,
+        WHOLE_STORAGE_CLASSES,
+        SERVICES,
+        BUDGETS,
+        *WORKLOADS,
+    )
+}
+"""By group and kind, what a plan can add to a cluster."""

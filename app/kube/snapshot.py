@@ -1,5 +1,8 @@
 """A live cluster read once, for commands that answer one question."""
 
+from collections.abc import Mapping
+
+import msgspec
 from msgspec import structs
 
 from app.config import Settings
@@ -8,24 +11,62 @@ from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
-from app.kube.resources import CONFIG_MAPS, EXPLAINED, KUBERNETES_NODES, PODS
+from app.kube.resources import (
+    BUDGETS,
+    CONFIG_MAPS,
+    IN_FILES,
+    KUBERNETES_NODES,
+    PLANNED,
+    PODS,
+    SERVICES,
+    WORKLOADS,
+    Kinds,
+)
 from app.kube.sources import sources
 from extender import Unreadable
 from longhorn import Node
 
 _PAGE_SECONDS = 60.0
 _FORBIDDEN = 403
-_WITHOUT = {
-    PODS.name: "give the pod in a file",
-    KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",
-}
-"""What is not needed; the service's own rights do not cover these."""
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What a command reads of a live cluster."""
+
+    kinds: Kinds
+    without: Mapping[str, str]
+    """What to do, or what it means, if one of these names may not be listed. All else is needed.
+    The service's own rights do not cover these."""
+
+
+EXPLAINING = Scope(
+    IN_FILES,
+    {
+        PODS.name: "give the pod in a file",
+        KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",
+    },
+)
+PLANNING = Scope(
+    PLANNED,
+    {
+        PODS.name: "nothing takes CPU, memory or ports, and no pod is moved",
+        KUBERNETES_NODES.name: "the nodes are Longhorn's, with their zones and without limits",
+        SERVICES.name: "pods of one Service are not spread",
+        BUDGETS.name: "no budget stops a drain",
+        **{each.name: "only those of its pods count that there are" for each in WORKLOADS},
+    },
+)
 
 
 async def read_snapshot(
-    connection: Connection, settings: Settings
+    connection: Connection, settings: Settings, scope: Scope = EXPLAINING
 ) -> tuple[ClusterObjects, list[str]]:
-    """List everything that decisions rest on, and the pods and nodes.
+    """List everything that decisions rest on, and what else the command reads.
+
+    Args:
+        connection: To the API server.
+        settings: Of the process.
+        scope: What the command reads.
 
     Returns:
         The objects, and a line for each that cannot be read; also one if there is no Longhorn
@@ -35,14 +76,17 @@ async def read_snapshot(
         ApiError: Something could not be listed; the text names it.
     """
     cluster, problems = ClusterObjects(), list[str]()
-    followed = [source for source in sources(settings) if source.resource is not CONFIG_MAPS]
-    more = {each.name: each for each in EXPLAINED}
-    for plain in [*followed, Source(resource=PODS), Source(resource=KUBERNETES_NODES)]:
-        source = structs.replace(plain, resource=more.get(plain.resource.name, plain.resource))
+    others = dict(scope.kinds)
+    followed = [
+        structs.replace(source, resource=others.pop((source.resource.group, source.resource.kind)))
+        for source in sources(settings)
+        if source.resource is not CONFIG_MAPS
+    ]
+    for source in [*followed, *(Source(resource=each) for each in others.values())]:
         try:
             await _read(connection, source, cluster, problems)
         except ApiError as error:
-            instead = _WITHOUT.get(source.resource.name)
+            instead = scope.without.get(source.resource.name)
             if instead and isinstance(error, StatusError) and error.status == _FORBIDDEN:
                 problems.append(f"{source.resource.name} cannot be listed; {instead}: {error}")
                 continue

@@ -128,6 +128,7 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
         storage_class=spec.storage_class_name or None,
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
         read_write_many="ReadWriteMany" in (spec.access_modes or ()),
+        read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),
         selected_node=_node_name(annotations.selected_node if annotations else None),
         deleting=bool(claim.metadata.deletion_timestamp),
     )
@@ -158,6 +159,7 @@ def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
         # Kubernetes takes either annotation: pkg/volume/util/storageclass.go IsDefaultAnnotation.
         is_default="true" in (annotations.is_default, annotations.is_beta_default),
         is_immediate=storage_class.volume_binding_mode == "Immediate",
+        created=storage_class.metadata.creation_timestamp or "",
     )
 
 

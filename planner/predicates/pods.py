@@ -79,4 +79,5 @@ def _tally(terms: Sequence[PodTerm], cluster: Cluster) -> Mapping[NodeName, int]
 
 
 def _is_selected(pod: Pod, term: PodTerm) -> bool:
-    return pod.ref.namespace in term.namespaces and selects(term.selector, pod.wishes.labels)
+    is_near = not term.namespaces or pod.ref.namespace in term.namespaces
+    return is_near and selects(term.selector, pod.wishes.labels)

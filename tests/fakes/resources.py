@@ -85,3 +85,12 @@ SCHEDULER_RESOURCES = (
     Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
 )
 """Kinds that kube-scheduler reads and the service does not."""
+PLAN_RESOURCES = (
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    Resource("apps", "v1", "statefulsets", "StatefulSet"),
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource("apps", "v1", "daemonsets", "DaemonSet"),
+    Resource("batch", "v1", "jobs", "Job"),
+)
+"""Kinds that plans alone read; nothing writes them here."""

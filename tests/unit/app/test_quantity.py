@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.quantity import parse_bytes
+from app.quantity import parse_bytes, parse_thousandths
 
 LARGEST = 2**63 - 1
 
@@ -68,6 +68,27 @@ def test_anything_else_is_no_quantity_and_quoted(quantity: str) -> None:
 
     assert str(caught.value).startswith(repr(quantity[:60])[:-1])
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("quantity", "thousandths"),
+    [
+        *[("100m", 100), ("0.5", 500), ("2", 2000), ("1e3", 1_000_000), ("1k", 1_000_000)],
+        *[("0", 0), ("1e-3", 1), ("-250m", -250), ("5e-1", 500), ("3Ki", 3_072_000)],
+        *[("1u", 1), ("1n", 1), ("1e-999", 1), ("100.1m", 101), ("-1n", -1)],
+        *[("8Ei", LARGEST), ("9223372036854776", LARGEST), ("-1e999", -LARGEST)],
+    ],
+)
+def test_thousandths_are_rounded_away_from_zero_and_cut_off_at_64_bit(
+    quantity: str, thousandths: int
+) -> None:
+    assert parse_thousandths(quantity) == thousandths
+
+
+@pytest.mark.parametrize("quantity", NO_QUANTITIES)
+def test_what_is_no_quantity_has_no_thousandths(quantity: str) -> None:
+    with pytest.raises(ValueError, match="is not a quantity such as 100Gi"):
+        parse_thousandths(quantity)
 
 
 @given(number=st.integers(min_value=-LARGEST, max_value=LARGEST))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
 from app.kube.records import read_item, read_object
-from app.kube.resources import NODES, PERSISTENT_VOLUMES, PODS
+from app.kube.resources import NODES, PERSISTENT_VOLUMES, PLACED, PLANNED, PODS, Kinds
 from app.kube.translate import Pod
 from extender import (
     Claim,
@@ -625,12 +625,74 @@ def replaced(value: Any, path: tuple[Any, ...], by: object) -> Any:
     return copied
 
 
+def mutated(data: st.DataObject, samples: list[dict[str, Any]]) -> Any:
+    sample = data.draw(st.sampled_from(samples))
+    path = data.draw(st.sampled_from(list(paths(sample))))
+    return replaced(sample, path, data.draw(json_values))
+
+
 @settings(max_examples=300)
 @given(st.data())
 def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
-    sample = data.draw(st.sampled_from(SAMPLES))
-    path = data.draw(st.sampled_from(list(paths(sample))))
-    written = replaced(sample, path, data.draw(json_values))
+    written = mutated(data, SAMPLES)
 
     with suppress(BrokenObjectError):  # nothing else may come of it
         read_object(written)
+
+
+TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"app": "db"}},
+    "spec": {
+        "containers": [
+            {
+                "ports": [{"hostPort": 80}],
+                "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
+            }
+        ],
+        "initContainers": [{"restartPolicy": "Always"}],
+        "overhead": {"cpu": 1},
+        "volumes": [
+            {"name": "a", "persistentVolumeClaim": {"claimName": "c"}},
+            {"name": "b", "awsElasticBlockStore": {"volumeID": "x"}},
+        ],
+    },
+}
+CLAIM_TEMPLATE: dict[str, Any] = {
+    "metadata": {"name": "data"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+PLANNED_SAMPLES = [
+    core_document("Pod", spec=TEMPLATE["spec"]),
+    core_document("Node", status={"allocatable": {"cpu": "1", "pods": 110}}),
+    core_document("PersistentVolume", spec={"nodeAffinity": {"required": {}}}),
+    core_document("Service", spec={"selector": {"app": "db"}}),
+    core_document("PodDisruptionBudget", spec={"minAvailable": "50%", "selector": {}})
+    | {"apiVersion": "policy/v1"},
+    core_document(
+        "StatefulSet",
+        spec={"replicas": 3, "template": TEMPLATE, "volumeClaimTemplates": [CLAIM_TEMPLATE]},
+    )
+    | {"apiVersion": "apps/v1"},
+    core_document("Deployment", spec={"template": TEMPLATE}) | {"apiVersion": "apps/v1"},
+    core_document("Job", spec={"parallelism": 2, "template": TEMPLATE})
+    | {"apiVersion": "batch/v1"},
+]
+
+
+@settings(max_examples=300)
+@given(st.data(), st.sampled_from([PLANNED, PLACED]))
+def test_any_value_anywhere_is_read_or_refused_for_plans(data: st.DataObject, kinds: Kinds) -> None:
+    written = mutated(data, PLANNED_SAMPLES)
+
+    with suppress(BrokenObjectError):  # nothing else may come of it
+        read_object(written, kinds)
+
+
+@pytest.mark.parametrize("kinds", [PLANNED, PLACED], ids=["planned", "placed"])
+def test_the_samples_of_plans_can_be_read(kinds: Kinds) -> None:
+    records = [read_object(each, kinds) for each in PLANNED_SAMPLES]
+
+    assert not [each for each in records if isinstance(each, Unreadable)]

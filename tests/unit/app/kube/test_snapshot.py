@@ -10,15 +10,27 @@ from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
-from app.kube.resources import CLAIMS, KUBERNETES_NODES, PODS, VOLUMES, Resource
-from app.kube.snapshot import read_snapshot
+from app.kube.resources import (
+    BUDGETS,
+    CLAIMS,
+    KUBERNETES_NODES,
+    PLANNED,
+    PODS,
+    SERVICES,
+    VOLUMES,
+    WORKLOADS,
+    Resource,
+)
+from app.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import Claim, PersistentVolume, StorageClass
 from longhorn import BackingImage, Node, Replica, Setting, Volume
-from planner.records import KubernetesNode
+from planner.records import Budget, KubernetesNode, Service
+from planner.workloads import Workload
 from tests.builders import core_document, document, node_document
 from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind
+from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
 
 pytestmark = pytest.mark.looptime
 
@@ -42,17 +54,17 @@ DOCUMENTS = [
 
 
 def server_of(*documents: dict[str, Any]) -> FakeApiServer:
-    server = FakeApiServer(random.Random(2), chop=0.3)
+    server = FakeApiServer(random.Random(2), chop=0.3, resources=(*RESOURCES, *PLAN_RESOURCES))
     for each in documents:
         server.put(each)
     return server
 
 
 async def snapshot(
-    server: FakeApiServer, settings: Settings = SETTINGS
+    server: FakeApiServer, settings: Settings = SETTINGS, scope: Scope = EXPLAINING
 ) -> tuple[ClusterObjects, list[str]]:
     async with server.client("us") as client:
-        return await read_snapshot(Connection(client), settings)
+        return await read_snapshot(Connection(client), settings, scope)
 
 
 async def test_a_namespace_without_longhorn_nodes_is_told() -> None:
@@ -133,3 +145,68 @@ async def test_kind_that_cannot_be_listed_is_named(
 
     assert str(caught.value).startswith(f"{name} cannot be listed: ")
     assert text in str(caught.value)
+
+
+POD_TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
+WORKLOAD_DOCUMENTS = [
+    core_document(kind, "db", spec={"template": POD_TEMPLATE}) | {"apiVersion": api_version}
+    for kind, api_version in {
+        "StatefulSet": "apps/v1",
+        "Deployment": "apps/v1",
+        "ReplicaSet": "apps/v1",
+        "DaemonSet": "apps/v1",
+        "Job": "batch/v1",
+    }.items()
+]
+PLAN_DOCUMENTS = [
+    *DOCUMENTS,
+    *WORKLOAD_DOCUMENTS,
+    core_document("Pod", "db-0", spec=POD_TEMPLATE["spec"]),
+    core_document("Service", "db"),
+    core_document("PodDisruptionBudget", "db") | {"apiVersion": "policy/v1"},
+]
+
+
+async def test_what_plans_rest_on_is_read_for_them() -> None:
+    found, problems = await snapshot(server_of(*PLAN_DOCUMENTS), scope=PLANNING)
+
+    assert problems == []
+    assert list(found.of(Workload)) == [
+        f"{each} default/db"
+        for each in ("StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job")
+    ]
+    assert (list(found.of(Service)), list(found.of(Budget))) == (["default/db"], ["default/db"])
+    assert list(found.of(PersistentVolume)) == ["pv"]
+    wishes = found.of(Pod)["default/db-0"].wishes
+    assert wishes is not None
+    assert wishes.requests == {"cpu": 1000}
+    assert {resource.record for resource in PLANNED.values()} | {PersistentVolume} == {
+        type(each) for each in found.records()
+    }
+
+
+async def test_what_only_plans_read_is_not_asked_for_otherwise() -> None:
+    server = server_of(*PLAN_DOCUMENTS)
+
+    found, _ = await snapshot(server)
+
+    assert not found.of(Workload)
+    assert not {call.group for call in server.calls} & {"apps", "batch", "policy"}
+
+
+@pytest.mark.parametrize("resource", [PODS, KUBERNETES_NODES, SERVICES, BUDGETS, *WORKLOADS])
+async def test_a_plan_says_what_it_means_that_a_kind_may_not_be_listed(resource: Resource) -> None:
+    server = server_of(*PLAN_DOCUMENTS)
+    server.faults.append(
+        Fault(
+            Answer(403, b"no"),
+            lambda call: (call.group, call.resource) == (resource.group, resource.plural),
+        )
+    )
+
+    found, [problem] = await snapshot(server, scope=PLANNING)
+
+    assert problem.startswith(
+        f"{resource.name} cannot be listed; {PLANNING.without[resource.name]}"
+    )
+    assert found.of(Node)
