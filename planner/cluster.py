@@ -164,8 +164,8 @@ class Cluster:
     def tally(self, key: Hashable, question: Question) -> Mapping[NodeName, int]:
         """Return how many of the pods for which *question* is true are on each node.
 
-        Nodes without any are left out; first comes the node that got one first. *key* stands for
-        the question; with the same key it is not asked again.
+        Nodes without any are left out. *key* stands for the question; with the same key it is not
+        asked again.
         """
         return self._tallies.of(key, question, self.pods.values())
 
