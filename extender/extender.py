@@ -24,6 +24,8 @@ from longhorn import Moment, NodeName
 class Judged(NamedTuple):
     """What was found out about the candidates for a pod."""
 
+    candidates: Sequence[NodeName]
+    """Each once."""
     answer: Answer
     case: Case | None
     """What was prepared for it; None if there was nothing to judge."""
@@ -88,8 +90,7 @@ class Extender:
 
         A node that `filter` would reject now has nothing. Nothing is held.
         """
-        named = list(dict.fromkeys(candidates))
-        return self.score(self.judge(pod, named, view, now, utc), named, view)
+        return self.score(self.judge(pod, candidates, view, now, utc), view)
 
     def judge(
         self,
@@ -100,9 +101,10 @@ class Extender:
         utc: Moment | None = None,
     ) -> Judged:
         """Find out what `filter` answers; the arguments and errors are its own."""
+        named = list(dict.fromkeys(candidates))
         found, case = answer(
             resolve(pod, view),
-            list(dict.fromkeys(candidates)),
+            named,
             view,
             limits=self._limits,
             remembered=self._verdicts,
@@ -112,20 +114,14 @@ class Extender:
             now=now,
             utc=utc,
         )
-        return Judged(found, case)
+        return Judged(named, found, case)
 
-    def score(self, judged: Judged, nodes: Sequence[NodeName], view: ClusterView) -> Scores:
-        """Score nodes that were judged a moment ago, each named once.
-
-        Args:
-            judged: What was found out; neither view nor holds have changed since.
-            nodes: Some of those that were judged.
-            view: The cluster.
-        """
+    def score(self, judged: Judged, view: ClusterView) -> Scores:
+        """Score the candidates that were judged; neither *view* nor holds have changed since."""
         return prioritize(
             judged.answer,
             judged.case,
-            nodes,
+            judged.candidates,
             view,
             ledger=self.ledger,
             remembered=self._scores,

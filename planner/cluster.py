@@ -12,7 +12,7 @@ from extender import (
     Judged,
     PersistentVolume,
     PodStatus,
-    Scores,
+    Score,
     Sighting,
     StepLimits,
     StorageClass,
@@ -177,8 +177,8 @@ class Cluster:
     def tally(self, key: Hashable, question: Question) -> Mapping[NodeName, int]:
         """Return how many of the pods for which *question* is true are on each node.
 
-        Nodes without any are left out; first comes the node that got one first. *key* stands for
-        the question; with the same key it is not asked again.
+        Nodes without any are left out. *key* stands for the question; with the same key it is not
+        asked again.
         """
         return self._tallies.of(key, question, self.pods.values())
 
@@ -196,16 +196,17 @@ class Cluster:
         self._judged = pod.key, judged
         return judged.answer
 
-    def scores(self, pod: Pod, nodes: Sequence[NodeName]) -> Scores:
-        """Return what the extender answers to `/prioritize`; it may have judged *nodes* just now.
+    def scores(self, pod: Pod, nodes: Iterable[NodeName]) -> Mapping[NodeName, Score]:
+        """Return what the extender answers to `/prioritize`, at least for *nodes*.
 
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         key, judged = self._judged or ("", None)
-        if judged is None or key != pod.key:
-            return self.extender.prioritize(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
-        return self.extender.score(judged, nodes, self.view)
+        # It was mostly asked about them just now.
+        if judged is None or key != pod.key or not {*nodes} <= {*judged.candidates}:
+            judged = self.extender.judge(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        return self.extender.score(judged, self.view).by_node
 
     def hold(self, pod: Pod, answer: Answer, node: NodeName) -> None:
         """Hold the room of a pod on the node that was chosen, until Longhorn has placed it all.

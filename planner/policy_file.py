@@ -128,8 +128,9 @@ def _name(
         text = f"{name} takes no argument; remove it, or choose another name"
         raise PolicyError(f"{place}.argument: {text}")
     if name not in known and "argument" not in fields:
-        text = f"there is no {what} {_shown(name)}; {_instead(name, known)}, or any name with an "
-        raise PolicyError(f"{where}: {text}argument {' or '.join(arguments)}")
+        instead, own = _instead(name, known), " or ".join(arguments)
+        text = f"there is no {what} {_shown(name)}; {instead} A name of your own needs an argument"
+        raise PolicyError(f"{where}: {text} {own}")
     return name
 
 
@@ -191,7 +192,7 @@ def _object(value: object, place: str, keys: tuple[str, ...]) -> Mapping[str, An
 def _instead(given: object, allowed: Iterable[str]) -> str:
     names = sorted(allowed)
     near = get_close_matches(str(given)[:_MOST_CHARACTERS], names, n=1)
-    return f"did you mean {near[0]}?" if near else f"allowed: {', '.join(names)}"
+    return f"did you mean {near[0]}?" if near else f"allowed: {', '.join(names)}."
 
 
 def _but(fields: Mapping[str, Any], key: str) -> str:

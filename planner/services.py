@@ -24,7 +24,7 @@ def services_of(pod: Pod, cluster: Cluster) -> list[Service]:
 def peers(pod: Pod, cluster: Cluster) -> Mapping[NodeName, int]:
     """Return how many pods of the same service are on each node; those of any, if it has several.
 
-    A pod that is being deleted does not count. First comes the node that got one first.
+    A pod that is being deleted does not count.
     """
     namespace = pod.ref.namespace
     selectors = [each.selector for each in services_of(pod, cluster)]

@@ -16,8 +16,7 @@ Question = Callable[[Pod], bool]
 class Tallies:
     """Numbers of placed pods by node: of those that a question is about, and that keep others away.
 
-    A node that has none is in no tally. The order of the nodes is that in which each got its first
-    pod.
+    A node that has none is in no tally.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,6 @@
 """Predicates that are made from labels: where a service is, and which labels a node has."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from longhorn import NodeName
@@ -13,8 +14,9 @@ def service_affinity(labels: Sequence[str]) -> Predicate:
     """Return the predicate that keeps the pods of a service on nodes with the same values.
 
     Values that the pod's nodeSelector gives count. For the other labels the values are those of the
-    node that got a pod of the service first; a label that this node lacks is to be lacking. The
-    first pod of a service may go to any node.
+    nodes where the service's pods are; a label that these lack is to be lacking. The first pod of a
+    service may go to any node. If its pods are on nodes with different values already, those with
+    the most pods count, and of such the first in the alphabet.
     """
     refusal = Refusal("service_affinity", f"the pod's service is elsewhere, by {_shown(labels)}")
 
@@ -24,10 +26,8 @@ def service_affinity(labels: Sequence[str]) -> Predicate:
             for label in labels
             if label in pod.wishes.node_selector
         }
-        first = _first_node(pod, cluster) if len(wanted) < len(labels) else None
-        if first is not None:
-            there = cluster.nodes[first].labels
-            wanted = {label: there.get(label) for label in labels} | wanted
+        if len(wanted) < len(labels):
+            wanted = _values_of_service(pod, labels, cluster) | wanted
         return {
             name: refusal
             for name in nodes
@@ -65,8 +65,18 @@ def labels_presence(labels: Sequence[str], *, presence: bool) -> Predicate:
     return judge
 
 
-def _first_node(pod: Pod, cluster: Cluster) -> NodeName | None:
-    return next((name for name in peers(pod, cluster) if name in cluster.nodes), None)
+def _values_of_service(pod: Pod, labels: Sequence[str], cluster: Cluster) -> dict[str, str | None]:
+    """Return the values of *labels* where most pods of the service are; nothing without pods."""
+    numbers = Counter[tuple[str | None, ...]]()
+    for name, number in peers(pod, cluster).items():
+        if name in cluster.nodes:
+            numbers[tuple(map(cluster.nodes[name].labels.get, labels))] += number
+    if not numbers:
+        return {}
+    most = max(numbers.values())
+    groups = (values for values, number in numbers.items() if number == most)
+    first = min(groups, key=lambda values: [value or "" for value in values])
+    return dict(zip(labels, first, strict=True))
 
 
 def _shown(labels: Sequence[str]) -> str:

@@ -20,4 +20,4 @@ def longhorn_score(
         found = cluster.scores(pod, nodes)
     except UnresolvableClaimError:
         return dict.fromkeys(nodes, 0)
-    return {name: each.total for name, each in zip(found.nodes, found.scores, strict=True)}
+    return {name: each.total for name, each in found.items()}

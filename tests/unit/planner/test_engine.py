@@ -229,7 +229,7 @@ def test_the_extenders_scores_count_as_kube_scheduler_gets_them() -> None:
 
     found = schedule(policy([], ["LonghornScore"]), asked, where)
 
-    totals = where.scores(asked, [*where.nodes]).by_node
+    totals = where.scores(asked, [*where.nodes])
     assert found.scores == {name: each.total for name, each in totals.items()}
     assert found.node == "b"
 

@@ -59,10 +59,21 @@ def test_service_affinity_takes_labels_that_the_node_selector_lacks_from_the_ser
     assert [*found] == ["a", "c"]
 
 
-def test_service_affinity_keeps_to_the_node_that_was_first_if_there_are_several() -> None:
-    where = cluster(ZONES, web("one", on="b"), web("two", on="a"), services=[service()])
+@pytest.mark.parametrize(
+    ("there", "refused_nodes"),
+    [
+        pytest.param(["b", "a", "b"], ["a", "c"], id="most"),
+        pytest.param(["b", "a"], ["b"], id="as-many"),
+    ],
+)
+def test_service_affinity_keeps_to_the_values_of_most_pods_if_they_differ(
+    there: list[str], refused_nodes: list[str]
+) -> None:
+    pods = [web(f"web-{index}", on=name) for index, name in enumerate(there)]
 
-    assert [*refused(ZONE, web("new"), where)] == ["a", "c"]
+    found = refused(ZONE, web("new"), cluster(ZONES, *pods, services=[service()]))
+
+    assert [*found] == refused_nodes
 
 
 def test_service_affinity_takes_a_lacking_label_for_a_value() -> None:

@@ -1,0 +1,52 @@
+"""The page about scheduling policies names every function, sample and test."""
+
+import ast
+import json
+
+from planner.policy_file import read_policy
+from planner.predicates import LONGHORN_FIT, PREDICATES
+from planner.priorities import PRIORITIES
+from tests.docs.pages import DOCS, ROOT, blocks, code_in, tables
+
+PAGE = DOCS / "policies.md"
+
+
+def names(section: str) -> list[str]:
+    """Return what the first cells of the first table of a chapter name."""
+    return [code_in(row[0])[0] for row in tables(PAGE, section)[0]]
+
+
+def test_every_predicate_has_a_row() -> None:
+    assert sorted(names("predicates")) == sorted([*PREDICATES, LONGHORN_FIT])
+
+
+def test_every_priority_has_a_row() -> None:
+    assert sorted(names("priorities")) == sorted(PRIORITIES)
+
+
+def test_every_sample_has_a_row_or_is_a_built_in_policy() -> None:
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/policies/*")}
+    built_in = {f"examples/policies/{name}.json" for name in ("default", "today")}
+
+    assert {*names("samples")} == files - built_in
+
+
+def test_the_policies_on_the_page_can_be_read() -> None:
+    shown = [block for block in blocks(PAGE) if block.language == "json"]
+
+    assert shown
+    assert all(read_policy(json.loads(block.text)) for block in shown)
+
+
+def test_every_rule_has_tests_that_exist() -> None:
+    [rules] = tables(PAGE, "every-rule-and-its-test")
+    trees = [
+        ast.parse(path.read_text(encoding="utf-8"))
+        for path in ROOT.glob("tests/unit/planner/test_*.py")
+    ]
+    there = {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+    assert {row[1]: [name for name in code_in(row[2]) if name not in there] for row in rules} == {
+        row[1]: [] for row in rules
+    }
+    assert all(code_in(row[2]) for row in rules)
