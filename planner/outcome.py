@@ -150,6 +150,8 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     """The files, or the address of the cluster."""
     policy: str
     seed: int
+    notes: tuple[str, ...]
+    """What is not known, or passed over."""
     steps: tuple[StepReport, ...]
     """The first one is the cluster as it is now."""
     placed: int

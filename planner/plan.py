@@ -49,12 +49,14 @@ class Plan:
         volumes: Its Longhorn.
         steps: What the steps so far have led to; the first one is the cluster as it was.
         decisions: The last one about each pod that was asked about.
+        notes: What is not known, or passed over; the same only once.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, random: Random, *, in_flight: int) -> None:
         self.cluster = cluster
         self.volumes = Volumes(cluster, random)
         self.decisions: dict[str, Decision] = {}
+        self.notes: list[str] = []
         self._scheduling = Scheduling(
             cluster, Scheduler(policy, random), self.volumes, random, in_flight=in_flight
         )
@@ -73,30 +75,21 @@ class Plan:
             )
         ]
 
+    def begin(self) -> None:
+        """Take a first step, if there is something to do already: pods and volumes that wait."""
+        waiting = [batch for batch in self._waiting if batch.pods]
+        self._waiting = []
+        events = self.schedule(waiting)
+        if events:
+            self._report("what waits already", events)
+
     def take(self, step: Step) -> StepReport:
         """Take one step more, and return what it leads to.
 
         Raises:
             PlanError: The step names something that is not there, or asks for what cannot be.
         """
-        events = step.take(self)
-        before, warned = self._drawn, self._warnings
-        self._drawn = draw(
-            self.cluster,
-            self.names(),
-            new_pods=self._placed,
-            new_replicas=self.volumes.new_replicas,
-        )
-        self._warnings = self._warn()
-        report = StepReport(
-            title=step.title,
-            events=tuple(events),
-            warnings=_sorted(self._warnings - warned),
-            nodes=tuple(node for name, node in self._drawn.items() if before.get(name) != node),
-            removed_nodes=tuple(name for name in before if name not in self._drawn),
-        )
-        self.steps.append(report)
-        return report
+        return self._report(step.title, step.take(self))
 
     def report(self, *, origin: str, policy: str, seed: int) -> PlanReport:
         """Return all of it.
@@ -110,6 +103,7 @@ class Plan:
             origin=origin,
             policy=policy,
             seed=seed,
+            notes=tuple(dict.fromkeys(self.notes)),
             steps=tuple(self.steps),
             placed=len(self._placed),
             pending=sum(len(batch.pods) for batch in self._waiting),
@@ -207,6 +201,25 @@ class Plan:
         disks = space.node.disks if space else ()
         names = (str(disk.name) for disk in disks if disk.id == replica.disk)
         return next(names, str(replica.disk or ""))
+
+    def _report(self, title: str, events: Sequence[Event]) -> StepReport:
+        before, warned = self._drawn, self._warnings
+        self._drawn = draw(
+            self.cluster,
+            self.names(),
+            new_pods=self._placed,
+            new_replicas=self.volumes.new_replicas,
+        )
+        self._warnings = self._warn()
+        report = StepReport(
+            title=title,
+            events=tuple(events),
+            warnings=_sorted(self._warnings - warned),
+            nodes=tuple(node for name, node in self._drawn.items() if before.get(name) != node),
+            removed_nodes=tuple(name for name in before if name not in self._drawn),
+        )
+        self.steps.append(report)
+        return report
 
     def _left(self, batch: Batch) -> Batch:
         """Return what of a batch still waits."""

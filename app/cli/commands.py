@@ -27,6 +27,7 @@ from app.cli.options import (
     print_json,
     warn,
 )
+from app.cli.planning.command import plan
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
 from app.config import NAME
@@ -221,6 +222,7 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
 
 
 commands.command("scheduler-config")(configure_scheduler)
+commands.command("plan")(plan)
 
 
 def run_command(arguments: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from app.config import Settings, load
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.kubeconfig import kubeconfig_files
+from app.kube.resources import IN_FILES, Kinds
 
 ClusterFile = Annotated[
     Path | None,
@@ -72,11 +73,11 @@ def check_origin(
 
 
 def load_files(
-    path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind]
+    path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind], kinds: Kinds = IN_FILES
 ) -> ClusterObjects:
     """Read a cluster from files; warn of what is broken, and of what is missing of these kinds."""
     paths = [path, *(also or ())]
-    cluster, problems = load_cluster(*paths)
+    cluster, problems = load_cluster(*paths, kinds=kinds)
     bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
     warn([*problems, *missing(cluster, origin_of(path, also), rested_on, bundled)])
     return cluster

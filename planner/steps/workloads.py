@@ -1,21 +1,87 @@
-"""Place workloads: the pods that controllers make of them."""
+"""Place the pods of workloads: as many as they say, or until one gets no node."""
 
 import msgspec
 
-from extender import Claim
-from planner.outcome import Event
+from planner.additions import Wanted, add_objects
+from planner.errors import PlanError
+from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.scheduling import Batch
+from planner.workloads import Workload, pods_of
+
+MOST_PODS = 10_000
+"""So many are tried at most, unless the user says otherwise."""
 
 
 class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
-    """Create pods with their claims, and find nodes for them."""
+    """Create the pods of workloads that the cluster lacks, and find nodes for them."""
 
-    title: str
-    batches: tuple[Batch, ...]
-    claims: tuple[Claim, ...] = ()
+    wanted: Wanted
+    replicas: int | None = None
+    """Of each workload, None for as many as it says."""
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        names = ", ".join(each.key for each in self.wanted.workloads)
+        return f"place {names}" + ("" if self.replicas is None else f", {self.replicas} replicas")
 
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
-        plan.create((pod for batch in self.batches for pod in batch.pods), self.claims)
-        return plan.schedule(self.batches)
+        workloads, notes = add_objects(self.wanted, plan.cluster)
+        plan.notes += [*self.wanted.notes, *notes]
+        batches = []
+        for each in workloads:
+            made = pods_of(each, self.replicas, plan.cluster.pods)
+            plan.create([one.pod for one in made], [new for one in made for new in one.claims])
+            batches.append(Batch(pods=tuple(one.pod for one in made), is_ordered=each.ordered))
+        return plan.schedule(batches)
+
+
+class Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """Create pods of one workload, a group after another, until one of them gets no node."""
+
+    wanted: Wanted
+    group: int
+    """So many are created together; of a StatefulSet that orders its pods, one."""
+    most: int = MOST_PODS
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        return f"fill with {self.wanted.workloads[0].key}"
+
+    def take(self, plan: Plan) -> list[Event]:
+        """Do it, and return what happened: the last event is about a pod that does not fit.
+
+        Of the pods that get no node one is told of, and all of them are taken away again.
+        """
+        [workload], notes = add_objects(self._only_one(), plan.cluster)
+        plan.notes += [*self.wanted.notes, *notes]
+        events = list[Event]()
+        group = 1 if workload.ordered else self.group
+        made = pods_of(workload, self.most + _count(workload, plan), plan.cluster.pods)[: self.most]
+        for first in range(0, len(made), group):
+            pods = [each.pod for each in made[first : first + group]]
+            claims = [new for each in made[first : first + group] for new in each.claims]
+            plan.create(pods, claims)
+            happened = plan.schedule([Batch(pods=(pod,)) for pod in pods])
+            pending = [each for each in happened if each.kind is Kind.PENDING]
+            for each in pending:
+                plan.forget(each.object)
+            events += [each for each in happened if each.kind is not Kind.PENDING]
+            if pending:
+                return [*events, pending[0]]
+        return events
+
+    def _only_one(self) -> Wanted:
+        if len(self.wanted.workloads) > 1:
+            names = ", ".join(each.key for each in self.wanted.workloads)
+            raise PlanError(f"there are several workloads ({names}); give a file with one of them")
+        return self.wanted
+
+
+def _count(workload: Workload, plan: Plan) -> int:
+    """Return how many pods there are that may be the workload's, by their names."""
+    start = f"{workload.namespace}/{workload.name}"
+    return sum(key.startswith(start) for key in plan.cluster.pods)

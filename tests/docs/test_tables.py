@@ -12,6 +12,7 @@ from app.cli.explaining.remedies import (
     ERRORS,
     EXCLUSIONS,
     NOTES,
+    PREDICATES,
     REJECTIONS,
     SHORTAGES,
     Remedy,
@@ -106,6 +107,7 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
     [
         ("rejections", REJECTIONS),
         ("nodes-that-kube-scheduler-leaves-out", EXCLUSIONS),
+        ("nodes-that-a-plan-leaves-out", PREDICATES),
         ("disks-that-take-nothing", DISKS),
         ("disks-that-are-short", SHORTAGES),
         ("the-extender-cannot-find-a-volume", ERRORS),

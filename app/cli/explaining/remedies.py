@@ -217,6 +217,71 @@ EXCLUSIONS: Mapping[str, Remedy] = {
 }
 """Why kube-scheduler does not send a node to the extender."""
 
+PREDICATES: Mapping[str, Remedy] = {
+    "port_taken": Remedy(
+        "with a port that is taken",
+        "Another pod of the node has the host port that the pod asks for.",
+        "Free the port, or leave `hostPort` out.",
+    ),
+    "insufficient_resources": Remedy(
+        "with too little CPU, memory or other resources",
+        "The requests of the node's pods and of this one are more than the node's allocatable.",
+        "Add nodes, or ask for less in the pod's `resources.requests`.",
+    ),
+    "too_many_pods": Remedy(
+        "with as many pods as they take",
+        "The node has as many pods as its allocatable `pods`.",
+        "Add nodes, or raise `maxPods` of the kubelet.",
+    ),
+    "disk_conflict": Remedy(
+        "with a pod that mounts the same disk",
+        "Another pod of the node mounts the disk of GCE or Amazon EBS that the pod mounts.",
+        "Let both only read it (GCE), or use a claim.",
+    ),
+    "node_name": Remedy(
+        "other than the one that the pod names",
+        "`spec.nodeName` of the pod names another node.",
+        "Leave `nodeName` out, or change it.",
+    ),
+    "claim_in_use": Remedy(
+        "rejected, since another pod has a claim",
+        "The claim is `ReadWriteOncePod`, and another pod uses it. All nodes get this reason.",
+        "Wait until the other pod is gone, or use another claim or access mode.",
+    ),
+    "claim_selected_node": Remedy(
+        "other than the one that was chosen for a claim",
+        "The claim has no volume yet, and kube-scheduler has chosen a node for it (annotation "
+        "`volume.kubernetes.io/selected-node`).",
+        "Make the pod fit there, or create the claim anew.",
+    ),
+    "pod_affinity": Remedy(
+        "far from the pods that the pod must be near",
+        "The pod requires affinity to pods, and none of them is in this node's domain.",
+        "Place these pods first, or change the pod's `affinity`.",
+    ),
+    "pod_anti_affinity": Remedy(
+        "with pods that the pod must not be near",
+        "The pod requires anti-affinity to pods that are in this node's domain.",
+        "Add nodes or zones, or change the pod's `affinity`.",
+    ),
+    "others_anti_affinity": Remedy(
+        "with pods that must not be near the pod",
+        "Pods in this node's domain require anti-affinity to pods such as this one.",
+        "Add nodes or zones, or change the `affinity` of these pods.",
+    ),
+    "service_affinity": Remedy(
+        "apart from the pods of the service",
+        "The policy keeps pods of one service together, and they are elsewhere by these labels.",
+        "Make room near them, or change the policy's `serviceAffinity`.",
+    ),
+    "labels_presence": Remedy(
+        "by their labels",
+        "The policy wants a label that the node lacks, or lets no node pass that has it.",
+        "Label the node, or change the policy's `labelsPresence`.",
+    ),
+}
+"""Why a plan leaves a node out, beside all of those."""
+
 DISKS: Mapping[str, Remedy] = {
     "disk_no_uuid": Remedy(
         "",
@@ -432,6 +497,7 @@ NOTES: Mapping[str, Remedy] = {
 REMEDIES: Mapping[str, Remedy] = {
     **REJECTIONS,
     **EXCLUSIONS,
+    **PREDICATES,
     **DISKS,
     **SHORTAGES,
     **ERRORS,

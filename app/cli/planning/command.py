@@ -1,6 +1,8 @@
 """The command `plan`: what would happen if."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -9,7 +11,8 @@ import msgspec
 import typer
 from msgspec import structs
 
-from app.cli.explaining.remedies import remedy_of
+from app.cli.explaining.remedies import REMEDIES
+from app.cli.missing import PLANNED_FROM
 from app.cli.options import (
     Also,
     ClusterFile,
@@ -17,10 +20,13 @@ from app.cli.options import (
     Kubeconfig,
     Output,
     check_origin,
+    load_files,
     load_settings,
+    origin_of,
     print_json,
+    warn,
 )
-from app.cli.planning.cluster import Known, known_cluster
+from app.cli.planning.cluster import planned_cluster
 from app.cli.planning.lines import capacity_lines, lines
 from app.cli.planning.policies import named_policy
 from app.cli.planning.scenario import (
@@ -32,17 +38,22 @@ from app.cli.planning.scenario import (
     settings_of,
 )
 from app.cli.planning.workloads import fill_step, place_step
+from app.config import Settings
 from app.errors import InputError
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.resources import PLANNED
+from app.kube.snapshot import PLANNING
+from longhorn import Moment
 from planner.errors import PlanError
-from planner.outcome import Kind, PlanReport
+from planner.outcome import Event, Kind, PlanReport
 from planner.plan import Plan, Step
-from planner.policy import Policy
 from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
 
 _ALL_PLACED, _SOME_NOT = 0, 1
 _TROUBLE = frozenset({Kind.PENDING, Kind.NOT_CREATED, Kind.LOST, Kind.VOLUME_LOST, Kind.REFUSED})
+_LINK = re.compile(r"\[([^]]*)]\([^)]*\)")
 _LARGEST_SEED = 2**63 - 1
 _MOST_RUNS = 1_000
 _MOST_IN_FLIGHT = 1_000
@@ -263,15 +274,33 @@ def plan(
     chosen = named_policy(policy)
     settings = load_settings()
     check_origin(cluster_file, kubeconfig, context, also)
-    known = known_cluster(settings, cluster_file, also, kubeconfig, context)
+    workloads = Workloads(
+        place=place_step, fill=lambda path, most: fill_step(path, most, group=in_flight)
+    )
+    try:
+        steps = kind.make(words[1:], given, workloads)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if cluster_file is None:
+        objects, origin, utc = _read_live(settings, kubeconfig, context)
+    else:
+        objects = load_files(cluster_file, also, PLANNED_FROM, PLANNED)
+        origin, utc = origin_of(cluster_file, also), None
 
     def run(seed: int) -> PlanReport:
-        return _run(kind, words[1:], given, known, chosen, policy, seed=seed, in_flight=in_flight)
+        cluster, notes = planned_cluster(objects, settings, utc)
+        planned = Plan(cluster, chosen, Random(seed), in_flight=in_flight)  # noqa: S311 (no secret)
+        planned.notes += notes
+        planned.begin()
+        for step in steps:
+            planned.take(step)
+        return planned.report(origin=origin, policy=policy, seed=seed)
 
     try:
         report = min((run(seed + number) for number in range(runs)), key=_goodness)
     except PlanError as error:
         raise InputError(str(error)) from error
+    warn(report.notes)
     report = _with_remedies(report)
     if html is not None:
         _draw(report, html)
@@ -303,30 +332,15 @@ def _kind(words: Sequence[str], given: _Given) -> _Kind:
     return kind
 
 
-def _run(
-    kind: _Kind,
-    words: Sequence[str],
-    given: _Given,
-    known: Known,
-    policy: Policy,
-    policy_name: str,
-    *,
-    seed: int,
-    in_flight: int,
-) -> PlanReport:
-    cluster = known.cluster()
-    workloads = Workloads(
-        place=lambda path, replicas: place_step(path, cluster, replicas),
-        fill=lambda path, most: fill_step(path, cluster, group=in_flight, most=most),
-    )
-    try:
-        steps = kind.make(words, given, workloads)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    planned = Plan(cluster, policy, Random(seed), in_flight=in_flight)
-    for step in steps:
-        planned.take(step)
-    return planned.report(origin=known.origin, policy=policy_name, seed=seed)
+def _read_live(
+    settings: Settings, kubeconfig: Path | None, context: str | None
+) -> tuple[ClusterObjects, str, Moment]:
+    """Read a live cluster; return its objects, what to call it, and the time."""
+    from app.instance import service  # noqa: PLC0415 (it takes long)
+
+    objects, problems, _ = service.read_cluster(settings, kubeconfig, context, PLANNING)
+    warn(problems)
+    return objects, "the live cluster", datetime.now(UTC)
 
 
 def _goodness(report: PlanReport) -> tuple[int, int]:
@@ -341,22 +355,20 @@ def _has_trouble(report: PlanReport) -> bool:
 
 def _with_remedies(report: PlanReport) -> PlanReport:
     """Return the plan with what to do about each reason."""
-    steps = tuple(
-        structs.replace(
-            step,
-            events=tuple(
-                structs.replace(
-                    event,
-                    reasons=tuple(
-                        structs.replace(each, remedy=remedy_of(each.code)) for each in event.reasons
-                    ),
-                )
-                for event in step.events
-            ),
-        )
+    steps = (
+        structs.replace(step, events=tuple(map(_with_actions, step.events)))
         for step in report.steps
     )
-    return structs.replace(report, steps=steps)
+    return structs.replace(report, steps=tuple(steps))
+
+
+def _with_actions(event: Event) -> Event:
+    reasons = (
+        # Without the links of the documentation.
+        structs.replace(each, remedy=_LINK.sub(r"\1", REMEDIES[each.code].action))
+        for each in event.reasons
+    )
+    return structs.replace(event, reasons=tuple(reasons))
 
 
 def _draw(report: PlanReport, path: Path) -> None:

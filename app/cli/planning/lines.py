@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import structs
+
 from app.cli.sizes import gib
 from planner.outcome import DiskReport, Event, Kind, NodeReport, PlanReport, StepReport
 
@@ -24,6 +26,9 @@ _FINE = frozenset(
     {Kind.PLACED, Kind.MOVED, Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED, Kind.CHANGED}
 )
 """Everything else is told first."""
+_ALIKE = frozenset({Kind.NOT_CREATED})
+"""Told together, if the text is the same."""
+_MOST_NAMES = 3
 
 
 def lines(report: PlanReport, *, show_all: bool = False) -> Iterator[str]:
@@ -43,6 +48,22 @@ def lines(report: PlanReport, *, show_all: bool = False) -> Iterator[str]:
     yield from _before_and_after(report, show_all=show_all)
 
 
+def capacity_lines(report: PlanReport) -> Iterator[str]:
+    """Say how many pods fit, and what stops the next one."""
+    events = report.steps[-1].events
+    placed = [event for event in events if event.kind is Kind.PLACED]
+    whole = sum(_is_whole(event) for event in placed)
+    fit = f"{_count(len(placed), 'more pod')} {'fits' if len(placed) == 1 else 'fit'}"
+    if whole < len(placed):
+        fit += f", {whole} of them with all replicas of their volumes"
+    stopped = [event for event in events if event.kind is Kind.PENDING]
+    yield fit + ("; the next one does not" if stopped else "; more were not tried (--most)")
+
+
+def _is_whole(event: Event) -> bool:
+    return all(each.node is not None for volume in event.volumes for each in volume.replicas)
+
+
 def _summary(report: PlanReport) -> str:
     placed = _count(report.placed, "pod") + " placed"
     pending = f", {report.pending} pending" if report.pending else ""
@@ -50,11 +71,11 @@ def _summary(report: PlanReport) -> str:
 
 
 def _step(step: StepReport, *, show_all: bool) -> Iterator[str]:
-    events = sorted(step.events, key=lambda each: each.kind in _FINE)
-    shown = events if show_all else events[:_MOST_EVENTS]
-    for event in shown:
-        yield from _event(event)
-    yield from _rest(len(events) - len(shown), "event")
+    groups = _grouped(sorted(step.events, key=lambda each: each.kind in _FINE))
+    shown = groups if show_all else groups[:_MOST_EVENTS]
+    for events in shown:
+        yield from _event(events)
+    yield from _rest(sum(map(len, groups)) - sum(map(len, shown)), "event")
     warnings = step.warnings if show_all else step.warnings[:_MOST_EVENTS]
     for warning in warnings:
         yield _clean(f"  warning  {warning.object} {warning.text}")
@@ -66,8 +87,25 @@ _FINE = frozenset(
 )
 
 
-def _event(event: Event) -> Iterator[str]:
+def _grouped(events: Iterable[Event]) -> list[list[Event]]:
+    """Put events together that say the same of different objects, if they need many words."""
+    groups = dict[object, list[Event]]()
+    for event in events:
+        same = event.kind, event.text, event.reasons
+        groups.setdefault(same if event.reasons or event.kind in _ALIKE else event, []).append(
+            event
+        )
+    return [*groups.values()]
+
+
+def _event(events: Sequence[Event]) -> Iterator[str]:
+    event = events[0]
     word = _WORDS[event.kind]
+    if len(events) > 1:
+        names = ", ".join(each.object for each in events[:_MOST_NAMES])
+        more = len(events) - _MOST_NAMES
+        names += f" and {more} more" if more > 0 else ""
+        event = structs.replace(event, object=names, before=None, volumes=())
     where = event.node or ""
     if event.before and event.node:
         where = f"{event.before} -> {event.node}"

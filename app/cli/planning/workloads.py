@@ -4,43 +4,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-from msgspec import structs
-
 from app.cli.files import load_documents
 from app.errors import BrokenObjectError, InputError
 from app.kube.records import read_object
 from app.kube.resources import PLACED
-from extender import Claim, PersistentVolume, StorageClass, Unreadable
-from planner.cluster import Cluster
-from planner.records import Budget, Service
+from extender import PersistentVolume, StorageClass, Unreadable
+from planner.additions import Addition, Wanted
+from planner.steps.workloads import MOST_PODS, Fill, PlaceWorkloads
 from planner.workloads import (
     DAEMON_SET,
-    NewClaim,
     Workload,
-    claim_of,
-    default_class,
-    with_class,
-    with_classes,
 )
 
-_NOW = "9999-12-31T23:59:59Z"
-"""For what the plan creates: it is younger than all that there is."""
+_NAMESPACE = "default"
+"""Of objects that name none."""
 _USE = "give a StatefulSet, Deployment, ReplicaSet, Job or Pod"
-
-
-Addition = Budget | NewClaim | PersistentVolume | Service | StorageClass
-"""What workloads may need."""
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds."""
-
-    workloads: tuple[Workload, ...]
-    """To be placed, at least one, in the order of the file."""
-    others: tuple[Addition, ...]
-    notes: tuple[str, ...]
-    """A line for each thing that is passed over."""
 
 
 def read_workloads(path: Path, namespace: str) -> Wanted:
@@ -77,44 +55,6 @@ def read_workloads(path: Path, namespace: str) -> Wanted:
         others=tuple(each for each in known if not isinstance(each, Workload)),
         notes=tuple(notes),
     )
-
-
-def add_objects(wanted: Wanted, cluster: Cluster) -> tuple[list[Workload], list[str]]:
-    """Add to *cluster* what it lacks of the file; what it has of the same name counts as it is.
-
-    Claims that name no StorageClass get the default one, as the API server does it.
-
-    Returns:
-        The workloads, with the class of each of their claims, and a line for each thing that is
-        not known or that a volume lacks.
-    """
-    for record in wanted.others:
-        match record:
-            case StorageClass() if cluster.get(StorageClass, record.name) is None:
-                cluster.put(structs.replace(record, created=_NOW))
-            case PersistentVolume() if cluster.get(PersistentVolume, record.name) is None:
-                cluster.put(record)
-            case Service() if record.key not in {each.key for each in cluster.services}:
-                cluster.services.append(record)
-            case Budget() if record.key not in {each.key for each in cluster.budgets}:
-                cluster.budgets.append(record)
-    classes = cluster.all(StorageClass).values()
-    default = default_class(classes)
-    given = [each for each in wanted.others if isinstance(each, NewClaim)]
-    made = [new for each in wanted.workloads for new in _claims(each)]
-    for each in given:
-        claim = claim_of(with_class(each, default), each.name)
-        if cluster.get(Claim, claim.key) is None:
-            cluster.put(claim)
-    notes = [
-        f"{each.namespace}/{each.name} has no StorageClass, so that no volume is made for it; name "
-        f"one, or make one the default"
-        for each in [*given, *made]
-        if not (with_class(each, default).storage_class or each.persistent_volume)
-    ]
-    if any(each.storage_class is None for each in [*given, *made]):
-        notes += _unsure(classes)
-    return [with_classes(each, default) for each in wanted.workloads], notes
 
 
 class _Read(NamedTuple):
@@ -175,17 +115,20 @@ def _is_made(workload: Workload, found: Iterable[Workload]) -> bool:
     )
 
 
-def _claims(workload: Workload) -> list[NewClaim]:
-    """Return what the claims of a workload are made of."""
-    own = (each for each in workload.volumes if isinstance(each, NewClaim))
-    return [*workload.claim_templates, *own]
+def place_step(path: Path, replicas: int | None) -> PlaceWorkloads:
+    """Make the step that places what a file holds.
+
+    Raises:
+        InputError: As `read_workloads` does.
+    """
+    return PlaceWorkloads(wanted=read_workloads(path, _NAMESPACE), replicas=replicas)
 
 
-def _unsure(classes: Iterable[StorageClass]) -> list[str]:
-    defaults = sorted(each.name for each in classes if each.is_default)
-    if len(defaults) <= 1 or all(each.created for each in classes if each.is_default):
-        return []
-    return [
-        f"the StorageClasses {', '.join(defaults)} are all the default one, and when they were "
-        f"created is not known; {default_class(classes)} counts, Kubernetes takes the newest"
-    ]
+def fill_step(path: Path, most: int | None, group: int) -> Fill:
+    """Make the step that places pods of the workload of a file until one does not fit.
+
+    Raises:
+        InputError: As `read_workloads` does.
+    """
+    wanted = read_workloads(path, _NAMESPACE)
+    return Fill(wanted=wanted, group=group, most=most or MOST_PODS)
