@@ -1,4 +1,4 @@
-"""What a plan leads to, as JSON and as all other forms show it.
+"""What a plan leads to, or what a live service sees now: as JSON, and as all other forms show it.
 
 Sizes are bytes. CPU is in thousandths of a core. All lists have an order that the input decides.
 """
@@ -30,6 +30,8 @@ class Kind(StrEnum):
     """An object was changed as the step says."""
     REFUSED = "refused"
     """The step, or a part of it, cannot be done."""
+    HELD = "held"
+    """A live service holds room for a pod whose replicas are not placed yet."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +129,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     allocatable_cpu: int = 0
     requested_memory_bytes: int = 0
     allocatable_memory_bytes: int = 0
+    held_bytes: int = 0
+    """Held here for pods on disks that are not known yet; only in the picture of a live service."""
     disks: tuple[DiskReport, ...] = ()
 
 
@@ -149,6 +153,7 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     """The files, or the address of the cluster."""
     policy: str
+    """Empty in the picture of a live service, which plans nothing; its seed says nothing then."""
     seed: int
     steps: tuple[StepReport, ...]
     """The first one is the cluster as it is now."""
