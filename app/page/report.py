@@ -1,6 +1,10 @@
 """What a plan leads to, or what a live service sees now: as JSON, and as all other forms show it.
 
 Sizes are bytes. CPU is in thousandths of a core. All lists have an order that the input decides.
+
+Of some records a picture has tens of thousands. The garbage collector does not follow these, and
+need not, as no record leads back to itself. Else so many would have it look through all that a
+service knows of its cluster, and nobody is answered meanwhile.
 """
 
 from enum import StrEnum
@@ -87,7 +91,7 @@ class PlanWarning(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A replica on a disk."""
 
     volume: str
@@ -98,7 +102,7 @@ class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     is_failed: bool = False
 
 
-class DiskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DiskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A disk after a step."""
 
     name: str
@@ -116,7 +120,7 @@ class DiskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why it takes no replicas."""
 
 
-class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A node after a step."""
 
     name: str
