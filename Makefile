@@ -25,7 +25,7 @@ SEEDS ?= 500
 # Tests start some hundred processes. Each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: monitoring test-monitoring picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
+.PHONY: monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
 	format bench docs schema manifests image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
@@ -74,12 +74,13 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, synchronisation, load and the command filter; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the picture, synchronisation, load and the command filter; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack
 	$(BIN)/python -m benchmarks.bench_holds
 	$(BIN)/python -m benchmarks.bench_forecast
+	$(BIN)/python -m benchmarks.bench_picture
 	$(BIN)/python -m benchmarks.bench_sync
 	$(BIN)/python -m benchmarks.bench_load
 	$(BIN)/python -m benchmarks.bench_explain
@@ -96,8 +97,12 @@ monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address 
 test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus (needs prometheus and promtool)
 	$(BIN)/python -m pytest -m prometheus tests/monitoring
 
-picture: install-dev ## Draw docs/dashboard.png from a minute of a healthy cluster (needs prometheus)
+test-page: install-dev ## Test the picture of a plan in a real browser (needs Chromium)
+	$(BIN)/python -m pytest -m browser tests/page
+
+picture: install-dev ## Draw docs/dashboard.png from a minute of a healthy cluster, and docs/plan.png from a plan (needs prometheus and Chromium)
 	$(BIN)/python -m tests.monitoring.healthy docs/dashboard.png
+	$(BIN)/python -m tests.page.picture docs/plan.png
 
 manifests: install-dev ## Write what kustomize takes from the chart, and the chart's table of values (needs helm)
 	$(BIN)/python -m supply.manifests
@@ -125,7 +130,7 @@ image-release: ## Build the image for two architectures and push it (needs build
 
 plugin: $(VENV)/.installed-plugin ## Build the kubectl plugin, one file that needs no Python (PLATFORM=linux-amd64)
 	$(PLUGIN)/pyinstaller --onefile --name kubectl-longhorn_scheduler --log-level ERROR --noconfirm \
-		--paths . --copy-metadata longhorn-scheduler-extender --exclude-module uvloop \
+		--paths . --copy-metadata longhorn-scheduler-extender --collect-data app.page --exclude-module uvloop \
 		--distpath dist --workpath dist/plugin --specpath dist/plugin app/__main__.py
 	tar -czf dist/kubectl-longhorn_scheduler-$(PLATFORM).tar.gz LICENSE -C dist kubectl-longhorn_scheduler
 

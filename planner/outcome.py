@@ -1,6 +1,10 @@
-"""What a plan leads to: as it is printed as JSON, and as all other forms show it.
+"""What a plan leads to, or what a live service sees now: as JSON, and as all other forms show it.
 
 Sizes are bytes. CPU is in thousandths of a core. All lists have an order that the input decides.
+
+Of some records a picture has tens of thousands. The garbage collector does not follow these, and
+need not, as no record leads back to itself. Else so many would have it look through all that a
+service knows of its cluster, and nobody is answered meanwhile.
 """
 
 from enum import StrEnum
@@ -30,6 +34,8 @@ class Kind(StrEnum):
     """An object was changed as the step says."""
     REFUSED = "refused"
     """The step, or a part of it, cannot be done."""
+    HELD = "held"
+    """A live service holds room for a pod whose replicas are not placed yet."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +91,7 @@ class PlanWarning(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A replica on a disk."""
 
     volume: str
@@ -96,7 +102,7 @@ class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     is_failed: bool = False
 
 
-class DiskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DiskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A disk after a step."""
 
     name: str
@@ -114,7 +120,7 @@ class DiskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why it takes no replicas."""
 
 
-class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A node after a step."""
 
     name: str
@@ -127,6 +133,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     allocatable_cpu: int = 0
     requested_memory_bytes: int = 0
     allocatable_memory_bytes: int = 0
+    held_bytes: int = 0
+    """Held here for pods on disks that are not known yet; only in the picture of a live service."""
     disks: tuple[DiskReport, ...] = ()
 
 
@@ -149,8 +157,9 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     """The files, or the address of the cluster."""
     policy: str
+    """Empty in the picture of a live service, which plans nothing; its seed says nothing then."""
     seed: int
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     """What is not known, or passed over."""
     steps: tuple[StepReport, ...]
     """The first one is the cluster as it is now."""

@@ -6,7 +6,7 @@ subscribes at the end.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from datetime import datetime
 from random import Random
 from uuid import UUID
@@ -19,6 +19,8 @@ from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.holds import Holds
+from app.instance.picture import Sources, draw
+from app.instance.refusals import LastRefusals
 from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
@@ -44,6 +46,8 @@ _LAST_CHOICES_SECONDS = 1.0
 """Most that kube-scheduler may take to show what it chose of the last answers."""
 _EXPIRY_SECONDS = 0.5
 """A hold whose time is over ends within so long."""
+_PICTURE = "picture"
+"""Whoever looks at pictures takes turns with clients as if they all were one of them."""
 
 
 class Instance:
@@ -108,6 +112,7 @@ class Instance:
             random=random,
         )
         self._scores = LastScores()
+        self._refusals = LastRefusals()
         self.holds = Holds(
             extender,
             self.cluster,
@@ -164,6 +169,7 @@ class Instance:
             mutating=self._mutating(),
             unready=self.unready,
             state=self._debug_state if settings.debug else None,
+            picture=self._picture if settings.debug else None,
             metrics=metrics,
             settings=settings,
             unsent_bytes=self.connections.unsent_bytes,
@@ -258,16 +264,33 @@ class Instance:
             return self.holds.timeouts.choosing_seconds + _EXPIRY_SECONDS
         return self._settings.filter_wait_seconds
 
-    def _debug_state(self) -> DebugState:
-        role = RoleState(
+    def _role(self) -> RoleState:
+        return RoleState(
             role="leader" if self.standing.is_leading() else "standby",
             unavailable=self.standing.unavailable() or "",
             unready=self.unready() or "",
             identity=self._identity,
             holder=self._election.holder,
         )
+
+    def _picture(self) -> AsyncIterator[str]:
+        sources = Sources(
+            current_view=lambda: self.cluster.view,
+            ledger=self.holds.ledger,
+            waiting=self._waking.pods,
+            refusals=self._refusals,
+        )
+        return draw(
+            sources,
+            self._role(),
+            lambda: self.decisions.turns.take(_PICTURE),
+            now=self._clock(),
+            utc=self._wall_clock(),
+        )
+
+    def _debug_state(self) -> DebugState:
         return debug_state(
-            role,
+            self._role(),
             self.cluster,
             self.holds.ledger,
             self._waking.pods,
@@ -308,7 +331,10 @@ class Instance:
         self.holds.answer(request, result, now)
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid)
+            self._refusals.forget(request.pod.uid)
         else:
+            if self._settings.debug:  # only the picture shows them
+                self._refusals.remember(request.pod.uid, result.rejected)
             depends = result.depends_on_others
             self._waking.remember(request.pod, request.candidates, now, depends_on_others=depends)
 
@@ -328,6 +354,7 @@ class Instance:
             self._taking_over.give_up()
             self.holds.drop_all()
             self._waking.forget_all()
+            self._refusals.forget_all()
             self._scores.forget_all()
             self._calls.forget()
             self.decisions.wake()

@@ -60,6 +60,7 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
         ),
         unready=lambda: None,
         state=None,
+        picture=None,
         metrics=metrics,
         settings=settings,
         unsent_bytes=connections.unsent_bytes,

@@ -1,6 +1,6 @@
 """The HTTP interface: verbs for kube-scheduler and the API server, health and metrics."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 import msgspec
@@ -8,6 +8,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
 
 from app.config import Settings
 from app.metrics import Metrics
@@ -20,6 +21,12 @@ from app.serving.openapi import FILTER_RESPONSES, PRIORITIZE_RESPONSES, REQUEST,
 from app.serving.prioritizing import Prioritizing
 
 log = structlog.get_logger()
+
+_PAGE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",  # which the page itself cannot say
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class Apps(NamedTuple):
@@ -38,6 +45,7 @@ def create_apps(
     mutating: Mutating | None,
     unready: Callable[[], str | None],
     state: Callable[[], msgspec.Struct] | None,
+    picture: Callable[[], AsyncIterator[str]] | None,
     metrics: Metrics,
     settings: Settings,
     unsent_bytes: Callable[[], int],
@@ -50,6 +58,7 @@ def create_apps(
         mutating: Answers /mutate; None if there is no webhook.
         unready: Returns why this instance cannot take over now, None if it can.
         state: Returns what /debug/state shows; None if there is to be no such path.
+        picture: Returns the page at /, in pieces; None if there is to be no such path.
         metrics: Counts requests and answers.
         settings: Limits on requests, and whether metrics have a port of their own.
         unsent_bytes: Returns the size of the answers that clients do not read, in bytes.
@@ -64,6 +73,8 @@ def create_apps(
     _add_metrics(other or main, metrics)
     if state is not None:
         _add_state(other or main, state)
+    if picture is not None:
+        _add_picture(other or main, picture)
     add_schemas(main)
     webhook = None
     if mutating is not None:
@@ -148,6 +159,12 @@ def _add_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
     @app.get("/debug/state", include_in_schema=False)
     async def debug_state() -> Response:
         return Response(msgspec.json.encode(state()), media_type=JSON)
+
+
+def _add_picture(app: FastAPI, picture: Callable[[], AsyncIterator[str]]) -> None:
+    @app.get("/", include_in_schema=False)
+    async def draw() -> Response:
+        return StreamingResponse(picture(), media_type="text/html", headers=_PAGE_HEADERS)
 
 
 def _state(request: Request, status: int, text: str) -> Response:

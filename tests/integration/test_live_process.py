@@ -47,8 +47,8 @@ class LiveServer(NamedTuple):
 
 
 @contextlib.contextmanager
-def serving_cluster(folder: Path, port: int) -> Iterator[LiveServer]:
-    """Run the process on the API server at *port*."""
+def serving_cluster(folder: Path, port: int, **settings: str) -> Iterator[LiveServer]:
+    """Run the process on the API server at *port*; *settings* are variables of its environment."""
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(yaml.safe_dump(_kubeconfig(port)))
     environ = {name: text for name, text in os.environ.items() if not name.startswith("EXTENDER_")}
@@ -56,7 +56,12 @@ def serving_cluster(folder: Path, port: int) -> Iterator[LiveServer]:
     with subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", "0"],
         cwd=ROOT,
-        env={**environ, "EXTENDER_POD_NAME": "extender-0", "EXTENDER_NODE_NAME": "node-1"},
+        env={
+            **environ,
+            "EXTENDER_POD_NAME": "extender-0",
+            "EXTENDER_NODE_NAME": "node-1",
+            **settings,
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

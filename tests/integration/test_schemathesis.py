@@ -21,6 +21,7 @@ APP = create_apps(
     mutating=None,
     unready=lambda: None,
     state=None,
+    picture=None,
     metrics=METRICS,
     settings=Settings(),
     unsent_bytes=lambda: 0,

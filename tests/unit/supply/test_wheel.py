@@ -19,7 +19,9 @@ def test_every_module_in_it_can_be_imported_without_the_repository(tmp_path: Pat
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     [wheel] = tmp_path.glob("*.whl")
-    files = [Path(name) for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")]
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"app/page/page.{kind}" for kind in ("html", "css", "js")} <= {*names}
+    files = [Path(name) for name in names if name.endswith(".py")]
     modules = [".".join(file.with_suffix("").parts) for file in files]
     assert "app.instance.service" in modules
 

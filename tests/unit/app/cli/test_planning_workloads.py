@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from app.cli.planning.workloads import Wanted, add_objects, read_workloads
+from app.cli.planning.workloads import read_workloads
 from app.errors import InputError
 from extender import Claim, PersistentVolume, StorageClass
+from planner.additions import Wanted, add_objects
 from planner.cluster import Cluster
 from planner.workloads import pods_of
 from tests.builders import GENEROUS, GIB, bare_class, claim, core_document

@@ -42,6 +42,7 @@ def app() -> FastAPI:
         mutating=None,
         unready=lambda: None,
         state=None,
+        picture=None,
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES),
         unsent_bytes=lambda: 0,

@@ -33,6 +33,7 @@ def schema() -> dict[str, Any]:
         mutating=None,
         unready=lambda: None,
         state=None,
+        picture=None,
         metrics=metrics,
         settings=Settings(),
         unsent_bytes=lambda: 0,

@@ -1,0 +1,238 @@
+"""What an instance sees now, as the page that plans are drawn on: nodes, holds and waiting pods.
+
+It is made in small pieces, each in a turn of its own between requests, so that no answer waits for
+more than one of them. So pieces may be some moments apart; each node is as it was at one of them.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+
+from app.instance.debug import RoleState
+from app.instance.refusals import LastRefusals
+from app.page.page import closing, more_nodes, opening
+from extender import (
+    Claim,
+    ClusterView,
+    Hold,
+    Ledger,
+    State,
+    WaitingPods,
+    charges,
+    node_rejection,
+    why_unusable,
+)
+from longhorn import DiskSpace, NodeName, ReplicaName, VolumeName, named_volume
+from planner.outcome import (
+    DiskReport,
+    Event,
+    Kind,
+    NodeReport,
+    PlannedVolume,
+    PlanReport,
+    PlanWarning,
+    ReplicaReport,
+    StepReport,
+)
+
+Found = TypeVar("Found")
+
+_MOST_PODS = 50
+"""Of the pods with holds, and of those that wait, so many are listed. All holds count on nodes."""
+_CLAIMS_AT_ONCE = 500
+_NODES_AT_ONCE = 20
+"""That are sent; each of them is worked out by itself."""
+
+
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """What a picture is drawn from, as it is at the moment of each piece."""
+
+    current_view: Callable[[], ClusterView]
+    ledger: Ledger
+    waiting: WaitingPods
+    refusals: LastRefusals
+
+
+async def draw(
+    sources: Sources,
+    role: RoleState,
+    turn: Callable[[], Awaitable[object]],
+    *,
+    now: float,
+    utc: datetime,
+) -> AsyncIterator[str]:
+    """Yield the page in pieces.
+
+    Args:
+        sources: What is known.
+        role: What the instance is now.
+        turn: Waits until the next piece may be made.
+        now: The time by the clock of holds, in seconds.
+        utc: The date and time, for people.
+    """
+    claims: dict[VolumeName, str] = {}
+    await turn()
+    for some in _batches([*sources.current_view().claims.values()], _CLAIMS_AT_ONCE):
+        claims |= _claims_by_volume(some, sources.current_view())
+        await turn()
+    events = [_held(hold, claims) for hold in islice(sources.ledger, _MOST_PODS)]
+    for pod in islice(sources.waiting, _MOST_PODS):
+        await turn()
+        woken = ", and was woken since" if pod.woken else ""
+        events.append(
+            Event(
+                kind=Kind.PENDING,
+                object=f"{pod.pod.namespace}/{pod.pod.name}",
+                text=f"waits for {now - pod.since:.0f} s{woken}",
+                reasons=sources.refusals.reasons(pod.pod.uid),
+            )
+        )
+    await turn()
+    yield opening(_report(sources, role, events, utc))
+    names = sorted(sources.current_view().spaces)
+    for batch in _batches(names, _NODES_AT_ONCE):
+        nodes = []
+        for name in batch:
+            await turn()
+            nodes += _node(name, sources, claims)
+        yield more_nodes(nodes)
+    yield closing()
+
+
+def _batches(found: Sequence[Found], size: int) -> Iterator[Sequence[Found]]:
+    for start in range(0, len(found), size):
+        yield found[start : start + size]
+
+
+def _claims_by_volume(claims: Iterable[Claim], view: ClusterView) -> dict[VolumeName, str]:
+    found: dict[VolumeName, str] = {}
+    for claim in claims:
+        bound = view.persistent_volumes.get(claim.persistent_volume or "")
+        if bound is not None and bound.volume_handle is not None:
+            found[VolumeName(bound.volume_handle)] = claim.key
+    return found
+
+
+def _report(sources: Sources, role: RoleState, events: list[Event], utc: datetime) -> PlanReport:
+    waiting = len(sources.waiting)
+    now = StepReport(
+        title=f"now, {utc:%Y-%m-%d %H:%M:%S} UTC",
+        events=tuple(events),
+        warnings=(
+            *_standing(role),
+            *_left_out("held", len(sources.ledger), "pods with a hold"),
+            *_left_out("waiting", waiting, "pods that wait"),
+        ),
+    )
+    return PlanReport(
+        origin=f"instance {role.identity}, {role.role}; {len(sources.ledger)} holds, "
+        f"{waiting} pods wait",
+        policy="",
+        seed=0,
+        steps=(now,),
+        placed=0,
+        pending=waiting,
+    )
+
+
+def _standing(role: RoleState) -> Iterator[PlanWarning]:
+    """Say why this picture may not be the whole one."""
+    if role.role == "standby":
+        yield PlanWarning(
+            code="standby",
+            object=role.identity,
+            text="this instance is a standby, and knows neither holds nor waiting pods; the "
+            f"instance that does is {role.holder or 'not known'}",
+        )
+    elif role.unavailable:
+        yield PlanWarning(code="unavailable", object=role.identity, text=role.unavailable)
+    if role.unready:
+        yield PlanWarning(code="unready", object=role.identity, text=role.unready)
+
+
+def _left_out(code: str, count: int, what: str) -> Iterator[PlanWarning]:
+    if count > _MOST_PODS:
+        yield PlanWarning(
+            code=f"{code}_left_out",
+            object=what,
+            text=f"only {_MOST_PODS} of {count} are listed, those of the longest time first; "
+            "/debug/state has all",
+        )
+
+
+def _held(hold: Hold, claims: dict[VolumeName, str]) -> Event:
+    is_chosen = hold.state is State.CHOSEN
+    return Event(
+        kind=Kind.HELD,
+        object=f"{hold.pod.namespace}/{hold.pod.name}",
+        node=hold.node if is_chosen else None,
+        text="its node is chosen" if is_chosen else f"it may go to any of {len(hold.nodes)} nodes",
+        volumes=tuple(
+            PlannedVolume(
+                name=claims.get(volume.name, volume.name),
+                size_bytes=volume.need.size_bytes,
+                locality=volume.volume.locality,
+            )
+            for volume in (*hold.volumes, *hold.remote)
+        ),
+    )
+
+
+def _node(name: NodeName, sources: Sources, claims: dict[VolumeName, str]) -> list[NodeReport]:
+    """Return a node as it is now, nothing if it is gone since."""
+    view = sources.current_view()
+    space = view.spaces.get(name)
+    if space is None:
+        return []
+    held_bytes = sum(sum(charge.bytes.values()) for charge in charges(sources.ledger, name, view))
+    # Longhorn chooses the disk: it is known only where there is no choice.
+    only_disk = space.bins[0].id if len(space.bins) == 1 else None
+    problem = node_rejection(space)
+    report = NodeReport(
+        name=name,
+        zone=space.node.zone,
+        problem="" if problem is None else str(problem),
+        held_bytes=0 if only_disk else held_bytes,
+        disks=tuple(
+            _disk(disk, view, claims, held_bytes if disk.disk.name == only_disk else 0)
+            for disk in space.disks
+        ),
+    )
+    return [report]
+
+
+def _disk(
+    space: DiskSpace, view: ClusterView, claims: dict[VolumeName, str], held_bytes: int
+) -> DiskReport:
+    disk = space.disk
+    counted: dict[str, int] = {**disk.listed}
+    for replica, missing_bytes in space.unlisted.items():
+        counted[replica] = counted.get(replica, 0) + missing_bytes
+    return DiskReport(
+        name=disk.name,
+        maximum_bytes=disk.maximum_bytes,
+        reserved_bytes=disk.reserved_bytes,
+        available_bytes=disk.available_bytes,
+        limit_bytes=space.limit_bytes,
+        scheduled_bytes=space.scheduled_bytes,
+        held_bytes=held_bytes,
+        replicas=tuple(
+            _replica(ReplicaName(name), size_bytes, view, claims)
+            for name, size_bytes in counted.items()
+        ),
+        problem=why_unusable(disk) or "",
+    )
+
+
+def _replica(
+    name: ReplicaName, size_bytes: int, view: ClusterView, claims: dict[VolumeName, str]
+) -> ReplicaReport:
+    volume = named_volume(name)
+    return ReplicaReport(
+        volume=claims.get(volume, volume or name),
+        size_bytes=size_bytes,
+        is_failed=any(each.failed for each in view.replicas.get(volume, ()) if each.name == name),
+    )

@@ -1,0 +1,1 @@
+"""The picture in a real browser: what only a browser can show."""

@@ -1,0 +1,255 @@
+"""What the picture of a live service shows, and that it leaves turns to others."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from app.instance.debug import RoleState
+from app.instance.picture import Sources, draw
+from app.instance.refusals import LastRefusals
+from app.kube.resources import AnyRecord
+from app.serving.turns import Turns
+from extender import ClusterView, Hold, Ledger, WaitingPods
+from extender.verdicts.rejections import NodeNotReady
+from longhorn import NodeName
+from planner.outcome import (
+    DiskReport,
+    Event,
+    Kind,
+    NodeReport,
+    PlannedVolume,
+    PlanReport,
+    PlanWarning,
+    Reason,
+    ReplicaReport,
+)
+from tests.builders import GIB, bound, disk, hold, node, pod, replica, view_of, volume
+
+LEADER = RoleState(role="leader", unavailable="", unready="", identity="extender-0_1", holder="")
+STANDBY = RoleState(
+    role="standby",
+    unavailable="this instance of the extender is not the leader",
+    unready="",
+    identity="extender-1_1",
+    holder="extender-0_1",
+)
+UTC_NOW = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
+NAME = "vol-r-1"
+
+
+def sources(
+    *records: AnyRecord, holds: Iterable[Hold] = (), waiting: Iterable[str] = ()
+) -> Sources:
+    """Build what is known: pods wait since second 0 for node-1, which is not ready."""
+    view, ledger, pods, refusals = view_of(*records), Ledger(), WaitingPods(), LastRefusals()
+    for each in holds:
+        ledger.put(each)
+    for name in waiting:
+        one = NodeName("node-1")
+        pods.add(pod(name=name), [one], 0.0)
+        refusals.remember(pod(name=name).uid, {one: NodeNotReady()})
+    return Sources(current_view=lambda: view, ledger=ledger, waiting=pods, refusals=refusals)
+
+
+async def text_of(known: Sources, role: RoleState = LEADER, turns: Turns | None = None) -> str:
+    """Draw a picture at second 12."""
+    turns = turns or Turns()
+    pieces = draw(known, role, lambda: turns.take("picture"), now=12.0, utc=UTC_NOW)
+    return "".join([piece async for piece in pieces])
+
+
+async def report_of(known: Sources, role: RoleState = LEADER) -> PlanReport:
+    """Read from a picture what it is drawn from, with the nodes that came in pieces."""
+    blocks = re.findall(
+        r'<script type="application/json"[^>]*>(.*?)</script>', await text_of(known, role), re.S
+    )
+    first, *others = (json.loads(each) for each in blocks)
+    nodes: list[Any] = [each for block in others for each in block]
+    [now] = first["steps"]
+    now["nodes"] = nodes
+    return msgspec.convert(first, PlanReport)
+
+
+async def nodes_of(known: Sources) -> tuple[NodeReport, ...]:
+    return (await report_of(known)).steps[0].nodes
+
+
+async def test_nodes_and_disks_are_shown_with_what_is_on_them() -> None:
+    roomy = disk(
+        maximum_bytes=100 * GIB,
+        reserved_bytes=10 * GIB,
+        available_bytes=70 * GIB,
+        listed={NAME: 20 * GIB},
+    )
+
+    [shown] = await nodes_of(
+        sources(
+            *bound(volume("vol", size_bytes=20 * GIB)),
+            replica(NAME, size_bytes=20 * GIB),
+            node("node-1", roomy, zone="east"),
+        )
+    )
+
+    assert shown == NodeReport(
+        name="node-1",
+        zone="east",
+        disks=(
+            DiskReport(
+                name="disk-1",
+                maximum_bytes=100 * GIB,
+                reserved_bytes=10 * GIB,
+                available_bytes=70 * GIB,
+                limit_bytes=90 * GIB,
+                scheduled_bytes=20 * GIB,
+                replicas=(ReplicaReport(volume="default/vol", size_bytes=20 * GIB),),
+            ),
+        ),
+    )
+
+
+async def test_a_replica_that_its_disk_does_not_count_yet_is_shown() -> None:
+    [shown] = await nodes_of(sources(replica(NAME, failed=True), node("node-1")))
+
+    assert shown.disks[0].replicas == (
+        ReplicaReport(volume="vol", size_bytes=10 * GIB, is_failed=True),
+    )
+    assert shown.disks[0].scheduled_bytes == 10 * GIB
+
+
+async def test_why_nodes_and_disks_take_nothing_is_shown() -> None:
+    [shown] = await nodes_of(
+        sources(node("node-1", disk(allow_scheduling=False), allow_scheduling=False))
+    )
+
+    assert shown.problem == "scheduling is disabled on the Longhorn node"
+    assert shown.disks[0].problem == "scheduling is disabled"
+
+
+async def test_what_is_held_is_shown_on_the_disk_if_there_is_only_one_to_choose() -> None:
+    shut = disk("disk-2", allow_scheduling=False)
+
+    one, two = await nodes_of(
+        sources(
+            node("node-1", disk("disk-1"), shut),
+            node("node-2", disk("disk-1"), disk("disk-2")),
+            holds=[hold(nodes=("node-1", "node-2"))],
+        )
+    )
+
+    assert (one.held_bytes, [each.held_bytes for each in one.disks]) == (0, [10 * GIB, 0])
+    assert (two.held_bytes, [each.held_bytes for each in two.disks]) == (10 * GIB, [0, 0])
+
+
+async def test_holds_are_told() -> None:
+    open_, chosen = (
+        hold("open", nodes=("node-1", "node-2")),
+        hold("chosen", nodes=("node-1",), only_candidate=True),
+    )
+
+    report = await report_of(sources(*bound(volume("vol")), holds=[open_, chosen]))
+
+    volumes = (PlannedVolume(name="default/vol", size_bytes=10 * GIB, locality="best-effort"),)
+    assert report.steps[0].events == (
+        Event(
+            kind=Kind.HELD,
+            object="default/open",
+            text="it may go to any of 2 nodes",
+            volumes=volumes,
+        ),
+        Event(
+            kind=Kind.HELD,
+            object="default/chosen",
+            node="node-1",
+            text="its node is chosen",
+            volumes=volumes,
+        ),
+    )
+    assert report.origin == "instance extender-0_1, leader; 2 holds, 0 pods wait"
+    assert report.steps[0].title == "now, 2026-01-01 12:30:00 UTC"
+
+
+async def test_pods_that_wait_are_told_with_their_reasons() -> None:
+    report = await report_of(sources(waiting=["db-0"]))
+
+    assert report.pending == 1
+    assert report.steps[0].events == (
+        Event(
+            kind=Kind.PENDING,
+            object="default/db-0",
+            text="waits for 12 s",
+            reasons=(Reason(code="node_not_ready", text=str(NodeNotReady()), nodes=("node-1",)),),
+        ),
+    )
+
+
+async def test_what_is_left_out_is_told() -> None:
+    report = await report_of(
+        sources(
+            holds=[hold(f"pod-{number}") for number in range(60)],
+            waiting=[f"pod-{number}" for number in range(51)],
+        )
+    )
+
+    assert len(report.steps[0].events) == 100
+    text = "are listed, those of the longest time first; /debug/state has all"
+    assert [(each.code, each.text) for each in report.steps[0].warnings] == [
+        ("held_left_out", f"only 50 of 60 {text}"),
+        ("waiting_left_out", f"only 50 of 51 {text}"),
+    ]
+
+
+async def test_a_standby_says_that_it_is_one() -> None:
+    report = await report_of(sources(), STANDBY)
+
+    assert report.steps[0].warnings == (
+        PlanWarning(
+            code="standby",
+            object="extender-1_1",
+            text="this instance is a standby, and knows neither holds nor waiting pods; the "
+            "instance that does is extender-0_1",
+        ),
+    )
+
+
+async def test_a_leader_that_does_not_answer_says_why() -> None:
+    role = RoleState(
+        role="leader",
+        unavailable="this instance of the extender has just begun to lead; ask again",
+        unready="nodes.longhorn.io: not listed yet",
+        identity="extender-0_1",
+        holder="extender-0_1",
+    )
+
+    report = await report_of(sources(), role)
+
+    assert [each.text for each in report.steps[0].warnings] == [role.unavailable, role.unready]
+
+
+async def test_others_get_a_turn_between_any_two_nodes() -> None:
+    known, turns = sources(*(node(f"node-{number}") for number in range(30))), Turns()
+    drawing = asyncio.create_task(text_of(known, turns=turns))
+    taken = 0
+
+    while not drawing.done():
+        await turns.take("kube-scheduler")
+        taken += 1
+        await asyncio.sleep(0)
+
+    assert taken >= 30
+
+
+async def test_a_node_that_goes_meanwhile_is_left_out() -> None:
+    before, after = view_of(node("node-1"), node("node-2")), view_of(node("node-1"))
+    views = iter([before, before])
+
+    def current_view() -> ClusterView:
+        return next(views, after)
+
+    known = msgspec.structs.replace(sources(), current_view=current_view)
+
+    assert [each.name for each in await nodes_of(known)] == ["node-1"]
