@@ -113,7 +113,7 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
         ("the-extender-cannot-find-a-volume", ERRORS),
         ("notes-on-the-pod", NOTES),
     ],
-    ids=["rejections", "exclusions", "disks", "shortages", "errors", "notes"],
+    ids=["rejections", "exclusions", "predicates", "disks", "shortages", "errors", "notes"],
 )
 def test_every_reason_has_a_row_with_its_meaning_and_remedy(
     section: str, reasons: dict[str, Remedy]
