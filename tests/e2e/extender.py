@@ -143,9 +143,14 @@ class Extender:
         self._record = folder / "calls.jsonl"
         self._proxy: Process | None = None
 
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig of the service's account."""
+        return self._control_plane.users.kubeconfig(EXTENDER, self._server)
+
     async def start(self, count: int) -> None:
         """Start instances and the proxy; return when kube-scheduler would be answered."""
-        kubeconfig = self._control_plane.users.kubeconfig(EXTENDER, self._server)
+        kubeconfig = self.kubeconfig
         for number, port in enumerate(free_ports(count)):
             instance = InstanceProcess(number, port, self._folder, kubeconfig, self._settings)
             self.instances.append(instance)

@@ -7,7 +7,6 @@ start. `tests/unit/app/cli/test_explaining_situations.py` has all twelve, as fil
 import os
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,8 +42,6 @@ LONG_SECONDS = 20.0
 """What CreateVolume takes then."""
 IN_THE_POD = ("kubectl", "--namespace", NAMESPACE, "exec", f"deployment/{NAME}", "--", NAME)
 PLUGIN = ("kubectl", "longhorn-scheduler")
-UNKNOWN_NODES = "note: the Kubernetes Nodes are not known"
-"""Of the service, which has no right to list them, and not of an administrator."""
 
 
 class Explained(NamedTuple):
@@ -98,12 +95,11 @@ class Installation:
         return text()
 
     async def explain(self, name: str) -> Explained:
-        """Ask in the pod of the service; the plugin must answer the same but for what it knows."""
+        """Ask in the pod of the service; the plugin must answer the same."""
         there = await self._administrator.attempt(*IN_THE_POD, "filter", f"pod/{name}")
         here = await self._administrator.attempt(*PLUGIN, "filter", f"pod/{name}")
         assert there.returncode == here.returncode
-        assert UNKNOWN_NODES in there.stdout
-        assert _without_note(there.stdout) == here.stdout
+        assert there.stdout == here.stdout
         return Explained(here.returncode, " ".join(here.stdout.split()))
 
 
@@ -270,10 +266,3 @@ async def _are_attached_and_listed(world: World, count: int) -> bool:
 
 def _is_refusal(condition: Object) -> bool:
     return (condition["type"], condition.get("reason")) == ("PodScheduled", "Unschedulable")
-
-
-def _without_note(text: str) -> str:
-    """Return the output without the note on nodes and its remedy."""
-    before, _, after = text.partition(UNKNOWN_NODES)
-    _, _, *rest = after.splitlines(keepends=True)  # what follows the note, and "->"
-    return before + "".join(dropwhile(lambda line: line.startswith(" " * 5), rest))

@@ -4,7 +4,10 @@ The API server writes down each request of the account and what it decided. A ve
 the manifests shows as a refusal; one that nobody needs shows as unused.
 """
 
+import asyncio
 import json
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -61,7 +64,7 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 
 
 async def _live(world: World) -> None:
-    """Lead, answer, repair the slices, wake a pod, be replaced and end."""
+    """Lead, answer, explain, repair the slices, wake a pod, be replaced and end."""
     await world.add_nodes({"disk": 100, "closed": 200})
     await world.let_schedule("node-1", "closed", on=False)
     await _reject_and_wake(world)
@@ -69,6 +72,7 @@ async def _live(world: World) -> None:
     await world.api.create(_slice(SLICE, "IPv6", "fd00::9"), kinds.ENDPOINT_SLICES)
     await world.api.create(_slice("stray", "IPv4", "10.9.9.9"), kinds.ENDPOINT_SLICES)
     await until(lambda: _is_repaired(world), within=30)
+    await _explain(world)
     await world.api.create(claim("data"), kinds.CLAIMS)
     scheduling = await world.schedule((pod("one", "data"), kinds.PODS), pods=2)
     await scheduling.all_bound()
@@ -83,6 +87,18 @@ async def _live(world: World) -> None:
     await until(lambda: _has_lease(world), within=30)
     second.process.terminate()
     await second.process.ended()
+
+
+async def _explain(world: World) -> None:
+    """Ask about a pod as `kubectl exec` does, with the account of the service."""
+    await world.api.create(pod("asked"), kinds.PODS)
+    command = [sys.executable, "-m", "app", "filter", "pod/asked"]
+    done = await asyncio.create_subprocess_exec(
+        *command, "--kubeconfig", str(world.extender.kubeconfig), stdout=PIPE
+    )
+    shown, _ = await done.communicate()
+    assert (done.returncode, b"not known" in shown) == (0, False)
+    await world.api.delete(kinds.PODS, kinds.Key("default", "asked"), at_once=True)
 
 
 async def _reject_and_wake(world: World) -> None:

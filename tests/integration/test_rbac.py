@@ -5,8 +5,10 @@ import json
 
 import pytest
 
-from app.config import NAME
+from app.config import NAME, Settings
+from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
+from app.kube.snapshot import read_snapshot
 from tests.fakes import Call, Object
 from tests.integration.instances import (
     NAMESPACE,
@@ -57,9 +59,10 @@ async def reject_and_wake(processes: Processes) -> None:
 
 
 async def live(processes: Processes) -> None:
-    """Start, lead, publish, reject, wake, repair, be replaced and end."""
+    """Start, lead, publish, reject, wake, explain, repair, be replaced and end."""
     await processes.start_all(2)
     await reject_and_wake(processes)
+    await read_snapshot(Connection(processes.server.client("extender-1")), Settings())
     processes.server.put(stray("stray", "10.9.9.9", "IPv4"))
     processes.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
     processes.server.put(stray(f"{NAME}-ipv4", "fd00::9:9", "IPv6"))

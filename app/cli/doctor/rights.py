@@ -27,10 +27,12 @@ class Right(NamedTuple):
 
 WAKE_UP = Right("patch", "", "pods")
 """Needed for waking pods only: without EXTENDER_WAKE_UP the service does without."""
+LIST_NODES = Right("list", "", "nodes")
+"""Of Kubernetes' nodes. Only commands in the service's pod need it, and they say what they miss."""
 
 
 def needed_rights(settings: Settings) -> list[Right]:
-    """Return every right that some part of the service needs, `WAKE_UP` among them."""
+    """Return every right that some part of it needs, `WAKE_UP` and `LIST_NODES` among them."""
     own = settings.namespace
     leadership = [
         Right("create", "coordination.k8s.io", "leases", own),
@@ -53,4 +55,5 @@ def needed_rights(settings: Settings) -> list[Right]:
         for source in sources(settings)
         for verb in ("list", "watch")
     ]
-    return [*leadership, *followed, Right("list", "", "pods"), Right("watch", "", "pods"), WAKE_UP]
+    pods = [Right("list", "", "pods"), Right("watch", "", "pods"), WAKE_UP]
+    return [*leadership, *followed, *pods, LIST_NODES]
