@@ -42,7 +42,6 @@ from app.config import Settings
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.resources import PLANNED
-from app.kube.snapshot import PLANNING
 from longhorn import Moment
 from planner.errors import PlanError
 from planner.outcome import Event, Kind, PlanReport
@@ -336,7 +335,8 @@ def _read_live(
     settings: Settings, kubeconfig: Path | None, context: str | None
 ) -> tuple[ClusterObjects, str, Moment]:
     """Read a live cluster; return its objects, what to call it, and the time."""
-    from app.instance import service  # noqa: PLC0415 (it takes long)
+    from app.instance import service  # noqa: PLC0415 (it takes long, and so does the next one)
+    from app.kube.snapshot import PLANNING  # noqa: PLC0415
 
     objects, problems, _ = service.read_cluster(settings, kubeconfig, context, PLANNING)
     warn(problems)
