@@ -180,7 +180,8 @@ async def test_cordoned_node_with_the_only_replica(cluster: Installation) -> Non
 
     assert found.status == 1
     assert not found.lacks(
-        "0 of 2 nodes: 1 without the replica of a strict-local volume, 1 excluded by",
+        "0 of 2 nodes: 2 excluded by kube-scheduler",
+        f"of claim default/data is limited to nodes with kubernetes.io/hostname In {node}",
         f"replicas: {node} usable",
         f"note: data is strict-local, and its replica is on {node}",
         f"{node}: excluded by kube-scheduler: Kubernetes node is cordoned",
