@@ -11,6 +11,7 @@ from longhorn import NodeName, Reason, Replica, VolumeName
 from planner.cluster import Cluster
 from planner.drawing import draw
 from planner.engine import Decision, Scheduler
+from planner.naming import natural
 from planner.outcome import Event, Kind, PlanReport, PlanWarning, StepReport
 from planner.policy import Policy
 from planner.records import Pod
@@ -60,7 +61,8 @@ class Plan:
         self._scheduling = Scheduling(
             cluster, Scheduler(policy, random), self.volumes, random, in_flight=in_flight
         )
-        pending = tuple(pod for _, pod in sorted(cluster.pods.items()) if pod.node is None)
+        names = sorted(cluster.pods, key=natural)
+        pending = [pod for pod in map(cluster.pods.__getitem__, names) if pod.node is None]
         self._waiting = [Batch(pods=(pod,)) for pod in pending]
         self._placed: dict[str, None] = {}
         """The pods that this plan placed, in order."""
@@ -238,4 +240,4 @@ class Plan:
 
 
 def _sorted(warnings: Iterable[PlanWarning]) -> tuple[PlanWarning, ...]:
-    return tuple(sorted(warnings, key=lambda each: (each.code, each.object, each.text)))
+    return tuple(sorted(warnings, key=lambda each: (each.code, natural(each.object), each.text)))

@@ -8,6 +8,7 @@ from msgspec import structs
 from extender import Claim, ClaimKey, PersistentVolume
 from longhorn import Replica, Volume, volume_size_bytes
 from planner.errors import PlanError, unknown
+from planner.naming import natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 
@@ -77,4 +78,4 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 if here and not has_room:
                     found.append(f"{name}/{each.disk.name}")
-        return sorted(found)
+        return sorted(found, key=natural)
