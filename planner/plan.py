@@ -1,6 +1,6 @@
 """A plan: steps on a cluster in memory, one after another, and what they lead to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Protocol
 
@@ -44,6 +44,7 @@ class Plan:
         policy: How nodes are chosen for pods.
         random: For all that is left to chance.
         in_flight: So many pods get nodes before Longhorn places their replicas.
+        asked: Is told of how many more pods the scheduler was asked, so that progress can be shown.
 
     Attributes:
         cluster: As it is after the steps so far.
@@ -53,13 +54,26 @@ class Plan:
         notes: What is not known, or passed over; the same only once.
     """
 
-    def __init__(self, cluster: Cluster, policy: Policy, random: Random, *, in_flight: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        random: Random,
+        *,
+        in_flight: int,
+        asked: Callable[[int], None] = lambda _pods: None,
+    ) -> None:
         self.cluster = cluster
         self.volumes = Volumes(cluster, random)
         self.decisions: dict[str, Decision] = {}
         self.notes: list[str] = []
         self._scheduling = Scheduling(
-            cluster, Scheduler(policy, random), self.volumes, random, in_flight=in_flight
+            cluster,
+            Scheduler(policy, random),
+            self.volumes,
+            random,
+            in_flight=in_flight,
+            asked=asked,
         )
         names = sorted(cluster.pods, key=natural)
         pending = [pod for pod in map(cluster.pods.__getitem__, names) if pod.node is None]

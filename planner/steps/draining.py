@@ -119,8 +119,8 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
             )
         }
         text = (
-            f"the drain does not end: by node-drain-policy {settings.drain_policy} Longhorn keeps "
-            f"its instance manager for {', '.join(sorted(last, key=natural))}"
+            f"is not drained to the end: by node-drain-policy {settings.drain_policy} Longhorn "
+            f"keeps its instance manager for {', '.join(sorted(last, key=natural))}"
         )
         return [Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
 

@@ -11,6 +11,7 @@ from planner.workloads import Workload, pods_of
 
 MOST_PODS = 10_000
 """So many are tried at most, unless the user says otherwise."""
+_SHOWN = 3
 
 
 class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +24,17 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """What is done."""
-        names = ", ".join(each.key for each in self.wanted.workloads)
+        keys = [each.key for each in self.wanted.workloads]
+        more = len(keys) - _SHOWN
+        names = ", ".join(keys[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         return f"place {names}" + ("" if self.replicas is None else f", {self.replicas} replicas")
+
+    @property
+    def size(self) -> int:
+        """How many pods there will be of all workloads."""
+        if self.replicas is not None:
+            return self.replicas * len(self.wanted.workloads)
+        return sum(each.replicas for each in self.wanted.workloads)
 
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
