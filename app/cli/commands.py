@@ -26,7 +26,7 @@ from app.cli.options import (
     print_json,
     warn,
 )
-from app.cli.paragraphs import output_width
+from app.cli.paragraphs import output_width, printable
 from app.cli.planning.command import plan
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
@@ -259,5 +259,5 @@ def _only_one(wanted: str | None, option: str | None) -> str:
 
 
 def _fail(text: str) -> int:
-    typer.echo(f"error: {' '.join(text.split())}", err=True)
+    typer.echo(f"error: {printable(' '.join(text.split()))}", err=True)
     return _BAD_INPUT

@@ -39,6 +39,7 @@ from app.cli.planning.scenario import (
     Workloads,
     add_disk,
     names_of,
+    new_node,
     read_scenario,
     resize,
     settings_of,
@@ -102,7 +103,11 @@ class _Kind(msgspec.Struct, frozen=True):
 
 def _place(words: Sequence[str], given: _Given, workloads: Workloads) -> list[Step]:
     if given.until_full:
+        if given.replicas is not None:
+            raise ValueError("--replicas says how many pods, and --until-full tries; give one")
         return [workloads.fill(Path(words[0]), given.most)]
+    if given.most is not None:
+        raise ValueError("--most ends --until-full, which is not given")
     return [workloads.place(Path(words[0]), given.replicas)]
 
 
@@ -119,7 +124,7 @@ def _drain(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[S
 def _add_node(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
     if given.like is None:
         raise ValueError("--like is missing; name the node that the new one is as")
-    return [AddNode(name=name, like=given.like) for name in names_of([*words])]
+    return [AddNode(name=new_node(name), like=given.like) for name in names_of([*words])]
 
 
 def _add_disk(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
@@ -146,7 +151,7 @@ def _set(words: Sequence[str], _given: _Given, _workloads: Workloads) -> list[St
 _FILL = frozenset({"most"})
 _STEPS: Mapping[str, _Kind] = {
     "place": _Kind(
-        "place FILE [--replicas N | --until-full]",
+        "place FILE [--replicas N | --until-full [--most N]]",
         frozenset({"replicas", "until_full", "most"}), 1, 1, _place,
     ),
     "capacity": _Kind(
@@ -351,15 +356,16 @@ def plan(
         planned = Plan(cluster, chosen, random, in_flight=in_flight, asked=asked)
         planned.notes += notes
         planned.begin()
-        for step in steps:
-            planned.take(step)
+        for number, step in enumerate(steps, start=1):
+            try:
+                planned.take(step)
+            except PlanError as error:
+                where = f"step {number} ({step.title}): " if len(steps) > 1 else ""
+                raise InputError(f"{where}{error}") from error
         return planned.report(origin=origin, policy=policy, seed=seed)
 
-    try:
-        with progress(runs * _size(objects, steps), sys.stderr, monotonic) as asked:
-            report = min((run(seed + number, asked) for number in range(runs)), key=_goodness)
-    except PlanError as error:
-        raise InputError(str(error)) from error
+    with progress(runs * _size(objects, steps), sys.stderr, monotonic) as asked:
+        report = min((run(seed + number, asked) for number in range(runs)), key=_goodness)
     warn(report.notes)
     report = _with_remedies(report)
     if html is not None:
@@ -384,7 +390,8 @@ def _kind(words: Sequence[str], given: _Given) -> _Kind:
         raise InputError(f"there is no step {words[0][:60]!r}; use one of {', '.join(_STEPS)}")
     count = len(words) - 1
     if count < kind.least or (kind.most is not None and count > kind.most):
-        raise InputError(f"{words[0]} has {count} arguments; use: plan {kind.usage}")
+        arguments = "1 argument" if count == 1 else f"{count} arguments"
+        raise InputError(f"{words[0]} has {arguments}; use: plan {kind.usage}")
     for field in structs.fields(_Given):
         if getattr(given, field.name) not in (None, False, ()) and field.name not in kind.options:
             option = {"tags": "tag"}.get(field.name, field.name.replace("_", "-"))
