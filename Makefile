@@ -88,8 +88,9 @@ bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-schema: install ## Write the JSON schema of `filter -o json`
+schema: install ## Write the JSON schemas of what `filter` and `plan` print with -o json
 	$(BIN)/python -m app.cli.explaining.schema docs/filter.schema.json
+	$(BIN)/python -m app.cli.planning.schema docs/plan.schema.json
 
 monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
 	$(BIN)/python -m monitoring $(if $(RUNBOOKS),--runbooks '$(RUNBOOKS)')

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from extender import NodeSpace, why_unusable
 from longhorn import DiskId, DiskSpace, NodeName, Replica, ReplicaName, VolumeName, refusal_of
 from planner.cluster import Cluster
+from planner.naming import natural
 from planner.outcome import DiskReport, NodeReport, ReplicaReport
 from planner.records import CPU, MEMORY, KubernetesNode
 
@@ -26,7 +27,7 @@ def draw(
     """
     spaces, on_disk = cluster.view.spaces, _by_disk(cluster)
     reports = {}
-    for name in sorted({*cluster.nodes, *spaces}):
+    for name in sorted({*cluster.nodes, *spaces}, key=natural):
         node, space = cluster.nodes.get(name), spaces.get(name)
         pods, requested = [*cluster.pods_on(name)], cluster.requested(name)
         allocatable = node.allocatable if node else {}
@@ -34,7 +35,7 @@ def draw(
             name=name,
             zone=space.node.zone if space else "",
             problem=_node_problem(node, space, knows_nodes=bool(cluster.nodes)),
-            pods=tuple(sorted(pods, key=lambda key: (key not in new_pods, key))),
+            pods=tuple(sorted(pods, key=lambda key: (key not in new_pods, natural(key)))),
             requested_cpu=requested.get(CPU, 0),
             allocatable_cpu=allocatable.get(CPU, 0),
             requested_memory_bytes=requested.get(MEMORY, 0),

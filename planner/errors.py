@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from planner.naming import natural
+
 
 class PlanError(Exception):
     """A step names something that is not there, or asks for what cannot be; one line."""
@@ -10,7 +12,7 @@ class PlanError(Exception):
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> PlanError:
     """Say that there is no object of a name, and which one may be meant."""
-    known = sorted(names)
+    known = sorted(names, key=natural)
     meant = get_close_matches(name, known, 1)
     if meant:
         hint = f"; did you mean {meant[0]}?"

@@ -1,6 +1,6 @@
 """A plan: steps on a cluster in memory, one after another, and what they lead to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from longhorn import NodeName, Reason, Replica, VolumeName
 from planner.cluster import Cluster
 from planner.drawing import draw
 from planner.engine import Decision, Scheduler
+from planner.naming import natural
 from planner.outcome import Event, Kind, PlanReport, PlanWarning, StepReport
 from planner.policy import Policy
 from planner.records import Pod
@@ -43,6 +44,7 @@ class Plan:
         policy: How nodes are chosen for pods.
         random: For all that is left to chance.
         in_flight: So many pods get nodes before Longhorn places their replicas.
+        asked: Is told of how many more pods the scheduler was asked, so that progress can be shown.
 
     Attributes:
         cluster: As it is after the steps so far.
@@ -52,15 +54,29 @@ class Plan:
         notes: What is not known, or passed over; the same only once.
     """
 
-    def __init__(self, cluster: Cluster, policy: Policy, random: Random, *, in_flight: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        random: Random,
+        *,
+        in_flight: int,
+        asked: Callable[[int], None] = lambda _pods: None,
+    ) -> None:
         self.cluster = cluster
         self.volumes = Volumes(cluster, random)
         self.decisions: dict[str, Decision] = {}
         self.notes: list[str] = []
         self._scheduling = Scheduling(
-            cluster, Scheduler(policy, random), self.volumes, random, in_flight=in_flight
+            cluster,
+            Scheduler(policy, random),
+            self.volumes,
+            random,
+            in_flight=in_flight,
+            asked=asked,
         )
-        pending = tuple(pod for _, pod in sorted(cluster.pods.items()) if pod.node is None)
+        names = sorted(cluster.pods, key=natural)
+        pending = [pod for pod in map(cluster.pods.__getitem__, names) if pod.node is None]
         self._waiting = [Batch(pods=(pod,)) for pod in pending]
         self._placed: dict[str, None] = {}
         """The pods that this plan placed, in order."""
@@ -238,4 +254,4 @@ class Plan:
 
 
 def _sorted(warnings: Iterable[PlanWarning]) -> tuple[PlanWarning, ...]:
-    return tuple(sorted(warnings, key=lambda each: (each.code, each.object, each.text)))
+    return tuple(sorted(warnings, key=lambda each: (each.code, natural(each.object), each.text)))

@@ -5,7 +5,7 @@ of them are placed. So pods come in groups. Within one the extender's holds stan
 placed yet, as in the service; after it Longhorn does all that it can, in an order of chance.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
 import msgspec
@@ -47,6 +47,7 @@ class Scheduling:
         volumes: The cluster's Longhorn.
         random: For the order in which pods start.
         in_flight: So many pods get nodes before Longhorn places their replicas.
+        asked: Is told of how many more pods the scheduler was asked.
 
     Attributes:
         failures: Why claims get no volume, by namespace and name.
@@ -60,12 +61,14 @@ class Scheduling:
         random: Random,
         *,
         in_flight: int,
+        asked: Callable[[int], None],
     ) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
         self._volumes = volumes
         self._random = random
         self._in_flight = in_flight
+        self._asked = asked
         self.failures: dict[str, str] = {}
 
     def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
@@ -91,6 +94,7 @@ class Scheduling:
                 self._start(placed)
                 settled.append(self._volumes.settle())
                 self._cluster.release_holds()
+                self._asked(len(keys))
             waiting = [
                 [key for key in keys if self._waits(key, batch)]
                 for batch, keys in zip(batches, waiting, strict=True)

@@ -6,6 +6,7 @@ from extender import Claim, PersistentVolume
 from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_placed, is_usable
 from planner.cluster import Cluster
 from planner.engine import Decision
+from planner.naming import natural
 from planner.outcome import Event, Kind, Place, PlannedVolume, Reason
 from planner.records import Pod
 
@@ -60,7 +61,7 @@ def reasons_of(decision: Decision) -> tuple[Reason, ...]:
     for name, refusal in decision.refusals.items():
         nodes.setdefault((refusal.code, refusal.text), []).append(name)
     return tuple(
-        Reason(code=code, text=text, nodes=tuple(sorted(names)))
+        Reason(code=code, text=text, nodes=tuple(sorted(names, key=natural)))
         for (code, text), names in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
-from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -27,6 +26,7 @@ from app.cli.options import (
     print_json,
     warn,
 )
+from app.cli.paragraphs import output_width, printable
 from app.cli.planning.command import plan
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
@@ -40,8 +40,6 @@ _FITS, _DOES_NOT_FIT, _BAD_INPUT, _NOT_JUDGED = 0, 1, 2, 3
 _RIGHT, _WRONG = 0, 1
 _NAMESPACE = "default"
 """Of a pod in files that is named without one."""
-_WIDTH = 98
-"""Of output that goes to no terminal."""
 
 commands = typer.Typer(
     name=NAME,
@@ -164,8 +162,7 @@ def filter_pod(
     if output is Explained.JSON:
         print_json(found)
     else:
-        width = get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
-        form = Form(width=width, all_nodes=all_nodes, wide=output is Explained.WIDE)
+        form = Form(width=output_width(), all_nodes=all_nodes, wide=output is Explained.WIDE)
         for line in lines(found, form):
             typer.echo(line)
     if found.error:
@@ -262,5 +259,5 @@ def _only_one(wanted: str | None, option: str | None) -> str:
 
 
 def _fail(text: str) -> int:
-    typer.echo(f"error: {' '.join(text.split())}", err=True)
+    typer.echo(f"error: {printable(' '.join(text.split()))}", err=True)
     return _BAD_INPUT

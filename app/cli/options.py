@@ -11,6 +11,7 @@ import typer
 
 from app.cli.files import bundled_namespaces, load_cluster
 from app.cli.missing import Kind, missing
+from app.cli.paragraphs import printable
 from app.config import Settings, load
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
@@ -65,7 +66,9 @@ def check_origin(
     also: Sequence[Path] | None = None,
 ) -> None:
     if cluster_file is not None and (kubeconfig is not None or context is not None):
-        raise InputError("--cluster-file names another cluster than --kubeconfig and --context")
+        raise InputError(
+            "--cluster-file names another cluster than --kubeconfig and --context; give one"
+        )
     if also and cluster_file is None:
         raise InputError("--also adds to the files of --cluster-file, which is not given")
     if kubeconfig is not None:
@@ -91,7 +94,7 @@ def origin_of(path: Path, also: Sequence[Path] | None) -> str:
 def warn(problems: Iterable[str]) -> None:
     """Print a warning for each problem, one line each."""
     for problem in problems:
-        typer.echo(f"warning: {problem}", err=True)
+        typer.echo(f"warning: {printable(problem)}", err=True)
 
 
 def print_json(report: msgspec.Struct) -> None:

@@ -5,6 +5,7 @@ from msgspec import structs
 
 from longhorn import Condition, Disk, DiskId, DiskName, Replica
 from planner.errors import PlanError
+from planner.naming import natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.steps.finding import disk_of, longhorn_node, put_disk
@@ -87,7 +88,9 @@ class RemoveDisk(msgspec.Struct, frozen=True, kw_only=True):
         left = [each.volume for each in here()]
         if left:
             names = plan.names()
-            shown = ", ".join(sorted(str(names.get(name, name)) for name in left)[:_SHOWN])
+            shown = ", ".join(
+                sorted((str(names.get(name, name)) for name in left), key=natural)[:_SHOWN]
+            )
             more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
             text = f"stays: the replicas of {shown}{more} have no room elsewhere"
             return [*events, Event(kind=Kind.REFUSED, object=f"Disk {self.disk}", text=text)]

@@ -11,11 +11,12 @@ import msgspec
 
 from longhorn import Node, NodeName, Settings, drain_may_end, needs_eviction
 from planner.cluster import Cluster
+from planner.naming import natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.records import Budget, Pod
 from planner.selectors import selects
-from planner.steps.finding import come_back, cordon, kubernetes_node
+from planner.steps.finding import come_back, cordon, keeps_to_node, kubernetes_node, pods_on
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,11 +41,7 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
     def _drain(self, plan: Plan, name: NodeName) -> list[Event]:
         cordon(plan, kubernetes_node(plan, name), is_cordoned=True)
-        pods = [
-            pod
-            for _, pod in sorted(plan.cluster.pods_on(name).items())
-            if not (pod.wishes.of_daemon_set or pod.wishes.is_static)
-        ]
+        pods = [pod for pod in pods_on(plan, name) if not keeps_to_node(pod)]
         refused = [event for pod in pods for event in self._refusals(pod)]
         if refused:
             return refused
@@ -122,8 +119,8 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
             )
         }
         text = (
-            f"the drain does not end: by node-drain-policy {settings.drain_policy} Longhorn keeps "
-            f"its instance manager for {', '.join(sorted(last))}"
+            f"is not drained to the end: by node-drain-policy {settings.drain_policy} Longhorn "
+            f"keeps its instance manager for {', '.join(sorted(last, key=natural))}"
         )
         return [Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
 

@@ -6,12 +6,15 @@ from msgspec import structs
 
 from longhorn import Condition, Disk, Node, NodeName
 from planner.errors import unknown
+from planner.naming import natural
 from planner.outcome import Event
 from planner.plan import Plan
 from planner.records import KubernetesNode, Pod
 from planner.scheduling import Batch
 
 _CORDON_SETTING = "disable-scheduling-on-cordoned-node"
+_OF_ONE_NODE = frozenset({"BackingImageManager", "InstanceManager"})
+"""Controllers of Longhorn's whose pods name their node themselves."""
 
 
 def kubernetes_node(plan: Plan, name: str) -> KubernetesNode:
@@ -38,6 +41,12 @@ def disk_of(node: Node, name: str) -> Disk:
     raise unknown(f"disk of node {node.name} called", name, (each.name for each in node.disks))
 
 
+def pods_on(plan: Plan, node: NodeName) -> list[Pod]:
+    """Return the pods of a node in the order of their names."""
+    pods = plan.cluster.pods_on(node)
+    return [pods[key] for key in sorted(pods, key=natural)]
+
+
 def put_disk(plan: Plan, node: Node, disk: Disk) -> None:
     """Put a disk in place of the one of its name."""
     disks = tuple(disk if each.name == disk.name else each for each in node.disks)
@@ -58,6 +67,18 @@ def cordon(plan: Plan, node: KubernetesNode, *, is_cordoned: bool) -> None:
     else:
         return
     plan.cluster.put(structs.replace(known, schedulable=schedulable))
+
+
+def keeps_to_node(pod: Pod) -> bool:
+    """Whether a pod belongs to its node, and is made nowhere else when that goes.
+
+    Those of Longhorn's managers have budgets that end a drain only when their replicas may go:
+    `longhorn.drain_may_end` says when. Source: longhorn-manager
+    controller/instance_manager_controller.go and backing_image_manager_controller.go.
+    """
+    owner = pod.wishes.owner
+    is_managers = owner is not None and owner[0] in _OF_ONE_NODE
+    return pod.wishes.of_daemon_set or pod.wishes.is_static or is_managers
 
 
 def come_back(plan: Plan, pods: Iterable[Pod]) -> list[Event]:

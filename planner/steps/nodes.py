@@ -9,7 +9,14 @@ from planner.errors import PlanError
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.records import KubernetesNode
-from planner.steps.finding import come_back, cordon, kubernetes_node, longhorn_node
+from planner.steps.finding import (
+    come_back,
+    cordon,
+    keeps_to_node,
+    kubernetes_node,
+    longhorn_node,
+    pods_on,
+)
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -85,13 +92,13 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
         """Do it, and return what happened."""
         lost = [kubernetes_node(plan, name) for name in self.nodes]
         names = plan.names()
-        pods = [pod for node in lost for _, pod in sorted(plan.cluster.pods_on(node.name).items())]
+        pods = [pod for node in lost for pod in pods_on(plan, node.name)]
         gone = {NodeName(name) for name in self.nodes}
         events, back = list[Event](), []
         for pod in pods:
             plan.volumes.detach(pod)
             plan.forget(pod.key)
-            if pod.wishes.of_daemon_set or pod.wishes.is_static:
+            if keeps_to_node(pod):
                 continue
             if pod.wishes.owner is None:
                 text = "has no controller that makes it again"

@@ -8,6 +8,7 @@ from msgspec import structs
 from extender import Claim, ClaimKey, PersistentVolume
 from longhorn import Replica, Volume, volume_size_bytes
 from planner.errors import PlanError, unknown
+from planner.naming import natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 
@@ -33,8 +34,8 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
         size = volume_size_bytes(self.size_bytes)
         if size <= volume.size_bytes:
             raise PlanError(
-                f"PersistentVolumeClaim {self.claim} has {volume.size_bytes} B already; volumes "
-                f"cannot shrink, so give a larger size"
+                f"PersistentVolumeClaim {self.claim} has {_gib(volume.size_bytes)} already; "
+                f"volumes cannot shrink, so give a larger size"
             )
         replicas = plan.cluster.view.replicas.get(volume.name, ())
         short = self._short(plan, replicas, size - volume.size_bytes)
@@ -47,7 +48,7 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
         claim = plan.cluster.get(Claim, self.claim)
         if claim is not None:
             plan.cluster.put(structs.replace(claim, requested_bytes=self.size_bytes))
-        grown = Event(kind=Kind.CHANGED, object=self.claim, text=f"grows to {size} B")
+        grown = Event(kind=Kind.CHANGED, object=self.claim, text=f"grows to {_gib(size)}")
         return [grown, *plan.settle()]
 
     def _volume(self, plan: Plan) -> Volume:
@@ -77,4 +78,8 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 if here and not has_room:
                     found.append(f"{name}/{each.disk.name}")
-        return sorted(found)
+        return sorted(found, key=natural)
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"

@@ -1,5 +1,7 @@
 """Place the pods of workloads: as many as they say, or until one gets no node."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from planner.additions import Wanted, add_objects
@@ -11,6 +13,7 @@ from planner.workloads import Workload, pods_of
 
 MOST_PODS = 10_000
 """So many are tried at most, unless the user says otherwise."""
+_SHOWN = 3
 
 
 class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +26,15 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """What is done."""
-        names = ", ".join(each.key for each in self.wanted.workloads)
+        names = _shown(self.wanted.workloads)
         return f"place {names}" + ("" if self.replicas is None else f", {self.replicas} replicas")
+
+    @property
+    def size(self) -> int:
+        """How many pods there will be of all workloads."""
+        if self.replicas is not None:
+            return self.replicas * len(self.wanted.workloads)
+        return sum(each.replicas for each in self.wanted.workloads)
 
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
@@ -76,9 +86,16 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
     def _only_one(self) -> Wanted:
         if len(self.wanted.workloads) > 1:
-            names = ", ".join(each.key for each in self.wanted.workloads)
+            names = _shown(self.wanted.workloads)
             raise PlanError(f"there are several workloads ({names}); give a file with one of them")
         return self.wanted
+
+
+def _shown(workloads: Sequence[Workload]) -> str:
+    more = len(workloads) - _SHOWN
+    return ", ".join(each.key for each in workloads[:_SHOWN]) + (
+        f" and {more} more" if more > 0 else ""
+    )
 
 
 def _count(workload: Workload, plan: Plan) -> int:

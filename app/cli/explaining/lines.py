@@ -2,10 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from textwrap import wrap
 
 import msgspec
-import typer
 
 from app.cli.explaining.claims import ClaimReport
 from app.cli.explaining.remedies import ERRORS
@@ -16,6 +14,7 @@ from app.cli.explaining.report import (
     best_first,
     shows_every_disk,
 )
+from app.cli.paragraphs import ANY_WIDTH, paragraph
 from app.cli.report import disk_lines, other_lines, score_text
 from app.cli.sizes import gib, short_gib
 from longhorn import VolumeName
@@ -81,18 +80,8 @@ class _Page:
 
     def text(self, start: str, text: str, *, colour: str | None = None) -> Iterator[str]:
         """Break a text into lines; the later ones are indented as far as *start* is long."""
-        printable = "".join(c if c.isprintable() else " " for c in text)
-        width = 10**6 if self._form.wide else max(self._form.width, len(start) + 20)
-        wrapped = wrap(
-            printable,
-            width,
-            initial_indent=start,
-            subsequent_indent=" " * (min(len(start), 6) or 6),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in wrapped:
-            yield typer.style(line, colour) if colour else line
+        width = ANY_WIDTH if self._form.wide else self._form.width
+        yield from paragraph(start, text, width, colour=colour)
 
     def action(self, action: str) -> Iterator[str]:
         """Write what to do."""

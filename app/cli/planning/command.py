@@ -1,10 +1,13 @@
 """The command `plan`: what would happen if."""
 
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import Annotated
 
 import msgspec
@@ -26,13 +29,17 @@ from app.cli.options import (
     print_json,
     warn,
 )
+from app.cli.paragraphs import output_width
+from app.cli.planning.answer import works
 from app.cli.planning.cluster import planned_cluster
-from app.cli.planning.lines import capacity_lines, lines
+from app.cli.planning.lines import Form, lines
 from app.cli.planning.policies import named_policy
+from app.cli.planning.progress import progress
 from app.cli.planning.scenario import (
     Workloads,
     add_disk,
     names_of,
+    new_node,
     read_scenario,
     resize,
     settings_of,
@@ -42,18 +49,28 @@ from app.config import Settings
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.resources import PLANNED
+from app.kube.translate import Pod
+from app.kube.workloads import MOST_PODS
 from longhorn import Moment
 from planner.errors import PlanError
-from planner.outcome import Event, Kind, PlanReport
+from planner.outcome import Event, PlanReport
 from planner.plan import Plan, Step
 from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
+from planner.steps.workloads import MOST_PODS as MOST_TRIED
+from planner.steps.workloads import Fill, PlaceWorkloads
 
-_ALL_PLACED, _SOME_NOT = 0, 1
-_TROUBLE = frozenset({Kind.PENDING, Kind.NOT_CREATED, Kind.LOST, Kind.VOLUME_LOST, Kind.REFUSED})
+_WORKS, _DOES_NOT = 0, 1
+_PLACING, _NODES, _CHOICE, _OUTPUT = (
+    "For place and capacity",
+    "For drain, add-node and add-disk",
+    "How pods get nodes",
+    "Output",
+)
+"""Headings of options in the help."""
 _LINK = re.compile(r"\[([^]]*)]\([^)]*\)")
-_LARGEST_SEED = 2**63 - 1
+_LARGEST_SEED = 2**31 - 1
 _MOST_RUNS = 1_000
 _MOST_IN_FLIGHT = 1_000
 
@@ -85,7 +102,11 @@ class _Kind(msgspec.Struct, frozen=True):
 
 def _place(words: Sequence[str], given: _Given, workloads: Workloads) -> list[Step]:
     if given.until_full:
+        if given.replicas is not None:
+            raise ValueError("--replicas says how many pods, and --until-full tries; give one")
         return [workloads.fill(Path(words[0]), given.most)]
+    if given.most is not None:
+        raise ValueError("--most ends --until-full, which is not given")
     return [workloads.place(Path(words[0]), given.replicas)]
 
 
@@ -102,7 +123,7 @@ def _drain(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[S
 def _add_node(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
     if given.like is None:
         raise ValueError("--like is missing; name the node that the new one is as")
-    return [AddNode(name=name, like=given.like) for name in names_of([*words])]
+    return [AddNode(name=new_node(name), like=given.like) for name in names_of([*words])]
 
 
 def _add_disk(words: Sequence[str], given: _Given, _workloads: Workloads) -> list[Step]:
@@ -120,6 +141,8 @@ def _set(words: Sequence[str], _given: _Given, _workloads: Workloads) -> list[St
         name, equals, value = word.partition("=")
         if not (name and equals):
             raise ValueError(f"{word[:60]!r} sets nothing; give NAME=VALUE")
+        if name in pairs:
+            raise ValueError(f"{name[:60]} is set twice; set it once")
         pairs[name] = value
     return settings_of(pairs)
 
@@ -127,7 +150,7 @@ def _set(words: Sequence[str], _given: _Given, _workloads: Workloads) -> list[St
 _FILL = frozenset({"most"})
 _STEPS: Mapping[str, _Kind] = {
     "place": _Kind(
-        "place FILE [--replicas N | --until-full]",
+        "place FILE [--replicas N | --until-full [--most N]]",
         frozenset({"replicas", "until_full", "most"}), 1, 1, _place,
     ),
     "capacity": _Kind(
@@ -180,83 +203,121 @@ Nothing in the cluster changes. The first word says what is planned:
     + "\n".join(f"  {each.usage}" for each in _STEPS.values())
     + """
 
-`run` takes several steps, one after another, from a file. docs/plan.md describes all of them.
+`run` takes several steps, one after another, from a file; docs/plan.md says how it is written.
 
-Exit status: 0 all pods were placed, 1 something was not, 2 the input cannot be used.
+Exit status: 0 all of it works, 1 not all of it (a pod gets no node, or something is lost or \
+refused), 2 the input cannot be used. Of capacity it is 0 or 2.
 """
 )
 
 
 def plan(
     words: Annotated[
-        list[str], typer.Argument(metavar="STEP [ARGUMENT]...", show_default=False, help="")
+        list[str],
+        typer.Argument(
+            metavar="STEP [ARGUMENT]...", show_default=False, help="What is planned: see above."
+        ),
     ],
     cluster_file: ClusterFile = None,
     also: Also = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, max=MOST_PODS, rich_help_panel=_PLACING,
+            help="How many pods there are to be, of each workload. Default: as its file says.",
+        ),
+    ] = None,
+    until_full: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option(
+            "--until-full", rich_help_panel=_PLACING, help="Place pods until one does not fit."
+        ),
+    ] = False,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=MOST_PODS, rich_help_panel=_PLACING,
+            help=f"Try no more than so many pods. Default: {MOST_TRIED}.",
+        ),
+    ] = None,
+    force: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option(
+            "--force", rich_help_panel=_NODES,
+            help="Drain deletes pods that no controller makes again.",
+        ),
+    ] = False,
+    delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option(
+            "--delete-emptydir-data", rich_help_panel=_NODES,
+            help="Drain evicts pods with an emptyDir.",
+        ),
+    ] = False,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NODE", rich_help_panel=_NODES,
+            help="The new nodes are as this one is, with empty disks.",
+        ),
+    ] = None,
+    reserved: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", rich_help_panel=_NODES, help="Reserved on a new disk. Default: 0."
+        ),
+    ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag", metavar="TAG", rich_help_panel=_NODES,
+            help="Of a new disk. May be given several times.",
+        ),
+    ] = None,
     policy: Annotated[
         str,
         typer.Option(
-            metavar="NAME|FILE",
+            metavar="NAME|FILE", rich_help_panel=_CHOICE,
             help="How nodes are chosen: today (kube-scheduler with the extender), seed (the "
             "classic default), or a policy file.",
         ),
     ] = "today",
-    replicas: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, max=150_000, help="Of each workload that is placed."),
-    ] = None,
-    until_full: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--until-full", help="Place pods until one does not fit.")
-    ] = False,
-    most: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=150_000, help="Stop after so many pods.")
-    ] = None,
-    like: Annotated[
-        str | None, typer.Option(metavar="NODE", help="The node that a new one is as.")
-    ] = None,
-    reserved: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Reserved on a new disk.")
-    ] = None,
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Of a new disk.")
-    ] = None,
-    force: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--force", help="Drain deletes pods that no controller makes again.")
-    ] = False,
-    delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--delete-emptydir-data", help="Drain evicts pods with an emptyDir.")
-    ] = False,
     seed: Annotated[
         int,
         typer.Option(
-            min=0, max=_LARGEST_SEED, help="Of all that is left to chance. The same gives the same."
+            metavar="N", min=0, max=_LARGEST_SEED, rich_help_panel=_CHOICE,
+            help="Of all that is left to chance. The same seed gives the same plan.",
         ),
     ] = 1,
     runs: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=_MOST_RUNS,
+            metavar="N", min=1, max=_MOST_RUNS, rich_help_panel=_CHOICE,
             help="Plan so often, with the seeds that follow, and show the worst.",
         ),
     ] = 1,
     in_flight: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=_MOST_IN_FLIGHT,
+            metavar="N", min=1, max=_MOST_IN_FLIGHT, rich_help_panel=_CHOICE,
             help="So many pods get nodes before Longhorn has placed their replicas.",
         ),
     ] = 20,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
-        Output.TABLE
-    ),
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it, as one page for a browser.")
-    ] = None,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", rich_help_panel=_OUTPUT, help="How to print it.")
+    ] = Output.TABLE,
     show_all: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--all", help="Show every event and node.")
+        bool,
+        typer.Option("--all", rich_help_panel=_OUTPUT, help="Show every event and node."),
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel=_OUTPUT, help="Draw it, as one page for a browser."
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """See `_HELP`."""
     given = _Given(
@@ -273,44 +334,49 @@ def plan(
     chosen = named_policy(policy)
     settings = load_settings()
     check_origin(cluster_file, kubeconfig, context, also)
+    if html is not None:
+        _check_writable(html)
     workloads = Workloads(
         place=place_step, fill=lambda path, most: fill_step(path, most, group=in_flight)
     )
     try:
         steps = kind.make(words[1:], given, workloads)
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise InputError(f"{words[0]}: {error}") from error
     if cluster_file is None:
         objects, origin, utc = _read_live(settings, kubeconfig, context)
     else:
         objects = load_files(cluster_file, also, PLANNED_FROM, PLANNED)
         origin, utc = origin_of(cluster_file, also), None
 
-    def run(seed: int) -> PlanReport:
+    def run(seed: int, asked: Callable[[int], None]) -> PlanReport:
         cluster, notes = planned_cluster(objects, settings, utc)
-        planned = Plan(cluster, chosen, Random(seed), in_flight=in_flight)  # noqa: S311 (no secret)
+        random = Random(seed)  # noqa: S311 (no secret)
+        planned = Plan(cluster, chosen, random, in_flight=in_flight, asked=asked)
         planned.notes += notes
         planned.begin()
-        for step in steps:
-            planned.take(step)
+        for number, step in enumerate(steps, start=1):
+            try:
+                planned.take(step)
+            except PlanError as error:
+                where = f"step {number} ({step.title}): " if len(steps) > 1 else ""
+                raise InputError(f"{where}{error}") from error
         return planned.report(origin=origin, policy=policy, seed=seed)
 
-    try:
-        report = min((run(seed + number) for number in range(runs)), key=_goodness)
-    except PlanError as error:
-        raise InputError(str(error)) from error
+    with progress(runs * _size(objects, steps), sys.stderr, monotonic) as asked:
+        report = min((run(seed + number, asked) for number in range(runs)), key=_goodness)
     warn(report.notes)
     report = _with_remedies(report)
     if html is not None:
         _draw(report, html)
+    is_capacity = words[0] == "capacity" or until_full
     if output is Output.JSON:
         print_json(report)
     else:
-        head = capacity_lines(report) if words[0] == "capacity" else ()
-        for line in (*head, *lines(report, show_all=show_all)):
+        form = Form(width=output_width(), show_all=show_all, is_capacity=is_capacity, runs=runs)
+        for line in lines(report, form):
             typer.echo(line)
-    is_capacity = words[0] == "capacity" or until_full
-    raise typer.Exit(_ALL_PLACED if is_capacity or not _has_trouble(report) else _SOME_NOT)
+    raise typer.Exit(_WORKS if is_capacity or works(report) else _DOES_NOT)
 
 
 plan.__doc__ = _HELP
@@ -323,7 +389,8 @@ def _kind(words: Sequence[str], given: _Given) -> _Kind:
         raise InputError(f"there is no step {words[0][:60]!r}; use one of {', '.join(_STEPS)}")
     count = len(words) - 1
     if count < kind.least or (kind.most is not None and count > kind.most):
-        raise InputError(f"{words[0]} has {count} arguments; use: plan {kind.usage}")
+        arguments = "1 argument" if count == 1 else f"{count} arguments"
+        raise InputError(f"{words[0]} has {arguments}; use: plan {kind.usage}")
     for field in structs.fields(_Given):
         if getattr(given, field.name) not in (None, False, ()) and field.name not in kind.options:
             option = {"tags": "tag"}.get(field.name, field.name.replace("_", "-"))
@@ -343,14 +410,25 @@ def _read_live(
     return objects, "the live cluster", datetime.now(UTC)
 
 
-def _goodness(report: PlanReport) -> tuple[int, int]:
-    """Rank plans, the worst first: by pods that are placed, then by what is wrong."""
+def _goodness(report: PlanReport) -> tuple[bool, int, int]:
+    """Rank plans, the worst first: those that do not work, then by pods, then by warnings."""
     warnings = sum(len(step.warnings) for step in report.steps[1:])
-    return report.placed - report.pending, -warnings
+    return works(report), report.placed - report.pending, -warnings
 
 
-def _has_trouble(report: PlanReport) -> bool:
-    return any(event.kind in _TROUBLE for step in report.steps for event in step.events)
+def _size(objects: ClusterObjects, steps: Sequence[Step]) -> int:
+    """Return how many pods a plan asks about at most: those without a node, and new ones."""
+    waiting = sum(pod.status.node is None for pod in objects.of(Pod).values())
+    return waiting + sum(_size_of(step) for step in steps)
+
+
+def _size_of(step: Step) -> int:
+    match step:
+        case PlaceWorkloads():
+            return step.size
+        case Fill():
+            return step.most
+    return 0
 
 
 def _with_remedies(report: PlanReport) -> PlanReport:
@@ -369,6 +447,17 @@ def _with_actions(event: Event) -> Event:
         for each in event.reasons
     )
     return structs.replace(event, reasons=tuple(reasons))
+
+
+def _check_writable(path: Path) -> None:
+    """Raise InputError if a page cannot be written: better said before a long plan than after."""
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"--html: {path} is a folder; name a file")
+    if not folder.is_dir():
+        raise InputError(f"--html: there is no folder {folder}; make it, or name another file")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"--html: {path} cannot be written; name another file")
 
 
 def _draw(report: PlanReport, path: Path) -> None:

@@ -1,151 +1,205 @@
-"""What `plan` prints for people: step by step what happens, then before and after."""
+"""What `plan` prints for people: the answer, step by step what happens, then before and after."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import structs
+import msgspec
 
+from app.cli.explaining.remedies import ERRORS
+from app.cli.paragraphs import paragraph, printable
+from app.cli.planning.answer import answer, capacity, works
 from app.cli.sizes import gib
-from planner.outcome import DiskReport, Event, Kind, NodeReport, PlanReport, StepReport
+from planner.naming import natural
+from planner.outcome import (
+    DiskReport,
+    Event,
+    Kind,
+    NodeReport,
+    PlannedVolume,
+    PlanReport,
+    Reason,
+    StepReport,
+)
 
+_MOST_BEFORE = 5
+"""Of warnings about the cluster as it is."""
 _MOST_EVENTS = 20
 _MOST_NODES = 40
+_MOST_NAMES = 3
 _WORDS = {
     Kind.PLACED: "placed",
     Kind.PENDING: "pending",
     Kind.NOT_CREATED: "waits",
     Kind.MOVED: "moved",
     Kind.LOST: "lost",
-    Kind.REPLICA_PLACED: "replica",
+    Kind.REPLICA_PLACED: "rebuilt",
     Kind.REPLICA_REMOVED: "removed",
     Kind.VOLUME_LOST: "lost",
     Kind.CHANGED: "changed",
     Kind.REFUSED: "refused",
 }
-_INDENT = " " * 11
 _FINE = frozenset(
     {Kind.PLACED, Kind.MOVED, Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED, Kind.CHANGED}
 )
 """Everything else is told first."""
 _ALIKE = frozenset({Kind.NOT_CREATED})
 """Told together, if the text is the same."""
-_MOST_NAMES = 3
+_LISTED = frozenset({Kind.PENDING, Kind.VOLUME_LOST})
+"""What their text says does not begin with a verb."""
+_OF_NO_NODE = frozenset({*ERRORS, "claim_in_use"})
+"""Reasons that are the same for every node, as they are about the pod's claims."""
+_WORD_WIDTH = 8
+_INDENT = _WORD_WIDTH + 3
 
 
-def lines(report: PlanReport, *, show_all: bool = False) -> Iterator[str]:
-    """Write a plan.
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """How much to print."""
 
-    Args:
-        report: The plan.
-        show_all: Every event and node, however many there are.
-    """
-    yield _summary(report)
-    for number, step in enumerate(report.steps):
-        if number:
-            yield ""
-            yield f"{number}. {step.title}"
-        yield from _step(step, show_all=show_all)
+    width: int
+    """Most characters of a line of text; names and figures are never broken."""
+    show_all: bool = False
+    """Every event, warning and node, however many there are."""
+    is_capacity: bool = False
+    """The answer is how many pods fit."""
+    runs: int = 1
+    """How many plans were made, of which this one is the worst."""
+
+
+def lines(report: PlanReport, form: Form) -> Iterator[str]:
+    """Write a plan."""
+    if form.is_capacity:
+        yield from paragraph("", capacity(report), form.width, indent=2)
+    else:
+        colour = "green" if works(report) else "red"
+        yield from paragraph("", answer(report), form.width, indent=2, colour=colour)
+    worst = f", the worst of {form.runs} plans" if form.runs > 1 else ""
+    yield printable(f"policy {report.policy}, seed {report.seed}{worst}")
+    before, *steps = report.steps
+    if before.warnings:
+        yield ""
+        yield "before the plan"
+        yield from _warnings(before, form, _MOST_BEFORE)
+    for number, step in enumerate(steps, start=1):
+        yield ""
+        yield from paragraph(f"{number}. ", step.title, form.width)
+        yield from _step(step, form)
     yield ""
-    yield from _before_and_after(report, show_all=show_all)
+    yield from _before_and_after(report, form)
 
 
-def capacity_lines(report: PlanReport) -> Iterator[str]:
-    """Say how many pods fit, and what stops the next one."""
-    events = report.steps[-1].events
-    placed = [event for event in events if event.kind is Kind.PLACED]
-    whole = sum(_is_whole(event) for event in placed)
-    fit = f"{_count(len(placed), 'more pod')} {'fits' if len(placed) == 1 else 'fit'}"
-    if whole < len(placed):
-        fit += f", {whole} of them with all replicas of their volumes"
-    stopped = [event for event in events if event.kind is Kind.PENDING]
-    yield fit + ("; the next one does not" if stopped else "; more were not tried (--most)")
-
-
-def _is_whole(event: Event) -> bool:
-    return all(each.node is not None for volume in event.volumes for each in volume.replicas)
-
-
-def _summary(report: PlanReport) -> str:
-    placed = _count(report.placed, "pod") + " placed"
-    pending = f", {report.pending} pending" if report.pending else ""
-    return f"{placed}{pending} (policy {report.policy}, seed {report.seed})"
-
-
-def _step(step: StepReport, *, show_all: bool) -> Iterator[str]:
+def _step(step: StepReport, form: Form) -> Iterator[str]:
+    if not (step.events or step.warnings):
+        yield "  no pod and no replica moves"
+        return
     groups = _grouped(sorted(step.events, key=lambda each: each.kind in _FINE))
-    shown = groups if show_all else groups[:_MOST_EVENTS]
+    shown = groups if form.show_all else groups[:_MOST_EVENTS]
     for events in shown:
-        yield from _event(events)
+        yield from _event(events, form)
     yield from _rest(sum(map(len, groups)) - sum(map(len, shown)), "event")
-    warnings = step.warnings if show_all else step.warnings[:_MOST_EVENTS]
-    for warning in warnings:
-        yield _clean(f"  warning  {warning.object} {warning.text}")
+    yield from _warnings(step, form, _MOST_EVENTS)
+
+
+def _warnings(step: StepReport, form: Form, most: int) -> Iterator[str]:
+    warnings = step.warnings if form.show_all else step.warnings[:most]
+    for each in warnings:
+        yield from _told("warning", f"{each.object} {each.text}", form, colour="yellow")
     yield from _rest(len(step.warnings) - len(warnings), "warning")
-
-
-_FINE = frozenset(
-    {Kind.PLACED, Kind.MOVED, Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED, Kind.CHANGED}
-)
 
 
 def _grouped(events: Iterable[Event]) -> list[list[Event]]:
     """Put events together that say the same of different objects, if they need many words."""
     groups = dict[object, list[Event]]()
-    for event in events:
-        same = event.kind, event.text, event.reasons
-        groups.setdefault(same if event.reasons or event.kind in _ALIKE else event, []).append(
-            event
-        )
+    for number, event in enumerate(events):
+        is_alike = event.reasons or event.kind in _ALIKE
+        key = (event.kind, event.text, event.reasons) if is_alike else number
+        groups.setdefault(key, []).append(event)
     return [*groups.values()]
 
 
-def _event(events: Sequence[Event]) -> Iterator[str]:
+def _event(events: Sequence[Event], form: Form) -> Iterator[str]:
     event = events[0]
-    word = _WORDS[event.kind]
-    if len(events) > 1:
-        names = ", ".join(each.object for each in events[:_MOST_NAMES])
-        more = len(events) - _MOST_NAMES
-        names += f" and {more} more" if more > 0 else ""
-        event = structs.replace(event, object=names, before=None, volumes=())
-    where = event.node or ""
-    if event.before and event.node:
-        where = f"{event.before} -> {event.node}"
-    if event.kind in (Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED):
-        where, text = f"{event.node}/{event.text}", ""
-    else:
-        text = event.text
-    yield _clean(f"  {word:<8} {'  '.join(part for part in (event.object, where, text) if part)}")
-    for volume in event.volumes:
-        places = ", ".join(
-            "no place"
-            if each.node is None
-            else f"{each.node}/{each.disk}{'' if each.is_new else ' (was there)'}"
-            for each in volume.replicas
-        )
-        yield _clean(f"{_INDENT}{volume.name} {gib(volume.size_bytes)} GiB: {places or 'none'}")
+    colour = None if event.kind in _FINE else "red"
+    yield from _told(_WORDS[event.kind], _what(events), form, colour=colour)
+    if len(events) == 1:
+        for volume in event.volumes:
+            yield from _more(_volume(volume, event.object), form)
     for reason in event.reasons:
-        yield _clean(f"{_INDENT}{len(reason.nodes)} {reason.text}")
-        if reason.remedy:
-            yield _clean(f"{_INDENT}  -> {reason.remedy}")
+        yield from _more(_reason(reason, is_only=len(event.reasons) == 1), form)
+        if reason.remedy and reason.code not in ERRORS:  # the text itself says what to do
+            yield from _more(f"-> {reason.remedy}", form, colour="cyan")
 
 
-def _before_and_after(report: PlanReport, *, show_all: bool) -> Iterator[str]:
+def _what(events: Sequence[Event]) -> str:
+    """Say of what objects something is told, where, and the text."""
+    event = events[0]
+    if len(events) > 1:
+        return f"{_names([each.object for each in events])}: {event.text}"
+    match event.kind:
+        case Kind.REPLICA_PLACED:
+            return f"{event.object} on {event.node}/{event.text}"
+        case Kind.REPLICA_REMOVED:
+            return f"{event.object} from {event.node}/{event.text}"
+        case Kind.PLACED:
+            return f"{event.object} on {event.node}"
+        case Kind.MOVED:
+            return f"{event.object} from {event.before} to {event.node}"
+    place = f" on {event.node}" if event.node and event.node not in event.object else ""
+    between = ": " if event.kind in _LISTED else " "
+    return f"{event.object}{place}{between}{event.text}"
+
+
+def _volume(volume: PlannedVolume, pod: str) -> str:
+    name = volume.name.removeprefix(f"{pod.partition('/')[0]}/")
+    placed = [each for each in volume.replicas if each.node is not None]
+    old, new = (
+        ", ".join(f"{each.node}/{each.disk}" for each in placed if each.is_new == is_new)
+        for is_new in (False, True)
+    )
+    parts = [f"stays on {old}"] if old else []
+    parts += [f"new on {new}" if old else new] if new else []
+    missing = len(volume.replicas) - len(placed)
+    parts += [_count(missing, "replica") + " without a place"] if missing else []
+    return f"{name}, {gib(volume.size_bytes)} GiB: {'; '.join(parts) or 'no replica'}"
+
+
+def _reason(reason: Reason, *, is_only: bool) -> str:
+    """Say why nodes were left out; one alone is that of all nodes."""
+    if reason.code in _OF_NO_NODE:
+        return reason.text
+    is_all = is_only and len(reason.nodes) > _MOST_NAMES
+    nodes = f"all {len(reason.nodes)} nodes" if is_all else _names(reason.nodes)
+    return f"{nodes}: {reason.text}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _told(word: str, text: str, form: Form, colour: str | None = None) -> Iterator[str]:
+    start = f"  {word:<{_WORD_WIDTH}} "
+    return paragraph(start, text, form.width, indent=_INDENT, colour=colour)
+
+
+def _more(text: str, form: Form, colour: str | None = None) -> Iterator[str]:
+    return paragraph(" " * _INDENT, text, form.width, indent=_INDENT + 2, colour=colour)
+
+
+def _before_and_after(report: PlanReport, form: Form) -> Iterator[str]:
     first = {node.name: node for node in report.steps[0].nodes}
     last = dict(first)
-    changed = dict[str, None]()
+    changed = set[str]()
     for step in report.steps[1:]:
-        for node in step.nodes:
-            last[node.name] = node
-            changed[node.name] = None
+        last |= {node.name: node for node in step.nodes}
+        changed |= {node.name for node in step.nodes} | {*step.removed_nodes}
         for name in step.removed_nodes:
             last.pop(name, None)
-            changed[name] = None
     if not changed:
         yield "no node changes"
         return
-    names = sorted(changed)
-    shown = names if show_all else names[:_MOST_NODES]
+    names = sorted(changed, key=natural)
+    shown = names if form.show_all else names[:_MOST_NODES]
     rows = [row for name in shown for row in _rows(first.get(name), last.get(name))]
-    yield from _table(("node", "pods", "disk", "scheduled GiB", "of", ""), rows)
+    yield from _table(("node", "zone", "pods", "disk", "scheduled GiB", "limit", ""), rows)
     yield from _rest(len(names) - len(shown), "node")
 
 
@@ -156,17 +210,18 @@ def _rows(before: NodeReport | None, after: NodeReport | None) -> Iterator[Seque
     old = {disk.name: disk for disk in before.disks} if before else {}
     new = {disk.name: disk for disk in after.disks} if after else {}
     problem = "is gone" if after is None else after.problem
+    head = (known.name, known.zone, pods)
     disks = [*dict.fromkeys([*old, *new])]
     if not disks:
-        yield known.name, pods, "", "", "", problem
+        yield *head, "", "", "", problem
     for number, name in enumerate(disks):
+        disk_problem = _disk_problem(new.get(name)) if after else ""
         yield (
-            "" if number else known.name,
-            "" if number else pods,
+            *(("", "", "") if number else head),
             name,
             _change(_scheduled(old.get(name)), _scheduled(new.get(name))),
             gib((new.get(name) or old[name]).limit_bytes),
-            _disk_problem(new.get(name)) or ("" if number else problem),
+            "; ".join(filter(None, ("" if number else problem, disk_problem))),
         )
 
 
@@ -187,20 +242,17 @@ def _change(before: str, after: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    cleaned = [[_clean(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[column]) for row in cleaned) for column in range(len(head))]
+    cleaned = [[*map(printable, row)] for row in (head, *rows)]
+    # The last column is as wide as its text.
+    widths = [max(len(row[column]) for row in cleaned) for column in range(len(head) - 1)]
     for row in cleaned:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        cells = (cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True))
         yield "  ".join(cells).rstrip()
 
 
 def _rest(count: int, what: str) -> Iterable[str]:
-    return [f"  … and {_count(count, what)} more (--all)"] if count > 0 else []
+    return [f"  and {_count(count, f'more {what}')}: --all shows them"] if count > 0 else []
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _clean(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,6 +1,8 @@
 """The steps of a plan, from the words of a command or from a scenario file."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import msgspec
 
 from app.cli.files import parse_yaml, read_bytes
 from app.errors import InputError
+from app.kube.workloads import MOST_PODS
 from app.quantity import parse_bytes
 from planner.plan import Step
 from planner.steps.disks import AddDisk, RemoveDisk
@@ -17,6 +20,21 @@ from planner.steps.settings import ChangeSetting
 from planner.steps.volumes import Resize
 
 Names = str | list[str]
+_MOST_CHARACTERS = 253
+_NODE_NAME = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_UNKNOWN = re.compile("unknown field `(.*)`", re.DOTALL)
+_MISSING = re.compile("missing required field `(.*)`")
+_TYPES = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number with a point",
+    "int": "a whole number",
+    "null": "nothing",
+    "object": "a mapping",
+    "str": "a text",
+}
+_QUOTED = re.compile(r"`([a-z |]+)`")
+"""Types as msgspec names them."""
 _MOST_STEPS = 1_000
 _LARGEST_BYTES = 2**60
 """One EiB: no disk and no volume is larger."""
@@ -80,6 +98,15 @@ class _Step(_Form, frozen=True):
     include: str | None = None
 
 
+_ENTRIES = sorted(
+    {
+        field.encode_name
+        for form in (_Step, _Place, _Fill, _Drain, _DiskName, _NewDisk, _NewNode, _Resize)
+        for field in msgspec.structs.fields(form)
+    }
+)
+
+
 class _Scenario(_Form, frozen=True):
     steps: list[_Step]
 
@@ -118,7 +145,7 @@ def _steps(path: Path, workloads: Workloads, within: tuple[Path, ...]) -> list[S
     try:
         scenario = msgspec.convert(documents[0], _Scenario)
     except msgspec.ValidationError as error:
-        raise InputError(f"{path} is no scenario: {error}") from error
+        raise InputError(f"{path} is no scenario: {_complaint(error)}") from error
     if not scenario.steps:
         raise InputError(f"{path} has no steps; give at least one, such as `- drain: node-1`")
     found = list[Step]()
@@ -151,13 +178,34 @@ def _only_one(step: _Step, where: str) -> tuple[str, Any]:
     return kind, value
 
 
+def _complaint(error: msgspec.ValidationError) -> str:
+    """Say where something is wrong, and what may be meant; the library's own words name types."""
+    text, _, place = str(error).partition(" - at `$")
+    where = place.rstrip("`").removeprefix(".") or "the file"
+    if found := _UNKNOWN.search(text):
+        meant = get_close_matches(found[1], _ENTRIES, 1)
+        hint = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(_ENTRIES)}"
+        return f"{where}: there is no entry {found[1][:60]}; {hint}"
+    if found := _MISSING.search(text):
+        return f"{where}: {found[1]} is missing"
+    return f"{where}: {_QUOTED.sub(lambda types: _in_words(types[1]), text[:1].lower() + text[1:])}"
+
+
+def _in_words(types: str) -> str:
+    return " or ".join(_TYPES.get(each, each) for each in types.split(" | "))
+
+
 def _place(given: str | _Place, folder: Path, workloads: Workloads) -> list[Step]:
     given = _Place(file=given) if isinstance(given, str) else given
+    if given.replicas is not None and not 0 <= given.replicas <= MOST_PODS:
+        raise ValueError(f"replicas {given.replicas} is not from 0 to {MOST_PODS}")
     return [workloads.place(folder / given.file, given.replicas)]
 
 
 def _fill(given: str | _Fill, folder: Path, workloads: Workloads) -> list[Step]:
     given = _Fill(file=given) if isinstance(given, str) else given
+    if given.most is not None and not 1 <= given.most <= MOST_PODS:
+        raise ValueError(f"most {given.most} is not from 1 to {MOST_PODS}")
     return [workloads.fill(folder / given.file, given.most)]
 
 
@@ -184,7 +232,7 @@ _MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
     "lose": lambda given, *_: [LoseNode(nodes=names_of(given))],
     "cordon": lambda given, *_: [Cordon(nodes=names_of(given))],
     "uncordon": lambda given, *_: [Cordon(nodes=names_of(given), is_cordoned=False)],
-    "addNode": lambda given, *_: [AddNode(name=_name(given.name), like=given.like)],
+    "addNode": lambda given, *_: [AddNode(name=new_node(given.name), like=given.like)],
     "addDisk": _add_disk,
     "removeDisk": lambda given, *_: [RemoveDisk(node=given.node, disk=given.disk)],
     "resize": lambda given, *_: [resize(given.claim, str(given.size))],
@@ -242,7 +290,20 @@ def names_of(given: Names) -> tuple[str, ...]:
     return tuple(_name(each) for each in names)
 
 
+def new_node(name: str) -> str:
+    """Return a name if a node can have it; raise ValueError if none can."""
+    if not _NODE_NAME.fullmatch(name) or len(name) > _MOST_CHARACTERS:
+        raise ValueError(
+            f"{name[:60]!r} is no name of a node; use up to {_MOST_CHARACTERS} small letters, "
+            f"digits, '-' and '.'"
+        )
+    return name
+
+
 def _name(name: str) -> str:
-    if not 0 < len(name) <= 253 or not name.isprintable():
-        raise ValueError(f"{name[:60]!r} is no name of an object")
+    if not 0 < len(name) <= _MOST_CHARACTERS or not name.isprintable():
+        raise ValueError(
+            f"{name[:60]!r} is no name of an object; give 1 to {_MOST_CHARACTERS} characters that "
+            f"can be printed"
+        )
     return name

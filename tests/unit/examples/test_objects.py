@@ -18,7 +18,11 @@ CRDS = ROOT / "tests" / "data" / "longhorn-crds"
 LONGHORN = "longhorn.io/v1beta2"
 
 Object = dict[str, Any]
-ALL_FILES = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.glob("*/*.yaml"))
+ALL_FILES = sorted(
+    path.relative_to(EXAMPLES).as_posix()
+    for name in ("cluster.yaml", "pods.yaml")
+    for path in EXAMPLES.glob(f"*/{name}")
+)
 ALL_CLUSTERS = sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml"))
 LONGHORN_KINDS = {
     "BackingImage": "backingimages",

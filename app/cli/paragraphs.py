@@ -1,0 +1,48 @@
+"""Lines of a width, for people."""
+
+import sys
+from collections.abc import Iterator
+from shutil import get_terminal_size
+from textwrap import wrap
+
+import typer
+
+ANY_WIDTH = 10**6
+_WIDTH = 98
+"""Of output that goes to no terminal."""
+_DEEPEST = 6
+_LEAST_TEXT = 20
+
+
+def output_width() -> int:
+    """Return how many characters go into a line of the output."""
+    return get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
+
+
+def printable(text: str) -> str:
+    """Return *text* with a blank for each control character."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def paragraph(
+    start: str, text: str, width: int, *, indent: int | None = None, colour: str | None = None
+) -> Iterator[str]:
+    """Break a text into lines; names and figures are never broken.
+
+    Args:
+        start: What the first line begins with.
+        text: The text; control characters become blanks.
+        width: Most characters of a line.
+        indent: Blanks before the later lines; as many as *start* is long, up to 6, if it is None.
+        colour: Of the lines, on a terminal.
+    """
+    blanks = min(len(start), _DEEPEST) or _DEEPEST if indent is None else indent
+    for line in wrap(
+        printable(text),
+        max(width, len(start) + _LEAST_TEXT),
+        initial_indent=printable(start),
+        subsequent_indent=" " * blanks,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        yield typer.style(line, colour) if colour else line

@@ -1,0 +1,16 @@
+"""The order of names."""
+
+import re
+
+_NUMBER = re.compile("([0-9]+)")
+_Part = tuple[str, int, str]
+"""Text, and the digits after it: how many, and which."""
+
+
+def natural(name: str) -> tuple[tuple[_Part, ...], str]:
+    """Return a key that sorts numbers in names by their value: web-2 comes before web-10."""
+    texts, numbers = _NUMBER.split(name)[::2], _NUMBER.findall(name)
+    digits = [*(number.lstrip("0") for number in numbers), ""]
+    parts = ((text, len(each), each) for text, each in zip(texts, digits, strict=True))
+    # The name itself decides between web-1 and web-01.
+    return tuple(parts), name

@@ -1,0 +1,74 @@
+"""The first line of a plan: whether it works, and what happens, the bad first."""
+
+import pytest
+
+from app.cli.planning.answer import answer, capacity, works
+from planner.outcome import Event, Kind, Place, PlannedVolume, PlanReport, PlanWarning, StepReport
+
+
+def event(kind: Kind, *places: Place) -> Event:
+    volumes = (PlannedVolume(name="v", size_bytes=1, locality="disabled", replicas=places),)
+    return Event(kind=kind, object="default/web-0", volumes=volumes if places else ())
+
+
+def report(
+    *events: Event, pending: int = 0, warnings: tuple[PlanWarning, ...] = (), before: bool = False
+) -> PlanReport:
+    """Build a plan of one step, or of none but the cluster as it was."""
+    now = StepReport(title="now", warnings=warnings if before else ())
+    step = StepReport(title="place", events=events, warnings=() if before else warnings)
+    return PlanReport(
+        origin="x", policy="today", seed=1, steps=(now, step), placed=0, pending=pending
+    )
+
+
+DEGRADED = PlanWarning(code="volume_degraded", object="Volume v", text="has 1 of 2 replicas")
+STUCK = PlanWarning(code="pod_stuck", object="Pod p", text="cannot start")
+
+
+@pytest.mark.parametrize(
+    ("plan", "text"),
+    [
+        (report(), "all of it works: nothing moves"),
+        (report(event(Kind.PLACED)), "all of it works: 1 pod placed"),
+        (
+            report(event(Kind.PLACED), event(Kind.PLACED), event(Kind.MOVED), pending=2),
+            "not all of it works: 2 pods pending; 2 pods placed, 1 pod moved",
+        ),
+        (report(event(Kind.PENDING)), "all of it works: nothing moves"),
+        (report(event(Kind.REFUSED)), "not all of it works: 1 refusal"),
+        (
+            report(event(Kind.LOST), event(Kind.VOLUME_LOST), event(Kind.REPLICA_PLACED)),
+            "not all of it works: 1 pod lost, 1 volume lost; 1 replica rebuilt",
+        ),
+        (
+            report(event(Kind.MOVED), warnings=(DEGRADED,)),
+            "all of it works: 1 pod moved; 1 new warning",
+        ),
+        (report(warnings=(STUCK,)), "not all of it works: 1 new warning"),
+        (report(warnings=(STUCK, DEGRADED), before=True), "all of it works: nothing moves"),
+    ],
+)
+def test_the_bad_comes_first(plan: PlanReport, text: str) -> None:
+    """A pod that got no node at first, and one later, is not pending at the end."""
+    assert answer(plan) == text
+    assert works(plan) == text.startswith("all")
+
+
+HERE, NOWHERE = Place(node="node-1", disk="disk-1"), Place()
+
+
+@pytest.mark.parametrize(
+    ("plan", "text"),
+    [
+        (report(event(Kind.PENDING)), "0 more pods fit; the next one does not"),
+        (report(event(Kind.PLACED)), "1 more pod fits; more were not tried (--most)"),
+        (
+            report(event(Kind.PLACED, HERE, NOWHERE), event(Kind.PLACED, HERE, HERE)),
+            "2 more pods fit, 1 of them with all replicas of their volumes; more were not tried "
+            "(--most)",
+        ),
+    ],
+)
+def test_capacity_is_how_many_pods_fit(plan: PlanReport, text: str) -> None:
+    assert capacity(plan) == text
