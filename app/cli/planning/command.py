@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
 from typing import Annotated
 
 import msgspec
@@ -26,9 +25,9 @@ from app.cli.options import (
     print_json,
     warn,
 )
-from app.cli.planning.cluster import planned_cluster
 from app.cli.planning.lines import capacity_lines, lines
 from app.cli.planning.policies import named_policy
+from app.cli.planning.running import Planned, run_plan
 from app.cli.planning.scenario import (
     Workloads,
     add_disk,
@@ -46,7 +45,7 @@ from app.kube.snapshot import PLANNING
 from longhorn import Moment
 from planner.errors import PlanError
 from planner.outcome import Event, Kind, PlanReport
-from planner.plan import Plan, Step
+from planner.plan import Step
 from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
@@ -287,17 +286,19 @@ def plan(
         objects = load_files(cluster_file, also, PLANNED_FROM, PLANNED)
         origin, utc = origin_of(cluster_file, also), None
 
-    def run(seed: int) -> PlanReport:
-        cluster, notes = planned_cluster(objects, settings, utc)
-        planned = Plan(cluster, chosen, Random(seed), in_flight=in_flight)  # noqa: S311 (no secret)
-        planned.notes += notes
-        planned.begin()
-        for step in steps:
-            planned.take(step)
-        return planned.report(origin=origin, policy=policy, seed=seed)
-
+    planned = Planned(
+        objects=objects,
+        origin=origin,
+        utc=utc,
+        steps=steps,
+        policy=chosen,
+        policy_name=policy,
+        settings=settings,
+        in_flight=in_flight,
+    )
     try:
-        report = min((run(seed + number) for number in range(runs)), key=_goodness)
+        reports = (run_plan(planned, seed + number) for number in range(runs))
+        report = min(reports, key=_goodness)
     except PlanError as error:
         raise InputError(str(error)) from error
     warn(report.notes)
