@@ -115,21 +115,30 @@ class Scheduling:
     def _groups(
         self, batches: Sequence[Batch], waiting: Sequence[Sequence[str]]
     ) -> Iterable[Sequence[str]]:
-        """Yield the pods to be asked about next, group by group; of ordered batches one each."""
-        unordered = [
-            key
-            for batch, keys in zip(batches, waiting, strict=True)
-            if not batch.is_ordered
-            for key in keys
-        ]
-        for start in range(0, len(unordered), self._in_flight):
-            yield unordered[start : start + self._in_flight]
+        """Yield the pods to be asked about next, group by group.
+
+        Those that are there at once are mixed by chance, each batch in its order: their controllers
+        work side by side. Of ordered batches that is the first pod; the others follow one by one.
+        """
+        there = self._mixed(
+            [
+                keys[:1] if batch.is_ordered else keys
+                for batch, keys in zip(batches, waiting, strict=True)
+            ]
+        )
+        for start in range(0, len(there), self._in_flight):
+            yield there[start : start + self._in_flight]
         ordered = [
-            [*keys] for batch, keys in zip(batches, waiting, strict=True) if batch.is_ordered
+            keys for batch, keys in zip(batches, waiting, strict=True) if batch.is_ordered and keys
         ]
-        while ordered := [keys for keys in ordered if keys]:
-            yield [keys[0] for keys in ordered]
-            ordered = [keys[1:] for keys in ordered if self._runs(keys[0])]
+        while ordered := [keys[1:] for keys in ordered if keys[1:] and self._runs(keys[0])]:
+            yield self._mixed([keys[:1] for keys in ordered])
+
+    def _mixed(self, batches: Sequence[Sequence[str]]) -> list[str]:
+        turns = [number for number, keys in enumerate(batches) for _ in keys]
+        self._random.shuffle(turns)
+        left = [iter(keys) for keys in batches]
+        return [next(left[number]) for number in turns]
 
     def _waits(self, key: str, batch: Batch) -> bool:
         """Whether a pod has no node; of ordered ones also whether it cannot start there."""

@@ -8,8 +8,9 @@ from planner.additions import Wanted, add_objects
 from planner.errors import PlanError
 from planner.outcome import Event, Kind
 from planner.plan import Plan
+from planner.records import Pod
 from planner.scheduling import Batch
-from planner.workloads import Workload, pods_of
+from planner.workloads import POD, Workload, pods_of
 
 MOST_PODS = 10_000
 """So many are tried at most, unless the user says otherwise."""
@@ -40,12 +41,16 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
         """Do it, and return what happened."""
         workloads, notes = add_objects(self.wanted, plan.cluster)
         plan.notes += [*self.wanted.notes, *notes]
-        batches = []
+        batches, bare = list[Batch](), list[Pod]()
         for each in workloads:
             made = pods_of(each, self.replicas, plan.cluster.pods)
-            plan.create([one.pod for one in made], [new for one in made for new in one.claims])
-            batches.append(Batch(pods=tuple(one.pod for one in made), is_ordered=each.ordered))
-        return plan.schedule(batches)
+            pods = [one.pod for one in made]
+            plan.create(pods, [new for one in made for new in one.claims])
+            if each.kind == POD:
+                bare += pods  # Whoever creates these does so one after another.
+            else:
+                batches.append(Batch(pods=tuple(pods), is_ordered=each.ordered))
+        return plan.schedule([*batches, Batch(pods=tuple(bare))])
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):

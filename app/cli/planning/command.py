@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
 from time import monotonic
 from typing import Annotated
 
@@ -31,10 +30,10 @@ from app.cli.options import (
 )
 from app.cli.paragraphs import output_width
 from app.cli.planning.answer import works
-from app.cli.planning.cluster import planned_cluster
 from app.cli.planning.lines import Form, lines
 from app.cli.planning.policies import named_policy
 from app.cli.planning.progress import progress
+from app.cli.planning.running import Planned, run_plan
 from app.cli.planning.scenario import (
     Workloads,
     add_disk,
@@ -52,9 +51,8 @@ from app.kube.resources import PLANNED
 from app.kube.translate import Pod
 from app.kube.workloads import MOST_PODS
 from longhorn import Moment
-from planner.errors import PlanError
 from planner.outcome import Event, PlanReport
-from planner.plan import Plan, Step
+from planner.plan import Step
 from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
@@ -349,22 +347,19 @@ def plan(
         objects = load_files(cluster_file, also, PLANNED_FROM, PLANNED)
         origin, utc = origin_of(cluster_file, also), None
 
-    def run(seed: int, asked: Callable[[int], None]) -> PlanReport:
-        cluster, notes = planned_cluster(objects, settings, utc)
-        random = Random(seed)  # noqa: S311 (no secret)
-        planned = Plan(cluster, chosen, random, in_flight=in_flight, asked=asked)
-        planned.notes += notes
-        planned.begin()
-        for number, step in enumerate(steps, start=1):
-            try:
-                planned.take(step)
-            except PlanError as error:
-                where = f"step {number} ({step.title}): " if len(steps) > 1 else ""
-                raise InputError(f"{where}{error}") from error
-        return planned.report(origin=origin, policy=policy, seed=seed)
-
+    planned = Planned(
+        objects=objects,
+        origin=origin,
+        utc=utc,
+        steps=steps,
+        policy=chosen,
+        policy_name=policy,
+        settings=settings,
+        in_flight=in_flight,
+    )
     with progress(runs * _size(objects, steps), sys.stderr, monotonic) as asked:
-        report = min((run(seed + number, asked) for number in range(runs)), key=_goodness)
+        reports = (run_plan(planned, seed + number, asked) for number in range(runs))
+        report = min(reports, key=_goodness)
     warn(report.notes)
     report = _with_remedies(report)
     if html is not None:

@@ -1,0 +1,71 @@
+"""In which order pods are asked about: only some of them find room, and these came first."""
+
+from collections.abc import Sequence
+from random import Random
+
+from planner.cluster import Cluster
+from planner.engine import Scheduler
+from planner.records import Pod
+from planner.scheduling import Batch, Scheduled, Scheduling
+from planner.volumes import Volumes
+from tests.unit.planner.scheduling import cluster, node, pod, policy
+
+SEEDS = range(20)
+HALF = {"cpu": 2000}
+
+
+def batch(name: str, count: int, *, is_ordered: bool = False) -> Batch:
+    """Build pods of which a node has room for two."""
+    pods = tuple(pod(f"{name}-{number}", requests=HALF) for number in range(count))
+    return Batch(pods=pods, is_ordered=is_ordered)
+
+
+def scheduled(batches: Sequence[Batch], seed: int) -> tuple[Cluster, Scheduled]:
+    """Schedule pods on one node."""
+    where, random = cluster([node("node-1")]), Random(seed)
+    scheduling = Scheduling(
+        where,
+        Scheduler(policy(["PodFitsResources"]), random),
+        Volumes(where, random),
+        random,
+        in_flight=20,
+        asked=lambda _: None,
+    )
+    scheduling.create([each for batch in batches for each in batch.pods], [])
+    return where, scheduling.schedule(batches)
+
+
+def placed(batches: Sequence[Batch], seed: int) -> set[str]:
+    """Return the names of the pods that get a node."""
+    where, _ = scheduled(batches, seed)
+    return {_name(each) for each in where.pods.values() if each.node}
+
+
+def test_pods_of_one_workload_keep_their_order() -> None:
+    assert {frozenset(placed([batch("a", 4)], seed)) for seed in SEEDS} == {
+        frozenset({"a-0", "a-1"})
+    }
+
+
+def test_chance_mixes_the_pods_of_several_workloads() -> None:
+    found = {frozenset(placed([batch("a", 2), batch("b", 2)], seed)) for seed in SEEDS}
+
+    assert found == {frozenset(each) for each in (("a-0", "a-1"), ("a-0", "b-0"), ("b-0", "b-1"))}
+
+
+def test_the_first_pod_of_an_ordered_workload_comes_along_with_the_others() -> None:
+    ordered = batch("a", 2, is_ordered=True)
+
+    found = {frozenset(placed([ordered, batch("b", 2)], seed)) for seed in SEEDS}
+
+    assert found == {frozenset({"a-0", "b-0"}), frozenset({"b-0", "b-1"})}
+
+
+def test_the_later_pods_of_an_ordered_workload_wait_for_those_before() -> None:
+    _, done = scheduled([batch("a", 4, is_ordered=True)], seed=0)
+
+    assert done.not_created == {"default/a-3": "default/a-2"}
+
+
+def _name(which: Pod) -> str:
+    return which.ref.name
