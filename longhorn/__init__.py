@@ -34,13 +34,14 @@ from longhorn.due import (
     due_replicas,
     has_data,
     is_placed,
+    is_serving,
     is_usable,
     needed_to_start,
     waits_for_attach,
 )
 from longhorn.eviction import drain_may_end, needs_eviction
 from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
-from longhorn.growth import expanded_bytes, missing_copies, with_growth
+from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeRefusal, NodeSpace, has_tags, meets_topology, node_space, refusal_of
 from longhorn.reasons import Reason
@@ -83,11 +84,11 @@ __all__ = [
     "VolumeName",
     "all_match", "capacity_bytes", "choices", "default_values", "disk_reason", "disk_space",
     "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data", "has_room",
-    "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_usable",
+    "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable",
     "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
     "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
     "needs_new_replica", "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of",
-    "reusable", "split_tags", "stage_of", "tags_match", "takes_back", "takes_replicas", "usage_of",
-    "value_for_engine", "volume_size_bytes", "waits_for_attach", "wants_replica_on_node",
-    "with_growth",
+    "reusable", "split_tags", "stage_of", "tags_match", "takes_back", "takes_growth",
+    "takes_replicas", "usage_of", "value_for_engine", "volume_size_bytes", "waits_for_attach",
+    "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

@@ -43,6 +43,11 @@ def is_usable(replica: Replica) -> bool:
     return replica.active and not (replica.failed or replica.evicting or replica.deleting)
 
 
+def is_serving(replica: Replica) -> bool:
+    """Say whether a volume has a replica on some disk now, one that is to move included."""
+    return is_placed(replica) and replica.active and not (replica.failed or replica.deleting)
+
+
 def has_data(replicas: Iterable[Replica]) -> bool:
     """Say whether the volume of these replicas was ever written to."""
     return any(replica.healthy_once for replica in replicas)

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from longhorn.disks import DiskSpace
 from longhorn.records import BackingImage, Disk, Replica, Volume, VolumeName
+from longhorn.settings import Settings
 
 
 def expanded_bytes(volume: Volume | None, replicas: Iterable[Replica]) -> int:
@@ -47,6 +48,25 @@ def with_growth(
                 scheduled_bytes=space.scheduled_bytes + more,
             )
     return space
+
+
+def takes_growth(space: DiskSpace, more_bytes: int, settings: Settings) -> bool:
+    """Say whether the replicas of a volume on a disk may grow by *more_bytes* together.
+
+    Since v1.11 Longhorn also looks at the disk as if that had been written to it already.
+
+    Source: longhorn-manager scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
+    """
+    disk = space.disk
+    if more_bytes > space.logical_headroom_bytes or space.physical_headroom_bytes < 0:
+        return False
+    if not settings.expands_by_what_is_written:
+        return True
+    used_bytes = disk.maximum_bytes - disk.available_bytes - disk.reserved_bytes + more_bytes
+    return (
+        disk.maximum_bytes - used_bytes >= space.minimal_available_bytes
+        and used_bytes <= space.limit_bytes
+    )
 
 
 def missing_copies(

@@ -42,8 +42,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Before, they are placed at once, as those of locality disabled are. A version that cannot
         be read counts as a new one.
         """
+        return self._is_since(1, 10)
+
+    @property
+    def expands_by_what_is_written(self) -> bool:
+        """Whether volumes are only expanded where disks have it available, as since v1.11.
+
+        A version that cannot be read counts as a new one.
+        """
+        return self._is_since(1, 11)
+
+    def _is_since(self, major: int, minor: int) -> bool:
         found = _VERSION.match(self.version)
-        return found is None or (int(found[1]), int(found[2])) >= (1, 10)
+        return found is None or (int(found[1]), int(found[2])) >= (major, minor)
 
 
 class UnreadableSetting(msgspec.Struct, frozen=True, kw_only=True):

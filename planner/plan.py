@@ -11,6 +11,7 @@ from longhorn import NodeName, Reason, Replica, VolumeName
 from planner.cluster import Cluster
 from planner.drawing import draw
 from planner.engine import Decision, Scheduler
+from planner.following import follow_nodes
 from planner.naming import natural
 from planner.outcome import Event, Kind, PlanReport, PlanWarning, StepReport
 from planner.policy import Policy
@@ -76,7 +77,11 @@ class Plan:
             asked=asked,
         )
         names = sorted(cluster.pods, key=natural)
-        pending = [pod for pod in map(cluster.pods.__getitem__, names) if pod.node is None]
+        pending = (
+            pod
+            for pod in map(cluster.pods.__getitem__, names)
+            if pod.node is None and not pod.wishes.deleting
+        )
         self._waiting = [Batch(pods=(pod,)) for pod in pending]
         self._placed: dict[str, None] = {}
         """The pods that this plan placed, in order."""
@@ -93,8 +98,8 @@ class Plan:
 
     def begin(self) -> None:
         """Take a first step, if there is something to do already: pods and volumes that wait."""
-        waiting = [batch for batch in self._waiting if batch.pods]
-        self._waiting = []
+        waiting, self._waiting = self._waiting, []
+        self.follow()
         events = self.schedule(waiting)
         if events:
             self._report("what waits already", events)
@@ -122,7 +127,11 @@ class Plan:
             notes=tuple(dict.fromkeys(self.notes)),
             steps=tuple(self.steps),
             placed=len(self._placed),
-            pending=sum(len(batch.pods) for batch in self._waiting),
+            pending=sum(
+                self.cluster.pods[pod.key].node is None
+                for batch in self._waiting
+                for pod in batch.pods
+            ),
         )
 
     def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
@@ -141,12 +150,20 @@ class Plan:
         before = before or {}
         new = {pod.key for batch in batches for pod in batch.pods}
         self._waiting += [batch for batch in batches if batch.pods]
+        homeless = {
+            pod.key
+            for batch in self._waiting
+            for pod in batch.pods
+            if self.cluster.pods[pod.key].node is None
+        }
         done = self._scheduling.schedule(self._waiting)
         self.decisions.update(done.decisions)
         self._lacking = done.settled.unplaced
         asked = [self.cluster.pods[pod.key] for batch in self._waiting for pod in batch.pods]
-        told = [pod for pod in asked if pod.node is not None or pod.key in new]
-        self._placed.update((pod.key, None) for pod in asked if pod.node is not None)
+        told = [
+            pod for pod in asked if pod.key in new or (pod.node is not None and pod.key in homeless)
+        ]
+        self._placed.update((pod.key, None) for pod in told if pod.node is not None)
         own = {volume.name for pod in told for volume in self.volumes.of_pod(pod)}
         names = self.names()
         events = [
@@ -166,8 +183,18 @@ class Plan:
 
     def settle(self) -> list[Event]:
         """Let Longhorn do what it can, then the pods that wait; return what happened."""
+        self.follow()
         settled = self.volumes.settle()
         return [*self.moves(settled, self.names()), *self.schedule()]
+
+    def follow(self) -> None:
+        """Have Longhorn see how nodes, disks and settings are now; what it does, it does later."""
+        follow_nodes(self.cluster)
+        self.volumes.follow_evictions()
+
+    def stuck(self, pod: Pod) -> Sequence[str]:
+        """Return for want of which volumes and claims a pod cannot start that this plan placed."""
+        return self._scheduling.stuck(pod) if pod.key in self._placed else ()
 
     def forget(self, key: str) -> None:
         """Remove a pod that does not come back."""
@@ -240,14 +267,12 @@ class Plan:
     def _left(self, batch: Batch) -> Batch:
         """Return what of a batch still waits."""
         pods = (self.cluster.pods[pod.key] for pod in batch.pods)
-        return structs.replace(batch, pods=tuple(pod for pod in pods if pod.node is None))
+        return structs.replace(
+            batch, pods=tuple(pod for pod in pods if self._scheduling.waits(pod, batch))
+        )
 
     def _warn(self) -> frozenset[PlanWarning]:
-        stuck = {
-            key: why
-            for key in self._placed
-            if (why := self._scheduling.stuck(self.cluster.pods[key]))
-        }
+        stuck = {key: why for key in self._placed if (why := self.stuck(self.cluster.pods[key]))}
         return warnings_of(
             self.cluster, self.volumes, self.names(), lacking=self._lacking, stuck=stuck
         )

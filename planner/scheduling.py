@@ -25,6 +25,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...]
     is_ordered: bool = False
     """Each is created only once the one before it runs."""
+    claims: Mapping[str, Sequence[Claim]] = {}
+    """Those that are created with a pod, by its namespace and name."""
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,30 +75,28 @@ class Scheduling:
 
     def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
         """Add pods and the claims that the cluster lacks; classes that do not wait make volumes."""
-        for claim in claims:
-            if self._cluster.get(Claim, claim.key) is None:
-                self._cluster.put(claim)
-                class_ = self._cluster.get(StorageClass, claim.storage_class or "")
-                if class_ is not None and class_.is_immediate and not claim.persistent_volume:
-                    self._provision(claim, None)
+        self._create_claims(claims)
         for pod in pods:
             self._cluster.put_pod(pod)
 
     def schedule(self, batches: Sequence[Batch]) -> Scheduled:
         """Find nodes for pods that are in the cluster, until nobody gets one any more."""
         waiting = [[pod.key for pod in batch.pods] for batch in batches]
+        claims = {key: made for batch in batches for key, made in batch.claims.items()}
         decisions: dict[str, Decision] = {}
         settled = [self._volumes.settle()]
         while True:
             before = sum(map(len, waiting))
             for keys in self._groups(batches, waiting):
+                if self._create_claims(claim for key in keys for claim in claims.get(key, ())):
+                    settled.append(self._volumes.settle())
                 placed = [key for key in keys if self._decide(key, decisions)]
                 self._start(placed)
                 settled.append(self._volumes.settle())
                 self._cluster.release_holds()
                 self._asked(len(keys))
             waiting = [
-                [key for key in keys if self._waits(key, batch)]
+                [key for key in keys if self.waits(self._cluster.pods[key], batch)]
                 for batch, keys in zip(batches, waiting, strict=True)
             ]
             if sum(map(len, waiting)) == before or not before:
@@ -140,9 +140,21 @@ class Scheduling:
         left = [iter(keys) for keys in batches]
         return [next(left[number]) for number in turns]
 
-    def _waits(self, key: str, batch: Batch) -> bool:
+    def waits(self, pod: Pod, batch: Batch) -> bool:
         """Whether a pod has no node; of ordered ones also whether it cannot start there."""
-        return not self._runs(key) if batch.is_ordered else self._cluster.pods[key].node is None
+        return not self._runs(pod.key) if batch.is_ordered else pod.node is None
+
+    def _create_claims(self, claims: Iterable[Claim]) -> bool:
+        """Add the claims that the cluster lacks, and say whether volumes were made for them."""
+        has_made = False
+        for claim in claims:
+            if self._cluster.get(Claim, claim.key) is None:
+                self._cluster.put(claim)
+                class_ = self._cluster.get(StorageClass, claim.storage_class or "")
+                if class_ is not None and class_.is_immediate and not claim.persistent_volume:
+                    self._provision(claim, None)
+                    has_made = True
+        return has_made
 
     def _runs(self, key: str) -> bool:
         pod = self._cluster.pods[key]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 
 from extender import Claim, PersistentVolume
-from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_placed, is_usable
+from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
 from planner.engine import Decision
 from planner.naming import natural
@@ -80,11 +80,7 @@ def _volumes(
         volume = cluster.get(Volume, handle) if handle else None
         if volume is None:
             continue
-        replicas = [
-            each
-            for each in cluster.view.replicas.get(volume.name, ())
-            if is_placed(each) and is_usable(each)
-        ]
+        replicas = [each for each in cluster.view.replicas.get(volume.name, ()) if is_serving(each)]
         # The one beside the pod first.
         replicas.sort(key=lambda each: (each.node != pod.node, each.name))
         places = [

@@ -6,7 +6,7 @@ the same time may overfill a disk (docs/limits.md).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from random import Random
 
@@ -36,9 +36,11 @@ from longhorn import (
     due_replicas,
     has_data,
     is_placed,
+    is_serving,
     is_usable,
 )
 from planner.cluster import Cluster
+from planner.following import to_be_moved
 from planner.placing import Placing
 from planner.records import Pod
 
@@ -78,7 +80,11 @@ class Volumes:
         self._made = 0
         self._touched: set[VolumeName] = set()
         """Volumes that something was done to since the last time they came to rest."""
-        self._moved: set[VolumeName] = set()
+        self._moved: set[VolumeName] = {
+            name
+            for name, replicas in cluster.view.replicas.items()
+            if any(each.evicting for each in replicas)
+        }
         """Volumes with replicas that are to go elsewhere."""
 
     def provision(self, claim: Claim, node: NodeName | None) -> None:
@@ -115,19 +121,39 @@ class Volumes:
                 self._touched.add(volume.name)
 
     def detach(self, pod: Pod) -> None:
-        """Detach the volumes of a pod that no other pod uses on its node."""
-        node = pod.node
-        others = (
-            [p for p in self._cluster.pods_on(node).values() if p.key != pod.key] if node else []
-        )
-        kept = {volume.name for other in others for volume in self.of_pod(other)}
-        for volume in self.of_pod(pod):
-            if volume.node == node and volume.name not in kept:
-                self._cluster.put(
-                    structs.replace(
-                        volume, node=None, attached_to=None, healthy=False, degraded=False
-                    )
-                )
+        """Detach the volumes of a pod that leaves its node, unless another pod there uses them.
+
+        A pod elsewhere that uses one of them gets it then.
+        """
+        volumes = [each for each in self.of_pod(pod) if each.node == pod.node]
+        if not volumes:
+            return
+        others = self._users(volumes, but=pod.key)
+        for volume in volumes:
+            nodes = others.get(volume.name, [])
+            if volume.node not in nodes:
+                self._move(volume, nodes[0] if nodes else None)
+
+    def leave(self, volumes: Iterable[Volume]) -> None:
+        """Detach volumes from their node, and attach each where a pod on another one uses it."""
+        volumes = [*volumes]
+        users = self._users(volumes, but=None)
+        for volume in volumes:
+            nodes = [name for name in users.get(volume.name, ()) if name != volume.node]
+            self._move(volume, nodes[0] if nodes else None)
+
+    def delete(self, claim: Claim) -> None:
+        """Delete a claim, and the volume that was made for it."""
+        cluster = self._cluster
+        bound = cluster.get(PersistentVolume, claim.persistent_volume or "")
+        if bound is not None:
+            volume = cluster.get(Volume, bound.volume_handle or "")
+            if volume is not None:
+                for replica in cluster.view.replicas.get(volume.name, ()):
+                    self._remove(replica)
+                cluster.remove(volume)
+            cluster.remove(bound)
+        cluster.remove(claim)
 
     def of_pod(self, pod: Pod) -> list[Volume]:
         """Return the Longhorn volumes of a pod that exist."""
@@ -170,34 +196,72 @@ class Volumes:
                 lacking = {name: why for name, why in unplaced.items() if why is not None}
                 return Settled(placed=tuple(placed), removed=tuple(removed), unplaced=lacking)
 
-    def evict(self, replicas: Iterable[Replica]) -> None:
-        """Ask for replicas to be moved elsewhere; the next `settle` does it."""
-        for replica in replicas:
-            self._cluster.put(structs.replace(replica, evicting=True))
-            self._moved.add(replica.volume)
+    def follow_evictions(self) -> None:
+        """Have those replicas moved that `to_be_moved` names, and no others; `settle` does it."""
+        wanted = to_be_moved(self._cluster)
+        for replicas in [*self._cluster.view.replicas.values()]:
+            for each in replicas:
+                if each.evicting != (each.name in wanted):
+                    self._cluster.put(structs.replace(each, evicting=not each.evicting))
+                    self._moved.add(each.volume)
+
+    def drop(self, replicas: Iterable[Replica]) -> None:
+        """Forget failed replicas for good, as their disk is taken away."""
+        for each in replicas:
+            self._remove(each)
 
     def fail(self, replicas: Iterable[Replica]) -> list[Volume]:
-        """Lose replicas for good; return the volumes that had data and have none left."""
-        lost = []
+        """Lose replicas for good; return the volumes whose data are gone since, by name."""
+        replicas = [*replicas]
+        known = (self._cluster.get(Volume, name) for name in {each.volume for each in replicas})
+        alive = [volume for volume in known if volume is not None and not self.is_lost(volume)]
         for replica in replicas:
             self._cluster.put(
                 structs.replace(replica, failed=True, started=False, rebuild_retries=_MOST_RETRIES)
             )
-            volume = self._cluster.get(Volume, replica.volume)
             self._touched.add(replica.volume)
-            if volume is not None and self.is_lost(volume):
-                lost.append(volume)
+        lost = [volume for volume in alive if self.is_lost(volume)]
         for volume in lost:
-            changed = structs.replace(
-                volume, node=None, attached_to=None, healthy=False, degraded=False
-            )
-            self._cluster.put(changed)
-        return lost
+            self._move(volume, None)
+        return sorted(lost, key=lambda volume: volume.name)
 
     def is_lost(self, volume: Volume) -> bool:
-        """Whether a volume had replicas, and each of them has failed."""
+        """Whether a volume had replicas, and none is left that has its data.
+
+        One that was never written to may be started from any of its replicas.
+        """
         replicas = self._cluster.view.replicas.get(volume.name, ())
-        return bool(replicas) and all(each.failed for each in replicas)
+        left = [each for each in replicas if not each.failed]
+        return bool(replicas) and not (has_data(left) if has_data(replicas) else left)
+
+    def _users(
+        self, volumes: Iterable[Volume], *, but: str | None
+    ) -> Mapping[VolumeName, list[NodeName]]:
+        """Return on which nodes other pods use volumes, in the order of the pods' names."""
+        names, found = {volume.name for volume in volumes}, dict[VolumeName, list[NodeName]]()
+        claims = {
+            claim.key: volume
+            for claim in self._cluster.all(Claim).values()
+            if (volume := self._volume_of(claim)) in names
+        }
+        for key, pod in sorted(self._cluster.pods.items()):
+            if pod.node is not None and key != but:
+                for claim in pod.ref.claims:
+                    if (used := claims.get(claim)) is not None:
+                        found.setdefault(used, []).append(pod.node)
+        return found
+
+    def _volume_of(self, claim: Claim) -> VolumeName | None:
+        bound = self._cluster.get(PersistentVolume, claim.persistent_volume or "")
+        return VolumeName(bound.volume_handle or "") if bound else None
+
+    def _move(self, volume: Volume, node: NodeName | None) -> None:
+        """Detach a volume, and have it attached to another node if one is given."""
+        changed = structs.replace(
+            volume, node=node, attached_to=None, healthy=False, degraded=False
+        )
+        self._cluster.put(changed)
+        self._touched.add(volume.name)
 
     def _due(self, volume: Volume) -> Due:
         view = self._cluster.view
@@ -272,9 +336,7 @@ class Volumes:
         if volume is None or self.is_lost(volume):
             return []
         replicas = cluster.view.replicas.get(name, ())
-        placed = [
-            each for each in replicas if is_placed(each) and not (each.failed or each.deleting)
-        ]
+        placed = [each for each in replicas if is_serving(each)]
         if placed and (volume.node is not None or has_data(replicas)):
             for each in placed:
                 if not each.healthy_once:
@@ -282,7 +344,8 @@ class Volumes:
                     self._touched.add(name)
         staying = [each for each in placed if not each.evicting]
         if volume.node is not None and placed:
-            is_whole = len(staying) >= volume.wanted_replicas
+            # Those that are to move are as good as the others until they do.
+            is_whole = len(placed) >= volume.wanted_replicas
             changed = structs.replace(
                 volume,
                 attached_to=volume.node,
@@ -295,7 +358,10 @@ class Volumes:
                 self._touched.add(name)
         if len(staying) < volume.wanted_replicas:
             return []
-        spare = [each for each in replicas if each.evicting or _is_given_up(each)]
+        spare = sorted(
+            (each for each in replicas if each.evicting or _is_given_up(each)),
+            key=lambda each: each.name,
+        )
         self._moved.discard(name)
         if not spare and len(staying) > volume.wanted_replicas:
             spare = self._surplus(volume, staying)[:1]

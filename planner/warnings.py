@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from longhorn import Reason, Replica, Volume, VolumeName, is_placed, is_usable
+from longhorn import Reason, Replica, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
 from planner.outcome import PlanWarning
 from planner.volumes import Volumes
@@ -59,7 +59,7 @@ def _of_volumes(
                 code="volume_lost", object=about, text="has no replica left with data"
             )
             continue
-        healthy = [each for each in replicas if is_placed(each) and is_usable(each)]
+        healthy = [each for each in replicas if is_serving(each)]
         if len(healthy) < volume.wanted_replicas and _is_in_use(volume, healthy):
             why = ", ".join(lacking.get(volume.name, ()))
             yield PlanWarning(

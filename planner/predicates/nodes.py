@@ -12,7 +12,8 @@ from planner.predicates.refusals import Refusal, refused
 from planner.records import KubernetesNode, Pod, Taint, Toleration, Wishes
 from planner.selectors import meets, shown
 
-_CORDON = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
+CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
+"""What stands for a cordon; Kubernetes also puts it on cordoned nodes."""
 _HARD = ("NoSchedule", "NoExecute")
 _CORDONED = Refusal("node_cordoned", "Kubernetes node is cordoned")
 _OTHER_NAME = Refusal("node_name", "the pod asks for another node by name")
@@ -20,7 +21,9 @@ _OTHER_NAME = Refusal("node_name", "the pod asks for another node by name")
 
 def cordon(wishes: Wishes, node: KubernetesNode) -> Refusal | None:
     """Refuse a cordoned node, unless the pod tolerates the taint that stands for it."""
-    return _CORDONED if node.cordoned and not is_tolerated(_CORDON, wishes.tolerations) else None
+    return (
+        _CORDONED if node.cordoned and not is_tolerated(CORDON_TAINT, wishes.tolerations) else None
+    )
 
 
 def taint(wishes: Wishes, node: KubernetesNode) -> Refusal | None:

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import structs
 
-from longhorn import Condition, Disk, DiskId, DiskName, Replica
+from longhorn import Condition, Disk, DiskId, DiskName, Node, Replica, Volume
 from planner.errors import PlanError
 from planner.naming import natural
 from planner.outcome import Event, Kind
@@ -75,27 +75,36 @@ class RemoveDisk(msgspec.Struct, frozen=True, kw_only=True):
         disk = disk_of(node, self.disk)
         put_disk(plan, node, structs.replace(disk, allow_scheduling=False, evicting=True))
 
-        def here() -> list[Replica]:
-            return [
-                each
-                for replicas in plan.cluster.view.replicas.values()
-                for each in replicas
-                if (each.node, each.disk) == (node.name, disk.id) and not each.failed
-            ]
-
-        plan.volumes.evict(here())
         events = plan.settle()
-        left = [each.volume for each in here()]
+        here = _replicas_on(plan, node, disk)
+        left = {each.volume for each in here if not _is_expendable(plan, each)}
         if left:
             names = plan.names()
             shown = ", ".join(
                 sorted((str(names.get(name, name)) for name in left), key=natural)[:_SHOWN]
             )
             more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-            text = f"stays: the replicas of {shown}{more} have no room elsewhere"
-            return [*events, Event(kind=Kind.REFUSED, object=f"Disk {self.disk}", text=text)]
+            text = f"stays: the replicas of {shown}{more} cannot be moved elsewhere"
+            refused = Event(
+                kind=Kind.REFUSED, object=f"Disk {self.disk}", node=self.node, text=text
+            )
+            return [*events, refused]
+        plan.volumes.drop(here)
         after = longhorn_node(plan, self.node)
         kept = tuple(each for each in after.disks if each.name != disk.name)
         plan.cluster.put(structs.replace(after, disks=kept))
-        removed = Event(kind=Kind.CHANGED, object=f"Disk {self.disk}", text="is removed")
-        return [*events, removed]
+        removed = Event(
+            kind=Kind.CHANGED, object=f"Disk {self.disk}", node=self.node, text="is removed"
+        )
+        return [*events, removed, *plan.settle()]
+
+
+def _replicas_on(plan: Plan, node: Node, disk: Disk) -> list[Replica]:
+    replicas = (each for of in plan.cluster.view.replicas.values() for each in of)
+    return [each for each in replicas if (each.node, each.disk) == (node.name, disk.id)]
+
+
+def _is_expendable(plan: Plan, replica: Replica) -> bool:
+    """Whether nothing is lost with a replica: it failed, and its volume lives on elsewhere."""
+    volume = plan.cluster.get(Volume, replica.volume)
+    return volume is None or (replica.failed and not plan.volumes.is_lost(volume))

@@ -1,26 +1,31 @@
 """Drain nodes as `kubectl drain` does, with Longhorn's node-drain-policy.
 
-Sources: kubectl pkg/drain (which pods it refuses, evicts, and passes over); for budgets kubernetes
-pkg/controller/disruption; for Longhorn `longhorn.needs_eviction` and `longhorn.drain_may_end`.
+Sources: kubectl pkg/cmd/drain and pkg/drain (the order, and which pods it refuses, evicts and
+passes over); for Longhorn `longhorn.needs_eviction` and `longhorn.drain_may_end`.
 """
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec import structs
 
-from longhorn import Node, NodeName, Settings, drain_may_end, needs_eviction
-from planner.cluster import Cluster
+from longhorn import Node, NodeName, Replica, Settings, VolumeName, drain_may_end
+from planner.following import guarded_nodes
 from planner.naming import natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
-from planner.records import Budget, Pod
-from planner.selectors import selects
-from planner.steps.finding import come_back, cordon, keeps_to_node, kubernetes_node, pods_on
+from planner.records import Pod
+from planner.steps.budgets import hindrance
+from planner.steps.finding import come_back, keeps_to_node, kubernetes_node, pods_on, put_cordon
+
+_ENDED = ("Succeeded", "Failed")
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True):
-    """Cordon nodes, one after another, and move their pods away."""
+    """Cordon nodes, then move the pods of one after another away.
+
+    Pods of DaemonSets and of the node itself stay, as with --ignore-daemonsets.
+    """
 
     nodes: tuple[str, ...]
     force: bool = False
@@ -35,22 +40,34 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
-        for name in self.nodes:
-            kubernetes_node(plan, name)
-        return [event for name in self.nodes for event in self._drain(plan, NodeName(name))]
-
-    def _drain(self, plan: Plan, name: NodeName) -> list[Event]:
-        cordon(plan, kubernetes_node(plan, name), is_cordoned=True)
-        pods = [pod for pod in pods_on(plan, name) if not keeps_to_node(pod)]
-        refused = [event for pod in pods for event in self._refusals(pod)]
-        if refused:
-            return refused
-        events = self._move_replicas(plan, name)
-        return [*events, *self._evict(plan, pods), *self._end(plan, name)]
+        nodes = [kubernetes_node(plan, name) for name in self.nodes]
+        for node in nodes:
+            put_cordon(plan, node, is_cordoned=True)
+        events = plan.settle()
+        waits_for: NodeName | None = None
+        for node in nodes:
+            if waits_for is not None:
+                text = f"is cordoned only: kubectl drains it once {waits_for} is drained"
+                refused = Event(
+                    kind=Kind.REFUSED, object=f"Node {node.name}", node=node.name, text=text
+                )
+                events.append(refused)
+                continue
+            pods = _evictable(plan, node.name)
+            refusals = [event for pod in pods for event in self._refusals(pod)]
+            if refusals:
+                events += refusals
+                continue
+            evicted, left = self._evict(plan, pods)
+            at_last = left or _end(plan, node.name)
+            events += [*evicted, *at_last]
+            if any(event.kind is Kind.REFUSED for event in at_last):
+                waits_for = node.name
+        return events
 
     def _refusals(self, pod: Pod) -> Iterable[Event]:
         """Say why kubectl drain would not begin."""
-        finished = pod.wishes.phase in ("Succeeded", "Failed")
+        finished = pod.wishes.phase in _ENDED
         if pod.wishes.owner is None and not self.force and not finished:
             text = "has no controller: the drain does not begin without --force, which deletes it"
             yield Event(kind=Kind.REFUSED, object=pod.key, node=pod.node, text=text)
@@ -58,110 +75,81 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
             text = "has an emptyDir: the drain does not begin without --delete-emptydir-data"
             yield Event(kind=Kind.REFUSED, object=pod.key, node=pod.node, text=text)
 
-    def _move_replicas(self, plan: Plan, name: NodeName) -> list[Event]:
-        """Have Longhorn move the replicas away that its policy wants moved."""
-        node, settings = plan.cluster.get(Node, name), plan.cluster.view.settings
-        if node is None or not isinstance(settings, Settings):
-            return []
-        replicas = [each for of in plan.cluster.view.replicas.values() for each in of]
-        guarded = guarded_nodes(plan.cluster)
-        moved = [
-            each
-            for each in replicas
-            if each.node == name
-            and not each.failed
-            and needs_eviction(each, replicas, node, settings, cordoned=True, guarded=guarded)
-        ]
-        if not moved:
-            return []
-        plan.volumes.evict(moved)
-        return plan.settle()
+    def _evict(self, plan: Plan, pods: Sequence[Pod]) -> tuple[list[Event], list[Event]]:
+        """Evict pods as far as budgets allow, each of them placed anew before the next one.
 
-    def _evict(self, plan: Plan, pods: Iterable[Pod]) -> list[Event]:
-        """Evict pods as far as budgets allow, each of them placed anew before the next one."""
-        events = []
-        for pod in pods:
-            budget = hindering_budget(pod, plan.cluster)
-            if budget is not None:
-                text = f"is not evicted: PodDisruptionBudget {budget.name} allows no disruption"
-                events.append(Event(kind=Kind.REFUSED, object=pod.key, node=pod.node, text=text))
-                continue
-            plan.volumes.detach(pod)
-            plan.forget(pod.key)
-            if pod.wishes.phase in ("Succeeded", "Failed"):
-                continue
-            if pod.wishes.owner is None:
-                text = "is deleted, and no controller makes it again"
-                events.append(Event(kind=Kind.LOST, object=pod.key, node=pod.node, text=text))
-            else:
-                events += come_back(plan, [pod])
-        return events
+        kubectl tries the others again for as long as it takes.
 
-    def _end(self, plan: Plan, name: NodeName) -> list[Event]:
-        """Say whether Longhorn lets the drain end."""
-        settings = plan.cluster.view.settings
-        if plan.cluster.get(Node, name) is None or not isinstance(settings, Settings):
+        Returns:
+            What happened, and which pods stay and why.
+        """
+        events = list[Event]()
+        waiting = [*pods]
+        while True:
+            left, kept = list[Pod](), list[Event]()
+            for pod in waiting:
+                why = hindrance(pod, plan)
+                if why is None:
+                    events += self._move(plan, pod)
+                else:
+                    left.append(pod)
+                    text = f"is not evicted: {why}"
+                    kept.append(Event(kind=Kind.REFUSED, object=pod.key, node=pod.node, text=text))
+            if len(left) in (0, len(waiting)):
+                return events, kept
+            waiting = left
+
+    def _move(self, plan: Plan, pod: Pod) -> list[Event]:
+        plan.volumes.detach(pod)
+        plan.forget(pod.key)
+        if pod.wishes.phase in _ENDED:
             return []
-        replicas = [each for of in plan.cluster.view.replicas.values() for each in of]
-        guarded = guarded_nodes(plan.cluster)
-        if drain_may_end(name, replicas, settings, guarded=guarded):
-            return []
-        names = plan.names()
-        last = {
-            str(names.get(each.volume, each.volume))
-            for each in replicas
-            if each.node == name
-            and not drain_may_end(
-                name,
-                [peer for peer in replicas if peer.volume == each.volume],
-                settings,
-                guarded=guarded,
-            )
-        }
-        text = (
-            f"is not drained to the end: by node-drain-policy {settings.drain_policy} Longhorn "
-            f"keeps its instance manager for {', '.join(sorted(last, key=natural))}"
-        )
-        return [Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
+        if pod.wishes.owner is None:
+            text = "is deleted, and no controller makes it again"
+            return [Event(kind=Kind.LOST, object=pod.key, node=pod.node, text=text)]
+        return come_back(plan, [pod])
 
 
-def guarded_nodes(cluster: Cluster) -> frozenset[NodeName]:
-    """Return the nodes whose replicas no drain takes now: neither cordoned nor down."""
-    return frozenset(
-        name
-        for name, node in cluster.nodes.items()
-        if not node.cordoned
-        and (known := cluster.get(Node, name)) is not None
-        and known.ready.is_true
+def _evictable(plan: Plan, name: NodeName) -> list[Pod]:
+    return [pod for pod in pods_on(plan, name) if not keeps_to_node(pod)]
+
+
+def _end(plan: Plan, name: NodeName) -> list[Event]:
+    """Say whether Longhorn lets the drain end, once all pods are gone that were to go."""
+    view, settings = plan.cluster.view, plan.cluster.view.settings
+    if plan.cluster.get(Node, name) is None or not isinstance(settings, Settings):
+        return []
+    # The pod that serves a shared volume is evicted too, and another node serves it then.
+    plan.volumes.leave(
+        each for each in [*view.volumes.values()] if each.node == name and each.shared
     )
+    events = plan.settle()
+    attached = [each.name for each in view.volumes.values() if each.attached_to == name]
+    if attached:
+        text = f"is not drained to the end: still attached there are {_shown(attached, plan)}"
+        return [*events, Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
+    guarded = guarded_nodes(plan.cluster)
+    last = [
+        volume
+        for volume, replicas in view.replicas.items()
+        if not drain_may_end(name, _as_they_run(volume, replicas, plan), settings, guarded=guarded)
+    ]
+    if not last:
+        return events
+    text = (
+        f"is not drained to the end: by node-drain-policy {settings.drain_policy} Longhorn keeps "
+        f"its instance manager for {_shown(last, plan)}"
+    )
+    return [*events, Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
 
 
-def hindering_budget(pod: Pod, cluster: Cluster) -> Budget | None:
-    """Return the PodDisruptionBudget that keeps a pod from being evicted, if there is one."""
-    for budget in cluster.budgets:
-        if budget.namespace != pod.ref.namespace or not _covers(budget, pod):
-            continue
-        covered = [
-            each
-            for each in cluster.pods.values()
-            if each.ref.namespace == budget.namespace and _covers(budget, each)
-        ]
-        healthy = sum(each.node is not None for each in covered)
-        if budget.most_unavailable:
-            least = len(covered) - _number(budget.most_unavailable, len(covered))
-        else:
-            least = _number(budget.least_available, len(covered))
-        if pod.node is not None and healthy - 1 < least:
-            return budget
-    return None
+def _as_they_run(volume: VolumeName, replicas: Iterable[Replica], plan: Plan) -> list[Replica]:
+    """Return the replicas of a volume, those of a detached one as stopped."""
+    known = plan.cluster.view.volumes.get(volume)
+    is_stopped = known is None or (known.node is None and known.attached_to is None)
+    return [structs.replace(each, stopped=is_stopped) for each in replicas]
 
 
-def _covers(budget: Budget, pod: Pod) -> bool:
-    return budget.selector is not None and selects(budget.selector, pod.wishes.labels)
-
-
-def _number(text: str, of: int) -> int:
-    """Read a number or a share of 100, which is rounded up."""
-    if text.endswith("%"):
-        return math.ceil(int(text[:-1]) * of / 100)
-    return int(text or 0)
+def _shown(volumes: Iterable[VolumeName], plan: Plan) -> str:
+    names = plan.names()
+    return ", ".join(sorted((str(names.get(each, each)) for each in volumes), key=natural))

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from longhorn import Condition, Disk, Node, NodeName
+from longhorn import Disk, Node, NodeName
 from planner.errors import unknown
 from planner.naming import natural
 from planner.outcome import Event
 from planner.plan import Plan
+from planner.predicates.nodes import CORDON_TAINT
 from planner.records import KubernetesNode, Pod
 from planner.scheduling import Batch
 
-_CORDON_SETTING = "disable-scheduling-on-cordoned-node"
 _OF_ONE_NODE = frozenset({"BackingImageManager", "InstanceManager"})
 """Controllers of Longhorn's whose pods name their node themselves."""
 
@@ -53,20 +53,12 @@ def put_disk(plan: Plan, node: Node, disk: Disk) -> None:
     plan.cluster.put(structs.replace(node, disks=disks))
 
 
-def cordon(plan: Plan, node: KubernetesNode, *, is_cordoned: bool) -> None:
-    """Cordon a node, or end that; Longhorn then gives it no replicas, unless it is told to."""
-    plan.cluster.put_node(structs.replace(node, cordoned=is_cordoned))
-    known = plan.cluster.get(Node, node.name)
-    counts = plan.cluster.view.setting_values.get(_CORDON_SETTING, "true") == "true"
-    if known is None or not counts:
-        return
+def put_cordon(plan: Plan, node: KubernetesNode, *, is_cordoned: bool) -> None:
+    """Cordon a node, or end that, with the taint that Kubernetes keeps beside it."""
+    taints = tuple(each for each in node.taints if each != CORDON_TAINT)
     if is_cordoned:
-        schedulable = Condition("False", "KubernetesNodeCordoned")
-    elif known.schedulable.reason == "KubernetesNodeCordoned":
-        schedulable = Condition("True")
-    else:
-        return
-    plan.cluster.put(structs.replace(known, schedulable=schedulable))
+        taints = (*taints, CORDON_TAINT)
+    plan.cluster.put_node(structs.replace(node, cordoned=is_cordoned, taints=taints))
 
 
 def keeps_to_node(pod: Pod) -> bool:
@@ -84,7 +76,8 @@ def keeps_to_node(pod: Pod) -> bool:
 def come_back(plan: Plan, pods: Iterable[Pod]) -> list[Event]:
     """Have the controllers of pods, which are gone, make them again; return where they are now.
 
-    Pods of one StatefulSet come back one after another, if they are made so.
+    They are made together. A StatefulSet that orders its pods may make them one after another, but
+    pods do not say whether theirs does.
     """
     batches, before = list[Batch](), dict[str, NodeName]()
     for pod in pods:

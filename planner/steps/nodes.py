@@ -8,17 +8,12 @@ from longhorn import Condition, Disk, DiskId, Node, NodeName
 from planner.errors import PlanError
 from planner.outcome import Event, Kind
 from planner.plan import Plan
-from planner.records import KubernetesNode
-from planner.steps.finding import (
-    come_back,
-    cordon,
-    keeps_to_node,
-    kubernetes_node,
-    longhorn_node,
-    pods_on,
-)
+from planner.records import KubernetesNode, Pod
+from planner.steps.finding import come_back, keeps_to_node, kubernetes_node, pods_on, put_cordon
 
 HOSTNAME = "kubernetes.io/hostname"
+_OF_KUBERNETES = "node.kubernetes.io/"
+"""Begins the keys of taints by which Kubernetes says what is wrong with a node."""
 
 
 class Cordon(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +29,9 @@ class Cordon(msgspec.Struct, frozen=True, kw_only=True):
 
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
-        for name in self.nodes:
-            cordon(plan, kubernetes_node(plan, name), is_cordoned=self.is_cordoned)
+        nodes = [kubernetes_node(plan, name) for name in self.nodes]
+        for node in nodes:
+            put_cordon(plan, node, is_cordoned=self.is_cordoned)
         return plan.settle()
 
 
@@ -55,27 +51,49 @@ class AddNode(msgspec.Struct, frozen=True, kw_only=True):
         name = NodeName(self.name)
         if name in plan.cluster.nodes or plan.cluster.get(Node, name) is not None:
             raise PlanError(f"there is a node {name} already; choose another name")
-        if plan.cluster.nodes:
-            model = kubernetes_node(plan, self.like)
-            labels = {**model.labels, HOSTNAME: name} if HOSTNAME in model.labels else model.labels
-            plan.cluster.put_node(structs.replace(model, name=name, labels=labels, cordoned=False))
-        else:
-            longhorn_node(plan, self.like)
+        model = kubernetes_node(plan, self.like)
         known = plan.cluster.get(Node, self.like)
         if known is not None:
-            plan.cluster.put(
-                structs.replace(
-                    known,
-                    name=name,
-                    allow_scheduling=True,
-                    evicting=False,
-                    deleting=False,
-                    ready=Condition("True"),
-                    schedulable=Condition("True"),
-                    disks=tuple(empty(disk, name) for disk in known.disks),
-                )
-            )
+            plan.cluster.put(self._longhorn_node(known))
+        plan.cluster.put_node(_like(model, name))
+        for pod in sorted(plan.cluster.pods_on(model.name).values(), key=lambda each: each.key):
+            if pod.wishes.of_daemon_set or pod.wishes.is_static:
+                plan.cluster.put_pod(_copy(pod, name))
         return plan.settle()
+
+    def _longhorn_node(self, model: Node) -> Node:
+        for disk in model.disks:
+            if disk.maximum_bytes <= 0:
+                raise PlanError(
+                    f"disk {disk.name} of node {model.name} shows no size, as it is not ready; "
+                    f"name another node"
+                )
+        name = NodeName(self.name)
+        return structs.replace(
+            model,
+            name=name,
+            allow_scheduling=True,
+            evicting=False,
+            deleting=False,
+            ready=Condition("True"),
+            schedulable=Condition("True"),
+            disks=tuple(empty(disk, name) for disk in model.disks),
+        )
+
+
+def _like(model: KubernetesNode, name: NodeName) -> KubernetesNode:
+    """Return a new node with labels, taints and size of another one, which may be in trouble."""
+    labels = {**model.labels, HOSTNAME: str(name)} if HOSTNAME in model.labels else model.labels
+    taints = tuple(each for each in model.taints if not each.key.startswith(_OF_KUBERNETES))
+    return structs.replace(model, name=name, labels=labels, taints=taints, cordoned=False)
+
+
+def _copy(pod: Pod, node: NodeName) -> Pod:
+    """Return the pod that a new node gets, as each node has one."""
+    name = f"{pod.wishes.owner[1] if pod.wishes.owner else pod.ref.name}-{node}"
+    uid = f"{pod.ref.namespace}/{name}"
+    ref = structs.replace(pod.ref, name=name, uid=uid, claims=())
+    return structs.replace(pod, ref=ref, node=node)
 
 
 class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,10 +111,9 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
         lost = [kubernetes_node(plan, name) for name in self.nodes]
         names = plan.names()
         pods = [pod for node in lost for pod in pods_on(plan, node.name)]
-        gone = {NodeName(name) for name in self.nodes}
+        gone = {node.name for node in lost}
         events, back = list[Event](), []
         for pod in pods:
-            plan.volumes.detach(pod)
             plan.forget(pod.key)
             if keeps_to_node(pod):
                 continue
@@ -107,6 +124,8 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
                 back.append(pod)
         for node in lost:
             self._remove(plan, node)
+        volumes = [*plan.cluster.view.volumes.values()]
+        plan.volumes.leave(each for each in volumes if each.node in gone)
         replicas = [
             each
             for of_volume in [*plan.cluster.view.replicas.values()]
@@ -117,6 +136,7 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
             name = names.get(volume.name, volume.name)
             text = f"its only replicas with data were on {', '.join(self.nodes)}"
             events.append(Event(kind=Kind.VOLUME_LOST, object=name, text=text))
+        plan.follow()
         return [*events, *come_back(plan, back)]
 
     def _remove(self, plan: Plan, node: KubernetesNode) -> None:

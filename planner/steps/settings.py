@@ -1,16 +1,49 @@
 """Change a setting of Longhorn's."""
 
+from collections.abc import Mapping
+
 import msgspec
 
-from longhorn import SCHEDULER_SETTINGS, Setting, UnreadableSetting, read_settings
+from longhorn import (
+    SCHEDULER_SETTINGS,
+    Setting,
+    UnreadableSetting,
+    parse_bool,
+    parse_int,
+    read_settings,
+    value_for_engine,
+)
 from planner.errors import PlanError, unknown
+from planner.following import CORDON_SETTING
 from planner.outcome import Event
 from planner.plan import Plan
 
+_LARGEST = 2**31 - 1
 OTHER_SETTINGS = frozenset(
     {"default-data-locality", "default-replica-count", "disable-scheduling-on-cordoned-node"}
 )
 """That plans read besides those which decide where replicas go."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "default-data-locality": ("disabled", "best-effort", "strict-local"),
+    "node-drain-policy": (
+        "block-if-contains-last-replica",
+        "block-for-eviction",
+        "block-for-eviction-if-contains-last-replica",
+        "allow-if-replica-is-stopped",
+        "always-allow",
+    ),
+    "replica-auto-balance": ("disabled", "least-effort", "best-effort"),
+}
+_NUMBERS: Mapping[str, tuple[int, int]] = {
+    "concurrent-replica-rebuild-per-node-limit": (0, _LARGEST),
+    "default-replica-count": (1, 20),
+    "replica-auto-balance-disk-pressure-percentage": (0, 100),
+    "replica-replenishment-wait-interval": (0, _LARGEST),
+    "storage-minimal-available-percentage": (0, 100),
+    "storage-over-provisioning-percentage": (0, _LARGEST),
+}
+"""Least and most. Source: longhorn-manager types/setting.go, ValueIntRange and Choices."""
 
 
 class ChangeSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,10 +62,38 @@ class ChangeSetting(msgspec.Struct, frozen=True, kw_only=True):
         known = SCHEDULER_SETTINGS | OTHER_SETTINGS
         if self.name not in known:
             raise unknown("setting that a plan depends on called", self.name, known)
-        if isinstance(read_settings({self.name: self.value}), UnreadableSetting):
-            raise PlanError(
-                f"Setting {self.name} cannot be {self.value[:60]!r}; give a value that Longhorn "
-                f"accepts"
-            )
+        wrong = _problem(self.name, self.value)
+        if wrong is not None:
+            raise PlanError(f"Setting {self.name} cannot be {self.value[:60]!r}; {wrong}")
         plan.cluster.put(Setting(name=self.name, value=self.value))
         return plan.settle()
+
+
+def _problem(name: str, value: str) -> str | None:
+    """Say what to give a setting instead of a value that Longhorn refuses, None if it takes it."""
+    if name in _WORDS:
+        words = _WORDS[name]
+        return None if value in words else f"give one of {', '.join(words)}"
+    if name in _NUMBERS:
+        least, most = _NUMBERS[name]
+        upper = f" to {most}" if most < _LARGEST else " up"
+        return None if _is_number(value, least, most) else f"give a number from {least}{upper}"
+    if name == CORDON_SETTING:
+        return None if _is_bool(value) else "give true or false"
+    is_read = not isinstance(read_settings({name: value}), UnreadableSetting)
+    return None if is_read else "give true or false"
+
+
+def _is_number(value: str, least: int, most: int) -> bool:
+    try:
+        return least <= parse_int(value_for_engine(value, "v1")) <= most
+    except ValueError:
+        return False
+
+
+def _is_bool(value: str) -> bool:
+    try:
+        parse_bool(value)
+    except ValueError:
+        return False
+    return True

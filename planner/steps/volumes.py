@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from extender import Claim, ClaimKey, PersistentVolume
-from longhorn import Replica, Volume, volume_size_bytes
+from longhorn import Replica, Settings, Volume, takes_growth, volume_size_bytes
 from planner.errors import PlanError, unknown
 from planner.naming import natural
 from planner.outcome import Event, Kind
@@ -66,17 +66,18 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
 
     def _short(self, plan: Plan, replicas: Sequence[Replica], more_bytes: int) -> list[str]:
         """Return the disks with replicas that have no room for so much more of each."""
-        found = []
+        found, settings = [], plan.cluster.view.settings
+        if not isinstance(settings, Settings):
+            raise PlanError(
+                f"Setting {settings.name} cannot be read, so that Longhorn expands nothing; "
+                f"correct it"
+            )
         for name, space in plan.cluster.view.spaces.items():
             for each in space.disks:
                 here = sum(
                     (replica.node, replica.disk) == (name, each.disk.id) for replica in replicas
                 )
-                has_room = (
-                    each.logical_headroom_bytes >= here * more_bytes
-                    and each.physical_headroom_bytes >= 0
-                )
-                if here and not has_room:
+                if here and not takes_growth(each, here * more_bytes, settings):
                     found.append(f"{name}/{each.disk.name}")
         return sorted(found, key=natural)
 

@@ -1,9 +1,10 @@
 """Place the pods of workloads: as many as they say, or until one gets no node."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
+from extender import Claim
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError
 from planner.outcome import Event, Kind
@@ -44,12 +45,14 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
         batches, bare = list[Batch](), list[Pod]()
         for each in workloads:
             made = pods_of(each, self.replicas, plan.cluster.pods)
-            pods = [one.pod for one in made]
-            plan.create(pods, [new for one in made for new in one.claims])
+            pods = tuple(one.pod for one in made)
+            # Claims are made with their pods; a class that does not wait makes volumes at once.
+            claims = {one.pod.key: one.claims for one in made} if each.ordered else {}
+            plan.create(pods, [] if claims else [new for one in made for new in one.claims])
             if each.kind == POD:
                 bare += pods  # Whoever creates these does so one after another.
             else:
-                batches.append(Batch(pods=tuple(pods), is_ordered=each.ordered))
+                batches.append(Batch(pods=pods, is_ordered=each.ordered, claims=claims))
         return plan.schedule([*batches, Batch(pods=tuple(bare))])
 
 
@@ -79,15 +82,25 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
         for first in range(0, len(made), group):
             pods = [each.pod for each in made[first : first + group]]
             claims = [new for each in made[first : first + group] for new in each.claims]
+            known = {*plan.cluster.all(Claim)}
             plan.create(pods, claims)
             happened = plan.schedule([Batch(pods=(pod,)) for pod in pods])
             pending = [each for each in happened if each.kind is Kind.PENDING]
             for each in pending:
-                plan.forget(each.object)
+                self._take_away(plan, each.object, known)
             events += [each for each in happened if each.kind is not Kind.PENDING]
             if pending:
                 return [*events, pending[0]]
         return events
+
+    def _take_away(self, plan: Plan, key: str, known: Collection[str]) -> None:
+        """Remove a pod, and its claims that are not *known* from before."""
+        pod = plan.cluster.pods[key]
+        plan.forget(key)
+        for name in pod.ref.claims:
+            claim = plan.cluster.get(Claim, name)
+            if claim is not None and name not in known:
+                plan.volumes.delete(claim)
 
     def _only_one(self) -> Wanted:
         if len(self.wanted.workloads) > 1:

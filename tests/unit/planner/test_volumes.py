@@ -136,14 +136,14 @@ def test_without_room_beside_the_pod_all_stays_as_it_is() -> None:
 def test_an_evicted_replica_moves_and_gives_its_room_back() -> None:
     listed = {"vol-r-node-1": 10 * GIB}
     cluster = cluster_of(
-        node("node-1", disk("node-1-disk", listed=listed), allow_scheduling=False),
+        node("node-1", disk("node-1-disk", listed=listed, evicting=True)),
         node("node-2", disk("node-2-disk")),
         *bound(volume(replicas=1)),
         *copies("node-1"),
     )
     volumes = volumes_of(cluster)
 
-    volumes.evict(copies("node-1"))
+    volumes.follow_evictions()
     volumes.settle()
 
     assert places(cluster) == ["node-2"]
@@ -152,11 +152,11 @@ def test_an_evicted_replica_moves_and_gives_its_room_back() -> None:
 
 
 def test_an_evicted_replica_stays_while_there_is_no_other_place() -> None:
-    drained = node("node-1", disk("node-1-disk"), allow_scheduling=False)
+    drained = node("node-1", disk("node-1-disk", evicting=True))
     cluster = cluster_of(drained, *bound(volume(replicas=1)), *copies("node-1"))
     volumes = volumes_of(cluster)
 
-    volumes.evict(copies("node-1"))
+    volumes.follow_evictions()
     done = volumes.settle()
 
     assert places(cluster) == ["node-1 evicting"]
