@@ -69,7 +69,7 @@ def test_a_node_whose_last_replica_has_no_other_place_keeps_the_drain_from_its_e
     report = plan.take(drain())
 
     assert texts(report) == [
-        "the drain does not end: by node-drain-policy block-if-contains-last-replica Longhorn "
+        "is not drained to the end: by node-drain-policy block-if-contains-last-replica Longhorn "
         "keeps its instance manager for default/old"
     ]
 
@@ -225,7 +225,7 @@ def test_a_volume_of_a_pod_that_stays_keeps_the_drain_from_its_end() -> None:
     plan = plan_of(*nodes_of("ab"), ALWAYS, *running("agent-data", "node-1", of_daemon_set=True))
 
     assert texts(plan.take(drain())) == [
-        "the drain does not end: still attached there are default/agent-data"
+        "is not drained to the end: still attached there are default/agent-data"
     ]
 
 
