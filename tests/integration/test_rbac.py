@@ -7,7 +7,7 @@ import pytest
 
 from app.config import NAME
 from app.kube.pods import WOKEN_AT
-from tests.fakes import Call, Object
+from tests.fakes import DISK_SCHEDULES, Call, Object
 from tests.integration.instances import (
     NAMESPACE,
     NODES,
@@ -58,6 +58,7 @@ async def reject_and_wake(processes: Processes) -> None:
 
 async def live(processes: Processes) -> None:
     """Start, lead, publish, reject, wake, repair, be replaced and end."""
+    processes.server.add_resource(DISK_SCHEDULES)
     await processes.start_all(2)
     await reject_and_wake(processes)
     processes.server.put(stray("stray", "10.9.9.9", "IPv4"))

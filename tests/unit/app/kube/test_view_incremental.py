@@ -37,7 +37,11 @@ from tests.builders import (
 from tests.strategies import KINDS, known_objects
 
 NAMES = [(kind, name) for kind, names in KINDS.items() for name in names]
-BUSY = [pair for pair in NAMES if pair[0] in ("Node", "Volume", "Replica", "BackingImage")]
+BUSY = [
+    pair
+    for pair in NAMES
+    if pair[0] in ("Node", "Volume", "Replica", "BackingImage", "DiskSchedule")
+]
 CANDIDATES = [NodeName(name) for name in (*KINDS["Node"], "node-unknown")]
 PODS = [pod("vol-0"), pod("vol-1"), pod("new"), pod("vol-0", "vol-1"), pod("vol-1", "new")]
 
