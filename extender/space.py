@@ -163,7 +163,8 @@ def node_space(
             }
     usable = [space for space in disks if why_unusable(space.disk) is None]
     bins = tuple(_bin(space, kinds) for space in usable)
-    bound = [*replicas, *(r for r in away.values() if r.hard_node_affinity == node.name)]
+    if away:
+        replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
     refusal = refusal_of(node)
     unused: dict[Kind, int] = {}
     for space in usable:
@@ -181,7 +182,7 @@ def node_space(
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
             sorted(
-                (r for r in bound if r.node is None and not (r.deleting or r.failed)),
+                (r for r in replicas if r.node is None and not (r.deleting or r.failed)),
                 key=lambda replica: replica.name,
             )
         ),

@@ -399,6 +399,22 @@ def test_without_a_disk_schedule_nothing_is_turned_away() -> None:
     assert turned_away(accounted(listing({}), None), [there("y", 101)]) == frozenset()
 
 
+@pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])
+def test_the_example_of_the_accounting_page(logs: int, left: int) -> None:
+    of = listing(
+        {"mail": 40, "shop": 20, "logs": 60, "old": 10}, images={"ubuntu": 4}, total=130 + 4 + 3
+    )
+    by = schedule(
+        {"mail": 40, "shop": 20, "logs": logs},
+        {"mail": 40},
+        {"logs": 0},
+        images={"ubuntu": 5},
+        granted_images={"ubuntu": 5},
+    )
+
+    assert headroom(accounted(of, by)) == left
+
+
 NAMES = ("a", "b", "c", "d")
 
 
