@@ -4,9 +4,9 @@ Changes are applied at once and settled later: a node's space is worked out agai
 something that it depends on has changed, however many nodes there are.
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from extender.kubernetes import Claim, PersistentVolume, StorageClass, Unreadable
@@ -16,7 +16,9 @@ from longhorn import (
     NOTHING_DUE,
     SCHEDULER_SETTINGS,
     BackingImage,
+    DiskId,
     DiskKind,
+    DiskSchedule,
     Due,
     Node,
     NodeName,
@@ -36,6 +38,7 @@ Kept = TypeVar("Kept")
 Record = (
     BackingImage
     | Claim
+    | DiskSchedule
     | Node
     | PersistentVolume
     | Replica
@@ -56,8 +59,12 @@ class ViewBuilder:
         self._unreadable = self._of(Unreadable)
         self._of_node: defaultdict[NodeName, dict[ReplicaName, Replica]] = defaultdict(dict)
         """The replicas placed on a node, or bound to it and not placed yet."""
+        self._schedules: defaultdict[NodeName, dict[DiskId, DiskSchedule]] = defaultdict(dict)
+        """Those that name a node, whether or not it has such a disk."""
         self._replicas: dict[VolumeName, list[Replica]] = {}
-        """Of each volume, by name."""
+        """Of each volume, by name; those that their disk turned away as not placed."""
+        self._turned_away: dict[NodeName, set[ReplicaName]] = {}
+        """Of each node that has such replicas, as last settled."""
         self._due: dict[VolumeName, Due] = {}
         self._expanded: dict[VolumeName, int] = {}
         """The size of volumes whose Replica objects are still smaller."""
@@ -108,12 +115,12 @@ class ViewBuilder:
                 each.name for each in volumes if each.backing_image in self._dirty_images
             )
             self._dirty_images.clear()
-        for volume in self._dirty_volumes:
-            self._settle_volume(volume)
-        self._dirty_volumes.clear()
+        self._settle_volumes()
         for name in sorted(self._dirty):
             self._settle_node(name)
         self._dirty.clear()
+        # What disks turned away is due again. That changes what volumes need, and no disk.
+        self._settle_volumes()
 
     def _of(self, type_: type[Kept]) -> dict[Any, Kept]:
         return self._records[type_]
@@ -132,16 +139,45 @@ class ViewBuilder:
     def _settle_node(self, name: NodeName) -> None:
         node = self._nodes.get(name)
         if node is None or name in self.view.unreadable_nodes:
+            self._turn_away(name, {})
             if self._spaces.pop(name, None) is not None:
                 self._changes.add(name)
             return
-        replicas = self._of_node.get(name, {}).values()
         space = node_space(
-            node, replicas, self.view.settings, self._kinds, self._expanded, self._images
+            node,
+            self._of_node.get(name, {}).values(),
+            self.view.settings,
+            self._kinds,
+            self._expanded,
+            self._images,
+            self._schedules.get(name),
         )
+        self._turn_away(name, space.turned_away)
         if space != self._spaces.get(name):
             self._spaces[name] = space
             self._changes.add(name)
+
+    def _turn_away(self, node: NodeName, replicas: Mapping[ReplicaName, Replica]) -> None:
+        """Show *replicas* as they are given, and those turned away before as they are known."""
+        before = self._turned_away.pop(node, set())
+        if replicas:
+            self._turned_away[node] = {*replicas}
+        here = self._of_node.get(node, {})
+        for name in before | replicas.keys():
+            known = here.get(name)
+            if known is None:  # it is elsewhere or gone; its next node shows it
+                continue
+            shown = replicas.get(name, known)
+            of_volume = self._replicas[known.volume]
+            index = bisect_left(of_volume, name, key=_name_of)
+            if of_volume[index] != shown:
+                of_volume[index] = shown
+                self._dirty_volumes.add(known.volume)
+
+    def _settle_volumes(self) -> None:
+        for volume in self._dirty_volumes:
+            self._settle_volume(volume)
+        self._dirty_volumes.clear()
 
     def _settle_volume(self, name: VolumeName) -> None:
         volume, settings = self._of(Volume).get(name), self.view.settings
@@ -212,6 +248,9 @@ class ViewBuilder:
                 if node is not None:
                     self._of_node[node][record.name] = record
                     self._dirty.add(node)
+            case DiskSchedule():
+                self._schedules[record.node][record.name] = record
+                self._dirty.add(record.node)
             case Volume():
                 self._dirty_volumes.add(record.name)
             case Node():
@@ -230,7 +269,7 @@ class ViewBuilder:
         match record:
             case Replica():
                 of_volume = self._replicas[record.volume]
-                of_volume.remove(record)
+                del of_volume[bisect_left(of_volume, record.name, key=_name_of)]
                 self._dirty_volumes.add(record.volume)
                 if not of_volume:
                     del self._replicas[record.volume]
@@ -238,6 +277,9 @@ class ViewBuilder:
                 if node is not None:
                     del self._of_node[node][record.name]
                     self._dirty.add(node)
+            case DiskSchedule():
+                del self._schedules[record.node][record.name]
+                self._dirty.add(record.node)
             case Volume():
                 self._dirty_volumes.add(record.name)
             case Node():

@@ -12,12 +12,14 @@ from enum import StrEnum
 from itertools import accumulate
 
 import msgspec
+from msgspec import structs
 
 from longhorn import (
     BackingImage,
     Disk,
     DiskId,
     DiskKind,
+    DiskSchedule,
     DiskSpace,
     Node,
     NodeRefusal,
@@ -26,11 +28,11 @@ from longhorn import (
     Settings,
     UnreadableSetting,
     VolumeName,
-    disk_space,
-    missing_copies,
+    account,
+    is_of_disk,
     refusal_of,
     takes_replicas,
-    with_growth,
+    turned_away,
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
@@ -119,6 +121,9 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
     pending: tuple[Replica, ...]
     """Replicas that Longhorn will place on this node and no other, and has not placed yet, by
     name: which of them an undecided packing leaves out must not depend on the order heard of."""
+    turned_away: Mapping[ReplicaName, Replica] = {}
+    """Replicas that a disk of this node refused and has no room for, as what they are: not placed.
+    """
 
 
 def node_space(
@@ -128,11 +133,9 @@ def node_space(
     kinds: dict[DiskKind, int],
     expanded: Mapping[VolumeName, int] | None = None,
     images: Mapping[VolumeName, BackingImage] | None = None,
+    schedules: Mapping[DiskId, DiskSchedule] | None = None,
 ) -> NodeSpace:
     """Work out what *node* has left.
-
-    Longhorn's own check forgets replicas of other volumes that storageScheduled does not count yet;
-    that is the race behind over-committed disks. Here they count.
 
     Args:
         node: The node with its disks.
@@ -141,6 +144,7 @@ def node_space(
         kinds: The number of each disk kind known so far; new ones are added.
         expanded: The size that volumes are to have which are being expanded.
         images: The backing images of volumes.
+        schedules: The DiskSchedules that name the node.
     """
     replicas = tuple(replicas)
     placed: dict[DiskId, list[Replica]] = {}
@@ -148,13 +152,25 @@ def node_space(
         if replica.node is not None and replica.disk is not None:
             placed.setdefault(replica.disk, []).append(replica)
     disks = []
+    away: dict[ReplicaName, Replica] = {}
     for disk in node.disks:
         here = placed.get(disk.id, []) if disk.id is not None else []
-        copies = missing_copies(disk, here, images) if images else None
-        space = disk_space(disk, settings, _unlisted(disk, here), copies)
-        disks.append(with_growth(space, here, expanded) if expanded else space)
+        schedule = schedules.get(disk.id) if schedules and disk.id is not None else None
+        if schedule is not None and not is_of_disk(schedule, node.name, disk):
+            schedule = None
+        space = account(disk, settings, here, schedule=schedule, expanded=expanded, images=images)
+        disks.append(space)
+        if space.schedule is not None:
+            names = turned_away(space, here)
+            away |= {
+                each.name: structs.replace(each, node=None, disk=None)
+                for each in here
+                if each.name in names
+            }
     usable = [space for space in disks if why_unusable(space.disk) is None]
     bins = tuple(_bin(space, kinds) for space in usable)
+    if away:
+        replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
     refusal = refusal_of(node)
     unused: dict[Kind, int] = {}
     for space in usable:
@@ -176,6 +192,7 @@ def node_space(
                 key=lambda replica: replica.name,
             )
         ),
+        turned_away=away,
     )
 
 
@@ -198,19 +215,6 @@ def why_unusable(disk: Disk) -> DiskRefusal | None:
     if disk.maximum_bytes <= 0 or disk.available_bytes <= 0:
         return DiskRefusal.NO_SIZE
     return None
-
-
-def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:
-    """Return what of *replicas*, all placed on *disk*, its storageScheduled does not contain yet.
-
-    A replica that grew counts with what is not listed of it.
-    """
-    return {
-        replica.name: replica.size_bytes - listed
-        for replica in replicas
-        for listed in (disk.listed.get(replica.name, 0),)
-        if replica.size_bytes > listed
-    }
 
 
 def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:

@@ -4,6 +4,15 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 3,000 recorded decisions of Longhorn's own scheduler (docs/decisions/0012).
 """
 
+from longhorn.accounting import (
+    Part,
+    Standing,
+    account,
+    is_granted,
+    is_of_disk,
+    parts,
+    turned_away,
+)
 from longhorn.arithmetic import (
     capacity_bytes,
     limit_bytes,
@@ -51,6 +60,9 @@ from longhorn.records import (
     Disk,
     DiskId,
     DiskName,
+    DiskSchedule,
+    Entry,
+    EntryState,
     Locality,
     Moment,
     Node,
@@ -78,17 +90,18 @@ from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
     "MOST_REPLICAS", "NOTHING_DUE", "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates",
-    "Condition", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSpace", "Due", "Locality", "Moment",
-    "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "Reason", "Replica", "ReplicaName",
-    "Selector", "Setting", "Settings", "TopologyTerm", "UnreadableSetting", "Usage", "Volume",
-    "VolumeName",
+    "Condition", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule", "DiskSpace", "Due",
+    "Entry", "EntryState", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
+    "NodeSpace", "Part", "Reason", "Replica", "ReplicaName", "Selector", "Setting", "Settings",
+    "Standing", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName", "account",
     "all_match", "capacity_bytes", "choices", "default_values", "disk_reason", "disk_space",
     "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data", "has_room",
-    "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable",
-    "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
-    "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
-    "needs_new_replica", "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of",
-    "reusable", "split_tags", "stage_of", "tags_match", "takes_back", "takes_growth",
-    "takes_replicas", "usage_of", "value_for_engine", "volume_size_bytes", "waits_for_attach",
-    "wants_replica_on_node", "with_growth",
+    "has_tags", "is_granted", "is_of_disk", "is_placed", "is_potentially_reusable",
+    "is_schedulable", "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone",
+    "meets_topology", "minimal_available_bytes", "mismatch", "missing_copies", "named_volume",
+    "need_of", "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "parse_bool",
+    "parse_int", "parts", "read_settings", "refusal_of", "reusable", "split_tags", "stage_of",
+    "tags_match", "takes_back", "takes_growth", "takes_replicas", "turned_away", "usage_of",
+    "value_for_engine", "volume_size_bytes", "waits_for_attach", "wants_replica_on_node",
+    "with_growth",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import msgspec
 from longhorn.arithmetic import limit_bytes, minimal_available_bytes
 from longhorn.needs import Need
 from longhorn.reasons import Reason
-from longhorn.records import Disk, NodeName, Replica, ReplicaName
+from longhorn.records import Disk, DiskSchedule, NodeName, Replica, ReplicaName
 from longhorn.settings import Settings, UnreadableSetting
 from longhorn.tags import all_match
 
@@ -40,8 +40,15 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     """Replicas counted here though storageScheduled does not count them yet, and their bytes."""
     unlisted_images: Mapping[str, int] = {}
     """The same for copies of backing images."""
+    schedule: DiskSchedule | None = None
+    """The DiskSchedule by which the names count that it has; None if there is no usable one. The
+    *disk* lists those names as it says."""
+    contested: frozenset[ReplicaName] = frozenset()
+    """Replicas that the disk refused, and that would fit now, each alone."""
+    contested_bytes: int = 0
+    """What they and such copies of backing images take, as far as they fit together."""
     scheduled_bytes: int
-    """storageScheduled and what it does not count yet together."""
+    """storageScheduled, what it does not count yet, and what is contested together."""
 
     @property
     def logical_headroom_bytes(self) -> int:

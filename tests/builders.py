@@ -36,6 +36,9 @@ from longhorn import (
     Disk,
     DiskId,
     DiskName,
+    DiskSchedule,
+    Entry,
+    EntryState,
     Locality,
     Node,
     NodeName,
@@ -287,6 +290,48 @@ def backing_image(
         node_selector=tuple(node_selector),
         disk_selector=tuple(disk_selector),
     )
+
+
+def disk_schedule(
+    disk: str = "disk-1",
+    *,
+    on: str = "node-1",
+    asks: Mapping[str, int] | None = None,
+    granted: Mapping[str, int] | None = None,
+    refused: Mapping[str, int] | None = None,
+    asks_images: Mapping[str, int] | None = None,
+    granted_images: Mapping[str, int] | None = None,
+    refused_images: Mapping[str, int] | None = None,
+    ready: bool | None = True,
+    deleting: bool = False,
+) -> DiskSchedule:
+    """Build the DiskSchedule of a disk, given by its name.
+
+    Each of the mappings says bytes by name: what is asked for, and what is held by those whose
+    last request was granted or refused.
+    """
+    return DiskSchedule(
+        name=DiskId(f"uuid-{disk}"),
+        node=NodeName(on),
+        disk=DiskName(disk),
+        replicas={ReplicaName(name): size for name, size in (asks or {}).items()},
+        images=dict(asks_images or {}),
+        held_replicas={
+            ReplicaName(name): entry for name, entry in _entries(granted, refused).items()
+        },
+        held_images=_entries(granted_images, refused_images),
+        ready=ready,
+        deleting=deleting,
+    )
+
+
+def _entries(
+    granted: Mapping[str, int] | None, refused: Mapping[str, int] | None
+) -> dict[str, Entry]:
+    return {
+        **{name: Entry(EntryState.SCHEDULED, size) for name, size in (granted or {}).items()},
+        **{name: Entry(EntryState.REJECTED, size) for name, size in (refused or {}).items()},
+    }
 
 
 def setting(name: str, value: str) -> Setting:

@@ -14,10 +14,16 @@ from extender import Claim, ClusterView, PersistentVolume, StorageClass, Unreada
 from longhorn import (
     BackingImage,
     Disk,
+    DiskId,
+    DiskName,
+    DiskSchedule,
+    Entry,
+    EntryState,
     Locality,
     Node,
     NodeName,
     Replica,
+    ReplicaName,
     Setting,
     Volume,
     VolumeName,
@@ -270,6 +276,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "Volume": ("vol-0", "vol-1", "other-0", "other-1", "pvc-uid-new"),
     "Replica": ("r-0", "r-1", "r-2", "r-3", "r-4", "r-5"),
     "BackingImage": ("image-0", "image-1"),
+    "DiskSchedule": ("uuid-disk-0", "uuid-disk-1"),
     "PersistentVolumeClaim": ("default/vol-0", "default/vol-1", "default/new"),
     "PersistentVolume": ("pv-vol-0", "pv-vol-1"),
     "StorageClass": ("local",),
@@ -294,7 +301,7 @@ def known_objects(draw: st.DrawFn, kind: str, name: str) -> AnyRecord | Unreadab
 def unreadables(draw: st.DrawFn, kind: str, name: str) -> Unreadable:
     """Draw an object of which nothing is known but what it has to do with."""
     nodes = [NodeName(name)] if kind == "Node" else list[NodeName]()
-    if kind == "Replica":
+    if kind in ("DiskSchedule", "Replica"):
         some = st.sampled_from(KINDS["Node"]).map(NodeName)
         nodes = draw(st.lists(some, max_size=2, unique=True))
     volume = VolumeName(draw(st.sampled_from(KINDS["Volume"]))) if kind == "Replica" else None
@@ -339,6 +346,33 @@ def changing_nodes(draw: st.DrawFn, name: str) -> Node:
     images = draw(st.dictionaries(st.sampled_from(KINDS["BackingImage"]), sizes_bytes(most_gib=2)))
     first = msgspec.structs.replace(drawn.disks[0], listed=listed, listed_images=images)
     return msgspec.structs.replace(drawn, disks=(first, *drawn.disks[1:]))
+
+
+@st.composite
+def disk_schedules(
+    draw: st.DrawFn,
+    name: str,
+    *,
+    on: Sequence[str] = KINDS["Node"],
+    replicas: Sequence[str] = KINDS["Replica"],
+    images: Sequence[str] = KINDS["BackingImage"],
+) -> DiskSchedule:
+    """Draw the DiskSchedule of the disk with UUID *name*, mostly a usable one."""
+    sizes = sizes_bytes(most_gib=6)
+    entries = st.builds(Entry, st.sampled_from(EntryState), sizes)
+    names = st.sampled_from([ReplicaName(each) for each in replicas])
+    copies = st.sampled_from([*images])
+    return DiskSchedule(
+        name=DiskId(name),
+        node=NodeName(draw(st.sampled_from(on))),
+        disk=DiskName(name.removeprefix("uuid-") if draw(mostly) else "renamed"),
+        replicas=draw(st.dictionaries(names, sizes, max_size=4)),
+        images=draw(st.dictionaries(copies, sizes, max_size=2)),
+        held_replicas=draw(st.dictionaries(names, entries, max_size=4)),
+        held_images=draw(st.dictionaries(copies, entries, max_size=2)),
+        ready=draw(st.sampled_from([True, True, True, False, None])),
+        deleting=draw(rarely) and draw(rarely),
+    )
 
 
 def _claims(key: str) -> st.SearchStrategy[Claim]:
@@ -392,6 +426,7 @@ _RECORDS_OF: Mapping[str, Callable[[str], st.SearchStrategy[AnyRecord]]] = {
     "Volume": changing_volumes,
     "Replica": changing_replicas,
     "BackingImage": _backing_images,
+    "DiskSchedule": disk_schedules,
     "PersistentVolumeClaim": _claims,
     "PersistentVolume": _persistent_volumes,
     "StorageClass": _storage_classes,

@@ -1,11 +1,26 @@
 """What the disks of a node have left, and what takes it, for a person or a program to read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from extender import Charge, ClusterView, Expected, Plan, why_unusable
-from longhorn import DiskName, DiskSpace, NodeName, VolumeName
+from longhorn import DiskName, DiskSpace, NodeName, Part, Standing, VolumeName, parts
+
+
+class RequestReport(msgspec.Struct):
+    """What the DiskSchedule of a disk says of one replica, or of one copy of a backing image."""
+
+    kind: Literal["replica", "backing_image"]
+    name: str
+    standing: Standing
+    held_bytes: int
+    """What it has of the disk."""
+    asked_bytes: int
+    """What it asks for; 0 if it is to be released."""
+    counted_bytes: int
+    """What counts of it, but for what is contested."""
 
 
 class DiskReport(msgspec.Struct):
@@ -27,6 +42,12 @@ class DiskReport(msgspec.Struct):
     """What the pod's volumes would take of the logical headroom."""
     available_bytes: int
     minimal_available_bytes: int
+    counted_by: Literal["node", "disk_schedule"]
+    """By what replicas and backing images count that are scheduled on the disk."""
+    contested_bytes: int
+    """What of the scheduled bytes was refused, and would fit now."""
+    requests: Sequence[RequestReport]
+    """Of its DiskSchedule, if it is counted by that: replicas first, by name."""
 
 
 class ChargeReport(msgspec.Struct):
@@ -108,4 +129,28 @@ def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
         ),
         available_bytes=space.disk.available_bytes,
         minimal_available_bytes=space.minimal_available_bytes,
+        counted_by="node" if space.schedule is None else "disk_schedule",
+        contested_bytes=space.contested_bytes,
+        requests=[*_requests(space)],
+    )
+
+
+def _requests(space: DiskSpace) -> Iterator[RequestReport]:
+    schedule = space.schedule
+    if schedule is None:
+        return
+    for replica, part in parts(schedule.replicas, schedule.held_replicas).items():
+        yield _request("replica", replica, part)
+    for image, part in parts(schedule.images, schedule.held_images).items():
+        yield _request("backing_image", image, part)
+
+
+def _request(kind: Literal["replica", "backing_image"], name: str, part: Part) -> RequestReport:
+    return RequestReport(
+        kind=kind,
+        name=name,
+        standing=part.standing,
+        held_bytes=part.held_bytes,
+        asked_bytes=part.asked_bytes,
+        counted_bytes=part.bytes,
     )

@@ -33,7 +33,7 @@ from extender import (
     Timeouts,
     rooms_taken,
 )
-from longhorn import NodeName, Replica, Setting, Volume
+from longhorn import DiskSchedule, NodeName, Replica, Setting, Volume
 
 log = structlog.get_logger()
 
@@ -138,7 +138,8 @@ class Holds:
         changed = [each for change in changes for each in change]
         keys = [each.key for each in changed if isinstance(each, Claim)]
         self._act(self.ledger.see_claims(keys, self._cluster.view.claims, now), now)
-        if any(isinstance(each, Replica | Volume | ConfigMap | Setting) for each in changed):
+        shown_by = Replica | Volume | DiskSchedule | ConfigMap | Setting
+        if any(isinstance(each, shown_by) for each in changed):
             self._is_due.set()
 
     async def all_chosen(self, *, within_seconds: float) -> None:

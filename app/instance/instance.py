@@ -36,7 +36,7 @@ from app.serving.mutating import Mutating
 from app.serving.wire import ExtenderRequest, Verb
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
-from longhorn import NodeName, Replica, Volume
+from longhorn import DiskSchedule, NodeName, Replica, Volume
 
 log = structlog.get_logger()
 
@@ -319,7 +319,8 @@ class Instance:
         if self.standing.is_leading():  # all instances see the same
             for data, size_bytes in attached_bytes(changes, self.cluster.view).items():
                 self._metrics.attached_bytes_total.labels(data).inc(size_bytes)
-        if any(c.old is None or isinstance(c.new, Replica | Volume) for c in changes):
+        shown_by = Replica | Volume | DiskSchedule
+        if any(c.old is None or isinstance(c.new, shown_by) for c in changes):
             self.decisions.wake()
 
     def _called(self, verb: Verb, request: ExtenderRequest) -> None:

@@ -28,7 +28,7 @@ from extender import (
     WaitingPod,
     WaitingPods,
 )
-from longhorn import NodeName, Replica, Volume
+from longhorn import DiskSchedule, NodeName, Replica, Volume
 
 log = structlog.get_logger()
 
@@ -132,14 +132,15 @@ class Waking:
     def take(self, changes: Sequence[Change]) -> None:
         """Look on the nodes that have changed, and where replicas have: a pod may restart there.
 
-        Pods that depend on other nodes are looked at whenever a volume or replica has changed.
+        Pods that depend on other nodes are looked at whenever a volume or replica has changed, or
+        what a disk grants.
         """
         self._take_changed_spaces()
         changed = [each for change in changes for each in change]
         replicas = (each for each in changed if isinstance(each, Replica))
         self.look_on(node for each in replicas if (node := each.node or each.hard_node_affinity))
         if self.pods.some_depend_on_others and any(
-            isinstance(each, Replica | Volume) for each in changed
+            isinstance(each, Replica | Volume | DiskSchedule) for each in changed
         ):
             self._stirred.set()
 

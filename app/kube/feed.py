@@ -166,6 +166,12 @@ class Feed:
         """List everything next, whatever is known."""
         self.mirror.version = ""
 
+    def forget(self) -> Iterator[Change]:
+        """Take in that there is no such kind: then no objects are all there are."""
+        self.is_listing = False
+        self.mirror.begin_listing()
+        return self.mirror.end_listing("")
+
     def failed(self, error: ApiError) -> bool:
         """Learn from a failure what to ask for next; return whether to ask at once."""
         if self.is_listing and isinstance(error, StatusError) and error.status in _NOT_SUPPORTED:

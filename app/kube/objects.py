@@ -266,6 +266,31 @@ class BackingImage(KubeStruct, frozen=True):
     status: BackingImageStatus | None = None
 
 
+class DiskScheduleSpec(KubeStruct, frozen=True):
+    name: Text = None
+    node_id: Text = msgspec.field(default=None, name="nodeID")
+    replicas: dict[str, Integer] | None = None
+    backing_images: dict[str, Integer] | None = None
+
+
+class DiskScheduleEntry(KubeStruct, frozen=True):
+    state: Text = None
+    scheduled_size: Integer | None = None
+
+
+class DiskScheduleStatus(KubeStruct, frozen=True):
+    replicas: dict[str, DiskScheduleEntry | None] | None = None
+    backing_images: dict[str, DiskScheduleEntry | None] | None = None
+    storage_scheduled: Integer | None = None
+    conditions: Sequence[Condition] | None = None
+
+
+class DiskSchedule(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: DiskScheduleSpec | None = None
+    status: DiskScheduleStatus | None = None
+
+
 class Setting(KubeStruct, frozen=True):
     metadata: Metadata
     value: Text = None

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from app.errors import BrokenObjectError
-from app.kube.resources import IN_FILES, REPLICAS, AnyRecord, Kinds, Resource
+from app.kube.resources import DISK_SCHEDULES, IN_FILES, REPLICAS, AnyRecord, Kinds, Resource
 from extender import Unreadable
 from longhorn import NodeName, VolumeName, named_volume
 
@@ -80,11 +80,13 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         name = f"{metadata.get('namespace') or 'default'}/{name}"
     nodes: list[object] = []
     volume = None
-    if resource is REPLICAS:
-        # Longhorn repeats the placement in labels, which may be readable where the spec is not.
-        fields = spec if isinstance(spec, dict) else {}
-        labels = metadata.get("labels") if isinstance(metadata, dict) else None
-        labels = labels if isinstance(labels, dict) else {}
+    # Longhorn repeats the placement in labels, which may be readable where the spec is not.
+    fields = spec if isinstance(spec, dict) else {}
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    labels = labels if isinstance(labels, dict) else {}
+    if resource is DISK_SCHEDULES:
+        nodes = [fields.get("nodeID"), labels.get("longhornnode")]
+    elif resource is REPLICAS:
         nodes = [fields.get("nodeID"), fields.get("hardNodeAffinity"), labels.get("longhornnode")]
         volume = fields.get("volumeName") or labels.get("longhornvolume")
         volume = volume or named_volume(name)

@@ -10,6 +10,7 @@ import structlog
 from app.config import SILENCE_SECONDS
 from app.kube.backoff import Backoff
 from app.kube.connection import Chunks, Connection
+from app.kube.discovery import is_served
 from app.kube.errors import ApiError, IdleError, MalformedError, StatusError, UnreachableError
 from app.kube.feed import Feed, Source
 from app.kube.mirror import Change
@@ -35,12 +36,18 @@ _HEALTHY_SECONDS = 2.0
 """A watch that fails sooner makes the next pause longer."""
 _LINE_LIMIT_BYTES = 2**25
 """Objects have 1.5 MB at most; a line without end must not fill the memory."""
+_ABSENT_SECONDS = 30.0
+"""How long a kind that is not served is taken not to be. It must be well below the age that the
+view may have: to have asked is all that is ever heard of such a kind."""
 _BATCH_OBJECTS = 100
 """How many are applied before another task may run."""
 
 
 class Reflector:
     """Follows one kind of objects.
+
+    Of a kind that clusters may do without it first asks whether it is served. If not, no objects
+    are all there are, until it is.
 
     Args:
         connection: To the API server.
@@ -81,6 +88,8 @@ class Reflector:
         """Whether what is known did not come from the API server itself."""
         if known is not None:
             self._feed.mirror.begin_with(known)
+        self._may_be_absent = source.resource.is_optional
+        """Whether to ask next if the kind is served at all."""
         self._skipped = 0
         self._trouble_cause = ""
         self._failure = ""
@@ -117,11 +126,9 @@ class Reflector:
         """Follow the objects until cancelled; what fails is tried again after a pause."""
         while True:
             try:
-                if self._feed.wants_pages:
-                    await self._list()
-                else:
-                    await self._watch()
+                await self._follow()
             except ApiError as error:
+                self._may_be_absent |= self.source.resource.is_optional
                 is_quiet = isinstance(error, IdleError) and not self._feed.is_listing
                 is_from_elsewhere, self._is_from_elsewhere = self._is_from_elsewhere, False
                 if self._feed.failed(error) or (is_from_elsewhere and error.cause == "expired"):
@@ -137,6 +144,28 @@ class Reflector:
                 self._restarted(error.cause, str(error))
                 requested = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
                 await asyncio.sleep(self._backoff.next_seconds(requested))
+
+    async def _follow(self) -> None:
+        """Do the next thing: find out whether there is such a kind, list its objects, or watch."""
+        if self._may_be_absent:
+            self._may_be_absent = not await is_served(
+                self._connection, self.source, deadline_seconds=_ANSWER_SECONDS
+            )
+        if self._may_be_absent:
+            await self._be_without()
+        elif self._feed.wants_pages:
+            await self._list()
+        else:
+            await self._watch()
+
+    async def _be_without(self) -> None:
+        """Know no objects, as there is no such kind, until it is time to ask again."""
+        if self.objects or not self.is_complete:
+            log.info("view.kind_absent", resource=self.name)
+        self._skipped = 0
+        self._report(self._feed.forget())
+        self._heard()
+        await asyncio.sleep(_ABSENT_SECONDS)
 
     async def _list(self) -> None:
         """List all objects, page by page; decisions go on meanwhile."""

@@ -9,7 +9,7 @@ from msgspec import structs
 from app.kube import objects, placement, planned, translate, workloads
 from app.kube.planned_pods import PlannedPod
 from extender import Claim, PersistentVolume, StorageClass
-from longhorn import BackingImage, Node, Replica, Setting, Volume
+from longhorn import BackingImage, DiskSchedule, Node, Replica, Setting, Volume
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import (
     DAEMON_SET,
@@ -26,6 +26,7 @@ AnyRecord = (
     | Budget
     | Claim
     | translate.ConfigMap
+    | DiskSchedule
     | KubernetesNode
     | NewClaim
     | Node
@@ -55,6 +56,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     has_namespaces: bool = False
     """Whether objects of several namespaces are read: then a record has a *key* with its namespace
     and name, joined by a slash. Of all others the name alone is the key."""
+    is_optional: bool = False
+    """Whether clusters may do without: an API server that does not serve the kind has no objects
+    of it. Of any other kind that says nothing."""
 
     @property
     def api_version(self) -> str:
@@ -76,12 +80,15 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         key: str = record.key if self.has_namespaces else record.name
         return key
 
+    @property
+    def version_path(self) -> str:
+        """The path where the API server lists the kinds of this version."""
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
+
     def path(self, namespace: str = "") -> str:
         """Return the path of all objects, or of those in *namespace*."""
-        root = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
-        return (
-            f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
-        )
+        within = f"/namespaces/{namespace}" if namespace else ""
+        return f"{self.version_path}{within}/{self.plural}"
 
 
 def _longhorn(
@@ -89,6 +96,8 @@ def _longhorn(
     structure: type[Any],
     record: type[AnyRecord],
     record_of: Callable[[Any], AnyRecord],
+    *,
+    is_optional: bool = False,
 ) -> Resource:
     """Describe a kind of Longhorn's; its records have the name of the kind."""
     return Resource(
@@ -99,6 +108,7 @@ def _longhorn(
         structure=structure,
         record=record,
         record_of=record_of,
+        is_optional=is_optional,
     )
 
 
@@ -154,6 +164,13 @@ BACKING_IMAGES = _longhorn(
     "backingimages", objects.BackingImage, BackingImage, translate.backing_image_record
 )
 SETTINGS = _longhorn("settings", objects.Setting, Setting, translate.setting_record)
+DISK_SCHEDULES = _longhorn(
+    "diskschedules",
+    objects.DiskSchedule,
+    DiskSchedule,
+    translate.disk_schedule_record,
+    is_optional=True,
+)
 
 
 def _workload(
@@ -191,7 +208,7 @@ EXPLAINED = (WHOLE_PODS, SAID_NODES, WHOLE_PERSISTENT_VOLUMES, WHOLE_STORAGE_CLA
 
 CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 """Read in all namespaces."""
-LONGHORN_RESOURCES = (NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS)
+LONGHORN_RESOURCES = (NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS, DISK_SCHEDULES)
 """Read in Longhorn's namespace."""
 RESOURCES = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES, CONFIG_MAPS)
 """All of them."""

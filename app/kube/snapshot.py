@@ -8,6 +8,7 @@ from msgspec import structs
 from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
+from app.kube.discovery import is_served
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
@@ -84,6 +85,10 @@ async def read_snapshot(
     ]
     for source in [*followed, *(Source(resource=each) for each in others.values())]:
         try:
+            if source.resource.is_optional and not await is_served(
+                connection, source, deadline_seconds=_PAGE_SECONDS
+            ):
+                continue
             await _read(connection, source, cluster, problems)
         except ApiError as error:
             instead = scope.without.get(source.resource.name)

@@ -24,6 +24,9 @@ from longhorn import (
     Disk,
     DiskId,
     DiskName,
+    DiskSchedule,
+    Entry,
+    EntryState,
     Locality,
     Node,
     NodeName,
@@ -332,6 +335,35 @@ def backing_image_record(image: objects.BackingImage) -> BackingImage:
         size_bytes=_bytes(image.status.real_size if image.status else None),
         node_selector=tuple(spec.node_selector or ()),
         disk_selector=tuple(spec.disk_selector or ()),
+    )
+
+
+def disk_schedule_record(schedule: objects.DiskSchedule) -> DiskSchedule:
+    """Translate a DiskSchedule."""
+    spec = schedule.spec or objects.DiskScheduleSpec()
+    status = schedule.status or objects.DiskScheduleStatus()
+    ready = _condition(status.conditions, "Ready").status
+    return DiskSchedule(
+        name=DiskId(schedule.metadata.name),
+        node=NodeName(spec.node_id or ""),
+        disk=DiskName(spec.name or ""),
+        replicas={ReplicaName(name): size for name, size in (spec.replicas or {}).items()},
+        images=spec.backing_images or {},
+        held_replicas={
+            ReplicaName(name): _entry(entry) for name, entry in (status.replicas or {}).items()
+        },
+        held_images={name: _entry(entry) for name, entry in (status.backing_images or {}).items()},
+        scheduled_bytes=status.storage_scheduled or 0,
+        ready={"True": True, "False": False}.get(ready),
+        deleting=bool(schedule.metadata.deletion_timestamp),
+    )
+
+
+def _entry(entry: objects.DiskScheduleEntry | None) -> Entry:
+    entry = entry or objects.DiskScheduleEntry()
+    is_scheduled = entry.state == EntryState.SCHEDULED
+    return Entry(
+        EntryState.SCHEDULED if is_scheduled else EntryState.REJECTED, entry.scheduled_size or 0
     )
 
 

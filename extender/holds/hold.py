@@ -22,6 +22,7 @@ from longhorn import (
     Settings,
     VolumeName,
     due_replicas,
+    is_granted,
     is_usable,
 )
 
@@ -117,8 +118,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     remote: tuple[WantedVolume, ...] = ()
     """The pod's other volumes, whose replicas may all be elsewhere."""
     placed_before: frozenset[ReplicaName]
-    """Replicas of the volumes that had a disk at the answer. Newer ones show where Longhorn put
-    the volumes since."""
+    """Replicas of the volumes that had a disk for good at the answer. Newer ones show where
+    Longhorn put the volumes since."""
     existing: frozenset[tuple[VolumeName, NodeName]]
     """Where a usable replica of a volume was at the answer, so that no room is held for it."""
     state: State
@@ -187,8 +188,9 @@ def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[
 def is_confirmed(hold: Hold, view: ClusterView) -> bool:
     """Whether Longhorn's objects show all that a chosen hold was made for.
 
-    Each volume that needs a replica on the node has one, and what else is due of the volumes is
-    due by Longhorn's objects, too.
+    Each volume that needs a replica on the node has one, no replica that was placed since the
+    answer can be refused by its disk any more, and what else is due of the volumes is due by
+    Longhorn's objects, too.
     """
     return (
         hold.state is State.CHOSEN
@@ -197,6 +199,12 @@ def is_confirmed(hold: Hold, view: ClusterView) -> bool:
             for volume in hold.volumes
         )
         and all(is_shown(volume, view) for volume in (*hold.volumes, *hold.remote))
+        and not any(
+            is_tentative(replica, view)
+            for volume in (*hold.volumes, *hold.remote)
+            for replica in view.replicas.get(volume.name, ())
+            if replica.name not in hold.placed_before
+        )
     )
 
 
@@ -222,6 +230,18 @@ def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     if volume is None:  # what is due of a volume that is not known does not count
         return coming == NOTHING_DUE
     return coming == view.due.get(wanted.name, NOTHING_DUE)
+
+
+def is_tentative(replica: Replica, view: ClusterView) -> bool:
+    """Whether a replica is placed on a disk that has not granted all of it.
+
+    It counts there by its own name, so nothing is held for it. But the disk may refuse it yet, and
+    then the room of its volume is to be held again.
+    """
+    space = view.spaces.get(replica.node) if replica.node is not None else None
+    return space is not None and any(
+        each.disk.id == replica.disk and not is_granted(each, replica) for each in space.disks
+    )
 
 
 def _is_counted_by_longhorn(

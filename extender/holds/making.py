@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
-from extender.holds.hold import Hold, State
+from extender.holds.hold import Hold, State, is_tentative
 from extender.kubernetes import PodStatus
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -38,7 +38,9 @@ def hold_for(
         pod=request.pod,
         volumes=request.volumes,
         remote=request.remote,
-        placed_before=frozenset(replica.name for replica in replicas if replica.disk),
+        placed_before=frozenset(
+            each.name for each in replicas if each.disk and not is_tentative(each, view)
+        ),
         existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
         state=State.CHOSEN if only_candidate else State.OPEN,
         nodes=frozenset(nodes),

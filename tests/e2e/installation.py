@@ -25,7 +25,7 @@ _LONGHORN_KINDS = {
 LONGHORN_PATHS = [f"/apis/{_GROUP}/{_VERSION}/{plural}" for plural in _LONGHORN_KINDS]
 """Answered once the definitions have taken effect."""
 
-_DEFINITIONS = Kind(
+DEFINITIONS = Kind(
     "apiextensions.k8s.io/v1",
     "customresourcedefinitions",
     "CustomResourceDefinition",
@@ -51,6 +51,11 @@ _SHIPPED_KINDS = {
 """What the manifests install that these tests need; the Deployment is played by processes."""
 
 
+async def install_disk_schedules(api: Api) -> None:
+    """Install the one kind of Longhorn's that clusters may do without."""
+    await api.ensure(_definition("diskschedules", "DiskSchedule"), DEFINITIONS)
+
+
 async def install(api: Api, *, with_service: bool = True) -> None:
     """Install everything; what is there already stays as it is.
 
@@ -59,7 +64,7 @@ async def install(api: Api, *, with_service: bool = True) -> None:
         with_service: Whether what the service needs is installed, or Longhorn's kinds alone.
     """
     for definition in _definitions():
-        await api.ensure(definition, _DEFINITIONS)
+        await api.ensure(definition, DEFINITIONS)
     await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
     for obj in _shipped_objects() if with_service else ():
         await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])

@@ -24,7 +24,7 @@ from tests.actors.longhorn import NAMESPACE, setting, storage_class
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import ROOT, InstanceProcess
-from tests.e2e.installation import install
+from tests.e2e.installation import DEFINITIONS, install
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
 from tests.e2e.users import ADMIN, EXTENDER, SCHEDULER
 from tests.e2e.waiting import until
@@ -33,12 +33,6 @@ from tests.e2e.world import World
 
 CLUSTER_ROLES = Kind(
     "rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False
-)
-DEFINITIONS = Kind(
-    "apiextensions.k8s.io/v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
 )
 CONFIG_MAPS = Kind("v1", "configmaps", "ConfigMap")
 SLICE = f"{NAME}-ipv4"

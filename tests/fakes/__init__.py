@@ -17,10 +17,11 @@ from tests.fakes.faults import (
     WatchHang,
 )
 from tests.fakes.outages import Outage
-from tests.fakes.resources import Object, Resource, custom_resource
+from tests.fakes.resources import DISK_SCHEDULES, Object, Resource, custom_resource
 from tests.fakes.storage import Change
 
 __all__ = [
+    "DISK_SCHEDULES",
     "Answer",
     "Call",
     "Change",

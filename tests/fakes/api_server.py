@@ -14,8 +14,8 @@ be patched, and can be written with the whole pod as well; finalizers, grace per
 references, admission other than "the namespace exists", defaults and validation of other kinds than
 Lease and EndpointSlice, generateName, deletecollection, lists of old versions, patches other than
 merge patches, server-side apply, dry run, selectors other than equalities, Table and metadata-only
-answers, discovery, OpenAPI, gzip, and the library's `_request_timeout` (the code under test uses
-`asyncio.timeout`).
+answers, discovery beyond the kinds of a version, OpenAPI, gzip, and the library's
+`_request_timeout` (the code under test uses `asyncio.timeout`).
 """
 
 import asyncio
@@ -225,6 +225,11 @@ class FakeApiServer:
             raise aiohttp.ServerDisconnectedError
 
     async def _answer(self, call: Call, target: Target, fault: FaultKind | None) -> Response:
+        if not target.plural:  # everybody may ask this: the role system:discovery
+            kinds = self._api.discover(target)
+            if kinds is None:
+                return self._responses.no_such_page()
+            return self._responses.json(200, kinds, cut=isinstance(fault, CutAnswer))
         resource = self._api.find(target)
         try:
             if self.authorize is not None and not self.authorize(call):

@@ -80,6 +80,8 @@ RESOURCES = (
     _longhorn("settings", "Setting"),
     _longhorn("backingimages", "BackingImage"),
 )
+DISK_SCHEDULES = _longhorn("diskschedules", "DiskSchedule")
+"""A kind that clusters may do without: served only once it is added."""
 SCHEDULER_RESOURCES = (
     Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
     Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),

@@ -24,12 +24,16 @@ PATH = re.compile(
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/.))?"
     r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>status|binding))?)?"
 )
+VERSION_PATH = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)")
 _STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What a path points at, whether or not it is served."""
+    """What a path points at, whether or not it is served.
+
+    Without *plural* it is the version itself: discovery of its kinds.
+    """
 
     group: str
     version: str
@@ -76,6 +80,17 @@ class Api:
         if target.subresource and not resource.has(target.subresource):
             return None
         return None if resource.namespaced and target.name and not target.namespace else resource
+
+    def discover(self, target: Target) -> Object | None:
+        """List the kinds of a version; None if it has none, as the real server says 404 then."""
+        kinds = [
+            {"name": each.plural, "namespaced": each.namespaced, "kind": each.kind}
+            for each in self.resources.values()
+            if (each.group, each.version) == (target.group, target.version)
+        ]
+        version = f"{target.group}/{target.version}".removeprefix("/")
+        listed = {"kind": "APIResourceList", "groupVersion": version, "resources": kinds}
+        return listed if kinds else None
 
     def answer(self, call: Call, resource: Resource) -> Answered:
         """Carry out anything but a watch.
@@ -155,17 +170,18 @@ class Api:
 
 def parse_path(path: str) -> Target | None:
     """Read a resource path; None for anything else."""
-    found = PATH.fullmatch(path)
+    found = PATH.fullmatch(path) or VERSION_PATH.fullmatch(path)
     if found is None:
         return None
-    return Target(**{field: text or "" for field, text in found.groupdict().items()})
+    fields = dict.fromkeys(Target.__struct_fields__, "")
+    return Target(**fields | {field: text or "" for field, text in found.groupdict().items()})
 
 
 def describe(request: Request, target: Target, client: str, now: float) -> Call:
     """Put a request in the words of RBAC."""
     name = target.name
     verb = WRITES.get(request.method, "get")
-    if request.method == "GET" and not name:
+    if request.method == "GET" and target.plural and not name:
         verb = "watch" if is_true(request.query.get("watch")) else "list"
         name = _selected_name(request.query)
     return Call(

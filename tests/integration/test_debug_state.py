@@ -36,6 +36,8 @@ async def test_role_lease_and_versions_are_shown(role: str) -> None:
         assert state["instance"]["unready"] == ""
         assert state["settings"]["pod_scheduling_timeout_seconds"] == 5
         assert state["mode"] == "capacity"
+        absent = state["kinds"].pop("diskschedules.longhorn.io")
+        assert (absent["objects"], absent["trouble"]) == (0, "")
         assert all(kind["version"] for kind in state["kinds"].values())
         assert {"persistentvolumeclaims", "replicas.longhorn.io"} <= state["kinds"].keys()
 

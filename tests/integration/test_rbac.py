@@ -9,7 +9,7 @@ from app.config import NAME, Settings
 from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
 from app.kube.snapshot import read_snapshot
-from tests.fakes import Call, Object
+from tests.fakes import DISK_SCHEDULES, Call, Object
 from tests.integration.instances import (
     NAMESPACE,
     NODES,
@@ -60,6 +60,7 @@ async def reject_and_wake(processes: Processes) -> None:
 
 async def live(processes: Processes) -> None:
     """Start, lead, publish, reject, wake, explain, repair, be replaced and end."""
+    processes.server.add_resource(DISK_SCHEDULES)
     await processes.start_all(2)
     await reject_and_wake(processes)
     await read_snapshot(Connection(processes.server.client("extender-1")), Settings())

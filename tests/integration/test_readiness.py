@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.fakes import Call, Fault, Hang, Refused
+from tests.fakes import DISK_SCHEDULES, Call, Fault, Hang, Refused
 from tests.integration.instances import NOT_KNOWING, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
@@ -28,6 +28,7 @@ KINDS = (
     "replicas.longhorn.io",
     "backingimages.longhorn.io",
     "settings.longhorn.io",
+    "diskschedules.longhorn.io",
     "configmaps",
 )
 
@@ -54,6 +55,7 @@ async def test_before_its_first_lists_an_instance_names_every_kind() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_without_the_right_to_read_a_kind_nobody_leads(kind: str) -> None:
     async with Processes(kind.count("a")) as processes:
+        processes.server.add_resource(DISK_SCHEDULES)
         processes.denied = {kind}
         started = processes.start(0)
         await asyncio.sleep(20)

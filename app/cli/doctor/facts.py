@@ -68,9 +68,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     """The user that the service is to the API server."""
     kinds: Mapping[str, bool | Unread]
-    """Longhorn's kinds that are followed, and whether they are served."""
+    """Longhorn's kinds that it needs, and whether they are served."""
     longhorn_nodes: Sequence[Known] | Unread
     longhorn_settings: Sequence[Known] | Unread
+    disk_schedules: Sequence[Known] | Unread | None
+    """None if the API server does not serve the kind, which Longhorn may do without."""
     rights: Mapping[Right, bool] | Unread
     """What the account may do."""
     config_map: Mapping[str, str] | Unread | None

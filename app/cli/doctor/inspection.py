@@ -12,12 +12,14 @@ from app.cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unre
 from app.cli.doctor.rights import Right, needed_rights
 from app.config import NAME, Settings
 from app.kube.connection import Connection, Query
+from app.kube.discovery import is_served
 from app.kube.errors import ApiError, MalformedError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.mirror import Known
 from app.kube.resources import (
     CONFIG_MAPS,
+    DISK_SCHEDULES,
     KUBERNETES_NODES,
     LONGHORN_RESOURCES,
     NODES,
@@ -63,9 +65,11 @@ async def inspect(
         kinds = {
             resource.name: tasks.create_task(inspection.is_served(resource))
             for resource in LONGHORN_RESOURCES
+            if not resource.is_optional
         }
         longhorn_nodes = tasks.create_task(inspection.longhorn(NODES))
         longhorn_settings = tasks.create_task(inspection.longhorn(SETTINGS))
+        disk_schedules = tasks.create_task(inspection.disk_schedules())
         rights = tasks.create_task(inspection.rights())
         config_map = tasks.create_task(inspection.config_map())
         classes = tasks.create_task(inspection.classes())
@@ -84,6 +88,7 @@ async def inspect(
         kinds={name: kind.result() for name, kind in kinds.items()},
         longhorn_nodes=longhorn_nodes.result(),
         longhorn_settings=longhorn_settings.result(),
+        disk_schedules=disk_schedules.result(),
         rights=rights.result(),
         config_map=config_map.result(),
         instances=instances.result(),
@@ -130,6 +135,16 @@ class _Inspection:
     async def longhorn(self, resource: Resource) -> Sequence[Known] | Unread:
         source = Source(resource=resource, namespace=self._settings.longhorn_namespace)
         return await _reading(self._list(resource.name, longhorn=True), self._records(source))
+
+    async def disk_schedules(self) -> Sequence[Known] | Unread | None:
+        source = Source(resource=DISK_SCHEDULES, namespace=self._settings.longhorn_namespace)
+
+        async def read() -> Sequence[Known] | None:
+            if not await is_served(self._connection, source, deadline_seconds=_REQUEST_SECONDS):
+                return None
+            return await self._records(source)
+
+        return await _reading(self._list(DISK_SCHEDULES.name, longhorn=True), read())
 
     async def config_map(self) -> Mapping[str, str] | Unread | None:
         source = Source(

@@ -77,6 +77,18 @@ class Problem(Enum):
         Severity.WARNING,
         "see the node in Longhorn's UI, if it should hold volumes",
     )
+    DISK_SCHEDULE_NOT_READY = (
+        Check.LONGHORN,
+        Severity.WARNING,
+        "see why the controller that decides it does not run: until it is Ready the disk counts by "
+        "its Node and the Replicas",
+    )
+    DISK_WITHOUT_SCHEDULE = (
+        Check.LONGHORN,
+        Severity.WARNING,
+        "see why Longhorn made none: until there is one the disk counts by its Node and the "
+        "Replicas, and Longhorn may place nothing there",
+    )
     RIGHT_MISSING = (
         Check.RIGHTS,
         Severity.ERROR,

@@ -7,6 +7,7 @@ from app.cli.doctor.problems import Check, Finding, Problem
 from app.cli.doctor.seen import fine, unknown, unread
 from app.cli.doctor.settings import longhorn_values
 from app.kube.cluster_objects import ClusterObjects
+from app.kube.mirror import Known
 from app.kube.view import build_view
 from extender import (
     Claim,
@@ -19,6 +20,7 @@ from extender import (
 )
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
+from longhorn import DiskId, DiskSchedule
 
 _SHOWN = 5
 """Most nodes named in one text."""
@@ -34,21 +36,25 @@ def longhorn(facts: Facts) -> Iterator[Finding]:
         elif not is_served:
             yield Problem.KIND_NOT_SERVED.found(f"the API server does not know {name}")
     nodes, namespace = facts.longhorn_nodes, facts.settings.longhorn_namespace
-    for known in (nodes, facts.longhorn_settings):
-        for record in () if isinstance(known, Unread) else known:
-            if isinstance(record, Unreadable):
-                yield Problem.OBJECT_UNREADABLE.found(
-                    f"{record.kind} {record.name} cannot be read: {record.why}"
-                )
+    if isinstance(facts.disk_schedules, Unread):
+        yield unread(Check.LONGHORN, facts.disk_schedules)
+    for record in _records(facts):
+        if isinstance(record, Unreadable):
+            yield Problem.OBJECT_UNREADABLE.found(
+                f"{record.kind} {record.name} cannot be read: {record.why}"
+            )
     if isinstance(nodes, Unread):
         return  # the reason is the one for which its kind is not known
     if not nodes:
         yield Problem.NO_LONGHORN_NODE.found(f"there is no Longhorn Node in {namespace}")
         return
-    yield from _unusable(_view(facts))
+    view = _view(facts)
+    yield from _unusable(view)
+    yield from _unscheduled(view, facts)
     yield fine(
         Check.LONGHORN,
-        f"{len(facts.kinds)} kinds are served, {len(nodes)} Longhorn Nodes in {namespace}",
+        f"{len(facts.kinds)} kinds are served, {len(nodes)} Longhorn Nodes in {namespace}; "
+        f"{_schedules(view, facts)}",
     )
 
 
@@ -67,6 +73,36 @@ def _unusable(view: ClusterView) -> Iterator[Finding]:
         yield Problem.NODE_UNUSABLE.found(
             f"no new replica can be placed on {', '.join(names[:_SHOWN])}{rest}: {why}"
         )
+
+
+def _unscheduled(view: ClusterView, facts: Facts) -> Iterator[Finding]:
+    """Name the disks that are counted by their Node while others have a DiskSchedule."""
+    if isinstance(facts.disk_schedules, Unread) or not facts.disk_schedules:
+        return
+    idle: set[DiskId] = set()
+    for record in facts.disk_schedules:
+        if isinstance(record, DiskSchedule) and not (record.ready or record.deleting):
+            idle.add(record.name)
+            yield Problem.DISK_SCHEDULE_NOT_READY.found(
+                f"DiskSchedule {record.name} (disk {record.disk} of node {record.node}) is not "
+                "Ready: nobody decides what is asked of the disk"
+            )
+    for name, space in sorted(view.spaces.items()):
+        for each in space.disks:
+            if each.schedule is None and each.disk.id is not None and each.disk.id not in idle:
+                yield Problem.DISK_WITHOUT_SCHEDULE.found(
+                    f"disk {each.disk.name} ({each.disk.id}) of node {name} has no DiskSchedule, "
+                    "and others have"
+                )
+
+
+def _schedules(view: ClusterView, facts: Facts) -> str:
+    """Say by what disks are counted."""
+    if facts.disk_schedules is None:
+        return "DiskSchedules are not served"
+    disks = [disk for space in view.spaces.values() for disk in space.disks]
+    used = sum(disk.schedule is not None for disk in disks)
+    return f"{used} of {len(disks)} disks are counted by their DiskSchedules"
 
 
 def classes(facts: Facts) -> Iterator[Finding]:
@@ -138,12 +174,16 @@ def _names(seen: Sequence[ClassSeen]) -> str:
 
 
 def _view(facts: Facts) -> ClusterView:
-    """Return the Nodes and Settings as decisions see them."""
+    """Return the Nodes, Settings and DiskSchedules as decisions see them."""
     cluster = ClusterObjects()
-    for known in (facts.longhorn_nodes, facts.longhorn_settings):
-        for record in () if isinstance(known, Unread) else known:
-            cluster.add(record)
+    for record in _records(facts):
+        cluster.add(record)
     return build_view(cluster)
+
+
+def _records(facts: Facts) -> Iterator[Known]:
+    for known in (facts.longhorn_nodes, facts.longhorn_settings, facts.disk_schedules):
+        yield from () if known is None or isinstance(known, Unread) else known
 
 
 _CLAIM = Claim(

@@ -196,6 +196,9 @@ def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
     if replica.deleting:
         return "being deleted"
     if replica.node is None:
+        for name, space in view.spaces.items():
+            if replica.name in space.turned_away:
+                return f"refused by its disk on {name}, not placed yet"
         only = replica.hard_node_affinity
         return f"not placed yet, for {only} alone" if only else "not placed yet"
     siblings = view.replicas.get(wanted.name, ())

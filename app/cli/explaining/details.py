@@ -16,7 +16,16 @@ from extender import (
     Shortfall,
     why_unusable,
 )
-from longhorn import Condition, DiskSpace, NodeName, Settings, limit_bytes, named_volume
+from longhorn import (
+    Condition,
+    DiskSpace,
+    NodeName,
+    Settings,
+    Standing,
+    limit_bytes,
+    named_volume,
+    parts,
+)
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
@@ -203,6 +212,42 @@ def _short(
         largest := ", ".join(_largest(space, claims))
     ):
         yield f"most of it: {largest}"
+    if shortfall.headroom is not Headroom.PHYSICAL:
+        yield from _requests(space, claims)
+
+
+def _requests(space: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
+    """Say how far the requests of a disk's DiskSchedule have come, if it is counted by one."""
+    schedule = space.schedule
+    if schedule is None:
+        return
+    named = [
+        *(
+            (_owner(name, claims), part)
+            for name, part in parts(schedule.replicas, schedule.held_replicas).items()
+        ),
+        *(
+            (f"backing image {name}", part)
+            for name, part in parts(schedule.images, schedule.held_images).items()
+        ),
+    ]
+    texts = []
+    for standing in Standing:
+        sizes = Counter[str]()
+        for owner, part in named:
+            if part.standing is standing:
+                is_refused = standing is Standing.REFUSED
+                sizes[owner] += part.refused_bytes if is_refused else part.bytes
+        if sizes:
+            text = f"{standing} {gib(sizes.total())} GiB"
+            if standing is not Standing.GRANTED:
+                text += f" ({', '.join(_most(sizes))})"
+            texts.append(text)
+    if space.contested_bytes:
+        texts.append(
+            f"of what was refused {gib(space.contested_bytes)} GiB would fit now, and count"
+        )
+    yield f"by its DiskSchedule: {'; '.join(texts) or 'nothing is asked for'}"
 
 
 def _scheduled(space: DiskSpace, settings: Settings) -> str:
@@ -226,8 +271,13 @@ def _largest(space: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
         there[_owner(replica, claims)] += size
     for image, size in (*disk.listed_images.items(), *space.unlisted_images.items()):
         there[f"backing image {image}"] += size
-    for owner in sorted(there, key=lambda each: (-there[each], each))[:_MOST_NAMED]:
-        yield f"{owner} {gib(there[owner])} GiB"
+    yield from _most(there)
+
+
+def _most(sizes: Mapping[str, int]) -> Iterator[str]:
+    for owner in sorted(sizes, key=lambda each: (-sizes[each], each))[:_MOST_NAMED]:
+        if sizes[owner]:
+            yield f"{owner} {gib(sizes[owner])} GiB"
 
 
 def _owner(replica: str, claims: Mapping[str, str]) -> str:

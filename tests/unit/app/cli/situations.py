@@ -93,6 +93,26 @@ def scheduled(gib: int) -> dict[str, Any]:
     return {"storageScheduled": gib * GIB, "scheduledReplica": {"vol-db-r-1": gib * GIB}}
 
 
+def schedule(asks: Mapping[str, int], entries: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
+    """Build the DiskSchedule of the disk of node-1: GiB by replica, and what came of it."""
+    return document(
+        "DiskSchedule",
+        "uuid-disk-1",
+        spec={
+            "name": "disk-1",
+            "nodeID": "node-1",
+            "replicas": {name: gib * GIB for name, gib in asks.items()},
+        },
+        status={
+            "replicas": {
+                name: {"state": state, "scheduledSize": gib * GIB}
+                for name, (state, gib) in entries.items()
+            },
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    )
+
+
 def has_all(shown: str, *texts: str) -> list[str]:
     """Return the texts that are missing."""
     return [text for text in texts if text not in shown]

@@ -164,6 +164,9 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
                 "taken_bytes": 0,
                 "available_bytes": 100 * 2**30,
                 "minimal_available_bytes": 2**28,
+                "counted_by": "node",
+                "contested_bytes": 0,
+                "requests": [],
             }
         ],
         "holds": [],

@@ -16,7 +16,7 @@ from app.config import NAME, Settings
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from extender import Mode, StorageClass, Unreadable
 from leader.endpointslice import backend_of, desired_slices
-from tests.builders import bare_class, disk, node, setting, storage_class
+from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
 
 SETTINGS = Settings()
 NAMESPACE = SETTINGS.namespace
@@ -68,6 +68,7 @@ def facts(**changes: Any) -> Facts:
         "kinds": dict.fromkeys(KINDS, True),
         "longhorn_nodes": [node("node-1"), node("node-2")],
         "longhorn_settings": [],
+        "disk_schedules": None,
         "rights": granted(),
         "config_map": {},
         "instances": INSTANCES,
@@ -134,7 +135,40 @@ def test_a_healthy_cluster_has_one_line_for_each_check() -> None:
     assert {finding.severity for finding in found} == {Severity.OK}
 
 
+@pytest.mark.parametrize(
+    ("schedules", "text"),
+    [
+        (None, "DiskSchedules are not served"),
+        ([], "0 of 1 disks are counted by their DiskSchedules"),
+        ([disk_schedule()], "1 of 1 disks are counted by their DiskSchedules"),
+    ],
+)
+def test_it_says_by_what_disks_are_counted(schedules: object, text: str) -> None:
+    found = findings(facts(longhorn_nodes=[node("node-1")], disk_schedules=schedules))
+
+    [line] = at(found, Check.LONGHORN)
+    assert line.severity is Severity.OK
+    assert line.text.endswith(f"; {text}")
+
+
 CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
+    (
+        Problem.DISK_SCHEDULE_NOT_READY,
+        {
+            "longhorn_nodes": [node("node-1")],
+            "disk_schedules": [disk_schedule(ready=None)],
+        },
+        "DiskSchedule uuid-disk-1 (disk disk-1 of node node-1) is not Ready: nobody decides what "
+        "is asked of the disk",
+    ),
+    (
+        Problem.DISK_WITHOUT_SCHEDULE,
+        {
+            "longhorn_nodes": [node("node-1", disk("disk-1"), disk("disk-2"))],
+            "disk_schedules": [disk_schedule()],
+        },
+        "disk disk-2 (uuid-disk-2) of node node-1 has no DiskSchedule, and others have",
+    ),
     (
         Problem.KIND_NOT_SERVED,
         {"kinds": {"nodes.longhorn.io": True, "volumes.longhorn.io": False}},

@@ -14,6 +14,7 @@ from tests.unit.app.cli.situations import (
     host,
     pod,
     replica,
+    schedule,
     scheduled,
     storage_class,
     volume,
@@ -77,6 +78,51 @@ def test_over_provisioning(ask: Ask) -> None:
         "(storage-over-provisioning-percentage 100)",
         "raise `storage-over-provisioning-percentage`",
     )
+
+
+def test_what_a_disk_schedule_says_is_told_by_name(ask: Ask) -> None:
+    found = schedule(
+        {"vol-db-r-1": 70, "vol-new-r-1": 15, "vol-big-r-1": 60, "vol-small-r-1": 10},
+        {
+            "vol-db-r-1": ("scheduled", 70),
+            "vol-big-r-1": ("rejected", 0),
+            "vol-small-r-1": ("rejected", 0),
+        },
+    )
+
+    status, shown = ask(
+        host(), node_document(), found, pod(), claim(gib=20), storage_class(), *bound_claim("db")
+    )
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
+        "most of it: claim default/db 70.0 GiB, replica vol-new-r-1 15.0 GiB",
+        "by its DiskSchedule: granted 70.0 GiB; pending 15.0 GiB (replica vol-new-r-1 15.0 GiB); "
+        "refused 70.0 GiB (replica vol-big-r-1 60.0 GiB, replica vol-small-r-1 10.0 GiB); of what "
+        "was refused 10.0 GiB would fit now, and count",
+    )
+
+
+def test_a_replica_that_its_disk_refused_is_told(ask: Ask) -> None:
+    refused = replica("web", gib=10)
+    refused["spec"]["healthyAt"] = ""
+
+    _, shown = ask(
+        host(),
+        node_document(),
+        schedule(
+            {"vol-db-r-1": 95, "vol-web-r-1": 10},
+            {"vol-db-r-1": ("scheduled", 95), "vol-web-r-1": ("rejected", 0)},
+        ),
+        pod(),
+        *bound_claim(),
+        volume(),
+        refused,
+    )
+
+    assert "replicas: refused by its disk on node-1, not placed yet" in shown
 
 
 def test_copies_of_backing_images_take_room(ask: Ask) -> None:

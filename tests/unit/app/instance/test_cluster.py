@@ -18,7 +18,7 @@ from app.kube.reflector import CAUSES
 from app.kube.view import build_view
 from app.metrics import Metrics
 from tests.builders import core_document, document, node_document, objects_of, read
-from tests.fakes import Answer, FakeApiServer, Fault, WatchCut
+from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, WatchCut
 
 pytestmark = pytest.mark.looptime
 
@@ -32,6 +32,7 @@ KINDS = [
     "replicas.longhorn.io",
     "backingimages.longhorn.io",
     "settings.longhorn.io",
+    "diskschedules.longhorn.io",
     "configmaps",
 ]
 ENABLED = "scheduler-extender-enabled"
@@ -43,6 +44,7 @@ BROKEN_REPLICA = document("Replica", "r", spec={"nodeID": "node-1", "volumeSize"
 @pytest.fixture(params=[True, False], ids=["streamed", "paged"])
 def server(request: pytest.FixtureRequest) -> FakeApiServer:
     server = FakeApiServer(random.Random(4), streaming_lists=request.param, chop=0.2)
+    server.add_resource(DISK_SCHEDULES)
     for each in (
         node_document("node-1"),
         node_document("node-2"),
@@ -321,6 +323,7 @@ async def test_metrics_follow_what_is_known(server: FakeApiServer) -> None:
             2,
             1,
             2,
+            0,
             0,
             0,
             0,

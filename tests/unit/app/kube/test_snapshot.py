@@ -25,11 +25,11 @@ from app.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import Claim, PersistentVolume, StorageClass
-from longhorn import BackingImage, Node, Replica, Setting, Volume
+from longhorn import BackingImage, DiskSchedule, Node, Replica, Setting, Volume
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import Workload
 from tests.builders import core_document, document, node_document
-from tests.fakes import Answer, Call, FakeApiServer, Fault, FaultKind
+from tests.fakes import DISK_SCHEDULES, Answer, Call, FakeApiServer, Fault, FaultKind
 from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
 
 pytestmark = pytest.mark.looptime
@@ -95,7 +95,26 @@ async def test_everything_is_read() -> None:
     }
     assert problems == []
     assert found.candidates() == ("node-1", "node-2")
-    assert {call.verb for call in server.calls} == {"list"}
+    assert {call.verb for call in server.calls if call.resource} == {"list"}
+
+
+async def test_disk_schedules_are_read_where_they_are_served() -> None:
+    server = server_of(*DOCUMENTS)
+    server.add_resource(DISK_SCHEDULES)
+    server.put(document("DiskSchedule", "uuid-disk-1"))
+
+    found, problems = await snapshot(server)
+
+    assert (list(found.of(DiskSchedule)), problems) == (["uuid-disk-1"], [])
+
+
+async def test_disk_schedules_that_may_not_be_read_are_named() -> None:
+    server = server_of(*DOCUMENTS)
+    server.add_resource(DISK_SCHEDULES)
+    server.authorize = lambda call: call.resource != "diskschedules"
+
+    with pytest.raises(ApiError, match=r"^diskschedules\.longhorn\.io cannot be listed: 403"):
+        await snapshot(server)
 
 
 async def test_large_clusters_are_read_in_pages() -> None:

@@ -1,11 +1,11 @@
 """A view kept up to date change by change is the view made anew, and is answered from the same."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -20,12 +20,13 @@ from extender import (
     ViewBuilder,
 )
 from extender.view import MOST_CHANGES
-from longhorn import Node, NodeName, Replica
+from longhorn import DiskSchedule, Node, NodeName, Replica
 from tests.builders import (
     GENEROUS,
     GIB,
     bound,
     disk,
+    disk_schedule,
     node,
     pending,
     pod,
@@ -37,7 +38,11 @@ from tests.builders import (
 from tests.strategies import KINDS, known_objects
 
 NAMES = [(kind, name) for kind, names in KINDS.items() for name in names]
-BUSY = [pair for pair in NAMES if pair[0] in ("Node", "Volume", "Replica", "BackingImage")]
+BUSY = [
+    pair
+    for pair in NAMES
+    if pair[0] in ("Node", "Volume", "Replica", "BackingImage", "DiskSchedule")
+]
 CANDIDATES = [NodeName(name) for name in (*KINDS["Node"], "node-unknown")]
 PODS = [pod("vol-0"), pod("vol-1"), pod("new"), pod("vol-0", "vol-1"), pod("vol-1", "new")]
 
@@ -290,6 +295,86 @@ def test_a_volume_is_expanded() -> None:
         scheduled.append([spaces[NodeName(f"node-{n}")].disks[0].scheduled_bytes for n in (1, 2)])
 
     assert scheduled == [[15 * GIB, 15 * GIB]] * 3
+
+
+FIRST, SECOND = NodeName("node-1"), NodeName("node-2")
+DISKS = {FIRST: "disk-1", SECOND: "disk-2"}
+VOLUMES = [volume(name, node="node-1", replicas=2) for name in "ab"]
+
+
+def granting(on: NodeName, refused: Sequence[str], other_gib: int) -> DiskSchedule:
+    """Build the DiskSchedule of a node's disk, which refuses some replicas of 10 GiB."""
+    return disk_schedule(
+        DISKS[on],
+        on=on,
+        asks={"x": other_gib * GIB, **dict.fromkeys(refused, 10 * GIB)},
+        granted={"x": other_gib * GIB},
+        refused=dict.fromkeys(refused, 0),
+    )
+
+
+names_of_replicas = st.sampled_from(["a-r-1", "b-r-1"])
+nodes_with_disks = st.sampled_from([FIRST, SECOND])
+changes = st.one_of(
+    st.builds(
+        lambda name, on, pinned_to, healthy: (
+            ("Replica", name),
+            replica(
+                name,
+                of=name[0],
+                on=on,
+                disk=DISKS.get(on, ""),
+                pinned_to=pinned_to,
+                healthy_once=healthy,
+            ),
+        ),
+        names_of_replicas,
+        st.sampled_from([FIRST, SECOND, NodeName("")]),
+        st.sampled_from([None, FIRST]),
+        st.sampled_from([False, False, True]),
+    ),
+    st.builds(
+        lambda on, refused, other_gib: (
+            ("DiskSchedule", f"uuid-{DISKS[on]}"),
+            granting(on, refused, other_gib),
+        ),
+        nodes_with_disks,
+        st.lists(names_of_replicas, unique=True),
+        st.sampled_from([0, 95, 95]),
+    ),
+    st.builds(
+        lambda on, disks: (("Node", on), node(on, disk(DISKS[on] if disks else "new"))),
+        nodes_with_disks,
+        st.sampled_from([True, True, True, False]),
+    ),
+    st.tuples(
+        st.one_of(
+            st.tuples(st.just("Replica"), names_of_replicas),
+            st.tuples(st.just("DiskSchedule"), st.sampled_from(["uuid-disk-1", "uuid-disk-2"])),
+            st.tuples(st.just("Node"), nodes_with_disks),
+        ),
+        st.none(),
+    ),
+)
+
+
+@given(st.lists(st.tuples(changes, st.booleans()), max_size=20))
+def test_what_disks_turn_away_is_the_same_in_whatever_order_it_is_heard_of(
+    history: Sequence[tuple[tuple[tuple[str, str], Known | None], bool]],
+) -> None:
+    known: dict[tuple[str, str], Known] = {
+        ("Node", on): node(on, disk(name)) for on, name in DISKS.items()
+    }
+    builder = building(*known.values(), *VOLUMES)
+    for (key, new), settles in history:
+        old = known.pop(key, None)
+        if new is not None:
+            known[key] = new
+        if old != new:
+            builder.apply(old, new)
+        if settles:
+            builder.settle()
+            assert contents(builder.view) == contents(view_of(*known.values(), *VOLUMES))
 
 
 def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:

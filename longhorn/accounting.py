@@ -1,0 +1,285 @@
+"""What takes a disk, by name, each name once: what its DiskSchedule says, and what it leaves out.
+
+A Longhorn that has DiskSchedules asks for room there before it uses any. Then a name counts with
+what its DiskSchedule says of it, whatever the disk's Node lists; names that it does not have count
+by the Node and the Replicas, as all names do in a Longhorn without DiskSchedules. In GiB, where the
+Node lists a with 60, b with 50 and x with 10:
+
+    a is granted 60, b asked for 50 and was refused      60 for a, 0 for b, 10 for x
+
+Sources: longhorn/longhorn PR 11924, longhorn-manager PR 4366
+(controller/disk_schedule_controller.go); neither is released.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+from msgspec import structs
+
+from longhorn.disks import DiskSpace, disk_space
+from longhorn.growth import missing_copies, with_growth
+from longhorn.records import (
+    BackingImage,
+    Disk,
+    DiskSchedule,
+    Entry,
+    EntryState,
+    NodeName,
+    Replica,
+    ReplicaName,
+    VolumeName,
+)
+from longhorn.settings import Settings, UnreadableSetting
+
+Name = TypeVar("Name", bound=str)
+
+
+class Standing(StrEnum):
+    """How far a request of a DiskSchedule has come."""
+
+    GRANTED = "granted"
+    PENDING = "pending"
+    """Nothing was decided yet."""
+    GROWING = "growing"
+    """It holds less than it asks for now, and that was not decided yet."""
+    SHRINKING = "shrinking"
+    """It holds more than it asks for now."""
+    REFUSED = "refused"
+    """It holds what it held before, which is nothing for a new one."""
+    RELEASING = "releasing"
+    """It is not asked for any more."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What a DiskSchedule says of one replica, or of one copy of a backing image."""
+
+    standing: Standing
+    held_bytes: int
+    asked_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """What it counts with: what it may hold once all that is open is decided in its favour."""
+        if self.standing is Standing.REFUSED:
+            return self.held_bytes
+        return max(self.held_bytes, self.asked_bytes)
+
+    @property
+    def refused_bytes(self) -> int:
+        """What it asks for beyond that, and was refused."""
+        return max(0, self.asked_bytes - self.bytes)
+
+
+def parts(requests: Mapping[Name, int], entries: Mapping[Name, Entry]) -> dict[Name, Part]:
+    """Return what becomes of each name that is asked for or holds something, by name."""
+    found = {}
+    for name in sorted({*requests, *entries}):
+        asked, entry = max(0, requests.get(name, 0)), entries.get(name)
+        if asked or entry is not None:
+            held = 0 if entry is None else max(0, entry.scheduled_bytes)
+            standing = _standing(asked, held, entry)
+            found[name] = Part(standing=standing, held_bytes=held, asked_bytes=asked)
+    return found
+
+
+def is_of_disk(schedule: DiskSchedule, node: NodeName, disk: Disk) -> bool:
+    """Say whether *schedule* is about *disk* of *node*, and not on its way out.
+
+    A disk that was renamed, or moved to another node, gets a new one.
+    """
+    return (
+        schedule.name == disk.id
+        and schedule.node == node
+        and schedule.disk == disk.name
+        and not schedule.deleting
+    )
+
+
+def account(
+    disk: Disk,
+    settings: Settings | UnreadableSetting,
+    replicas: Sequence[Replica],
+    *,
+    schedule: DiskSchedule | None = None,
+    expanded: Mapping[VolumeName, int] | None = None,
+    images: Mapping[VolumeName, BackingImage] | None = None,
+) -> DiskSpace:
+    """Work out what *disk* has left, with all that is known to be placed there.
+
+    Longhorn's own check forgets replicas of other volumes that storageScheduled does not count yet;
+    that is the race behind over-committed disks. Here they count.
+
+    A DiskSchedule that is not Ready was never reconciled: then all counts as if there were none,
+    and what it asks for counts besides.
+
+    Args:
+        disk: The disk.
+        settings: Longhorn's settings.
+        replicas: All that are placed on it.
+        schedule: Its DiskSchedule, if there is one (`is_of_disk`).
+        expanded: The size that volumes are to have which are being expanded.
+        images: The backing images of volumes.
+    """
+    if schedule is None:
+        copies = missing_copies(disk, replicas, images) if images else None
+        space = disk_space(disk, settings, _unlisted(disk, replicas), copies)
+        return with_growth(space, replicas, expanded) if expanded else space
+    of_replicas = parts(schedule.replicas, schedule.held_replicas)
+    of_images = parts(schedule.images, schedule.held_images)
+    if not schedule.ready:
+        space = account(disk, settings, replicas, expanded=expanded, images=images)
+        return _with_requests(space, of_replicas, of_images)
+    refused = {name for name, part in of_replicas.items() if part.standing is Standing.REFUSED}
+    there = [each for each in replicas if each.name not in refused]
+    running = [each for each in replicas if each.name in refused and of_replicas[each.name].bytes]
+    counted = _as_scheduled(disk, of_replicas, of_images)
+    copies = missing_copies(counted, [*there, *running], images or {})
+    space = disk_space(
+        counted,
+        settings,
+        _unlisted(counted, there),
+        {name: size for name, size in copies.items() if name not in of_images},
+    )
+    space = with_growth(space, there, expanded or {})
+    return _with_contested(structs.replace(space, schedule=schedule), of_replicas, of_images)
+
+
+def turned_away(space: DiskSpace, replicas: Iterable[Replica]) -> frozenset[ReplicaName]:
+    """Return those of *replicas* that the disk refused and has no room for now.
+
+    They are on the disk by name only, so that Longhorn has to place them elsewhere. One with data
+    stays where its data are, whatever was decided.
+
+    Args:
+        space: The disk.
+        replicas: Those placed on it.
+    """
+    if space.schedule is None:
+        return frozenset()
+    found = parts(space.schedule.replicas, space.schedule.held_replicas)
+    return frozenset(
+        each.name
+        for each in replicas
+        if (part := found.get(each.name)) is not None
+        and part.standing is Standing.REFUSED
+        and not (part.bytes or each.healthy_once or each.name in space.contested)
+    )
+
+
+def is_granted(space: DiskSpace, replica: Replica) -> bool:
+    """Say whether the disk has granted *replica* all it asks for: earlier it may be refused yet.
+
+    Without a usable DiskSchedule nobody grants anything, and what is placed stays.
+
+    Args:
+        space: The disk.
+        replica: One that is placed on it.
+    """
+    schedule = space.schedule
+    if schedule is None:
+        return True
+    entry = schedule.held_replicas.get(replica.name)
+    return (
+        entry == Entry(EntryState.SCHEDULED, replica.size_bytes)
+        and schedule.replicas.get(replica.name) == replica.size_bytes
+    )
+
+
+def _standing(asked_bytes: int, held_bytes: int, entry: Entry | None) -> Standing:
+    if not asked_bytes:
+        return Standing.RELEASING
+    if entry is None:
+        return Standing.PENDING
+    if held_bytes > asked_bytes:
+        return Standing.SHRINKING
+    # A growth that was refused and taken back stays rejected, and its replica is not started.
+    if entry.state is EntryState.REJECTED:
+        return Standing.REFUSED
+    return Standing.GRANTED if held_bytes == asked_bytes else Standing.GROWING
+
+
+def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:
+    """Return what of *replicas*, all placed on *disk*, its storageScheduled does not contain yet.
+
+    A replica that grew counts with what is not listed of it.
+    """
+    return {
+        replica.name: replica.size_bytes - listed
+        for replica in replicas
+        for listed in (disk.listed.get(replica.name, 0),)
+        if replica.size_bytes > listed
+    }
+
+
+def _as_scheduled(
+    disk: Disk, of_replicas: Mapping[ReplicaName, Part], of_images: Mapping[str, Part]
+) -> Disk:
+    """Return *disk* with the names of its DiskSchedule listed as that says."""
+    listed, images = dict(disk.listed), dict(disk.listed_images)
+    listed.update({name: part.bytes for name, part in of_replicas.items()})
+    images.update({name: part.bytes for name, part in of_images.items()})
+    return structs.replace(
+        disk,
+        listed=listed,
+        listed_images=images,
+        scheduled_bytes=sum(listed.values()) + sum(images.values()) + _nameless_bytes(disk),
+    )
+
+
+def _nameless_bytes(disk: Disk) -> int:
+    """Return what a disk has scheduled under no name: shards. Of one that is not Ready, nothing is
+    known: its Node shows zeros, and stale images."""
+    if not disk.ready.is_true:
+        return 0
+    named = sum(disk.listed.values()) + sum(disk.listed_images.values())
+    return max(0, disk.scheduled_bytes - named)
+
+
+def _with_requests(
+    space: DiskSpace, of_replicas: Mapping[ReplicaName, Part], of_images: Mapping[str, Part]
+) -> DiskSpace:
+    """Return a disk with what a DiskSchedule that is not Ready has and the disk does not count."""
+    listed, unlisted = space.disk.listed, dict(space.unlisted)
+    for name, part in of_replicas.items():
+        counted = listed.get(name, 0) + unlisted.get(name, 0)
+        if part.bytes > counted:
+            unlisted[name] = part.bytes - listed.get(name, 0)
+    unlisted_images = dict(space.unlisted_images)
+    for image, part in of_images.items():
+        if image not in space.disk.listed_images:
+            unlisted_images[image] = max(part.bytes, unlisted_images.get(image, 0))
+    return structs.replace(
+        space,
+        unlisted=unlisted,
+        unlisted_images=unlisted_images,
+        scheduled_bytes=space.disk.scheduled_bytes
+        + sum(unlisted.values())
+        + sum(unlisted_images.values()),
+    )
+
+
+def _with_contested(
+    space: DiskSpace, of_replicas: Mapping[ReplicaName, Part], of_images: Mapping[str, Part]
+) -> DiskSpace:
+    """Return a disk with what was refused and would fit now, as far as it fits together.
+
+    It is tried again on each pass of the controller, so that it is likely to be granted before
+    anything new is asked for.
+    """
+    free_bytes = space.logical_headroom_bytes
+    fitting = {
+        name: part.refused_bytes
+        for name, part in of_replicas.items()
+        if 0 < part.refused_bytes <= free_bytes
+    }
+    of_copies = (part.refused_bytes for part in of_images.values())
+    fitting_bytes = sum(fitting.values()) + sum(each for each in of_copies if each <= free_bytes)
+    contested_bytes = max(0, min(free_bytes, fitting_bytes))
+    return structs.replace(
+        space,
+        contested=frozenset(fitting),
+        contested_bytes=contested_bytes,
+        scheduled_bytes=space.scheduled_bytes + contested_bytes,
+    )

@@ -1,0 +1,206 @@
+"""Holds where disks grant room: a placed replica may be refused yet, and is then placed elsewhere.
+
+The pod's volume has 20 GiB and one replica, which Longhorn puts on the only disk of node-1, of
+100 GiB, or on that of node-2.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender import ClusterView, End, Ledger, Timeouts
+from extender.demand.existing import existing_of
+from extender.demand.requests import resolve_for_scheduled
+from extender.holds.hold import Hold, Sighting, State, charged, is_confirmed
+from extender.holds.making import hold_for
+from extender.kubernetes import PodStatus
+from longhorn import DiskSchedule, Due, NodeName, Replica, VolumeName
+from tests.builders import (
+    GIB,
+    accepted,
+    bound,
+    disk_schedule,
+    hold,
+    node,
+    pod,
+    replica,
+    view_of,
+    volume,
+)
+
+HERE, ELSEWHERE = NodeName("node-1"), NodeName("node-2")
+SIZE = 20 * GIB
+NAME = "vol-r-1"
+ROOMY, FULL = 0, 90 * GIB
+"""What another replica holds of the disk."""
+FOREVER = Timeouts(choosing_seconds=1e6, placing_seconds=1e6)
+
+
+def chosen() -> Hold:
+    return hold(nodes=["node-1"], only_candidate=True)
+
+
+def placed(on: str = "node-1", *, failed: bool = False, deleting: bool = False) -> Replica:
+    return replica(
+        NAME, on=on, size_bytes=SIZE, healthy_once=False, failed=failed, deleting=deleting
+    )
+
+
+def schedule(step: str, other_bytes: int = ROOMY, on: str = "node-1") -> DiskSchedule:
+    """Return the DiskSchedule after one step of the replica's request."""
+    asks, granted = {"other-r-1": other_bytes}, {"other-r-1": other_bytes}
+    if step in ("asked", "granted", "refused"):
+        asks[NAME] = SIZE
+    if step in ("granted", "releasing"):
+        granted[NAME] = SIZE
+    refused = {NAME: 0} if step == "refused" else {}
+    return disk_schedule(on=on, asks=asks, granted=granted, refused=refused)
+
+
+def seen(*records: Replica | DiskSchedule) -> ClusterView:
+    return view_of(
+        node("node-1"),
+        node("node-2"),
+        *bound(msgspec.structs.replace(volume(size_bytes=SIZE), node=HERE)),
+        *records,
+    )
+
+
+def on_disk(view: ClusterView) -> int:
+    """Return what the disk of node-1 counts for the volume."""
+    [space] = view.spaces[HERE].disks
+    counted = space.disk.listed.get(NAME, 0)
+    counted += sum(size for name, size in space.unlisted.items() if name == NAME)
+    return counted + space.contested_bytes
+
+
+def held(hold: Hold, view: ClusterView) -> int:
+    """Return what a hold counts on node-1."""
+    return SIZE * len([*charged(hold, HERE, view.replicas)])
+
+
+def test_e10_a_replica_that_is_placed_takes_the_place_of_its_hold() -> None:
+    before, after = seen(schedule("")), seen(schedule(""), placed())
+
+    kept = [(on_disk(view), held(chosen(), view)) for view in (before, after)]
+
+    assert kept == [(0, SIZE), (SIZE, 0)]
+
+
+@pytest.mark.parametrize(
+    ("step", "is_confirmed_by_it"),
+    [("", False), ("asked", False), ("granted", True), ("refused", False), ("releasing", False)],
+)
+def test_a_hold_is_confirmed_once_its_replica_is_granted(
+    step: str, *, is_confirmed_by_it: bool
+) -> None:
+    assert is_confirmed(chosen(), seen(schedule(step), placed())) is is_confirmed_by_it
+
+
+def test_without_a_disk_schedule_a_placed_replica_confirms() -> None:
+    assert is_confirmed(chosen(), seen(placed()))
+
+
+def test_one_that_is_not_ready_confirms_as_if_there_were_none() -> None:
+    not_ready = msgspec.structs.replace(schedule("asked"), ready=None)
+
+    assert is_confirmed(chosen(), seen(not_ready, placed()))
+
+
+def test_a_replica_placed_elsewhere_confirms_once_it_is_granted_there() -> None:
+    found = [
+        is_confirmed(chosen(), seen(schedule(step, on="node-2"), placed("node-2")))
+        for step in ("asked", "granted")
+    ]
+
+    assert found == [False, True]
+
+
+def test_a_refused_replica_is_due_again_and_is_no_replica_of_its_node() -> None:
+    view = seen(schedule("refused", FULL), placed())
+
+    [shown] = view.replicas[VolumeName("vol")]
+    assert (shown.node, shown.disk) == (None, None)
+    assert view.due[VolumeName("vol")] == Due(anywhere=1)
+    assert accepted(view, "vol") == ["node-2"]
+
+
+def test_a_refused_replica_that_would_fit_is_placed_and_counts_once() -> None:
+    view = seen(schedule("refused"), placed())
+
+    assert VolumeName("vol") not in view.due
+    assert (on_disk(view), held(chosen(), view)) == (SIZE, 0)
+    assert not is_confirmed(chosen(), view)
+
+
+def test_a_refused_replica_that_is_bound_to_its_node_is_pending_there() -> None:
+    bound_to_it = msgspec.structs.replace(placed(), hard_node_affinity=HERE)
+
+    view = seen(schedule("refused", FULL), bound_to_it)
+
+    assert [each.name for each in view.spaces[HERE].pending] == [NAME]
+
+
+def test_a_refused_replica_with_data_stays_where_it_is() -> None:
+    """As after an upgrade of a Longhorn whose disk was over-committed already."""
+    with_data = msgspec.structs.replace(placed(), healthy_once=True)
+
+    view = seen(schedule("refused", FULL), with_data)
+
+    assert view.replicas[VolumeName("vol")] == [with_data]
+
+
+@pytest.mark.parametrize("step", ["", "asked", "refused"])
+def test_what_a_new_leader_holds_is_not_confirmed_by_what_may_be_refused_yet(step: str) -> None:
+    view = seen(schedule(step), placed())
+    request = resolve_for_scheduled(pod("vol"), view)
+
+    made = hold_for(
+        request,
+        existing_of(request, view),
+        [HERE],
+        view,
+        asked=PodStatus(),
+        only_candidate=True,
+        now=0.0,
+    )
+
+    assert not is_confirmed(made, view)
+    assert held(made, view) == 0
+    assert held(made, seen(schedule("refused", FULL), placed())) == SIZE
+
+
+STEPS = st.sampled_from(["", "asked", "granted", "refused", "releasing"])
+REPLICAS = st.sampled_from(
+    [None, placed(), placed(failed=True), placed(failed=True, deleting=True), placed("")]
+)
+"""Also as Longhorn makes them: a refused one may be marked failed, deleted, and made anew."""
+
+
+@given(st.lists(st.tuples(REPLICAS, STEPS, st.sampled_from([ROOMY, FULL])), max_size=12))
+def test_room_is_kept_once_until_it_is_granted(
+    history: Iterable[tuple[Replica | None, str, int]],
+) -> None:
+    """In whatever order replica and request are seen: never less than once, and no more than once
+    unless the request is seen and the replica it is for is not."""
+    ledger = Ledger()
+    ledger.put(chosen())
+    ledger.see("uid-pod", Sighting(node=HERE), 0.0)
+    for there, step, other_bytes in history:
+        view = seen(schedule(step, other_bytes), *filter(None, [there]))
+        is_here = there is not None and there.disk is not None
+        has_entry = step not in ("", "refused") or (step == "refused" and other_bytes == ROOMY)
+
+        outcome = ledger.settle(view, FOREVER, 1.0)
+
+        if outcome.ended:
+            [ended] = outcome.ended
+            assert (ended.why, step, is_here) == (End.CONFIRMED, "granted", True)
+            return
+        [kept] = ledger
+        assert kept.state is State.CHOSEN
+        total = on_disk(view) + held(kept, view)
+        assert total == SIZE + (SIZE if has_entry and not is_here else 0)

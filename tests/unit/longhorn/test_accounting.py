@@ -1,0 +1,498 @@
+"""What takes a disk, by name. The disk has 100 GiB; sizes in tables are GiB."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from longhorn import (
+    BackingImage,
+    Disk,
+    DiskSchedule,
+    DiskSpace,
+    Entry,
+    EntryState,
+    NodeName,
+    Part,
+    Replica,
+    ReplicaName,
+    Settings,
+    Standing,
+    VolumeName,
+    account,
+    is_granted,
+    is_of_disk,
+    parts,
+    turned_away,
+)
+from tests import builders
+from tests.builders import GIB, backing_image, disk, disk_schedule
+from tests.strategies import disk_schedules, sizes_bytes
+
+Sizes = Mapping[str, int]
+"""GiB by name."""
+
+
+def gib(sizes: Sizes) -> dict[str, int]:
+    return {name: size * GIB for name, size in sizes.items()}
+
+
+def schedule(
+    asks: Sizes,
+    granted: Sizes | None = None,
+    refused: Sizes | None = None,
+    *,
+    images: Sizes | None = None,
+    granted_images: Sizes | None = None,
+    refused_images: Sizes | None = None,
+    ready: bool | None = True,
+) -> DiskSchedule:
+    return disk_schedule(
+        asks=gib(asks),
+        granted=gib(granted or {}),
+        refused=gib(refused or {}),
+        asks_images=gib(images or {}),
+        granted_images=gib(granted_images or {}),
+        refused_images=gib(refused_images or {}),
+        ready=ready,
+    )
+
+
+def listing(
+    listed: Sizes, *, images: Sizes | None = None, total: int | None = None, ready: bool = True
+) -> Disk:
+    """Build the disk as its Node shows it."""
+    return disk(
+        listed=gib(listed),
+        listed_images=gib(images or {}),
+        scheduled_bytes=None if total is None else total * GIB,
+        ready=ready,
+    )
+
+
+def there(
+    name: str, size: int = 10, *, deleting: bool = False, healthy_once: bool = True
+) -> Replica:
+    return builders.replica(
+        name,
+        of=f"of-{name}",
+        size_bytes=size * GIB,
+        deleting=deleting,
+        healthy_once=healthy_once,
+    )
+
+
+def accounted(
+    of: Disk,
+    by: DiskSchedule | None,
+    *replicas: Replica,
+    expanded: Sizes | None = None,
+    images: Mapping[VolumeName, BackingImage] | None = None,
+) -> DiskSpace:
+    return account(
+        of,
+        Settings(),
+        replicas,
+        schedule=by,
+        expanded={VolumeName(name): size for name, size in gib(expanded or {}).items()},
+        images=images,
+    )
+
+
+def headroom(space: DiskSpace) -> int:
+    """Return what is left in whole GiB, floored at 0."""
+    return max(0, space.logical_headroom_bytes) // GIB
+
+
+def test_e1_granted_and_pending_count() -> None:
+    found = accounted(listing({}), schedule({"a": 60, "b": 20}, {"a": 60}))
+
+    assert headroom(found) == 20
+
+
+def test_e2_what_the_node_lists_too_counts_once() -> None:
+    found = accounted(listing({"a": 60, "b": 20}), schedule({"a": 60, "b": 20}, {"a": 60}))
+
+    assert headroom(found) == 20
+
+
+def test_e3_refused_does_not_count_though_the_node_lists_it() -> None:
+    found = accounted(
+        listing({"a": 60, "b": 50}), schedule({"a": 60, "b": 50}, {"a": 60}, {"b": 0})
+    )
+
+    assert headroom(found) == 40
+    assert found.contested_bytes == 0
+
+
+def test_e4_refused_counts_once_there_is_room_for_it() -> None:
+    found = accounted(listing({}), schedule({"a": 60, "b": 30}, {"a": 60}, {"b": 0}))
+
+    assert headroom(found) == 10
+    assert found.contested_bytes == 30 * GIB
+
+
+def test_e5_what_only_the_node_knows_counts() -> None:
+    found = accounted(listing({"a": 60, "x": 10}), schedule({"a": 60}, {"a": 60}))
+
+    assert headroom(found) == 30
+
+
+def test_e6_shards_count_without_a_name() -> None:
+    found = accounted(
+        listing({"a": 60}, images={"i": 5}, total=75),
+        schedule({"a": 60}, {"a": 60}, images={"i": 5}, granted_images={"i": 5}),
+    )
+
+    assert headroom(found) == 25
+
+
+def test_e7_growth_counts_before_it_is_decided() -> None:
+    found = accounted(listing({"a": 30}), schedule({"a": 50}, {"a": 30}))
+
+    assert headroom(found) == 50
+
+
+def test_e8_what_shrinks_counts_until_it_has() -> None:
+    before, after = schedule({"a": 20}, {"a": 50}), schedule({"a": 20}, {"a": 20})
+
+    assert [headroom(accounted(listing({}), each)) for each in (before, after)] == [50, 80]
+
+
+def test_e9_the_zeros_of_a_disk_that_is_not_ready_are_not_empty() -> None:
+    zeros = disk(maximum_bytes=0, available_bytes=0, ready=False)
+
+    found = accounted(zeros, schedule({"a": 60}, {"a": 60}))
+
+    assert (headroom(found), found.scheduled_bytes) == (0, 60 * GIB)
+
+
+def test_e11_without_a_disk_schedule_all_counts_as_the_node_and_the_replicas_say() -> None:
+    found = accounted(listing({"a": 40}), None, there("y"))
+
+    assert headroom(found) == 50
+
+
+@pytest.mark.parametrize(
+    ("asked", "entry", "expected"),
+    [
+        (5, None, (Standing.PENDING, 5, 0)),
+        (5, Entry(EntryState.SCHEDULED, 5 * GIB), (Standing.GRANTED, 5, 0)),
+        (5, Entry(EntryState.SCHEDULED, 3 * GIB), (Standing.GROWING, 5, 0)),
+        (5, Entry(EntryState.SCHEDULED, 7 * GIB), (Standing.SHRINKING, 7, 0)),
+        (5, Entry(EntryState.REJECTED, 7 * GIB), (Standing.SHRINKING, 7, 0)),
+        (5, Entry(EntryState.REJECTED, 0), (Standing.REFUSED, 0, 5)),
+        (5, Entry(EntryState.REJECTED, 3 * GIB), (Standing.REFUSED, 3, 2)),
+        (5, Entry(EntryState.REJECTED, 5 * GIB), (Standing.REFUSED, 5, 0)),
+        (5, Entry(EntryState.REJECTED, -GIB), (Standing.REFUSED, 0, 5)),
+        (0, Entry(EntryState.SCHEDULED, 5 * GIB), (Standing.RELEASING, 5, 0)),
+        (-1, Entry(EntryState.REJECTED, 5 * GIB), (Standing.RELEASING, 5, 0)),
+    ],
+)
+def test_what_a_request_counts_with(
+    asked: int, entry: Entry | None, expected: tuple[Standing, int, int]
+) -> None:
+    found = parts({"a": asked * GIB}, {} if entry is None else {"a": entry})["a"]
+
+    standing, counts, is_refused = expected
+    assert found.standing is standing
+    assert (found.bytes, found.refused_bytes) == (counts * GIB, is_refused * GIB)
+
+
+def test_a_request_of_nothing_that_holds_nothing_is_none() -> None:
+    assert parts({"a": 0, "b": -1}, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, True),
+        ({"name": "uuid-of-another"}, False),
+        ({"node": "node-2"}, False),
+        ({"disk": "renamed"}, False),
+        ({"deleting": True}, False),
+    ],
+)
+def test_which_disk_it_is_about(fields: Mapping[str, object], *, expected: bool) -> None:
+    found = structs.replace(disk_schedule(), **fields)
+
+    assert is_of_disk(found, NodeName("node-1"), disk()) is expected
+
+
+def test_a_disk_without_uuid_has_none() -> None:
+    assert not is_of_disk(disk_schedule(), NodeName("node-1"), disk(uuid=""))
+
+
+@pytest.mark.parametrize(
+    ("by", "replicas", "expected"),
+    [
+        pytest.param(schedule({}), [there("y")], 10, id="placed-and-not-asked-for-yet"),
+        pytest.param(
+            schedule({}), [there("y", deleting=True)], 10, id="going-until-its-object-is-gone"
+        ),
+        pytest.param(schedule({"y": 10}), [there("y")], 10, id="placed-and-pending"),
+        pytest.param(schedule({"y": 10}, {"y": 10}), [there("y", 15)], 15, id="grown-not-asked"),
+        pytest.param(schedule({"y": 10}, {"y": 10}), [there("y", 5)], 10, id="granted-more"),
+        pytest.param(schedule({"y": 10}, refused={"y": 0}), [], 10, id="refused-fits-now"),
+        pytest.param(
+            schedule({"y": 10}, refused={"y": 0}), [there("y")], 10, id="refused-fits-now-placed"
+        ),
+        pytest.param(
+            schedule({"y": 70, "z": 60}, refused={"y": 0, "z": 0}), [], 100, id="both-do-not-fit"
+        ),
+        pytest.param(
+            schedule({"y": 101}, refused={"y": 0}), [there("y", 101)], 0, id="refused-never-fits"
+        ),
+        pytest.param(
+            schedule({"a": 90, "y": 30}, {"a": 90}, {"y": 10}),
+            [there("y", 30)],
+            100,
+            id="growth-refused",
+        ),
+        pytest.param(
+            schedule({"y": 10}, images={"y": 5}, granted_images={"y": 5}),
+            [],
+            15,
+            id="a-replica-and-an-image-of-one-name",
+        ),
+        pytest.param(
+            schedule({}, images={"i": 20}, refused_images={"i": 0}), [], 20, id="image-fits-now"
+        ),
+        pytest.param(
+            schedule({}, images={"i": 120}, refused_images={"i": 0}), [], 0, id="image-does-not-fit"
+        ),
+    ],
+)
+def test_what_counts_on_an_empty_disk(
+    by: DiskSchedule, replicas: Sequence[Replica], expected: int
+) -> None:
+    assert accounted(listing({}), by, *replicas).scheduled_bytes == expected * GIB
+
+
+@pytest.mark.parametrize("ready", [None, False])
+def test_one_that_is_not_ready_counts_besides_the_node(*, ready: bool | None) -> None:
+    by = schedule(
+        {"a": 10, "b": 20, "c": 5},
+        {"d": 2},
+        images={"i": 3, "k": 4},
+        ready=ready,
+    )
+
+    found = accounted(listing({"a": 15}, images={"i": 1}, total=26), by, there("b", 10))
+
+    counted = {"a": 15, "b": 20, "c": 5, "d": 2}
+    assert found.schedule is None
+    assert dict(found.disk.listed) | {str(k): v for k, v in found.unlisted.items()} == gib(counted)
+    assert found.scheduled_bytes == (26 + 20 + 5 + 2 + 4) * GIB
+
+
+def test_growth_of_a_volume_counts_once_with_what_is_asked_for_it() -> None:
+    by = schedule({"y": 30}, {"y": 10})
+
+    found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
+
+    assert found.scheduled_bytes == 30 * GIB
+
+
+def test_growth_of_a_volume_counts_before_it_is_asked_for() -> None:
+    by = schedule({"y": 10}, {"y": 10})
+
+    found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
+
+    assert found.scheduled_bytes == 30 * GIB
+
+
+def test_growth_that_was_refused_does_not_count_twice() -> None:
+    by = schedule({"y": 30}, refused={"y": 10})
+
+    found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
+
+    assert (found.scheduled_bytes, found.contested_bytes) == (30 * GIB, 20 * GIB)
+
+
+IMAGES = {VolumeName("of-y"): backing_image("i", size_bytes=5 * GIB)}
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        pytest.param(schedule({"y": 10}, {"y": 10}), 15, id="a-copy-is-to-come"),
+        pytest.param(
+            schedule({"y": 10}, {"y": 10}, images={"i": 4}), 14, id="asked-for-by-another-size"
+        ),
+        pytest.param(
+            schedule({"y": 101}, refused={"y": 0}), 0, id="none-for-a-replica-that-is-not-started"
+        ),
+        pytest.param(
+            schedule({"y": 101}, refused={"y": 10}), 15, id="one-for-a-replica-that-may-not-grow"
+        ),
+    ],
+)
+def test_copies_of_backing_images(by: DiskSchedule, expected: int) -> None:
+    found = accounted(listing({}), by, there("y"), images=IMAGES)
+
+    assert found.scheduled_bytes == expected * GIB
+
+
+def test_stale_images_of_a_disk_that_is_not_ready_are_no_shards() -> None:
+    stale = listing({}, images={"i": 5}, total=40, ready=False)
+
+    assert accounted(stale, schedule({})).scheduled_bytes == 5 * GIB
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        (None, True),
+        (schedule({}), False),
+        (schedule({"y": 10}), False),
+        (schedule({"y": 10}, {"y": 10}), True),
+        (schedule({"y": 10}, refused={"y": 10}), False),
+        (schedule({"y": 15}, {"y": 10}), False),
+        (schedule({"y": 15}, {"y": 15}), False),
+        (schedule({}, {"y": 10}), False),
+        (schedule({"y": 10}, ready=None), True),
+    ],
+    ids=[
+        "no-disk-schedule",
+        "not-asked-for",
+        "pending",
+        "granted",
+        "refused-and-taken-back",
+        "asks-for-more",
+        "of-another-size",
+        "not-asked-for-any-more",
+        "not-ready",
+    ],
+)
+def test_what_is_granted(by: DiskSchedule | None, *, expected: bool) -> None:
+    replica = there("y")
+
+    assert is_granted(accounted(listing({}), by, replica), replica) is expected
+
+
+@pytest.mark.parametrize(
+    ("replica", "expected"),
+    [
+        pytest.param(there("new", 101, healthy_once=False), True, id="new-and-without-room"),
+        pytest.param(there("with-data", 101), False, id="has-data"),
+        pytest.param(there("small", 10, healthy_once=False), False, id="would-fit"),
+        pytest.param(there("grows", 101, healthy_once=False), False, id="holds-something"),
+        pytest.param(there("asked", 101, healthy_once=False), False, id="not-decided"),
+        pytest.param(there("other", 101, healthy_once=False), False, id="not-asked-for"),
+    ],
+)
+def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
+    by = schedule(
+        {"new": 101, "with-data": 101, "small": 10, "grows": 101, "asked": 1},
+        refused={"new": 0, "with-data": 0, "small": 0, "grows": 5},
+    )
+
+    found = turned_away(accounted(listing({}), by), [replica])
+
+    assert found == ({replica.name} if expected else set())
+
+
+def test_without_a_disk_schedule_nothing_is_turned_away() -> None:
+    assert turned_away(accounted(listing({}), None), [there("y", 101)]) == frozenset()
+
+
+@pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])
+def test_the_example_of_the_accounting_page(logs: int, left: int) -> None:
+    of = listing(
+        {"mail": 40, "shop": 20, "logs": 60, "old": 10}, images={"ubuntu": 4}, total=130 + 4 + 3
+    )
+    by = schedule(
+        {"mail": 40, "shop": 20, "logs": logs},
+        {"mail": 40},
+        {"logs": 0},
+        images={"ubuntu": 5},
+        granted_images={"ubuntu": 5},
+    )
+
+    assert headroom(accounted(of, by)) == left
+
+
+NAMES = ("a", "b", "c", "d")
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[Disk, DiskSchedule, list[Replica]]:
+    """Draw a disk with its DiskSchedule and the replicas on it, all of a few names."""
+    sizes = sizes_bytes(most_gib=30)
+    listed = draw(st.dictionaries(st.sampled_from(NAMES), sizes))
+    images = draw(st.dictionaries(st.sampled_from(NAMES), sizes))
+    shards = draw(st.just(0) | sizes)
+    of = disk(
+        "disk-0",
+        listed=listed,
+        listed_images=images,
+        scheduled_bytes=sum(listed.values()) + sum(images.values()) + shards,
+        ready=draw(st.sampled_from([True, True, False])),
+    )
+    by = draw(disk_schedules("uuid-disk-0", replicas=NAMES, images=NAMES))
+    replicas = [
+        builders.replica(name, of=name, disk="disk-0", size_bytes=draw(sizes))
+        for name in draw(st.lists(st.sampled_from(NAMES), unique=True))
+    ]
+    return of, by, replicas
+
+
+@given(scenes())
+def test_each_name_counts_once(scene: tuple[Disk, DiskSchedule, list[Replica]]) -> None:
+    """By a sum over names that knows nothing of how the disk is put together."""
+    of, by, replicas = scene
+    by = structs.replace(by, ready=True)
+    sizes = {each.name: each.size_bytes for each in replicas}
+
+    found = account(of, Settings(), replicas, schedule=by)
+
+    known = parts(by.replicas, by.held_replicas)
+    of_images = parts(by.images, by.held_images)
+    total = found.contested_bytes
+    for name in map(ReplicaName, NAMES):
+        part = known.get(name, Part(standing=Standing.PENDING, held_bytes=0, asked_bytes=0))
+        if part.standing is Standing.REFUSED:
+            total += part.held_bytes
+        elif name in known:
+            total += max(part.bytes, sizes.get(name, 0))
+        else:
+            total += max(of.listed.get(name, 0), sizes.get(name, 0))
+        total += of_images[name].bytes if name in of_images else of.listed_images.get(name, 0)
+    if of.ready.is_true:
+        named = sum(of.listed.values()) + sum(of.listed_images.values())
+        total += of.scheduled_bytes - named
+    assert found.scheduled_bytes == total
+
+
+@given(scenes())
+def test_never_less_than_longhorn_itself_counts(
+    scene: tuple[Disk, DiskSchedule, list[Replica]],
+) -> None:
+    of, by, replicas = scene
+    found = account(of, Settings(), replicas, schedule=structs.replace(by, ready=True))
+
+    held = [*by.held_replicas.values(), *by.held_images.values()]
+    assert found.scheduled_bytes >= sum(max(0, each.scheduled_bytes) for each in held)
+
+
+@given(scenes())
+def test_what_is_contested_fits(scene: tuple[Disk, DiskSchedule, list[Replica]]) -> None:
+    of, by, replicas = scene
+    found = account(of, Settings(), replicas, schedule=structs.replace(by, ready=True))
+
+    assert found.contested_bytes == 0 or found.logical_headroom_bytes >= 0
+
+
+@given(scenes())
+def test_one_that_is_not_ready_only_adds(
+    scene: tuple[Disk, DiskSchedule, list[Replica]],
+) -> None:
+    of, by, replicas = scene
+    without = account(of, Settings(), replicas)
+
+    found = account(of, Settings(), replicas, schedule=structs.replace(by, ready=None))
+
+    assert found.scheduled_bytes >= without.scheduled_bytes
