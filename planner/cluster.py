@@ -208,16 +208,17 @@ class Cluster:
             judged = self.extender.judge(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
         return self.extender.score(judged, self.view).by_node
 
-    def hold(self, pod: Pod, answer: Answer, node: NodeName) -> None:
-        """Hold the room of a pod on the node that was chosen, until Longhorn has placed it all.
+    def hold(self, answer: Answer) -> None:
+        """Hold what *answer*, given just now, says of its pod, until Longhorn has placed it all.
 
-        Args:
-            pod: The pod.
-            answer: What the extender answered for it just now.
-            node: One of the nodes that it accepted.
+        The room counts on each node that was accepted, until `see` says which one was chosen.
         """
         self.extender.hold(answer, PodStatus(), self.view, timeouts=_TIMEOUTS, now=self._now)
-        self.extender.ledger.see(pod.ref.uid, Sighting(node=node), self._now)
+        self._judged = None
+
+    def see(self, pod: Pod) -> None:
+        """Tell the extender which node a pod has; what is held for it counts there alone."""
+        self.extender.ledger.see(pod.ref.uid, Sighting(node=pod.node), self._now)
         self._judged = None
 
     def release_holds(self) -> None:

@@ -3,6 +3,11 @@
 kube-scheduler is faster than Longhorn: some pods have their nodes before the replicas of the first
 of them are placed. So pods come in groups. Within one the extender's holds stand for what is not
 placed yet, as in the service; after it Longhorn does all that it can, in an order of chance.
+
+kube-scheduler is also faster than the watches of the service, which learns the nodes of the last
+pods after it was asked about the next one. Until then their room counts wherever they may be, and
+other nodes are taken. How many it has not heard of at a moment is left to chance. Pods that got no
+node are tried again in an order of chance, as kube-scheduler wakes them one by one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +22,10 @@ from planner.cluster import Cluster
 from planner.engine import Decision, Scheduler
 from planner.records import Pod
 from planner.volumes import Settled, Volumes
+
+_SMALL_NODES = 100
+"""With more nodes the extender hears of each pod at once: there the next best node is as good, and
+room that counts on all nodes has each of them judged anew for each pod."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +72,7 @@ class Scheduling:
         random: Random,
         *,
         in_flight: int,
-        asked: Callable[[int], None],
+        asked: Callable[[int], None] = lambda _pods: None,
     ) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
@@ -72,6 +81,8 @@ class Scheduling:
         self._in_flight = in_flight
         self._asked = asked
         self.failures: dict[str, str] = {}
+        self._unseen: list[str] = []
+        """Pods whose nodes the extender has not heard of, in the order in which they got them."""
 
     def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
         """Add pods and the claims that the cluster lacks; classes that do not wait make volumes."""
@@ -91,13 +102,13 @@ class Scheduling:
                 if self._create_claims(claim for key in keys for claim in claims.get(key, ())):
                     settled.append(self._volumes.settle())
                 placed = [key for key in keys if self._decide(key, decisions)]
+                self._hear_of(len(self._unseen))
                 self._start(placed)
                 settled.append(self._volumes.settle())
                 self._cluster.release_holds()
                 self._asked(len(keys))
             waiting = [
-                [key for key in keys if self.waits(self._cluster.pods[key], batch)]
-                for batch, keys in zip(batches, waiting, strict=True)
+                self._left(batch, keys) for batch, keys in zip(batches, waiting, strict=True)
             ]
             if sum(map(len, waiting)) == before or not before:
                 break
@@ -140,6 +151,13 @@ class Scheduling:
         left = [iter(keys) for keys in batches]
         return [next(left[number]) for number in turns]
 
+    def _left(self, batch: Batch, keys: Sequence[str]) -> list[str]:
+        """Return the pods of a batch that wait, in the order in which they are tried again."""
+        left = [key for key in keys if self.waits(self._cluster.pods[key], batch)]
+        if not batch.is_ordered:
+            self._random.shuffle(left)
+        return left
+
     def waits(self, pod: Pod, batch: Batch) -> bool:
         """Whether a pod has no node; of ordered ones also whether it cannot start there."""
         return not self._runs(pod.key) if batch.is_ordered else pod.node is None
@@ -171,16 +189,32 @@ class Scheduling:
         cluster, pod = self._cluster, self._cluster.pods[key]
         if pod.node is not None:
             return False
+        unseen = len(self._unseen)
+        self._hear_of(self._random.randint(0, unseen) if self._is_small() else unseen)
         decision = self._scheduler.schedule(pod, cluster)
+        if decision.answer is not None and decision.answer.is_open:
+            # The service lets such a request wait.
+            self._hear_of(len(self._unseen))
+            decision = self._scheduler.schedule(pod, cluster)
         decisions[key] = decision
         node = decision.node
         if node is None:
             return False
         if decision.answer is not None:
-            cluster.hold(pod, decision.answer, node)
+            cluster.hold(decision.answer)
+            self._unseen.append(key)
         self._select(pod, node)
         cluster.put_pod(structs.replace(pod, node=node))
         return True
+
+    def _is_small(self) -> bool:
+        return len(self._cluster.nodes) <= _SMALL_NODES
+
+    def _hear_of(self, count: int) -> None:
+        """Have the extender learn the nodes of the first pods of those that it has not seen."""
+        for key in self._unseen[:count]:
+            self._cluster.see(self._cluster.pods[key])
+        del self._unseen[:count]
 
     def _select(self, pod: Pod, node: NodeName) -> None:
         """Note on a pod's unbound claims where they are to be made, as kube-scheduler does."""

@@ -81,7 +81,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("set storage-over-provisioning=1", "there is no setting that a plan depends on called "
          "storage-over-provisioning; did you mean storage-over-provisioning-percentage?"),
         ("set storage-over-provisioning-percentage=x", "Setting storage-over-provisioning-percent"
-         "age cannot be 'x'; give a value that Longhorn accepts"),
+         "age cannot be 'x'; give a number from 0 up"),
         ("place nothing.yaml", "nothing.yaml cannot be read: No such file or directory"),
         ("place .", ". cannot be read: Is a directory"),
         ("place wiki.yaml --replicas -1", "Invalid value for '--replicas': -1 is not in the range"),
