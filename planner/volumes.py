@@ -342,7 +342,6 @@ class Volumes:
                 if not each.healthy_once:
                     cluster.put(structs.replace(each, healthy_once=True, started=True))
                     self._touched.add(name)
-        staying = [each for each in placed if not each.evicting]
         if volume.node is not None and placed:
             # Those that are to move are as good as the others until they do.
             is_whole = len(placed) >= volume.wanted_replicas
@@ -356,19 +355,31 @@ class Volumes:
             if changed != volume:
                 cluster.put(changed)
                 self._touched.add(name)
-        if len(staying) < volume.wanted_replicas:
-            return []
-        spare = sorted(
-            (each for each in replicas if each.evicting or _is_given_up(each)),
-            key=lambda each: each.name,
-        )
-        self._moved.discard(name)
-        if not spare and len(staying) > volume.wanted_replicas:
-            spare = self._surplus(volume, staying)[:1]
+        if not any(each.evicting for each in replicas):
+            self._moved.discard(name)
+        spare = self._spare(volume, replicas, placed)
         for each in spare:
             self._remove(each)
             self._touched.add(name)
         return spare
+
+    def _spare(
+        self, volume: Volume, replicas: Iterable[Replica], placed: Sequence[Replica]
+    ) -> list[Replica]:
+        """Return the replicas that a volume needs no more, given all and those on disks.
+
+        Of those that are to move, one goes for each that came in its place. Source:
+        longhorn-manager controller/volume_controller.go cleanupExtraHealthyReplicas.
+        """
+        excess = len(placed) - volume.wanted_replicas
+        if excess < 0:
+            return []
+        given_up = sorted(filter(_is_given_up, replicas), key=lambda each: each.name)
+        staying = [each for each in placed if not each.evicting]
+        moved = sorted((each for each in placed if each.evicting), key=lambda each: each.name)
+        if moved:
+            return [*given_up, *(moved[:excess] if staying else [])]
+        return given_up or (self._surplus(volume, staying)[:1] if excess else [])
 
     def _remove(self, replica: Replica) -> None:
         """Remove a replica, and give its room back where Longhorn has counted it."""
