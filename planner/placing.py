@@ -27,6 +27,7 @@ from longhorn import (
     disk_reason,
     find_candidates,
     has_tags,
+    may_share_node,
     may_share_zone,
     meets_topology,
     need_of,
@@ -50,15 +51,24 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """Of the disks."""
 
 
+class Refusing(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that gets replicas and has the tags, and of whose disks none fits a need."""
+
+    zone: str
+    reasons: frozenset[Reason]
+
+
 class Fitting:
-    """The nodes with disks that fit one need, kept up to date.
+    """The nodes with disks that fit one need, and the others, kept up to date.
 
     Attributes:
         hosts: By name.
+        refusing: By name.
     """
 
     def __init__(self, need: Need) -> None:
         self.hosts: dict[NodeName, Host] = {}
+        self.refusing: dict[NodeName, Refusing] = {}
         self._need = need
         self._cursor: Cursor | None = None
 
@@ -67,14 +77,17 @@ class Fitting:
         changed, self._cursor = view.changes.since(self._cursor)
         if changed is None:
             self.hosts.clear()
+            self.refusing.clear()
             changed = [*view.spaces]
         for name in changed:
+            self.hosts.pop(name, None)
+            self.refusing.pop(name, None)
             space = view.spaces.get(name)
-            host = None if space is None else _host(space, self._need, settings)
-            if host is None:
-                self.hosts.pop(name, None)
-            else:
-                self.hosts[name] = host
+            found = None if space is None else _host(space, self._need, settings)
+            if isinstance(found, Host):
+                self.hosts[name] = found
+            elif found is not None:
+                self.refusing[name] = found
 
 
 class Placing:
@@ -119,9 +132,13 @@ class Placing:
         replicas: Sequence[Replica],
         view: ClusterView,
         settings: Settings,
-    ) -> Candidate | None:
-        """Return the disk if a node without a replica of the volume takes it, else None."""
-        hosts = self._hosts(need_of(volume, None), view, settings)
+    ) -> Candidate | tuple[Reason, ...] | None:
+        """Return the disk if a node without a replica of the volume takes it.
+
+        Else the reasons, or None if another node may take it, or all nodes are left out.
+        """
+        fitting = self._fitting_of(need_of(volume, None), view, settings)
+        hosts = fitting.hosts
         used = {r.node for r in replicas if r.node is not None and _counts(r.node, volume, view)}
         zones = {view.spaces[name].node.zone for name in used}
         group = hosts
@@ -130,7 +147,10 @@ class Placing:
             if not group and may_share_zone(volume, settings):
                 group = {name: host for name, host in hosts.items() if name not in used}
         if not group:
-            return None
+            if may_share_node(volume, settings) or not (hosts or fitting.refusing):
+                return None
+            not_tried = () if may_share_zone(volume, settings) else zones
+            return _reasons(fitting.refusing, used, not_tried)
         here = volume.node
         if here is not None and here in group and wants_replica_on_node(volume, replicas):
             group = {here: group[here]}
@@ -171,7 +191,7 @@ class Placing:
         chosen = choices(candidates, volume.size_bytes)
         return self._random.choice(chosen) if chosen else candidates.errors
 
-    def _hosts(self, need: Need, view: ClusterView, settings: Settings) -> Mapping[NodeName, Host]:
+    def _fitting_of(self, need: Need, view: ClusterView, settings: Settings) -> Fitting:
         if self._settings != settings:
             self._settings = settings
             self._fitting.clear()
@@ -180,7 +200,7 @@ class Placing:
         if len(self._fitting) > _REMEMBERED_NEEDS:
             del self._fitting[next(iter(self._fitting))]
         fitting.catch_up(view, settings)
-        return fitting.hosts
+        return fitting
 
 
 def _is_plain(
@@ -205,22 +225,48 @@ def _counts(name: NodeName, volume: Volume, view: ClusterView) -> bool:
     )
 
 
-def _host(space: NodeSpace, need: Need, settings: Settings) -> Host | None:
-    node = space.node
+def _host(space: NodeSpace, need: Need, settings: Settings) -> Host | Refusing | None:
+    node, reasons = space.node, set[Reason]()
     if refusal_of(node) is not None or not meets_topology(node, need.topology):
         return None
     if not has_tags(node, need, settings):
         return None
-    disks = {
-        each.disk.id: each.unused_bytes()
-        for each in space.disks
-        if each.disk.id is not None
-        and takes_replicas(each.disk)
-        and disk_reason(node.name, each, need, (), settings) is None
-    }
+    disks = dict[DiskId, int]()
+    for each in space.disks:
+        if takes_replicas(each.disk):
+            reason = disk_reason(node.name, each, need, (), settings)
+            if reason is not None:
+                reasons.add(reason)
+            elif each.disk.id is not None:
+                disks[each.disk.id] = each.unused_bytes()
     if not disks:
-        return None
+        found = frozenset(reasons) or frozenset({Reason.DISKS_UNAVAILABLE})
+        return Refusing(zone=node.zone, reasons=found)
     return Host(zone=node.zone, disks=disks, level=level_of(disks.values()))
+
+
+def _reasons(
+    refusing: Mapping[NodeName, Refusing],
+    used: Collection[NodeName],
+    not_tried: Collection[str],
+) -> tuple[Reason, ...]:
+    """Return why the nodes are left out that Longhorn looks at.
+
+    Args:
+        refusing: Nodes without a disk that fits.
+        used: Nodes with replicas of the volume, which it may not share.
+        not_tried: Their zones, if the volume may not share these either.
+    """
+    return tuple(
+        sorted(
+            {
+                reason
+                for name, each in refusing.items()
+                if each.zone not in not_tried and name not in used
+                for reason in each.reasons
+            }
+        )
+    )
 
 
 def _together(levels: Collection[Level]) -> Level:

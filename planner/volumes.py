@@ -86,6 +86,8 @@ class Volumes:
             if any(each.evicting for each in replicas)
         }
         """Volumes with replicas that are to go elsewhere."""
+        self._hopeless: dict[VolumeName, tuple[Reason, ...]] = {}
+        """Volumes whose replicas find no room, and why, until something makes room."""
 
     def provision(self, claim: Claim, node: NodeName | None) -> None:
         """Bind a claim to a new volume, as its StorageClass says.
@@ -144,6 +146,7 @@ class Volumes:
 
     def delete(self, claim: Claim) -> None:
         """Delete a claim, and the volume that was made for it."""
+        self._hopeless.clear()
         cluster = self._cluster
         bound = cluster.get(PersistentVolume, claim.persistent_volume or "")
         if bound is not None:
@@ -179,25 +182,32 @@ class Volumes:
     def settle(self) -> Settled:
         """Let Longhorn do all that it can do, volume after volume in an order of chance."""
         placed, removed = list[Replica](), list[Replica]()
-        unplaced: dict[VolumeName, tuple[Reason, ...] | None] = {}
         while True:
-            names = sorted({*self._cluster.view.due, *self._touched, *self._moved})
+            due = {*self._cluster.view.due, *self._moved} - self._hopeless.keys()
+            names = sorted(due | self._touched)
             self._random.shuffle(names)
             for name in names:
+                self._hopeless.pop(name, None)
                 while isinstance(found := self._fill(name), Replica):
                     placed.append(found)
                     self._touched.add(name)
-                unplaced[name] = found
+                if found is not None:
+                    self._hopeless[name] = found
             touched = sorted(self._touched)
             self._touched.clear()
             for name in touched:
                 removed += self._judge(name)
             if not self._touched:
-                lacking = {name: why for name, why in unplaced.items() if why is not None}
-                return Settled(placed=tuple(placed), removed=tuple(removed), unplaced=lacking)
+                return Settled(
+                    placed=tuple(placed), removed=tuple(removed), unplaced={**self._hopeless}
+                )
 
     def follow_evictions(self) -> None:
-        """Have those replicas moved that `to_be_moved` names, and no others; `settle` does it."""
+        """Have those replicas moved that `to_be_moved` names, and no others; `settle` does it.
+
+        Whatever found no room is tried again.
+        """
+        self._hopeless.clear()
         wanted = to_be_moved(self._cluster)
         for replicas in [*self._cluster.view.replicas.values()]:
             for each in replicas:
@@ -383,6 +393,7 @@ class Volumes:
 
     def _remove(self, replica: Replica) -> None:
         """Remove a replica, and give its room back where Longhorn has counted it."""
+        self._hopeless.clear()
         self._cluster.remove(replica)
         node = self._cluster.get(Node, replica.node or "")
         if node is None:

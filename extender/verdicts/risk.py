@@ -147,7 +147,15 @@ class _Looking:
             if (
                 space.pending
                 or name in busy
-                or not (takes_all or self._leaves_room_anyway(case.demand.items, space))
+                or not (
+                    takes_all
+                    or _leaves_room(
+                        case.demand.items,
+                        space,
+                        logical_bytes=logical_bytes,
+                        physical_bytes=physical_bytes,
+                    )
+                )
             ):
                 yield name
 
@@ -228,21 +236,13 @@ class _Looking:
 
     def _leaves_room_anyway(self, items: Sequence[Item], space: NodeSpace) -> bool:
         """Whether a node has room for *items* though all that comes anywhere comes there."""
-        logical = self._all_bytes + sum(item.logical_bytes for item in items)
-        physical = self._physical_bytes + sum(item.physical_bytes for item in items)
-        if all(physical <= room.least_physical_bytes for room in space.rooms):
-            # The same, from what is worked out for each node before.
-            return all(
-                sum(
-                    room.bytes_to_block(item.logical_bytes)
-                    for room in space.rooms
-                    if room.kind in item.kinds
-                )
-                > logical - item.logical_bytes
-                for item in items
-            )
-        bins = [bin_ for bin_ in space.bins if physical <= bin_.physical_bytes]
-        return all(bytes_to_block(item, bins) > logical - item.logical_bytes for item in items)
+        total = total_of(items)
+        return _leaves_room(
+            items,
+            space,
+            logical_bytes=self._all_bytes + total.logical_bytes,
+            physical_bytes=self._physical_bytes + total.physical_bytes,
+        )
 
     def _takers(
         self, name: NodeName, coming: Sequence[Coming], *, beside_bytes: int
@@ -254,3 +254,25 @@ class _Looking:
         is_free = self._is_strict(name) or self._may_tie
         assignment = self._case.forecast.assignment
         return takers(assignment, name, coming, beside_bytes=None if is_free else beside_bytes)
+
+
+def _leaves_room(
+    items: Sequence[Item], space: NodeSpace, *, logical_bytes: int, physical_bytes: int
+) -> bool:
+    """Whether a node has room for *items* though so much comes there, they included."""
+    for room in space.rooms:
+        if physical_bytes > room.least_physical_bytes:
+            bins = [bin_ for bin_ in space.bins if physical_bytes <= bin_.physical_bytes]
+            break
+    else:
+        # The same, from what is worked out for each node before. Plain loops: on large clusters
+        # most of a decision is spent here.
+        for item in items:
+            to_block = 0
+            for room in space.rooms:
+                if room.kind in item.kinds:
+                    to_block += room.bytes_to_block(item.logical_bytes)
+            if to_block <= logical_bytes - item.logical_bytes:
+                return False
+        return True
+    return all(bytes_to_block(item, bins) > logical_bytes - item.logical_bytes for item in items)

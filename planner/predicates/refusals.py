@@ -32,5 +32,4 @@ def refused(
 ) -> dict[NodeName, Refusal]:
     """Return those of *nodes* that *judge* refuses; see `Cluster.by_node`."""
     judged = cluster.by_node(key, judge)
-    found = ((name, judged[name]) for name in nodes)
-    return {name: refusal for name, refusal in found if refusal is not None}
+    return {name: refusal for name in nodes if (refusal := judged[name]) is not None}
