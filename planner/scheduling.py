@@ -33,7 +33,8 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
     """What became of pods."""
 
     decisions: Mapping[str, Decision]
-    """The last one about each pod that was asked about, by namespace and name."""
+    """The last one about each pod that was asked about, by namespace and name; of the scores that
+    of its node, and no answer of the extender's."""
     not_created: Mapping[str, str]
     """Pods that wait for another one, and which."""
     settled: Settled
@@ -159,8 +160,10 @@ class Scheduling:
         if pod.node is not None:
             return False
         decision = self._scheduler.schedule(pod, cluster)
-        decisions[key] = decision
         node = decision.node
+        # Of a thousand nodes the scores alone would fill the memory of a long plan.
+        score = {} if node is None else {node: decision.scores[node]}
+        decisions[key] = structs.replace(decision, scores=score, answer=None)
         if node is None:
             return False
         if decision.answer is not None:
