@@ -51,7 +51,7 @@ class Plan:
         cluster: As it is after the steps so far.
         volumes: Its Longhorn.
         steps: What the steps so far have led to; the first one is the cluster as it was.
-        decisions: The last one about each pod that was asked about.
+        decisions: The last one about each pod that was asked about, as in `Scheduled`.
         notes: What is not known, or passed over; the same only once.
     """
 

@@ -42,7 +42,8 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
     """What became of pods."""
 
     decisions: Mapping[str, Decision]
-    """The last one about each pod that was asked about, by namespace and name."""
+    """The last one about each pod that was asked about, by namespace and name; of the scores that
+    of its node, and no answer of the extender's."""
     not_created: Mapping[str, str]
     """Pods that wait for another one, and which."""
     settled: Settled
@@ -196,8 +197,10 @@ class Scheduling:
             # The service lets such a request wait.
             self._hear_of(len(self._unseen))
             decision = self._scheduler.schedule(pod, cluster)
-        decisions[key] = decision
         node = decision.node
+        # Of a thousand nodes the scores alone would fill the memory of a long plan.
+        score = {} if node is None else {node: decision.scores[node]}
+        decisions[key] = structs.replace(decision, scores=score, answer=None)
         if node is None:
             return False
         if decision.answer is not None:
