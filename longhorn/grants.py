@@ -24,7 +24,7 @@ class Owner(NamedTuple):
 
 
 class Closed(StrEnum):
-    """Why nothing may grow on a disk now. What is asked meanwhile stays undecided."""
+    """Why nothing may grow on a disk now. What is asked meanwhile is not decided on."""
 
     NODE = "node"
     """The node's allowScheduling is false."""
