@@ -103,10 +103,16 @@ def unowned(
         replicas: Names of the Replicas that exist and are not being deleted.
         images: The same of the BackingImages.
     """
-    lost = {Owner(OwnerKind.REPLICA, name) for name in schedule.replicas if name not in replicas}
     return frozenset(
-        lost | {Owner(OwnerKind.IMAGE, name) for name in schedule.images if name not in images}
+        owner
+        for owner in owners_of(schedule)
+        if owner.name not in (replicas if owner.kind is OwnerKind.REPLICA else images)
     )
+
+
+def owners_of(schedule: DiskSchedule) -> frozenset[Owner]:
+    """Return the owners in a DiskSchedule's requirements."""
+    return frozenset(_requirements(schedule))
 
 
 def _requirements(schedule: DiskSchedule) -> dict[Owner, int]:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from app.kube import objects, placement, translate
+from app.kube import objects, placement, schedules, translate
 from extender import Claim, PersistentVolume, StorageClass
 from longhorn import BackingImage, Node, Replica, Setting, Volume
 from planner.records import KubernetesNode
@@ -15,6 +15,7 @@ AnyRecord = (
     BackingImage
     | Claim
     | translate.ConfigMap
+    | schedules.ImageCopies
     | KubernetesNode
     | Node
     | PersistentVolume
@@ -22,6 +23,7 @@ AnyRecord = (
     | Replica
     | Setting
     | StorageClass
+    | schedules.StoredSchedule
     | Volume
 )
 
@@ -159,6 +161,24 @@ WHOLE_STORAGE_CLASSES = structs.replace(
 )
 EXPLAINED = (WHOLE_PODS, SAID_NODES, WHOLE_PERSISTENT_VOLUMES, WHOLE_STORAGE_CLASSES)
 """The same kinds with more of their fields, for commands that explain."""
+
+STORED_SCHEDULES = Resource(
+    group="longhorn.io",
+    version="v1beta2",
+    plural="diskschedules",
+    kind="DiskSchedule",
+    structure=schedules.StoredObject,
+    record=schedules.StoredSchedule,
+    record_of=schedules.stored_schedule_record,
+)
+IMAGE_COPIES = structs.replace(
+    BACKING_IMAGES,
+    structure=schedules.Image,
+    record=schedules.ImageCopies,
+    record_of=schedules.image_copies_record,
+)
+SCHEDULED = (STORED_SCHEDULES, NODES, REPLICAS, IMAGE_COPIES, SETTINGS)
+"""What the controller of DiskSchedules reads, in Longhorn's namespace."""
 
 CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 """Read in all namespaces."""
