@@ -43,6 +43,8 @@ _REQUEST_SECONDS = 5.0
 _MOST_PASSES = 8
 """At a time. One alone would let all disks wait for one slow answer."""
 _CONFLICT_SECONDS = 1.0
+_STANDBY_SECONDS = 1.0
+"""How often an instance that may not write, and has something to do, asks whether it may now."""
 _CONFLICT, _NOT_FOUND = 409, 404
 
 
@@ -63,6 +65,7 @@ class Controller:
         may_write: Whether this instance leads, and knows enough. Asked before each write.
         on_decision: Told of each decision once it is written, also of those that change nothing.
         on_conflict: Called when the API server has refused a write of an older version.
+        on_failure: Called when a pass has failed for another reason, and is tried again.
         clock: Monotonic seconds of the running loop.
         wall_clock: UTC, for times that people read.
         random: Orders those that want to grow, and spreads pauses.
@@ -77,6 +80,7 @@ class Controller:
         may_write: Callable[[], bool],
         on_decision: Callable[[Decision], None],
         on_conflict: Callable[[], None],
+        on_failure: Callable[[], None],
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime],
         random: Random,
@@ -87,6 +91,7 @@ class Controller:
         self._may_write = may_write
         self._on_decision = on_decision
         self._on_conflict = on_conflict
+        self._on_failure = on_failure
         self._clock = clock
         self._wall_clock = wall_clock
         self._random = random
@@ -116,11 +121,10 @@ class Controller:
             while True:
                 self._changed.clear()
                 now = self._clock()
-                for name in [name for name, at in self._due.items() if at <= now]:
-                    if name not in self._busy and len(self._busy) < _MOST_PASSES:
-                        del self._due[name]
-                        self._busy.add(name)
-                        passes.create_task(self._pass(name))
+                for name in self._ready(now):
+                    del self._due[name]
+                    self._busy.add(name)
+                    passes.create_task(self._pass(name))
                 await self._wait(now)
 
     def _look_at(self, names: Iterable[DiskId]) -> None:
@@ -130,10 +134,19 @@ class Controller:
                 self._due[name] = now  # else it failed, and is tried again after its pause
         self._changed.set()
 
+    def _ready(self, now: float) -> list[DiskId]:
+        """Return what to look at now; what is due stays so as long as nothing may be written."""
+        if not self._writes():
+            return []
+        ready = [name for name, at in self._due.items() if at <= now and name not in self._busy]
+        return ready[: _MOST_PASSES - len(self._busy)]
+
     async def _wait(self, now: float) -> None:
-        """Wait until something has changed, or a pause is over."""
+        """Wait until something has changed, a pause is over, or it may be allowed to write."""
         free = len(self._busy) < _MOST_PASSES
         times = [at for name, at in self._due.items() if free and name not in self._busy]
+        if times and not self._writes():
+            times = [now + _STANDBY_SECONDS]
         try:
             async with asyncio.timeout(min(times) - now if times else None):
                 await self._changed.wait()
@@ -163,18 +176,19 @@ class Controller:
             return
         if status != _NOT_FOUND:  # else it is gone, and the watch is about to say so
             log.warning("disk_schedule.not_written", disk=name, error=str(error))
+            self._on_failure()
         pauses = self._pauses.setdefault(name, Backoff(self._random))
         asked = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
         self._due[name] = self._clock() + pauses.next_seconds(asked)
 
     async def _decide_on(self, name: DiskId) -> None:
         stored = self._known.schedules.get(name)
-        if stored is None or not self._writes():
+        if stored is None or not self._may_go_on(name):
             return
         gone = await self._gone(self._known.unowned(stored.schedule))
         # The newest one that is known, since asking took time; who is gone is gone for it, too.
         stored = self._known.schedules.get(name)
-        if stored is None or not self._writes():
+        if stored is None or not self._may_go_on(name):
             return
         schedule = stored.schedule
         if schedule.ready is None and (hidden := self._known.hidden(schedule)):
@@ -191,6 +205,13 @@ class Controller:
 
     def _writes(self) -> bool:
         return self._may_write() and not self._known.rivals()
+
+    def _may_go_on(self, name: DiskId) -> bool:
+        """Whether to go on with a pass; if not, it is due again."""
+        if self._writes():
+            return True
+        self._due.setdefault(name, self._clock())
+        return False
 
     def _decide(
         self, schedule: DiskSchedule, gone: Collection[Owner]
@@ -212,7 +233,7 @@ class Controller:
         if decision.changes_spec:
             stored = await self._write(stored, "", spec_patch(decision, stored.version))
         if decision.changes_status:
-            if not self._writes():
+            if not self._may_go_on(stored.name):
                 return
             patch = status_patch(decision, stored.version, stored.conditions, self._wall_clock())
             stored = await self._write(stored, "/status", patch)

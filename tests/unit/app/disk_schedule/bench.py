@@ -38,13 +38,14 @@ class Bench:
         may_write: Whether the controller leads.
         decisions: What it decided.
         conflicts: How many writes were refused.
+        failures: How many passes failed for another reason.
     """
 
     def __init__(self, server: FakeApiServer, connection: Connection) -> None:
         self.server = server
         self.may_write = True
         self.decisions: list[Decision] = []
-        self.conflicts = 0
+        self.conflicts = self.failures = 0
         self.known = KnownDisks()
         clock = asyncio.get_running_loop().time
         self.controller = Controller(
@@ -54,6 +55,7 @@ class Bench:
             may_write=lambda: self.may_write and all(each.is_complete for each in self.reflectors),
             on_decision=self.decisions.append,
             on_conflict=self._conflict,
+            on_failure=self._fail,
             clock=clock,
             wall_clock=lambda: datetime(2026, 10, 1, 12, 0, tzinfo=UTC),
             random=Random(1),
@@ -102,6 +104,9 @@ class Bench:
 
     def _conflict(self) -> None:
         self.conflicts += 1
+
+    def _fail(self) -> None:
+        self.failures += 1
 
 
 def server_with_a_disk() -> FakeApiServer:

@@ -201,6 +201,22 @@ async def test_who_does_not_lead_writes_nothing() -> None:
     assert bench.status() == {"a": "S30"}
 
 
+async def test_what_became_due_meanwhile_is_looked_at_when_writing_is_allowed_again() -> None:
+    """Also if nobody says so: a lease may run out and be renewed before anybody notices."""
+    server = server_with_a_disk()
+    put_schedule(server, {}, READY_STATUS)
+    put_replica(server, "a")
+
+    async with running(server) as bench:
+        bench.may_write = False
+        bench.ask(a=30)
+        await settle()
+        bench.may_write = True
+        await settle()
+
+    assert bench.status() == {"a": "S30"}
+
+
 @pytest.mark.parametrize("subresource", ["", "status"])
 async def test_beside_longhorns_own_controller_nothing_is_written(subresource: str) -> None:
     server = server_with_a_disk()
@@ -341,6 +357,7 @@ async def test_what_was_not_written_is_tried_again(status: int) -> None:
         await asyncio.sleep(10 * SETTLED_SECONDS)
 
     assert bench.status() == {"a": "S60"}
+    assert (bench.conflicts, bench.failures) == (0, 3)
 
 
 async def test_without_its_node_nothing_is_written() -> None:
