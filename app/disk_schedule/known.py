@@ -80,6 +80,10 @@ class KnownDisks:
         images = {name for name in schedule.images if self._lives(self._images.get(name))}
         return unowned(schedule, replicas, images)
 
+    def schedules_of(self, node: NodeName) -> list[StoredSchedule]:
+        """Return the schedules of a node's disks, in order of their names."""
+        return [self.schedules[name] for name in sorted(self._of_node[node])]
+
     def replicas_on(self, disk: DiskId) -> list[Replica]:
         """Return the Replicas on a disk."""
         return [self._replicas[name] for name in sorted(self._on_disk[disk])]
