@@ -18,7 +18,14 @@ from longhorn.candidates import (
     wants_replica_on_node,
 )
 from longhorn.choice import choices
-from longhorn.disk_schedule import decide_schedule, owners_of, unowned
+from longhorn.disk_schedule import (
+    decide_schedule,
+    granted_bytes,
+    granted_limit_bytes,
+    owners_of,
+    refused_owners,
+    unowned,
+)
 from longhorn.disks import (
     DiskKind,
     DiskSpace,
@@ -98,12 +105,13 @@ __all__ = [
     "OwnerKind", "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings",
     "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName",
     "all_match", "capacity_bytes", "choices", "decide_schedule", "default_values", "disk_reason",
-    "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data",
-    "has_room", "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_usable",
-    "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
-    "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
-    "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "read_settings",
-    "refusal_of", "reusable", "split_tags", "stage_of", "tags_match", "takes_back",
+    "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates",
+    "granted_bytes", "granted_limit_bytes", "has_data", "has_room", "has_tags", "is_placed",
+    "is_potentially_reusable", "is_schedulable", "is_usable", "limit_bytes", "may_share_node",
+    "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch", "missing_copies",
+    "named_volume", "need_of", "needed_to_start", "needs_eviction", "needs_new_replica",
+    "node_space", "owners_of", "parse_bool", "parse_int", "read_settings", "refusal_of",
+    "refused_owners", "reusable", "split_tags", "stage_of", "tags_match", "takes_back",
     "takes_replicas", "unowned", "usage_of", "value_for_engine", "volume_size_bytes",
     "waits_for_attach", "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

@@ -74,11 +74,8 @@ def decide_schedule(
     required = {owner: size for owner, size in asked.items() if size > 0}
     entries = _shrunk(entries | kept, required)
 
-    disk = _disk_of(schedule, node)
-    limit = None
-    if disk is not None and over_provisioning_percent is not None:
-        limit = limit_bytes(disk.maximum_bytes, disk.reserved_bytes, over_provisioning_percent)
-    closed = _closed(node, disk, limit)
+    limit = granted_limit_bytes(schedule, node, over_provisioning_percent)
+    closed = _closed(node, _disk_of(schedule, node), limit)
     refused: dict[Owner, Refusal] = {}
     if limit is not None and closed is None:
         growing = sorted(owner for owner in required if _held(entries, owner) < required[owner])
@@ -90,6 +87,34 @@ def decide_schedule(
         refused=refused,
         limit_bytes=limit,
         closed=closed,
+    )
+
+
+def granted_limit_bytes(
+    schedule: DiskSchedule, node: Node, over_provisioning_percent: int | None
+) -> int | None:
+    """Return the most that is granted on a disk; None if it or the percentage is not known."""
+    disk = _disk_of(schedule, node)
+    if disk is None or over_provisioning_percent is None:
+        return None
+    return limit_bytes(disk.maximum_bytes, disk.reserved_bytes, over_provisioning_percent)
+
+
+def granted_bytes(schedule: DiskSchedule) -> int:
+    """Return the bytes that a disk holds, by its entries."""
+    entries = _entries(schedule)
+    return sum(_held(entries, owner) for owner in entries)
+
+
+def refused_owners(schedule: DiskSchedule) -> frozenset[Owner]:
+    """Return those that ask for more than they hold, and were refused it."""
+    entries = _entries(schedule)
+    return frozenset(
+        owner
+        for owner, size in _requirements(schedule).items()
+        if owner in entries
+        and entries[owner].state is EntryState.REJECTED
+        and size > _held(entries, owner)
     )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from app.cli.files import bundled_namespaces, load_cluster
 from app.cli.missing import ANSWERED_FROM, ASKED_FROM, Kind, missing
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
-from app.config import NAME, Settings, load
+from app.config import NAME, Settings, load, load_controller
 from app.errors import AppError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.kubeconfig import kubeconfig_files
@@ -249,6 +249,40 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
 commands.command("scheduler-config")(configure_scheduler)
 
 
+@commands.command("disk-schedule-controller")
+def control_disk_schedules(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    manage_objects: Annotated[
+        bool | None,
+        typer.Option(
+            "--manage-objects/--no-manage-objects",
+            help="Create and delete the DiskSchedules, too: one for each disk.",
+        ),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = None,
+) -> None:
+    """Decide what each disk holds, by its DiskSchedule, as one of several instances.
+
+    Only for a Longhorn that writes requirements into DiskSchedules and has no controller of its
+    own: beside such a one it writes nothing. /readyz says what it lacks.
+    """
+    from app.disk_schedule import service  # noqa: PLC0415 (it takes long)
+
+    flags = {
+        "EXTENDER_HOST": host,
+        "EXTENDER_PORT": port,
+        "EXTENDER_MANAGE_OBJECTS": manage_objects,
+    }
+    settings = load_controller(_with_flags(flags))
+    configure_logs(settings.log_level)
+    _check_origin(None, kubeconfig, context)
+    service.run_controller(settings, kubeconfig, context)
+
+
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status; print one line for what the user can correct."""
     if not arguments:
@@ -271,9 +305,12 @@ def run_command(arguments: Sequence[str]) -> int:
 
 def _settings(*, host: str | None, port: int | None) -> Settings:
     """Return the settings from the environment, flags before variables."""
-    flags = {"EXTENDER_HOST": host, "EXTENDER_PORT": port}
+    return load(_with_flags({"EXTENDER_HOST": host, "EXTENDER_PORT": port}))
+
+
+def _with_flags(flags: Mapping[str, str | int | None]) -> dict[str, str]:
     given = {name: str(value) for name, value in flags.items() if value is not None}
-    return load({**os.environ, **given})
+    return {**os.environ, **given}
 
 
 def _check_origin(
