@@ -11,6 +11,8 @@ import pytest
 import yaml
 from kubernetes_asyncio.client import ApiClient
 
+from app.disk_schedule.objects import KnownNode, deletion_patch, new_object
+from longhorn import DiskId, DiskName, NodeName
 from tests.contract.exchange import Reply, ask
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.installation import MANIFESTS
@@ -227,3 +229,41 @@ async def test_scenario_42_the_disk_that_replaces_another_has_an_object_of_its_o
 
     assert created.status == 201
     assert created.json["spec"]["replicas"] == {}
+
+
+async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_node(
+    api_client: ApiClient, path: str, namespace: str
+) -> None:
+    node = KnownNode(NodeName("node-1"), "3c7bb5d2-4d0c-4b4c-8a1c-000000000001", {})
+    body = new_object(node, DiskName("disk-1"), DiskId("uuid-1"), namespace)
+
+    created = await ask(api_client, "POST", path, body=body)
+    again = await ask(api_client, "POST", path, body=body)
+    found = await ask(api_client, "GET", path, query={"labelSelector": "longhornnode=node-1"})
+
+    assert (created.status, again.refusal) == (201, (409, "AlreadyExists"))
+    assert [each["metadata"]["name"] for each in found.json["items"]] == ["uuid-1"]
+    [owner] = created.json["metadata"]["ownerReferences"]
+    assert owner == body["metadata"]["ownerReferences"][0]
+
+
+async def test_what_has_changed_since_it_was_seen_is_not_deleted(
+    api_client: ApiClient, path: str
+) -> None:
+    created = await ask(api_client, "POST", path, body=schedule())
+    annotated = await ask(
+        api_client, "PATCH", f"{path}/uuid-1", body=deletion_patch(created.version)
+    )
+    late = await ask(api_client, "PATCH", f"{path}/uuid-1", body=deletion_patch(created.version))
+    body = changed(annotated, "spec", replicas={"r": 1})
+    asked = await ask(api_client, "PUT", f"{path}/uuid-1", body=body)
+
+    def seen(version: str) -> dict[str, Any]:
+        return {"preconditions": {"resourceVersion": version}}
+
+    kept = await ask(api_client, "DELETE", f"{path}/uuid-1", body=seen(annotated.version))
+    gone = await ask(api_client, "DELETE", f"{path}/uuid-1", body=seen(asked.version))
+
+    assert (annotated.status, late.refusal) == (200, (409, "Conflict"))
+    assert (kept.refusal, gone.status) == ((409, "Conflict"), 200)
+    assert (await ask(api_client, "GET", f"{path}/uuid-1")).status == 404

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from longhorn import (
     Closed,
+    Disk,
     DiskId,
     DiskSchedule,
     Happened,
@@ -19,6 +20,9 @@ from longhorn import (
     NodeUnknown,
     Refusal,
     ReplicaName,
+    granted_bytes,
+    granted_limit_bytes,
+    refused_owners,
     unowned,
 )
 from tests.builders import GIB, node, replica
@@ -479,3 +483,41 @@ def test_owners_that_are_not_known_to_live_are_named() -> None:
 
 def test_the_disk_of_the_scenarios_is_that_of_the_object() -> None:
     assert (NODE.disks, DISK.id) == ((DISK,), UUID)
+
+
+def test_what_a_disk_holds_is_the_sum_of_its_entries() -> None:
+    made = schedule({"a": 60, "i": 40}, {"a": "R30", "i": "S40"}, written_sum=5)
+
+    assert granted_bytes(made) == 70 * GIB
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "refused"),
+    [
+        pytest.param({"a": 60}, {"a": "S60"}, "", id="granted"),
+        pytest.param({"a": 60}, {}, "", id="not-decided"),
+        pytest.param({"a": 60}, {"a": "S30"}, "", id="growth-not-decided"),
+        pytest.param({"a": 60}, {"a": "R30"}, "a", id="growth-refused"),
+        pytest.param({"a": 60, "i": 1}, {"a": "R0", "i": "R0"}, "ai", id="refused"),
+        pytest.param({"a": 30}, {"a": "R30"}, "", id="asks-for-it-no-longer"),
+        pytest.param({}, {"a": "R30"}, "", id="to-be-released"),
+    ],
+)
+def test_who_is_refused_asks_for_more_than_it_holds(
+    spec: dict[str, float], status: dict[str, str], refused: str
+) -> None:
+    assert refused_owners(schedule(spec, status)) == {owner(name) for name in refused}
+
+
+@pytest.mark.parametrize(
+    ("disk", "percent", "limit"),
+    [
+        pytest.param(the_disk(), 100, 100 * GIB, id="as-decided"),
+        pytest.param(the_disk(), None, None, id="no-percentage"),
+        pytest.param(the_disk(id=DiskId("other")), 100, None, id="another-disk-of-its-name"),
+    ],
+)
+def test_the_limit_is_that_of_the_disk_itself(
+    disk: Disk, percent: int | None, limit: int | None
+) -> None:
+    assert granted_limit_bytes(schedule(), node("node-1", disk), percent) == limit
