@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,8 @@ from packing import DEFAULT_STEP_LIMIT
 
 NAME = "longhorn-scheduler-extender"
 """Of the distribution and its command, and in the cluster of the Service, Lease and ConfigMap."""
+CONTROLLER_NAME = "longhorn-disk-schedule-controller"
+"""Of the controller of DiskSchedules: its Deployment, ServiceAccount and Lease."""
 RESOURCE = "longhorn.io/scheduler-extender"
 """What a pod asks for to be sent to the extender."""
 ANY_ADDRESS = "::"
@@ -34,26 +36,15 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 Deadline = Annotated[float, Meta(gt=0, le=300)]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be set; docs/settings.md has a row for each."""
+class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every process has that serves and may lead."""
 
     host: str = ANY_ADDRESS
     port: Port = 9504
-    metrics_port: Port | None = None
-    tls_cert_file: str = ""
-    tls_private_key_file: str = ""
-    client_ca_file: str = ""
-    webhook_port: Port | None = None
-    webhook_cert_file: str = ""
-    webhook_private_key_file: str = ""
-    webhook_scheduler_name: Annotated[str, Meta(max_length=253)] = ""
     connection_limit: Annotated[int, Meta(ge=10, le=100_000)] = 500
-    body_limit_bytes: Positive = 128 * 2**20
     body_timeout_seconds: Deadline = 10.0
     answer_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120
-    step_limit: Positive = DEFAULT_STEP_LIMIT
-    request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
     namespace: Name = "longhorn-system"
     longhorn_namespace: Name = "longhorn-system"
     pod_name: Annotated[str, Meta(max_length=253)] = ""
@@ -62,17 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     renew_deadline_seconds: Deadline = 5.0
     retry_period_seconds: Deadline = 1.0
     view_age_limit_seconds: Deadline = 120.0
-    reservation_mode: Mode = Mode.CAPACITY
-    balance: Balance = Balance.SPREAD
-    filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
-    wake_up: bool = True
-    debug: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-
-    @property
-    def step_limits(self) -> StepLimits:
-        """The bounds on packing."""
-        return StepLimits(per_node=self.step_limit, per_request=self.request_step_limit)
 
     def __post_init__(self) -> None:
         """Check what the types cannot say."""
@@ -86,6 +67,49 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 f"EXTENDER_VIEW_AGE_LIMIT_SECONDS is {self.view_age_limit_seconds:g}, but must "
                 f"exceed the {SILENCE_SECONDS:g} s for which the API server may send nothing"
             )
+        retry = self.retry_period_seconds
+        if not self.lease_duration_seconds > self.renew_deadline_seconds > 2 * retry:
+            raise ValueError(
+                f"EXTENDER_LEASE_DURATION_SECONDS ({self.lease_duration_seconds}) must exceed "
+                f"EXTENDER_RENEW_DEADLINE_SECONDS ({self.renew_deadline_seconds:g}), and that "
+                f"twice EXTENDER_RETRY_PERIOD_SECONDS ({retry:g})"
+            )
+
+
+class ControllerSettings(ProcessSettings, frozen=True, kw_only=True):
+    """What can be set of the controller of DiskSchedules."""
+
+    manage_objects: bool = False
+
+
+class Settings(ProcessSettings, frozen=True, kw_only=True):
+    """What can be set of the service; docs/settings.md has a row for each."""
+
+    metrics_port: Port | None = None
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    client_ca_file: str = ""
+    webhook_port: Port | None = None
+    webhook_cert_file: str = ""
+    webhook_private_key_file: str = ""
+    webhook_scheduler_name: Annotated[str, Meta(max_length=253)] = ""
+    body_limit_bytes: Positive = 128 * 2**20
+    step_limit: Positive = DEFAULT_STEP_LIMIT
+    request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
+    reservation_mode: Mode = Mode.CAPACITY
+    balance: Balance = Balance.SPREAD
+    filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
+    wake_up: bool = True
+    debug: bool = False
+
+    @property
+    def step_limits(self) -> StepLimits:
+        """The bounds on packing."""
+        return StepLimits(per_node=self.step_limit, per_request=self.request_step_limit)
+
+    def __post_init__(self) -> None:
+        """Check what the types cannot say."""
+        super().__post_init__()
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             raise ValueError(
                 "EXTENDER_TLS_CERT_FILE and EXTENDER_TLS_PRIVATE_KEY_FILE go together: "
@@ -107,13 +131,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 "leave the first unset to serve everything on one port"
             )
         self._check_webhook()
-        retry = self.retry_period_seconds
-        if not self.lease_duration_seconds > self.renew_deadline_seconds > 2 * retry:
-            raise ValueError(
-                f"EXTENDER_LEASE_DURATION_SECONDS ({self.lease_duration_seconds}) must exceed "
-                f"EXTENDER_RENEW_DEADLINE_SECONDS ({self.renew_deadline_seconds:g}), and that "
-                f"twice EXTENDER_RETRY_PERIOD_SECONDS ({retry:g})"
-            )
 
     def _check_webhook(self) -> None:
         files = (self.webhook_cert_file, self.webhook_private_key_file)
@@ -132,27 +149,43 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+Process = TypeVar("Process", bound=ProcessSettings)
+
+
 def load(environ: Mapping[str, str]) -> Settings:
     """Read the variables that begin with EXTENDER_; the rest have their defaults.
 
     Raises:
         InputError: A variable is unknown or its value is wrong; the text names it.
     """
+    return _load(environ, Settings)
+
+
+def load_controller(environ: Mapping[str, str]) -> ControllerSettings:
+    """Read the same variables for the controller of DiskSchedules, which has fewer.
+
+    Raises:
+        InputError: As `load` does.
+    """
+    return _load(environ, ControllerSettings)
+
+
+def _load(environ: Mapping[str, str], kind: type[Process]) -> Process:
     names = {name: name.removeprefix(PREFIX).lower() for name in environ if name.startswith(PREFIX)}
     for name, field in names.items():
-        if field not in Settings.__struct_fields__:
+        if field not in kind.__struct_fields__:
             raise InputError(f"there is no setting {name!r}; docs/settings.md lists them")
     try:
         values = {field: environ[name] for name, field in names.items()}
-        return msgspec.convert(values, Settings, strict=False)
+        return msgspec.convert(values, kind, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        text = re.sub(r"`?\$\.(\w+)`?", lambda match: _named(match[1]), str(error))
+        text = re.sub(r"`?\$\.(\w+)`?", lambda match: _named(match[1], kind), str(error))
         raise InputError(f"a setting has a wrong value: {text}") from error
 
 
-def _named(field: str) -> str:
+def _named(field: str, kind: type[ProcessSettings]) -> str:
     """Return the variable of *field*, with its values if there are only some."""
-    types = type_info(Settings)
+    types = type_info(kind)
     assert isinstance(types, StructType)
     name = PREFIX + field.upper()
     match next(each.type for each in types.fields if each.name == field):

@@ -1,11 +1,16 @@
-"""Every metric of the process."""
+"""Every metric of the processes."""
 
 from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from extender import REASONS, Answer, Basis, End, Ended, Found, Hold, State
+from longhorn import Decision, Happened, Refusal
 
 _NAMESPACE = "longhorn_scheduler_extender"
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
@@ -27,13 +32,161 @@ WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
 CONNECTION_ENDS = ("headers_late", "answer_not_taken", "displaced", "handshake_failed")
 MUTATE_OUTCOMES = (*Found, "other_object", "unavailable", "bad_request")
 TLS_OUTCOMES = ("loaded", "unusable")
+PASS_OUTCOMES = ("written", "unchanged", "conflict", "failed")
 
 
-class Metrics:
-    """The metrics, each under the name of its attribute behind the common prefix."""
+class ProcessMetrics:
+    """What every process shows that serves and may lead.
+
+    Each metric has the name of its attribute behind *prefix*, which differs between the kinds of
+    processes: a sum over all instances must not mix them.
+    """
+
+    def __init__(self, registry: CollectorRegistry, prefix: str, *, version: str) -> None:
+        self.registry = registry
+        counter = partial(Counter, namespace=prefix, registry=registry)
+        gauge = partial(Gauge, namespace=prefix, registry=registry)
+        self.heartbeat = gauge(
+            "heartbeat",
+            "1 while this instance leads, 0 otherwise; the label is its node.",
+            ["node"],
+        )
+        self.leader_transitions_total = counter(
+            "leader_transitions_total",
+            "Times this instance became the leader, or a standby again.",
+            ["role"],
+        )
+        self.objects = gauge("objects", "Objects known, by kind.", ["kind"])
+        self.unreadable_objects = gauge(
+            "unreadable_objects", "Objects that cannot be read, by kind.", ["kind"]
+        )
+        self.view_age_seconds = gauge(
+            "view_age_seconds",
+            "Time since the API server last sent something of a kind; NaN before it ever did.",
+            ["kind"],
+        )
+        self.watch_restarts_total = counter(
+            "watch_restarts_total",
+            "Lists and watches started again, by kind and cause.",
+            ["kind", "cause"],
+        )
+        self.connections = gauge("connections", "Connections of clients that are open.")
+        self.connections_ended_total = counter(
+            "connections_ended_total",
+            "Connections ended by this side before the client had its answer, by cause.",
+            ["cause"],
+        )
+        gauge("build_info", "Always 1; the label is the version.", ["version"]).labels(version).set(
+            1
+        )
+        for role in ROLES:
+            self.leader_transitions_total.labels(role)
+        for cause in CONNECTION_ENDS:
+            self.connections_ended_total.labels(cause)
+
+
+class DiskFigures(NamedTuple):
+    """A disk as its DiskSchedule shows it."""
+
+    node: str
+    disk: str
+    """Its UUID."""
+    held_bytes: int
+    limit_bytes: int | None
+    """None if the disk or the percentage of over-provisioning is not known."""
+    refused: int
+    """How many requirements are refused now."""
+
+
+class ControllerMetrics(ProcessMetrics):
+    """The metrics of the controller of DiskSchedules."""
 
     def __init__(self, registry: CollectorRegistry, *, version: str) -> None:
-        self.registry = registry
+        prefix = f"{_NAMESPACE}_disk_schedule"
+        super().__init__(registry, prefix, version=version)
+        counter = partial(Counter, namespace=prefix, registry=registry)
+        gauge = partial(Gauge, namespace=prefix, registry=registry)
+        self.passes_total = counter(
+            "passes_total",
+            "Passes over a DiskSchedule, by outcome; conflicts and failures are tried again.",
+            ["outcome"],
+        )
+        self.changes_total = counter(
+            "changes_total", "What became of replicas and backing images in passes.", ["change"]
+        )
+        self.refusals_total = counter(
+            "refusals_total", "What was refused anew in passes, by reason.", ["reason"]
+        )
+        self.last_pass_age_seconds = gauge(
+            "last_pass_age_seconds",
+            "Time since this instance last ended a pass; NaN before it ever did.",
+        )
+        self.rivals = gauge(
+            "rivals",
+            "DiskSchedules that Longhorn itself has written; while there are any, none is written.",
+        )
+        self._passes = {each: self.passes_total.labels(each) for each in PASS_OUTCOMES}
+        self._changes = {
+            each: self.changes_total.labels(each)
+            for each in Happened
+            if each is not Happened.REFUSED
+        }
+        self._refusals = {each: self.refusals_total.labels(each) for each in Refusal}
+
+    def show_disks(self, figures: Callable[[], Iterable[DiskFigures]]) -> None:
+        """Show the disks that *figures* returns when metrics are read."""
+        self.registry.register(_Disks(f"{_NAMESPACE}_disk_schedule", figures))
+
+    def count_decision(self, decision: Decision) -> None:
+        """Count a pass that was made to its end, and what it changed."""
+        is_written = decision.changes_spec or decision.changes_status
+        self.count_pass("written" if is_written else "unchanged")
+        for change in decision.changes:
+            if change.happened is Happened.REFUSED:
+                self._refusals[decision.refused[change.owner]].inc()
+            else:
+                self._changes[change.happened].inc()
+
+    def count_pass(self, outcome: str) -> None:
+        """Count a pass: one of `PASS_OUTCOMES`."""
+        self._passes[outcome].inc()
+
+
+class _Disks(Collector):
+    """One series for each disk there is at the moment of the scrape."""
+
+    def __init__(self, prefix: str, figures: Callable[[], Iterable[DiskFigures]]) -> None:
+        self._prefix = prefix
+        self._figures = figures
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return the families."""
+        labels = ["node", "disk"]
+        held = GaugeMetricFamily(
+            f"{self._prefix}_held_bytes", "Bytes that a disk holds, by its entries.", labels=labels
+        )
+        limit = GaugeMetricFamily(
+            f"{self._prefix}_limit_bytes",
+            "The most that is granted on a disk; missing while it is not known.",
+            labels=labels,
+        )
+        refused = GaugeMetricFamily(
+            f"{self._prefix}_refused", "Requirements that are refused now.", labels=labels
+        )
+        for each in self._figures():
+            names = [each.node, each.disk]
+            held.add_metric(names, each.held_bytes)
+            if each.limit_bytes is not None:
+                limit.add_metric(names, each.limit_bytes)
+            refused.add_metric(names, each.refused)
+        yield from (held, limit, refused)
+
+
+class Metrics(ProcessMetrics):
+    """The metrics of the service."""
+
+    def __init__(self, registry: CollectorRegistry, *, version: str) -> None:
+        super().__init__(registry, _NAMESPACE, version=version)
         counter = partial(Counter, namespace=_NAMESPACE, registry=registry)
         gauge = partial(Gauge, namespace=_NAMESPACE, registry=registry)
         histogram = partial(Histogram, namespace=_NAMESPACE, registry=registry)
@@ -79,32 +232,6 @@ class Metrics:
             "packing_steps",
             "Placements the exact search tried for one filter request.",
             buckets=_STEPS,
-        )
-        self.heartbeat = gauge(
-            "heartbeat",
-            "1 while this instance leads, 0 otherwise; the label is its node.",
-            ["node"],
-        )
-        self.leader_transitions_total = counter(
-            "leader_transitions_total",
-            "Times this instance became the leader, or a standby again.",
-            ["role"],
-        )
-        self.objects = gauge("objects", "Objects known, by kind.", ["kind"])
-        self.unreadable_objects = gauge(
-            "unreadable_objects",
-            "Objects that cannot be read, by kind; what they belong to is rejected.",
-            ["kind"],
-        )
-        self.view_age_seconds = gauge(
-            "view_age_seconds",
-            "Time since the API server last sent something of a kind; NaN before it ever did.",
-            ["kind"],
-        )
-        self.watch_restarts_total = counter(
-            "watch_restarts_total",
-            "Lists and watches started again, by kind and cause.",
-            ["kind", "cause"],
         )
         self.settings_errors_total = counter(
             "settings_errors_total",
@@ -181,32 +308,21 @@ class Metrics:
             "Rejected pods for which there was room again, by the outcome of waking them.",
             ["outcome"],
         )
-        self.connections = gauge("connections", "Connections of clients that are open.")
-        self.connections_ended_total = counter(
-            "connections_ended_total",
-            "Connections ended by this side before the client had its answer, by cause.",
-            ["cause"],
-        )
         self.tls_reloads_total = counter(
             "tls_reloads_total",
             "Changes found in the certificate files, by whether the new ones could be used.",
             ["outcome"],
-        )
-        gauge("build_info", "Always 1; the label is the version.", ["version"]).labels(version).set(
-            1
         )
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
         shown_from_the_start = (
             (self.prioritizations_total, PRIORITIZE_OUTCOMES),
             (self.mutations_total, MUTATE_OUTCOMES),
             (self.attached_bytes_total, DATA),
-            (self.leader_transitions_total, ROLES),
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
             (self.node_reservation_duration_seconds, ("true", "false")),
             (self.holds_ended_total, End),
             (self.forecast_replicas, ("sure", "open", "nowhere")),
             (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
-            (self.connections_ended_total, CONNECTION_ENDS),
             (self.tls_reloads_total, TLS_OUTCOMES),
             (self.wake_ups_total, WAKE_UP_OUTCOMES),
         )

@@ -27,6 +27,14 @@ from longhorn.candidates import (
     wants_replica_on_node,
 )
 from longhorn.choice import choices
+from longhorn.disk_schedule import (
+    decide_schedule,
+    granted_bytes,
+    granted_limit_bytes,
+    owners_of,
+    refused_owners,
+    unowned,
+)
 from longhorn.disks import (
     DiskKind,
     DiskSpace,
@@ -49,6 +57,17 @@ from longhorn.due import (
     waits_for_attach,
 )
 from longhorn.eviction import drain_may_end, needs_eviction
+from longhorn.grants import (
+    Closed,
+    Decision,
+    EntryChange,
+    Happened,
+    LetGo,
+    NodeUnknown,
+    Owner,
+    OwnerKind,
+    Refusal,
+)
 from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
 from longhorn.needs import Need, need_of
@@ -90,18 +109,20 @@ from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
     "MOST_REPLICAS", "NOTHING_DUE", "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates",
-    "Condition", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule", "DiskSpace", "Due",
-    "Entry", "EntryState", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
-    "NodeSpace", "Part", "Reason", "Replica", "ReplicaName", "Selector", "Setting", "Settings",
-    "Standing", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName", "account",
-    "all_match", "capacity_bytes", "choices", "default_values", "disk_reason", "disk_space",
-    "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data", "has_room",
-    "has_tags", "is_granted", "is_of_disk", "is_placed", "is_potentially_reusable",
-    "is_schedulable", "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone",
-    "meets_topology", "minimal_available_bytes", "mismatch", "missing_copies", "named_volume",
-    "need_of", "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "parse_bool",
-    "parse_int", "parts", "read_settings", "refusal_of", "reusable", "split_tags", "stage_of",
-    "tags_match", "takes_back", "takes_growth", "takes_replicas", "turned_away", "usage_of",
-    "value_for_engine", "volume_size_bytes", "waits_for_attach", "wants_replica_on_node",
-    "with_growth",
+    "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
+    "DiskSpace", "Due", "Entry", "EntryChange", "EntryState", "Happened", "LetGo", "Locality",
+    "Moment", "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner",
+    "OwnerKind", "Part", "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting",
+    "Settings", "Standing", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName",
+    "account", "all_match", "capacity_bytes", "choices", "decide_schedule", "default_values",
+    "disk_reason", "disk_space", "drain_may_end", "due_replicas", "expanded_bytes",
+    "find_candidates", "granted_bytes", "granted_limit_bytes", "has_data", "has_room", "has_tags",
+    "is_granted", "is_of_disk", "is_placed", "is_potentially_reusable", "is_schedulable",
+    "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone", "meets_topology",
+    "minimal_available_bytes", "mismatch", "missing_copies", "named_volume", "need_of",
+    "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "owners_of",
+    "parse_bool", "parse_int", "parts", "read_settings", "refusal_of", "refused_owners", "reusable",
+    "split_tags", "stage_of", "tags_match", "takes_back", "takes_growth", "takes_replicas",
+    "turned_away", "unowned", "usage_of", "value_for_engine", "volume_size_bytes",
+    "waits_for_attach", "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

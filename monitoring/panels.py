@@ -9,6 +9,8 @@ from monitoring.series import FILTER_SECONDS_LIMIT, PREFIX
 NAMESPACE = "$namespace"
 INTERVAL = "$__rate_interval"
 """Grafana's: long enough for four scrapes, and no shorter than a pixel."""
+DISK_SCHEDULE = "DiskSchedule"
+"""The row that is empty where its controller is not installed."""
 _OURS = f'namespace="{NAMESPACE}"'
 _LONG = "1h"
 """For shares of what happens a few times a minute, which jump over less."""
@@ -553,6 +555,70 @@ ROWS = (
                 advice="The log names it (settings.unusable). The last good value stays in use.",
                 queries=(_events("settings_errors_total", "pod"),),
                 alerts=("SettingsErrors",),
+            ),
+        ),
+    ),
+    Row(
+        DISK_SCHEDULE,
+        (
+            Panel(
+                title="Controllers of DiskSchedules that lead",
+                question="Does exactly one instance of the controller lead?",
+                advice="0: nobody decides what disks hold. No value: it is not installed, or not "
+                "scraped.",
+                queries=(
+                    Query(f"sum(max by (pod) ({_series('disk_schedule_heartbeat')}))", "leaders"),
+                    Query(f"max({_series('disk_schedule_rivals')})", "written by Longhorn"),
+                ),
+                alerts=("DiskScheduleNoLeader", "DiskScheduleRival"),
+            ),
+            Panel(
+                title="Passes",
+                question="Is what is decided also written?",
+                advice="failed: the log says why (disk_schedule.not_written). conflict: others "
+                "write the same objects often; each is decided on again.",
+                queries=(_events("disk_schedule_passes_total", "outcome"),),
+                alerts=("DiskScheduleWritesFail", "DiskScheduleConflicts"),
+            ),
+            Panel(
+                title="Time since the last pass",
+                question="When was anything last decided on?",
+                advice="It grows while nothing changes. If volumes wait meanwhile, see /readyz of "
+                "the controller.",
+                queries=(Query(f"min({_series('disk_schedule_last_pass_age_seconds')})", "age"),),
+                unit="s",
+            ),
+            Panel(
+                title="What became of replicas and backing images",
+                question="What do disks grant and get back?",
+                advice="purged: Longhorn deleted replicas without taking back what they asked for.",
+                queries=(_events("disk_schedule_changes_total", "change"),),
+            ),
+            Panel(
+                title="Refused",
+                question="Which disks were chosen for more than they can take?",
+                advice="See what is on these disks; Longhorn should take the requirement back and "
+                "choose another one.",
+                queries=(
+                    _largest("disk_schedule_refused", "node", "disk"),
+                    _events("disk_schedule_refusals_total", "reason"),
+                ),
+                alerts=("DiskScheduleRefusals",),
+            ),
+            Panel(
+                title="Held by disks",
+                question="Which share of its limit does each disk hold?",
+                advice="Above 1: it was over-committed before, or its limit has fallen; nothing "
+                "grows there.",
+                queries=(
+                    Query(
+                        f"max by (node, disk) ({_series('disk_schedule_held_bytes')}) / "
+                        f"(max by (node, disk) ({_series('disk_schedule_limit_bytes')}) > 0)",
+                        "{{node}} {{disk}}",
+                    ),
+                ),
+                unit="percentunit",
+                alerts=("DiskScheduleOverLimit",),
             ),
         ),
     ),

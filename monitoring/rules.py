@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from monitoring.series import FILTER_SECONDS_LIMIT, JOB, PREFIX, RAN_OUT
+from monitoring.series import (
+    CONTROLLER_JOB,
+    CONTROLLER_PREFIX,
+    FILTER_SECONDS_LIMIT,
+    JOB,
+    PREFIX,
+    RAN_OUT,
+)
 
 RUNBOOKS = "docs/runbooks/{}.md"
 """Where a runbook is: in this repository, unless the documentation is published somewhere."""
@@ -56,6 +63,9 @@ def _increase(metric: str, selector: str, window: str, by: str = "namespace") ->
 
 
 _HEARTBEATS = f"max by (namespace, pod) ({PREFIX}heartbeat)"
+_CONFLICTS = _increase("disk_schedule_passes_total", 'outcome="conflict"', "15m")
+_WRITTEN = _increase("disk_schedule_passes_total", 'outcome="written"', "15m")
+_BY_DISK = "max by (namespace, node, disk)"
 _UP = f'max by (namespace, pod) (up{{job="{JOB}"}})'
 
 ALERTS = (
@@ -323,6 +333,68 @@ ALERTS = (
         summary="A new certificate of the Longhorn scheduler extender cannot be used.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} serves the old one, until it "
         "expires.",
+    ),
+    # DiskSchedule: its controller is off as shipped, and then there are no such series
+    Alert(
+        name="DiskScheduleNoLeader",
+        severity="critical",
+        expr=(
+            f"max by (namespace) ({CONTROLLER_PREFIX}heartbeat) == 0"
+            f' or max by (namespace) (up{{job="{CONTROLLER_JOB}"}}) == 0'
+        ),
+        lasts="2m",
+        summary="No instance of the controller of DiskSchedules leads.",
+        description="Nobody in {{ $labels.namespace }} decides what disks hold: new replicas and "
+        "backing images of Longhorn wait.",
+    ),
+    Alert(
+        name="DiskScheduleRival",
+        severity="warning",
+        expr=f"max by (namespace) ({CONTROLLER_PREFIX}rivals) > 0",
+        lasts="5m",
+        summary="Longhorn has a controller of DiskSchedules of its own.",
+        description="longhorn-manager has written {{ $value }} DiskSchedules in "
+        "{{ $labels.namespace }}, so our controller writes nothing.",
+    ),
+    Alert(
+        name="DiskScheduleWritesFail",
+        severity="warning",
+        expr=_increase("disk_schedule_passes_total", 'outcome="failed"', "10m") + " > 0",
+        lasts="15m",
+        summary="The controller of DiskSchedules cannot write what it decides.",
+        description='{{ $value | printf "%.0f" }} passes in {{ $labels.namespace }} failed within '
+        "10 minutes; what was asked for there is not granted.",
+    ),
+    Alert(
+        name="DiskScheduleConflicts",
+        severity="warning",
+        expr=f"{_CONFLICTS} > 100 and {_CONFLICTS} > {_WRITTEN}",
+        lasts="5m",
+        summary="The controller of DiskSchedules decides again and again on what has changed.",
+        description='{{ $value | printf "%.0f" }} writes in {{ $labels.namespace }} within 15 '
+        "minutes came too late, more than were in time.",
+    ),
+    Alert(
+        name="DiskScheduleRefusals",
+        severity="warning",
+        expr=f"sum by (namespace) ({_BY_DISK} ({CONTROLLER_PREFIX}refused)) > 0",
+        lasts="30m",
+        summary="Replicas or backing images have been refused room on their disk for long.",
+        description="{{ $value }} requirements in {{ $labels.namespace }} do not fit on the disk "
+        "that was chosen for them, and nobody takes them back.",
+    ),
+    Alert(
+        name="DiskScheduleOverLimit",
+        severity="info",
+        # A disk that is not ready has a limit of 0.
+        expr=(
+            f"{_BY_DISK} ({CONTROLLER_PREFIX}held_bytes)"
+            f" > ({_BY_DISK} ({CONTROLLER_PREFIX}limit_bytes) > 0)"
+        ),
+        lasts="15m",
+        summary="A disk holds more than its limit.",
+        description="Disk {{ $labels.disk }} of node {{ $labels.node }} in {{ $labels.namespace }} "
+        "holds {{ $value | humanize1024 }}B; nothing grows on it until it holds less.",
     ),
 )
 

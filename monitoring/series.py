@@ -3,6 +3,9 @@
 PREFIX = "longhorn_scheduler_extender_"
 JOB = "longhorn-scheduler-extender"
 """The job of our targets: the PodMonitor takes it from the label `app` of the pods."""
+CONTROLLER_PREFIX = f"{PREFIX}disk_schedule_"
+CONTROLLER_JOB = "longhorn-disk-schedule-controller"
+"""The same of the controller of DiskSchedules, which is a process of its own and off as shipped."""
 RAN_OUT = "not_chosen|not_bound|not_placed"
 """Causes of `holds_ended_total` that mean that a hold ran out of time."""
 FILTER_SECONDS_LIMIT = 2.5

@@ -66,12 +66,38 @@ FOLDERS = (
         },
     ),
     Folder(
+        "components/disk-schedule-controller",
+        ("--set=diskScheduleController.enabled=true",),
+        {
+            f"{name}.yaml": f"templates/disk-schedule/{name}.yaml"
+            for name in ("deployment", "networkpolicy", "rbac", "serviceaccount")
+        },
+    ),
+    Folder(
+        "components/disk-schedule-monitoring",
+        ("--set=diskScheduleController.enabled=true", "--set=metrics.podMonitor.enabled=true"),
+        {"podmonitor.yaml": "templates/disk-schedule/podmonitor.yaml"},
+    ),
+    Folder(
+        "components/disk-schedule-objects",
+        (
+            "--set=diskScheduleController.enabled=true",
+            "--set=diskScheduleController.manageObjects=true",
+        ),
+        {"rbac.yaml": "templates/disk-schedule/objects-rbac.yaml"},
+    ),
+    Folder(
         "components/injection-policy",
         (
             "--set=injection.mode=policy",
             "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
         ),
         {"policy.yaml": "templates/injection-policy.yaml"},
+    ),
+    Folder(
+        "disk-schedule",
+        ("--set=diskScheduleController.definition=true",),
+        {"crd.yaml": "templates/disk-schedule/crd.yaml"},
     ),
     Folder(
         "monitoring",

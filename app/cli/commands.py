@@ -25,12 +25,13 @@ from app.cli.options import (
     origin_of,
     print_json,
     warn,
+    with_flags,
 )
 from app.cli.paragraphs import output_width, printable
 from app.cli.planning.command import plan
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
-from app.config import NAME
+from app.config import NAME, load_controller
 from app.errors import AppError, InputError
 from app.kube.view import build_view
 from app.logs import configure_logs
@@ -220,6 +221,40 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
 
 commands.command("scheduler-config")(configure_scheduler)
 commands.command("plan")(plan)
+
+
+@commands.command("disk-schedule-controller")
+def control_disk_schedules(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    manage_objects: Annotated[
+        bool | None,
+        typer.Option(
+            "--manage-objects/--no-manage-objects",
+            help="Create and delete the DiskSchedules, too: one for each disk.",
+        ),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = None,
+) -> None:
+    """Decide what each disk holds, by its DiskSchedule, as one of several instances.
+
+    Only for a Longhorn that writes requirements into DiskSchedules and has no controller of its
+    own: beside such a one it writes nothing. /readyz says what it lacks.
+    """
+    from app.disk_schedule import service  # noqa: PLC0415 (it takes long)
+
+    flags = {
+        "EXTENDER_HOST": host,
+        "EXTENDER_PORT": port,
+        "EXTENDER_MANAGE_OBJECTS": manage_objects,
+    }
+    settings = load_controller(with_flags(flags))
+    configure_logs(settings.log_level)
+    check_origin(None, kubeconfig, context)
+    service.run_controller(settings, kubeconfig, context)
 
 
 def run_command(arguments: Sequence[str]) -> int:

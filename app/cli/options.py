@@ -1,7 +1,7 @@
 """Options that several commands have, and what is done with them."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -54,9 +54,13 @@ class Output(StrEnum):
 
 def load_settings(*, host: str | None = None, port: int | None = None) -> Settings:
     """Return the settings from the environment, flags before variables."""
-    flags = {"EXTENDER_HOST": host, "EXTENDER_PORT": port}
+    return load(with_flags({"EXTENDER_HOST": host, "EXTENDER_PORT": port}))
+
+
+def with_flags(flags: Mapping[str, str | int | None]) -> dict[str, str]:
+    """Return the variables of the environment, with the flags that are given in their place."""
     given = {name: str(value) for name, value in flags.items() if value is not None}
-    return load({**os.environ, **given})
+    return {**os.environ, **given}
 
 
 def check_origin(

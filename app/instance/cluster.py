@@ -2,32 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import NamedTuple
 
 import structlog
 
 from app.config import Settings
 from app.instance.live_settings import LiveSettings, read_live_settings, relevant
 from app.kube.connection import Connection
+from app.kube.following import Following, Gap
 from app.kube.mirror import Change
-from app.kube.reflector import CAUSES, Reflector
-from app.kube.resources import Resource
 from app.kube.sources import sources
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
 from extender import ClusterView, Unreadable, ViewBuilder
 
 log = structlog.get_logger()
-
-
-class Gap(NamedTuple):
-    """A kind of objects that is not known well enough to decide on."""
-
-    kind: str
-    why: str
-    """The same text as long as the cause is the same."""
-    trouble: str | None
-    """The last error, None if there was none."""
 
 
 class LiveCluster:
@@ -57,27 +45,22 @@ class LiveCluster:
     ) -> None:
         self.listeners: list[Callable[[Sequence[Change]], None]] = []
         self.live_settings = LiveSettings()
-        self._age_limit_seconds = settings.view_age_limit_seconds
         self._metrics = metrics
-        self._clock = clock
         self._builder = ViewBuilder()
         self._config_map: dict[str, str] = {}
         self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._problems: list[str] = []
         self._is_complete = False
-        self.reflectors = [
-            Reflector(
-                connection,
-                source,
-                on_changes=self._take,
-                on_restart=restart_counter(metrics, source.resource),
-                clock=clock,
-                random=random,
-            )
-            for source in sources(settings)
-        ]
-        for reflector in self.reflectors:
-            self._show(reflector)
+        self._following = Following(
+            connection,
+            sources(settings),
+            age_limit_seconds=settings.view_age_limit_seconds,
+            metrics=metrics,
+            clock=clock,
+            random=random,
+        )
+        self._following.listeners.append(self._take)
+        self.reflectors = self._following.reflectors
 
     @property
     def view(self) -> ClusterView:
@@ -87,18 +70,11 @@ class LiveCluster:
     @property
     def is_followed(self) -> bool:
         """Whether nothing is known to be missed at this moment."""
-        return not any(each.trouble for each in self.reflectors)
+        return self._following.is_current
 
     def gaps(self, now: float) -> list[Gap]:
         """Return the kinds that were never listed, or not heard of for too long."""
-        gaps = []
-        for each in self.reflectors:
-            if not each.is_complete:
-                gaps.append(Gap(each.name, "not listed yet", each.trouble or None))
-            elif each.heard_at is not None and now - each.heard_at > self._age_limit_seconds:
-                why = f"not heard of for more than {self._age_limit_seconds:g} s"
-                gaps.append(Gap(each.name, why, each.trouble or None))
-        return gaps
+        return self._following.gaps(now)
 
     def _take(self, changes: Sequence[Change]) -> None:
         """Take what one reflector heard, and bring the view and the settings up to date."""
@@ -110,7 +86,7 @@ class LiveCluster:
                 case Change(ConfigMap() | Unreadable(kind="ConfigMap"), None):
                     self._config_map = {}
         if not self._is_complete:
-            self._is_complete = all(each.is_complete for each in self.reflectors)
+            self._is_complete = self._following.is_complete
         if self._is_complete:
             self._builder.settle()
             self._follow_settings()
@@ -131,22 +107,3 @@ class LiveCluster:
         self._problems = problems
         if self.live_settings != before:
             log.info("settings.changed", settings=self.live_settings)
-
-    def _show(self, reflector: Reflector) -> None:
-        def age_seconds() -> float:
-            if reflector.heard_at is None:
-                return float("nan")
-            return self._clock() - reflector.heard_at
-
-        kind = reflector.name
-        self._metrics.objects.labels(kind).set_function(lambda: reflector.objects)
-        self._metrics.unreadable_objects.labels(kind).set_function(lambda: reflector.unreadable)
-        self._metrics.view_age_seconds.labels(kind).set_function(age_seconds)
-
-
-def restart_counter(metrics: Metrics, resource: Resource) -> Callable[[str], None]:
-    """Return what counts the lists and watches of a kind that are begun anew."""
-    counters = {
-        cause: metrics.watch_restarts_total.labels(resource.name, cause) for cause in CAUSES
-    }
-    return lambda cause: counters[cause].inc()

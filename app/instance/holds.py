@@ -12,9 +12,10 @@ from typing import NoReturn
 
 import structlog
 
-from app.instance.cluster import LiveCluster, restart_counter
+from app.instance.cluster import LiveCluster
 from app.instance.scores import LastScores
 from app.kube.connection import Connection
+from app.kube.following import restart_counter
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS

@@ -11,8 +11,6 @@ from datetime import datetime
 from random import Random
 from uuid import UUID
 
-import structlog
-
 from app.config import NAME, Settings
 from app.instance.attaching import attached_bytes
 from app.instance.calls import Calls
@@ -33,15 +31,12 @@ from app.serving.connections import Connections
 from app.serving.decisions import Decisions
 from app.serving.http import create_apps
 from app.serving.mutating import Mutating
+from app.serving.process import Serve, live
 from app.serving.wire import ExtenderRequest, Verb
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
 from longhorn import DiskSchedule, NodeName, Replica, Volume
 
-log = structlog.get_logger()
-
-_HAND_OVER_SECONDS = 2.0
-"""Most that giving back the lease and the endpoints may take, each."""
 _LAST_CHOICES_SECONDS = 1.0
 """Most that kube-scheduler may take to show what it chose of the last answers."""
 _EXPIRY_SECONDS = 0.5
@@ -89,7 +84,6 @@ class Instance:
         self._wall_clock = wall_clock
         self._settings = settings
         self._metrics = metrics
-        self._is_handed_over = False
         self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
         extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
         leadership = Leadership()
@@ -178,9 +172,7 @@ class Instance:
         self.cluster.listeners.append(self._cluster_changed)
         self.holds.listeners.append(self._less_is_held)
 
-    async def run(
-        self, stop: asyncio.Event, serve: Callable[[asyncio.Event], Coroutine[None, None, None]]
-    ) -> None:
+    async def run(self, stop: asyncio.Event, serve: Serve) -> None:
         """Work until told to stop, and then hand over to another instance.
 
         If a part fails, the others end, too, and the lease and the endpoints are given back all the
@@ -194,31 +186,22 @@ class Instance:
         Raises:
             ExceptionGroup: What a part failed with.
         """
-        is_over = asyncio.Event()
         try:
-            serving = serve(is_over)
-            async with asyncio.TaskGroup() as outer:
-                outer.create_task(serving)
-                async with asyncio.TaskGroup() as inner:
-                    loops = [inner.create_task(loop) for loop in self._loops()]
-                    await stop.wait()
-                    await self._stop_answering()
-                    for loop in loops:
-                        loop.cancel()
-                await self._hand_over()
-                is_over.set()
+            await live(
+                stop,
+                serve,
+                self._loops,
+                stop_working=self._stop_answering,
+                hand_over=(self._election.release, self._publisher.withdraw),
+            )
         finally:
-            await self._hand_over()  # if a part has failed
             await self._connection.close()
 
     def unready(self) -> str | None:
         """Return why this instance could not take over now, None if it could."""
         if self.standing.is_stopping:
             return "shutting down"
-        reasons = [
-            f"{gap.kind}: {gap.why}" + ("" if gap.trouble is None else f": {gap.trouble}")
-            for gap in self.cluster.gaps(self._clock())
-        ]
+        reasons = [str(gap) for gap in self.cluster.gaps(self._clock())]
         if not self._publisher.knows_address:
             reasons.append(f"the addresses of pod {self._settings.pod_name} are not known")
         return "; ".join(reasons) or None
@@ -235,18 +218,6 @@ class Instance:
         self.standing.is_stopping = True
         self.decisions.wake()
         await self.holds.all_chosen(within_seconds=_LAST_CHOICES_SECONDS)
-
-    async def _hand_over(self) -> None:
-        """Give back the lease and the endpoints, once. The loops must have ended."""
-        if self._is_handed_over:
-            return
-        self._is_handed_over = True
-        for step in (self._election.release, self._publisher.withdraw):
-            try:
-                async with asyncio.timeout(_HAND_OVER_SECONDS):
-                    await step()
-            except TimeoutError:
-                log.warning("instance.not_handed_over", step=step.__name__)
 
     def _mutating(self) -> Mutating | None:
         if self._settings.webhook_port is None:

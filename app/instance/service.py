@@ -1,9 +1,7 @@
 """The composition root: builds all parts and runs them until the process is told to stop."""
 
 import asyncio
-import signal
 import socket
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,15 +9,6 @@ from pathlib import Path
 from random import SystemRandom
 
 import msgspec
-import structlog
-import uvicorn
-from prometheus_client import (
-    CollectorRegistry,
-    GCCollector,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-)
 
 from app.config import NAME, Settings
 from app.instance.instance import Instance
@@ -30,10 +19,9 @@ from app.serving.connections import Connections
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.mutating import Mutating
+from app.serving.process import clock, new_registry, run_until_told
 from app.serving.server import Listeners, Servers
 from extender import ClusterView, Extender
-
-log = structlog.get_logger()
 
 
 def serve_view(view: ClusterView, settings: Settings) -> None:
@@ -96,7 +84,7 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
             port=listeners.port,
             metrics=metrics,
             version=release,
-            clock=_clock,
+            clock=clock,
             wall_clock=lambda: datetime.now(UTC),
             random=SystemRandom(),
         )
@@ -135,31 +123,9 @@ def read_cluster(
 
 
 def _run(serve: Callable[[Listeners, asyncio.Event], Awaitable[None]], settings: Settings) -> None:
-    async def run() -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await serve(listeners, stop)
-        log.info("serve.stopped")
-
-    with (
-        Listeners(settings) as listeners,
-        asyncio.Runner(
-            loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()
-        ) as runner,
-    ):
-        runner.run(run())
+    with Listeners(settings) as listeners:
+        run_until_told(lambda stop: serve(listeners, stop))
 
 
 def _metrics(release: str) -> Metrics:
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # a start time for every series
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    GCCollector(registry=registry)
-    return Metrics(registry, version=release)
-
-
-def _clock() -> float:
-    """Return seconds that also pass while the machine is suspended (CLOCK_BOOTTIME of Linux)."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return Metrics(new_registry(), version=release)

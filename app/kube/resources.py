@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from app.kube import objects, placement, planned, translate, workloads
+from app.kube import objects, placement, planned, schedules, translate, workloads
 from app.kube.planned_pods import PlannedPod
 from extender import Claim, PersistentVolume, StorageClass
 from longhorn import BackingImage, DiskSchedule, Node, Replica, Setting, Volume
@@ -27,6 +27,7 @@ AnyRecord = (
     | Claim
     | translate.ConfigMap
     | DiskSchedule
+    | schedules.ImageCopies
     | KubernetesNode
     | NewClaim
     | Node
@@ -36,6 +37,7 @@ AnyRecord = (
     | Service
     | Setting
     | StorageClass
+    | schedules.StoredSchedule
     | Volume
     | Workload
 )
@@ -205,6 +207,25 @@ WHOLE_STORAGE_CLASSES = structs.replace(
 )
 EXPLAINED = (WHOLE_PODS, SAID_NODES, WHOLE_PERSISTENT_VOLUMES, WHOLE_STORAGE_CLASSES)
 """The same kinds with more of their fields, for commands that explain."""
+
+STORED_SCHEDULES = Resource(
+    group="longhorn.io",
+    version="v1beta2",
+    plural="diskschedules",
+    kind="DiskSchedule",
+    structure=schedules.StoredObject,
+    record=schedules.StoredSchedule,
+    record_of=schedules.stored_schedule_record,
+    is_optional=True,
+)
+IMAGE_COPIES = structs.replace(
+    BACKING_IMAGES,
+    structure=schedules.Image,
+    record=schedules.ImageCopies,
+    record_of=schedules.image_copies_record,
+)
+SCHEDULED = (STORED_SCHEDULES, NODES, REPLICAS, IMAGE_COPIES, SETTINGS)
+"""What the controller of DiskSchedules reads, in Longhorn's namespace."""
 
 CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 """Read in all namespaces."""

@@ -10,8 +10,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.config import Settings
-from app.metrics import Metrics
+from app.config import ProcessSettings
+from app.metrics import ProcessMetrics
 
 
 class Connections:
@@ -22,7 +22,7 @@ class Connections:
     connections loses its own ones, and the next request of kube-scheduler still gets in.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: ProcessSettings, metrics: ProcessMetrics) -> None:
         self.settings = settings
         self._metrics = metrics
         self._open: set[Connection] = set()

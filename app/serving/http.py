@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from app.config import Settings
-from app.metrics import Metrics
+from app.metrics import Metrics, ProcessMetrics
 from app.serving.body import Bodies
 from app.serving.decisions import Decisions
 from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Exchange
@@ -85,15 +85,31 @@ def create_apps(
     return Apps(main, other, webhook)
 
 
+def create_health_app(
+    unready: Callable[[], str | None], metrics: ProcessMetrics, *, version: str
+) -> FastAPI:
+    """Build the application of a process that serves only its health and its metrics."""
+    app = _refusing(FastAPI(version=version, openapi_url=None))
+    _add_health(app, unready)
+    _add_metrics(app, metrics)
+    return app
+
+
 def _app(version: str) -> FastAPI:
-    app = FastAPI(
-        title="Longhorn scheduler extender",
-        version=version,
-        description="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod, and "
-        "which of them is best.",
-        docs_url=None,
-        redoc_url=None,
+    return _refusing(
+        FastAPI(
+            title="Longhorn scheduler extender",
+            version=version,
+            description="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod, "
+            "and which of them is best.",
+            docs_url=None,
+            redoc_url=None,
+        )
     )
+
+
+def _refusing(app: FastAPI) -> FastAPI:
+    """Have an application log what it refuses, and answer it in JSON."""
 
     @app.exception_handler(HTTPException)
     async def refuse(request: Request, error: HTTPException) -> Response:
@@ -148,7 +164,7 @@ def _add_health(app: FastAPI, unready: Callable[[], str | None]) -> None:
         return _state(request, 200, "ok") if reason is None else _state(request, 503, reason)
 
 
-def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
+def _add_metrics(app: FastAPI, metrics: ProcessMetrics) -> None:
     @app.get("/metrics", responses=_plain("Prometheus text format."))
     async def prometheus() -> Response:
         """Return the metrics."""

@@ -9,7 +9,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from app.config import ANY_ADDRESS, Settings
+from app.config import ANY_ADDRESS, ProcessSettings, Settings
 from app.errors import InputError
 from app.metrics import Metrics
 from app.serving.connections import Connection, Connections
@@ -32,13 +32,13 @@ class Listeners:
     def __init__(self, settings: Settings) -> None:
         with ExitStack() as opened:
 
-            def listen(port: int | None) -> socket.socket | None:
-                return None if port is None else opened.enter_context(_listen(settings.host, port))
+            def open_if(port: int | None) -> socket.socket | None:
+                return None if port is None else opened.enter_context(listen(settings.host, port))
 
-            self.main = opened.enter_context(_listen(settings.host, settings.port))
-            self.metrics = listen(settings.metrics_port)
+            self.main = opened.enter_context(listen(settings.host, settings.port))
+            self.metrics = open_if(settings.metrics_port)
             """For metrics, if they have a port of their own."""
-            self.webhook = listen(settings.webhook_port)
+            self.webhook = open_if(settings.webhook_port)
             """For /mutate, if there is a webhook."""
             self._opened = opened.pop_all()
 
@@ -104,6 +104,22 @@ class Servers:
                 task.cancel()
 
 
+async def serve_plainly(
+    app: FastAPI,
+    listener: socket.socket,
+    connections: Connections,
+    settings: ProcessSettings,
+    stop: asyncio.Event,
+) -> None:
+    """Serve one application without TLS until *stop* is set, and then what has arrived."""
+    server = _Server(app, connections, settings, None)
+    log.info("serve.started", host=listener.getsockname()[0], port=_port(listener), tls=False)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.serve(sockets=[listener]))
+        await stop.wait()
+        server.should_exit = True
+
+
 class _Server(uvicorn.Server):
     """A server that does not handle signals, and whose connections are limited.
 
@@ -115,7 +131,7 @@ class _Server(uvicorn.Server):
         self,
         app: FastAPI,
         connections: Connections,
-        settings: Settings,
+        settings: ProcessSettings,
         tls: Tls | None,
     ) -> None:
         super().__init__(
@@ -168,7 +184,12 @@ def _webhook_files(settings: Settings) -> TlsFiles:
     return TlsFiles(settings.webhook_cert_file, settings.webhook_private_key_file)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Listen on a port; 0 takes a free one.
+
+    Raises:
+        InputError: The address cannot be listened on.
+    """
     try:
         if host == ANY_ADDRESS and not socket.has_dualstack_ipv6():
             host = "0.0.0.0"  # noqa: S104 (the same where there is no IPv6)

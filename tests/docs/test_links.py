@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.config import PREFIX, Settings
+from app.config import PREFIX, ControllerSettings, Settings
 from tests.docs.pages import DOCS, PAGES, ROOT, headings, inline_code, inlines, name_of
 
 MADE = {"dist", "site"}
@@ -15,7 +15,11 @@ FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0
 TARGETS = re.findall(
     r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE
 )
-SETTINGS = {f"{PREFIX}{field.upper()}" for field in Settings.__struct_fields__}
+SETTINGS = {
+    f"{PREFIX}{field.upper()}"
+    for settings in (Settings, ControllerSettings)
+    for field in settings.__struct_fields__
+}
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 

@@ -17,10 +17,10 @@ from app.cli.explaining.remedies import (
     SHORTAGES,
     Remedy,
 )
-from app.config import PREFIX, Settings
+from app.config import PREFIX, ControllerSettings, ProcessSettings, Settings
 from app.instance.live_settings import _FIELDS as LIVE_FIELDS
 from app.instance.live_settings import LiveSettings
-from app.metrics import Metrics
+from app.metrics import ControllerMetrics, Metrics, ProcessMetrics
 from extender import REASONS, ClaimProblem, DiskRefusal
 from extender.holds.hold import End
 from extender.verdicts.rejections import Rejection
@@ -48,15 +48,19 @@ def table(page: str, section: str) -> list[list[str]]:
     return only
 
 
-def test_every_setting_has_a_row_with_its_default() -> None:
-    rows = {
-        code_in(row[0])[0]: row[1].strip("`")
-        for row in table("settings.md", "settings-of-the-process")
-    }
+@pytest.mark.parametrize(
+    ("section", "settings"),
+    [
+        ("settings-of-the-process", Settings()),
+        ("settings-of-the-controller-of-diskschedules", ControllerSettings()),
+    ],
+)
+def test_every_setting_has_a_row_with_its_default(section: str, settings: ProcessSettings) -> None:
+    rows = {code_in(row[0])[0]: row[1].strip("`") for row in table("settings.md", section)}
 
     assert rows == {
-        f"{PREFIX}{field.upper()}": str(getattr(Settings(), field))
-        for field in Settings.__struct_fields__
+        f"{PREFIX}{field.upper()}": str(getattr(settings, field))
+        for field in settings.__struct_fields__
     }
 
 
@@ -71,17 +75,33 @@ def test_every_live_setting_has_a_row_with_its_default() -> None:
     }
 
 
-def test_every_metric_has_a_row_with_its_type() -> None:
-    metrics = Metrics(CollectorRegistry(), version="1")
+def of_the_controller() -> ControllerMetrics:
+    metrics = ControllerMetrics(CollectorRegistry(), version="1")
+    metrics.show_disks(list)
+    return metrics
 
-    rows = {code_in(row[0])[0]: row[1] for row in table("metrics.md", "all-metrics")}
+
+@pytest.mark.parametrize(
+    ("section", "prefix", "metrics"),
+    [
+        ("all-metrics", METRIC_PREFIX, Metrics(CollectorRegistry(), version="1")),
+        (
+            "the-controller-of-diskschedules",
+            f"{METRIC_PREFIX}disk_schedule_",
+            of_the_controller(),
+        ),
+    ],
+)
+def test_every_metric_has_a_row_with_its_type(
+    section: str, prefix: str, metrics: ProcessMetrics
+) -> None:
+    rows = {code_in(row[0])[0]: row[1] for row in table("metrics.md", section)}
     types = {
         re.sub(r"\{.*", "", name).removesuffix("_total"): type_ for name, type_ in rows.items()
     }
 
     assert types == {
-        family.name.removeprefix(METRIC_PREFIX): family.type
-        for family in metrics.registry.collect()
+        family.name.removeprefix(prefix): family.type for family in metrics.registry.collect()
     }
 
 
@@ -139,26 +159,44 @@ def texts_of(kind: type[Rejection]) -> Iterator[str]:
         yield text
 
 
-def test_every_right_has_a_row() -> None:
-    text = (ROOT / "manifests" / "base" / "rbac.yaml").read_text(encoding="utf-8")
-    rules = {
-        (role["kind"], resource, *rule.get("resourceNames", []), *sorted(rule["verbs"]))
-        for role in yaml.safe_load_all(text)
-        for rule in role.get("rules", ())
-        for resource in rule["resources"]
-    }
-    kinds = {"its namespace": "Role", "everywhere": "ClusterRole"}
+SERVICE_RIGHTS = [("base", {"its namespace": "Role", "everywhere": "ClusterRole"})]
+CONTROLLER_RIGHTS = [
+    ("components/disk-schedule-controller", {"always": "Role"}),
+    ("components/disk-schedule-objects", {"objects": "Role"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "rights"),
+    [(0, SERVICE_RIGHTS), (1, CONTROLLER_RIGHTS)],
+    ids=["service", "controller"],
+)
+def test_every_right_has_a_row(number: int, rights: list[tuple[str, dict[str, str]]]) -> None:
+    rules = {rule for folder, wheres in rights for rule in _shipped(folder, wheres)}
     names = {name for rule in rules for name in rule if name.startswith("longhorn-")}
 
     rows = set()
-    for where, objects, verbs, _ in table("security.md", "rights-in-the-cluster"):
+    found = tables(DOCS / "security.md", "rights-in-the-cluster")
+    assert len(found) == 2
+    for where, objects, verbs, _ in found[number]:
         given = [code for code in code_in(objects) if code != "longhorn.io"]
         limits = [code for code in given if code in names]
         for resource in given:
             if resource not in limits:
-                rows.add((kinds[where], resource, *limits, *sorted(code_in(verbs))))
+                rows.add((where.strip("*"), resource, *limits, *sorted(code_in(verbs))))
 
     assert rows == rules
+
+
+def _shipped(folder: str, wheres: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    """Go through the rules of a folder, each with the word that the table has for its kind."""
+    words = {kind: where for where, kind in wheres.items()}
+    text = (ROOT / "manifests" / folder / "rbac.yaml").read_text(encoding="utf-8")
+    for role in yaml.safe_load_all(text):
+        for rule in role.get("rules", ()):
+            for resource in rule["resources"]:
+                named = rule.get("resourceNames", [])
+                yield (words[role["kind"]], resource, *named, *sorted(rule["verbs"]))
 
 
 def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:

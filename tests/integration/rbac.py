@@ -1,7 +1,7 @@
 """The shipped rules of access, applied as the API server's RBAC authorizer does.
 
-Follows kubernetes `plugin/pkg/auth/authorizer/rbac/rbac.go` (`RuleAllows`), without wildcards,
-subresources and the rules for paths, none of which the manifests use.
+Follows kubernetes `plugin/pkg/auth/authorizer/rbac/rbac.go` (`RuleAllows`), without wildcards and
+the rules for paths, none of which the manifests use. A subresource is a resource of its own.
 """
 
 from collections import Counter
@@ -13,7 +13,9 @@ import yaml
 
 from tests.fakes import Call
 
-MANIFEST = Path(__file__).parents[2] / "manifests" / "base" / "rbac.yaml"
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+SERVICE = "base"
+CONTROLLER, OF_OBJECTS = "components/disk-schedule-controller", "components/disk-schedule-objects"
 
 
 class Grant(NamedTuple):
@@ -47,11 +49,21 @@ class Rules:
 
 
 def shipped(namespace: str) -> Rules:
-    """Read the manifest, bound in *namespace*."""
+    """Read the rules of the service, bound in *namespace*."""
+    return _rules(namespace, SERVICE)
+
+
+def of_the_controller(namespace: str, *, manage_objects: bool) -> Rules:
+    """Read the rules of the controller of DiskSchedules, bound in *namespace*."""
+    return _rules(namespace, CONTROLLER, *([OF_OBJECTS] if manage_objects else []))
+
+
+def _rules(namespace: str, *folders: str) -> Rules:
     return Rules(
         [
             grant
-            for role in _roles()
+            for folder in folders
+            for role in _roles(folder)
             for rule in role["rules"]
             for grant in _grants(rule, namespace if role["kind"] == "Role" else "")
         ]
@@ -59,8 +71,8 @@ def shipped(namespace: str) -> Rules:
 
 
 @cache
-def _roles() -> list[dict[str, Any]]:
-    documents = yaml.safe_load_all(MANIFEST.read_text())
+def _roles(folder: str) -> list[dict[str, Any]]:
+    documents = yaml.safe_load_all((MANIFESTS / folder / "rbac.yaml").read_text())
     return [each for each in documents if each["kind"] in ("Role", "ClusterRole")]
 
 

@@ -47,12 +47,17 @@ class LiveServer(NamedTuple):
 
 
 @contextlib.contextmanager
-def serving_cluster(folder: Path, port: int, **settings: str) -> Iterator[LiveServer]:
-    """Run the process on the API server at *port*; *settings* are variables of its environment."""
+def serving_cluster(
+    folder: Path, port: int, name: str = "serve", **settings: str
+) -> Iterator[LiveServer]:
+    """Run a command that serves on the API server at *port*.
+
+    *settings* are variables of its environment.
+    """
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(yaml.safe_dump(_kubeconfig(port)))
     environ = {name: text for name, text in os.environ.items() if not name.startswith("EXTENDER_")}
-    command = [sys.executable, "-m", "app", "serve", "--kubeconfig", str(kubeconfig)]
+    command = [sys.executable, "-m", "app", name, "--kubeconfig", str(kubeconfig)]
     with subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", "0"],
         cwd=ROOT,

@@ -1,9 +1,10 @@
 """What Prometheus sees over time in normal and in bad times, and which alerts must fire then.
 
-A case changes some series of a quiet cluster with two instances, of which `a` leads. Values are in
-the notation of promtool, a sample every 30 s: `0x3 1x5` is four times 0 and six times 1, `0+2x9`
-rises by 2 nine times, `_` is no sample and `stale` the end of a series. The whole set of alerts
-that fire at a time is stated, so that a case also says which ones must not.
+A case changes some series of a quiet cluster with two instances, of which `a` leads, and two of the
+controller of DiskSchedules, of which `d` leads. Values are in the notation of promtool, a sample
+every 30 s: `0x3 1x5` is four times 0 and six times 1, `0+2x9` rises by 2 nine times, `_` is no
+sample and `stale` the end of a series. The whole set of alerts that fire at a time is stated, so
+that a case also says which ones must not.
 """
 
 from collections.abc import Iterable
@@ -12,9 +13,9 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from app.kube.reflector import CAUSES
-from app.metrics import Metrics
+from app.metrics import ControllerMetrics, DiskFigures, Metrics, ProcessMetrics
 from extender import State
-from monitoring.series import JOB, PREFIX
+from monitoring.series import CONTROLLER_JOB, JOB, PREFIX
 
 NAMESPACE = "longhorn-system"
 SAMPLES = 240
@@ -34,13 +35,14 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def quiet_cluster() -> dict[str, str]:
-    """Return every series of two instances that get no requests."""
+    """Return every series of instances that get no requests."""
     series = {}
-    for pod in ("a", "b"):
-        for name, labels, value in _samples(leads=pod == "a"):
+    for pod, job in (("a", JOB), ("b", JOB), ("d", CONTROLLER_JOB), ("e", CONTROLLER_JOB)):
+        of_job = _of_the_service if job == JOB else _of_the_controller
+        for name, labels, value in _samples(of_job(leads=pod in "ad")):
             series[_key(name, {**labels, "pod": pod})] = f"{value:g}x{SAMPLES}"
-        series[_key("up", {"job": JOB, "pod": pod})] = f"1x{SAMPLES}"
-        started = _key("process_start_time_seconds", {"job": JOB, "pod": pod})
+        series[_key("up", {"job": job, "pod": pod})] = f"1x{SAMPLES}"
+        started = _key("process_start_time_seconds", {"job": job, "pod": pod})
         series[started] = f"1000x{SAMPLES}"
     return series
 
@@ -79,19 +81,29 @@ def _both(series: str, values: str) -> dict[str, str]:
     return {f"{series}{pod}}}": values for pod in ('pod="a"', 'pod="b"')}
 
 
-def _samples(*, leads: bool) -> Iterable[tuple[str, dict[str, str], float]]:
-    registry = CollectorRegistry()
-    metrics = Metrics(registry, version="1")
+def _of_the_service(*, leads: bool) -> ProcessMetrics:
+    metrics = Metrics(CollectorRegistry(), version="1")
     metrics.heartbeat.labels("n").set(leads)
     for state in State:
         metrics.holds.labels(state)
+    return metrics
+
+
+def _of_the_controller(*, leads: bool) -> ProcessMetrics:
+    metrics = ControllerMetrics(CollectorRegistry(), version="1")
+    metrics.heartbeat.labels("n").set(leads)
+    metrics.show_disks(lambda: [DiskFigures("node-1", "u1", 2**30, 2**40, 0)])
+    return metrics
+
+
+def _samples(metrics: ProcessMetrics) -> Iterable[tuple[str, dict[str, str], float]]:
     for kind in KINDS:
         metrics.objects.labels(kind).set(3)
         metrics.unreadable_objects.labels(kind)
         metrics.view_age_seconds.labels(kind).set(40)
         for cause in CAUSES:
             metrics.watch_restarts_total.labels(kind, cause)
-    for family in registry.collect():
+    for family in metrics.registry.collect():
         for sample in family.samples:
             if not sample.name.endswith("_created"):
                 yield sample.name, dict(sample.labels), sample.value
@@ -107,7 +119,7 @@ def _named(key: str) -> str:
     labels = dict(part.split("=", 1) for part in rest.split(","))
     full = name if name in ("up", "process_start_time_seconds") else PREFIX + name
     job = {"job": JOB} if full == name else {}
-    return _key(full, {label: value.strip('"') for label, value in labels.items()} | job)
+    return _key(full, job | {label: value.strip('"') for label, value in labels.items()})
 
 
 def _unnamed(key: str) -> str:
@@ -118,6 +130,7 @@ def _unnamed(key: str) -> str:
 
 
 NOTHING: tuple[str, ...] = ()
+_DS = "disk_schedule_"
 _BUSY = {
     'decisions_total{outcome="fits",pod="a"}': "0+30x240",
     'rejections_total{reason="insufficient_storage",pod="a"}': "0+60x240",
@@ -404,5 +417,86 @@ CASES = (
         "a certificate that is replaced",
         _both('tls_reloads_total{outcome="loaded",', "0x20 1x200"),
         {11: NOTHING, 20: NOTHING},
+    ),
+    # DiskSchedule
+    Case(
+        "no controller of DiskSchedules leads",
+        {f'{_DS}heartbeat{{node="n",pod="d"}}': "1x20 0x200"},
+        {11: NOTHING, 12: NOTHING, 13: ("DiskScheduleNoLeader",)},
+    ),
+    Case(
+        "the controller of DiskSchedules hands over",
+        {
+            f'{_DS}heartbeat{{node="n",pod="d"}}': "1x20 0x200",
+            f'{_DS}heartbeat{{node="n",pod="e"}}': "0x22 1x200",
+        },
+        {11: NOTHING, 12: NOTHING, 13: NOTHING, 20: NOTHING},
+    ),
+    Case(
+        "no pod of the controller of DiskSchedules answers",
+        {
+            key: "1x20 0x200" if key.startswith("up") else "0x20 stale"
+            for pod in "de"
+            for key in (
+                f'up{{job="{CONTROLLER_JOB}",pod="{pod}"}}',
+                f'{_DS}heartbeat{{node="n",pod="{pod}"}}',
+            )
+        }
+        | {f'{_DS}heartbeat{{node="n",pod="d"}}': "1x20 stale"},
+        {11: NOTHING, 13: ("DiskScheduleNoLeader",)},
+    ),
+    Case(
+        "Longhorn has a controller of DiskSchedules of its own",
+        {f'{_DS}rivals{{pod="{pod}"}}': "0x20 3x200" for pod in "de"},
+        {14: NOTHING, 16: ("DiskScheduleRival",)},
+    ),
+    Case(
+        "the controller of DiskSchedules may not write",
+        {f'{_DS}passes_total{{outcome="failed",pod="d"}}': "0x20 0+4x200"},
+        {24: NOTHING, 27: ("DiskScheduleWritesFail",)},
+    ),
+    Case(
+        "some writes of the controller of DiskSchedules fail while the API server restarts",
+        {f'{_DS}passes_total{{outcome="failed",pod="d"}}': "0x20 0+4x3 12x200"},
+        {15: NOTHING, 24: NOTHING, 40: NOTHING},
+    ),
+    Case(
+        "two controllers of DiskSchedules get into each other's way",
+        {
+            f'{_DS}passes_total{{outcome="conflict",pod="d"}}': "0x20 0+20x200",
+            f'{_DS}passes_total{{outcome="written",pod="d"}}': "0x20 0+5x200",
+        },
+        {12: NOTHING, 20: ("DiskScheduleConflicts",)},
+    ),
+    Case(
+        "many volumes are made at once, and every fifth write conflicts",
+        {
+            f'{_DS}passes_total{{outcome="conflict",pod="d"}}': "0+20x220",
+            f'{_DS}passes_total{{outcome="written",pod="d"}}': "0+80x220",
+        },
+        {20: NOTHING, 60: NOTHING},
+    ),
+    Case(
+        "a replica waits on a full disk",
+        {f'{_DS}refused{{disk="u1",node="node-1",pod="{pod}"}}': "0x20 1x200" for pod in "de"},
+        {39: NOTHING, 42: ("DiskScheduleRefusals",)},
+    ),
+    Case(
+        "a replica that is refused is withdrawn",
+        {f'{_DS}refused{{disk="u1",node="node-1",pod="{pod}"}}': "0x20 1x50 0x150" for pod in "de"},
+        {30: NOTHING, 42: NOTHING},
+    ),
+    Case(
+        "a disk holds more than its limit",
+        {
+            f'{_DS}held_bytes{{disk="u1",node="node-1",pod="{pod}"}}': "0x20 2000000000000x200"
+            for pod in "de"
+        },
+        {24: NOTHING, 27: ("DiskScheduleOverLimit",)},
+    ),
+    Case(
+        "a disk that is not ready has no limit",
+        {f'{_DS}limit_bytes{{disk="u1",node="node-1",pod="{pod}"}}': "0x220" for pod in "de"},
+        {27: NOTHING},
     ),
 )

@@ -36,6 +36,10 @@ NOT_PROVOKED = {
     "LeaderChanges": "five changes take longer than a 60th of 15 minutes",
     "Restarts": "three starts of a process do when the machine is busy",
     "WatchFlapping": "ten failures of a watch do, since it pauses for up to 8 s between them",
+    **dict.fromkeys(
+        (alert.name for alert in ALERTS if alert.name.startswith("DiskSchedule")),
+        "the controller of DiskSchedules does not run here",
+    ),
 }
 _SETTINGS = {
     "EXTENDER_FILTER_WAIT_SECONDS": "3",

@@ -179,6 +179,19 @@ name: {{ $given.name | default (include "extender.name" .) }}
 {{ merge $own (last .) (first .).Values.commonLabels | toYaml }}
 {{- end }}
 
+{{/* The controller of DiskSchedules. */}}
+{{- define "extender.controllerName" -}}
+longhorn-disk-schedule-controller
+{{- end }}
+
+{{- define "extender.controllerLabels" -}}
+app.kubernetes.io/name: {{ include "extender.controllerName" . }}
+app: {{ include "extender.controllerName" . }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{/* Labels of the secondary scheduler. */}}
 {{- define "extender.schedulerLabels" -}}
 app.kubernetes.io/name: longhorn-scheduler

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.config import Settings, load
+from app.config import ControllerSettings, Settings, load, load_controller
 from app.errors import InputError
 from extender import Balance
 
@@ -157,3 +157,27 @@ def test_all_ports_may_be_any_free_one() -> None:
     settings = load(WEBHOOK | dict.fromkeys(ports, "0"))
 
     assert (settings.port, settings.metrics_port, settings.webhook_port) == (0, 0, 0)
+
+
+def test_the_controller_reads_the_same_variables() -> None:
+    environ = {"EXTENDER_PORT": "0", "EXTENDER_MANAGE_OBJECTS": "true"}
+
+    assert load_controller(environ) == ControllerSettings(port=0, manage_objects=True)
+
+
+@pytest.mark.parametrize(
+    ("environ", "text"),
+    [
+        ({"EXTENDER_WAKE_UP": "true"}, "there is no setting 'EXTENDER_WAKE_UP'"),
+        ({"EXTENDER_LEASE_DURATION_SECONDS": "5"}, "must exceed"),
+        ({"EXTENDER_LOG_LEVEL": "loud"}, "EXTENDER_LOG_LEVEL .one of debug"),
+    ],
+)
+def test_the_controller_refuses_what_it_cannot_use(environ: dict[str, str], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        load_controller(environ)
+
+
+def test_the_service_has_no_setting_of_the_controller_alone() -> None:
+    with pytest.raises(InputError, match="EXTENDER_MANAGE_OBJECTS"):
+        load({"EXTENDER_MANAGE_OBJECTS": "true"})

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from app.metrics import OUTCOMES, Metrics, outcome_of
+from app.metrics import OUTCOMES, ControllerMetrics, DiskFigures, Metrics, outcome_of
 from extender import REASONS, Answer, Basis, Rejection
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
@@ -101,3 +101,34 @@ def test_what_is_known_of_scores_begins_at_zero(
     metrics: Metrics, name: str, labels: set[str]
 ) -> None:
     assert labelled(metrics, name) == dict.fromkeys(labels, 0)
+
+
+def test_what_the_controller_counts_begins_at_zero() -> None:
+    registry = CollectorRegistry()
+    ControllerMetrics(registry, version="1")
+
+    values = {
+        (sample.name.removeprefix(f"{PREFIX}disk_schedule_"), *sample.labels.values()): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+    }
+
+    assert values["passes_total", "conflict"] == 0
+    assert values["refusals_total", "too_large"] == 0
+    assert values["changes_total", "granted"] == 0
+    assert ("changes_total", "refused") not in values  # counted by reason
+
+
+def test_disks_are_shown_as_they_are_at_the_scrape() -> None:
+    registry = CollectorRegistry()
+    metrics = ControllerMetrics(registry, version="1")
+    figures = [DiskFigures("node-1", "uuid-1", 7, None, 2)]
+    metrics.show_disks(lambda: figures)
+    labels = {"node": "node-1", "disk": "uuid-1"}
+
+    def shown(name: str) -> float | None:
+        return registry.get_sample_value(f"{PREFIX}disk_schedule_{name}", labels)
+
+    assert [shown(name) for name in ("held_bytes", "limit_bytes", "refused")] == [7, None, 2]
+    figures.clear()
+    assert shown("held_bytes") is None

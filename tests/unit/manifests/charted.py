@@ -14,6 +14,7 @@ NAME = "longhorn-scheduler-extender"
 NAMESPACE = "longhorn-system"
 CLUSTER_SCOPED = {
     *("ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
+    "CustomResourceDefinition",
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
 }
 DEFAULTS = ""

@@ -5,13 +5,13 @@ import re
 import pytest
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from app.config import Settings
+from app.config import CONTROLLER_NAME, NAME, Settings
 from app.kube.reflector import CAUSES
-from app.metrics import Metrics
+from app.metrics import ControllerMetrics, DiskFigures, Metrics
 from extender import End, State
 from monitoring.panels import NAMESPACE, ROWS, Query
 from monitoring.rules import ALERTS
-from monitoring.series import FILTER_SECONDS_LIMIT, JOB, PREFIX, RAN_OUT
+from monitoring.series import CONTROLLER_JOB, FILTER_SECONDS_LIMIT, JOB, PREFIX, RAN_OUT
 from tests.unit.manifests.rendered import MANIFESTS
 from tests.unit.monitoring.promql import grouping_labels, selectors
 
@@ -37,6 +37,9 @@ def known() -> dict[str, dict[str, set[str]]]:
         gauge.labels("pods")
     for cause in CAUSES:
         metrics.watch_restarts_total.labels("pods", cause)
+    controller = ControllerMetrics(registry, version="1")
+    controller.heartbeat.labels("node-1")
+    controller.show_disks(lambda: [DiskFigures("node-1", "uuid-1", 1, 2, 0)])
     ProcessCollector(registry=registry)
     found: dict[str, dict[str, set[str]]] = {"up": {}}
     for family in registry.collect():
@@ -92,7 +95,12 @@ def test_a_query_asks_for_one_namespace(query: Query) -> None:
 @pytest.mark.parametrize("query", RULES)
 def test_targets_of_others_do_not_alert(query: Query) -> None:
     for each in selectors(query.expr):
-        assert each.metric.startswith(PREFIX) or ("job", "=", JOB) in each.matchers
+        jobs = {("job", "=", JOB), ("job", "=", CONTROLLER_JOB)}
+        assert each.metric.startswith(PREFIX) or jobs & {*each.matchers}
+
+
+def test_jobs_are_named_as_the_pods_are() -> None:
+    assert (JOB, CONTROLLER_JOB) == (NAME, CONTROLLER_NAME)
 
 
 def test_holds_that_ran_out_are_those_of_the_service() -> None:

@@ -1,0 +1,1 @@
+"""The controller of DiskSchedule objects: decides what each disk holds, and writes it."""

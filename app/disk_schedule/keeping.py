@@ -1,0 +1,193 @@
+"""The loop that creates and deletes DiskSchedules, where Longhorn does not; what there should be is
+in `app.disk_schedule.objects`.
+
+Before anything is written, the API server is asked for the Node: a watch is late, and what was
+asked for goes with the object.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NoReturn
+
+import msgspec
+import structlog
+
+from app.config import NAME
+from app.disk_schedule.known import KnownDisks
+from app.disk_schedule.objects import (
+    KnownNode,
+    deletion_patch,
+    difference,
+    known_node,
+    new_object,
+)
+from app.kube.backoff import Backoff
+from app.kube.connection import Connection
+from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.mirror import Change
+from app.kube.objects import KubeStruct, LonghornNode, Metadata
+from app.kube.resources import NODES, STORED_SCHEDULES
+from app.kube.schedules import StoredSchedule
+from longhorn import DiskId, DiskName, Node, NodeName
+
+log = structlog.get_logger()
+
+_REQUEST_SECONDS = 5.0
+_STANDBY_SECONDS = 1.0
+"""How often an instance that may not write, and has something to do, asks whether it may now."""
+_AGAIN_SECONDS = 30.0
+"""After this time what was to be done is looked at again, if no watch has shown it done."""
+_CONFLICT, _NOT_FOUND = 409, 404
+_FIELD_MANAGER = [("fieldManager", NAME)]
+
+
+class _Written(KubeStruct, frozen=True):
+    metadata: Metadata
+
+
+class Keeping:
+    """Has one DiskSchedule for each disk, while it may write.
+
+    Args:
+        connection: To the API server.
+        namespace: Longhorn's.
+        known: The nodes and schedules; brought up to date before `take` is called.
+        may_write: Whether this instance leads, and knows enough. Asked before each write.
+        random: Spreads pauses, and the order of nodes: one that fails must not stop the others.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        known: KnownDisks,
+        *,
+        may_write: Callable[[], bool],
+        random: Random,
+    ) -> None:
+        self._connection = connection
+        self._path = STORED_SCHEDULES.path(namespace)
+        self._nodes_path = NODES.path(namespace)
+        self._namespace = namespace
+        self._known = known
+        self._may_write = may_write
+        self._random = random
+        self._pauses = Backoff(random)
+        self._changed = asyncio.Event()
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Look again if a node has changed, or an object has come or gone."""
+        for old, new in changes:
+            is_other = isinstance(old or new, StoredSchedule) and (old is None or new is None)
+            if is_other or isinstance(new, Node):
+                self._changed.set()
+
+    async def run(self) -> NoReturn:
+        """Create and delete what is due, until cancelled."""
+        while True:
+            self._changed.clear()
+            seconds = await self._keep()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _keep(self) -> float | None:
+        """Do what is due; return when to look again even if nothing changes, None if never."""
+        due = [each for each in self._known.nodes.values() if self._differs(each)]
+        if due and not self._writes():
+            return _STANDBY_SECONDS
+        try:
+            for node in self._random.sample(due, len(due)):
+                await self._keep_of(node.name)
+        except ApiError as error:
+            log.warning("disk_schedule.objects_not_kept", error=str(error))
+            asked = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
+            await asyncio.sleep(self._pauses.next_seconds(asked))
+            return 0.0
+        self._pauses.reset()
+        return _AGAIN_SECONDS if due else None
+
+    def _differs(self, node: Node) -> bool:
+        """Whether a node's objects are not as they should be, as far as the watches show."""
+        disks = {disk.name: disk.id for disk in node.disks}
+        schedules = self._known.schedules_of(node.name)
+        return not node.deleting and any(difference(disks, schedules, self._known.schedules))
+
+    def _writes(self) -> bool:
+        return self._may_write() and not self._known.rivals()
+
+    async def _keep_of(self, name: NodeName) -> None:
+        """Do what is due for the disks of one node.
+
+        Raises:
+            ApiError: Something was not written, or that is not known.
+        """
+        node = await self._read(name)
+        if node is None:
+            return  # with it the API server deletes its objects
+        existing = self._known.schedules
+        missing, stale = difference(node.disks, self._known.schedules_of(name), existing)
+        for stored in stale:
+            if self._writes():
+                await self._delete(stored)
+        for uuid, disk in missing.items():
+            if self._writes():
+                await self._create(node, disk, uuid)
+
+    async def _read(self, name: NodeName) -> KnownNode | None:
+        path = f"{self._nodes_path}/{name}"
+        try:
+            content = await self._connection.request("GET", path, deadline_seconds=_REQUEST_SECONDS)
+            found = msgspec.json.decode(content, type=LonghornNode)
+        except StatusError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise MalformedError(f"the answer to GET {path} is no Node of Longhorn") from error
+        return None if found.metadata.deletion_timestamp else known_node(found)
+
+    async def _create(self, node: KnownNode, disk: DiskName, uuid: DiskId) -> None:
+        body = new_object(node, disk, uuid, self._namespace)
+        try:
+            await self._connection.request(
+                "POST",
+                self._path,
+                query=_FIELD_MANAGER,
+                body=body,
+                deadline_seconds=_REQUEST_SECONDS,
+            )
+        except StatusError as error:
+            if error.status != _CONFLICT:
+                raise
+            return  # it is there, and the watch is about to show it
+        log.info("disk_schedule.created", disk=uuid, node=node.name, disk_name=disk)
+
+    async def _delete(self, stored: StoredSchedule) -> None:
+        """Delete an object, if it is still what was seen: it may have been asked for room since."""
+        path = f"{self._path}/{stored.name}"
+        try:
+            content = await self._connection.request(
+                "PATCH",
+                path,
+                query=_FIELD_MANAGER,
+                body=deletion_patch(stored.version),
+                deadline_seconds=_REQUEST_SECONDS,
+            )
+            version = msgspec.json.decode(content, type=_Written).metadata.resource_version
+            await self._connection.request(
+                "DELETE",
+                path,
+                body={"preconditions": {"resourceVersion": version}},
+                deadline_seconds=_REQUEST_SECONDS,
+            )
+        except StatusError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return  # it is gone, and the watch is about to say so
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise MalformedError(f"the answer to PATCH {path} is no DiskSchedule") from error
+        log.info("disk_schedule.deleted", disk=stored.name, node=stored.schedule.node)

@@ -1,0 +1,50 @@
+"""The composition root of the controller: builds its parts and runs them until told to stop."""
+
+import asyncio
+import socket
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from random import SystemRandom
+
+import msgspec
+
+from app.config import NAME, ControllerSettings
+from app.disk_schedule.instance import ControllerInstance
+from app.metrics import ControllerMetrics
+from app.serving.process import clock, new_registry, run_until_told
+from app.serving.server import listen, serve_plainly
+
+
+def run_controller(
+    settings: ControllerSettings, kubeconfig: Path | None, context: str | None
+) -> None:
+    """Decide on the DiskSchedules of a live cluster until SIGTERM or SIGINT, if it leads.
+
+    Raises:
+        InputError: The address cannot be listened on, or there is no cluster to connect to.
+    """
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
+
+    pod_name = settings.pod_name or socket.gethostname().lower()
+    settings = msgspec.structs.replace(settings, pod_name=pod_name)
+
+    async def main(stop: asyncio.Event) -> None:
+        release = version(NAME)
+        instance = ControllerInstance(
+            await connect(kubeconfig, context),
+            settings,
+            metrics=ControllerMetrics(new_registry(), version=release),
+            version=release,
+            clock=clock,
+            wall_clock=lambda: datetime.now(UTC),
+            random=SystemRandom(),
+        )
+
+        async def serve(stop: asyncio.Event) -> None:
+            await serve_plainly(instance.app, listener, instance.connections, settings, stop)
+
+        await instance.run(stop, serve)
+
+    with listen(settings.host, settings.port) as listener:
+        run_until_told(main)

@@ -1,0 +1,142 @@
+"""What the controller of DiskSchedules reads besides: what it needs to write them back.
+
+Decisions on pods read less of the same kinds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from app.kube.objects import Bytes, Integer, KubeStruct, Metadata, Text
+from longhorn import DiskId, DiskName, DiskSchedule, Entry, EntryState, NodeName, ReplicaName
+
+READY = "Ready"
+"""The type of the condition that is True once a decision was made."""
+
+
+class FieldManager(KubeStruct, frozen=True):
+    manager: Text = None
+    subresource: Text = None
+
+
+class StoredMetadata(Metadata, frozen=True, rename="camel"):
+    finalizers: list[str] | None = None
+    managed_fields: Sequence[FieldManager] | None = None
+
+
+class StoredSpec(KubeStruct, frozen=True):
+    name: Text = None
+    node_id: Text = msgspec.field(default=None, name="nodeID")
+    replicas: dict[str, Integer] | None = None
+    backing_images: dict[str, Integer] | None = None
+
+
+class StoredEntry(KubeStruct, frozen=True):
+    state: Text = None
+    scheduled_size: Integer | None = None
+
+
+class StoredStatus(KubeStruct, frozen=True):
+    replicas: dict[str, StoredEntry | None] | None = None
+    backing_images: dict[str, StoredEntry | None] | None = None
+    storage_scheduled: Integer | None = None
+    conditions: list[dict[str, Any]] | None = None
+
+
+class StoredObject(KubeStruct, frozen=True):
+    metadata: StoredMetadata
+    spec: StoredSpec | None = None
+    status: StoredStatus | None = None
+
+
+class ImageSpec(KubeStruct, frozen=True):
+    disk_file_spec_map: dict[str, Any] | None = None
+    data_engine: Text = None
+
+
+class ImageStatus(KubeStruct, frozen=True):
+    size: Bytes = None
+
+
+class Image(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: ImageSpec | None = None
+    status: ImageStatus | None = None
+
+
+class StoredSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A DiskSchedule in one version, and what is needed to write the next one."""
+
+    name: DiskId
+    version: str
+    schedule: DiskSchedule
+    finalizers: tuple[str, ...]
+    conditions: tuple[Mapping[str, Any], ...]
+    """As written, also those that mean nothing here."""
+    managers: frozenset[tuple[str, str]]
+    """Who has written it: the name of the field manager, and the subresource or nothing."""
+
+
+class ImageCopies(msgspec.Struct, frozen=True, kw_only=True):
+    """A BackingImage, and the disks that have a copy of it or are to have one."""
+
+    name: str
+    size_bytes: int
+    """Of each copy; 0 while that is not known."""
+    on_disks: frozenset[DiskId]
+    is_v2: bool
+    deleting: bool
+
+
+def stored_schedule_record(stored: StoredObject) -> StoredSchedule:
+    """Translate a DiskSchedule."""
+    metadata = stored.metadata
+    spec, status = stored.spec or StoredSpec(), stored.status or StoredStatus()
+    conditions = tuple(status.conditions or ())
+    ready = next((each.get("status") for each in conditions if each.get("type") == READY), None)
+    name = DiskId(metadata.name)
+    schedule = DiskSchedule(
+        name=name,
+        node=NodeName(spec.node_id or ""),
+        disk=DiskName(spec.name or ""),
+        replicas={ReplicaName(each): size for each, size in (spec.replicas or {}).items()},
+        images=spec.backing_images or {},
+        held_replicas={
+            ReplicaName(each): _entry(entry) for each, entry in (status.replicas or {}).items()
+        },
+        held_images={each: _entry(entry) for each, entry in (status.backing_images or {}).items()},
+        scheduled_bytes=status.storage_scheduled or 0,
+        ready=None if ready not in ("True", "False") else ready == "True",
+        deleting=bool(metadata.deletion_timestamp),
+    )
+    return StoredSchedule(
+        name=name,
+        version=metadata.resource_version or "",
+        schedule=schedule,
+        finalizers=tuple(metadata.finalizers or ()),
+        conditions=conditions,
+        managers=frozenset(
+            (each.manager or "", each.subresource or "") for each in metadata.managed_fields or ()
+        ),
+    )
+
+
+def image_copies_record(image: Image) -> ImageCopies:
+    """Translate a BackingImage."""
+    spec = image.spec or ImageSpec()
+    return ImageCopies(
+        name=image.metadata.name,
+        size_bytes=int((image.status.size if image.status else None) or 0),
+        on_disks=frozenset(DiskId(each) for each in spec.disk_file_spec_map or {}),
+        is_v2=spec.data_engine == "v2",
+        deleting=bool(image.metadata.deletion_timestamp),
+    )
+
+
+def _entry(entry: StoredEntry | None) -> Entry:
+    entry = entry or StoredEntry()
+    is_scheduled = entry.state == EntryState.SCHEDULED
+    return Entry(
+        EntryState.SCHEDULED if is_scheduled else EntryState.REJECTED, entry.scheduled_size or 0
+    )
