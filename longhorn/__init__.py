@@ -18,6 +18,7 @@ from longhorn.candidates import (
     wants_replica_on_node,
 )
 from longhorn.choice import choices
+from longhorn.disk_schedule import decide_schedule, unowned
 from longhorn.disks import (
     DiskKind,
     DiskSpace,
@@ -39,6 +40,17 @@ from longhorn.due import (
     waits_for_attach,
 )
 from longhorn.eviction import drain_may_end, needs_eviction
+from longhorn.grants import (
+    Closed,
+    Decision,
+    EntryChange,
+    Happened,
+    LetGo,
+    NodeUnknown,
+    Owner,
+    OwnerKind,
+    Refusal,
+)
 from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, with_growth
 from longhorn.needs import Need, need_of
@@ -80,17 +92,18 @@ from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
     "MOST_REPLICAS", "NOTHING_DUE", "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates",
-    "Condition", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule", "DiskSpace", "Due",
-    "Entry", "EntryState", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
-    "NodeSpace", "Reason", "Replica", "ReplicaName", "Selector", "Setting", "Settings",
+    "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
+    "DiskSpace", "Due", "Entry", "EntryChange", "EntryState", "Happened", "LetGo", "Locality",
+    "Moment", "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner",
+    "OwnerKind", "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings",
     "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName",
-    "all_match", "capacity_bytes", "choices", "default_values", "disk_reason", "disk_space",
-    "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data", "has_room",
-    "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_usable",
+    "all_match", "capacity_bytes", "choices", "decide_schedule", "default_values", "disk_reason",
+    "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "has_data",
+    "has_room", "has_tags", "is_placed", "is_potentially_reusable", "is_schedulable", "is_usable",
     "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
     "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
     "needs_new_replica", "node_space", "parse_bool", "parse_int", "read_settings", "refusal_of",
-    "reusable", "split_tags", "stage_of", "tags_match", "takes_back", "takes_replicas", "usage_of",
-    "value_for_engine", "volume_size_bytes", "waits_for_attach", "wants_replica_on_node",
-    "with_growth",
+    "reusable", "split_tags", "stage_of", "tags_match", "takes_back", "takes_replicas", "unowned",
+    "usage_of", "value_for_engine", "volume_size_bytes", "waits_for_attach",
+    "wants_replica_on_node", "with_growth",
 ]  # fmt: skip
