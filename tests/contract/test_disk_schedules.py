@@ -1,0 +1,229 @@
+"""What a real API server does with the kind DiskSchedule, by the definition that we ship.
+
+The in-memory one has no definitions, so it is not asked. Numbers of scenarios are those of
+tests/unit/longhorn/test_disk_schedule.py.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes_asyncio.client import ApiClient
+
+from tests.contract.exchange import Reply, ask
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.installation import MANIFESTS
+from tests.e2e.waiting import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.gate]
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAME = "diskschedules.longhorn.io"
+OBJECTS = "/apis/longhorn.io/v1beta2/diskschedules"
+PATIENCE_SECONDS = 10.0
+
+
+@pytest.fixture
+async def api_client(control_plane: ControlPlane) -> AsyncIterator[ApiClient]:
+    async with await control_plane.client() as api_client:
+        yield api_client
+
+
+@pytest.fixture
+async def conditions(api_client: ApiClient) -> dict[str, str]:
+    """Install the definition, unless it is there; return its conditions once it is served."""
+    text = (MANIFESTS / "disk-schedule" / "crd.yaml").read_text(encoding="utf-8")
+    created = await ask(api_client, "POST", DEFINITIONS, body=yaml.safe_load(text))
+    assert created.status in (201, 409)
+
+    async def is_served() -> bool:
+        return (await ask(api_client, "GET", OBJECTS)).status == 200
+
+    await until(is_served, within=PATIENCE_SECONDS)
+    found = (await ask(api_client, "GET", f"{DEFINITIONS}/{NAME}")).json
+    return {each["type"]: each["status"] for each in found["status"]["conditions"]}
+
+
+@pytest.fixture
+def path(conditions: dict[str, str], namespace: str) -> str:
+    assert conditions
+    return f"/apis/longhorn.io/v1beta2/namespaces/{namespace}/diskschedules"
+
+
+def schedule(name: str = "uuid-1", **fields: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "DiskSchedule",
+        "metadata": {"name": name},
+        "spec": {"name": "disk-1", "nodeID": "node-1", "replicas": {}, "backingImages": {}},
+        **fields,
+    }
+
+
+def changed(stored: Reply, part: str, **fields: Any) -> dict[str, Any]:
+    body = stored.json
+    return {**body, part: {**body.get(part, {}), **fields}}
+
+
+async def test_the_definition_is_accepted_as_it_is(conditions: dict[str, str]) -> None:
+    assert conditions["Established"] == "True"
+    assert conditions["NamesAccepted"] == "True"
+    assert conditions.get("NonStructuralSchema", "False") == "False"
+
+
+async def test_kubectl_finds_it_by_its_short_name(
+    api_client: ApiClient, conditions: dict[str, str]
+) -> None:
+    assert conditions
+    kinds = await ask(api_client, "GET", "/apis/longhorn.io/v1beta2")
+
+    found = {each["name"]: each for each in kinds.json["resources"]}
+    assert found["diskschedules"]["shortNames"] == ["lhds"]
+    assert "diskschedules/status" in found
+
+
+@pytest.mark.parametrize("field", ["name", "nodeID"])
+async def test_scenario_41_name_and_node_cannot_be_changed(
+    api_client: ApiClient, path: str, field: str
+) -> None:
+    created = await ask(api_client, "POST", path, body=schedule())
+
+    body = changed(created, "spec", **{field: "other"})
+    refused = await ask(api_client, "PUT", f"{path}/uuid-1", body=body)
+
+    assert refused.refusal == (422, "Invalid")
+    assert refused.wrong_fields == {f"spec.{field}"}
+
+
+@pytest.mark.parametrize("field", ["name", "nodeID"])
+async def test_name_and_node_are_required(api_client: ApiClient, path: str, field: str) -> None:
+    spec = {name: "some" for name in ("name", "nodeID") if name != field}
+
+    refused = await ask(api_client, "POST", path, body=schedule(spec=spec))
+
+    assert refused.refusal == (422, "Invalid")
+    assert f"spec.{field}" in refused.wrong_fields
+
+
+async def test_the_object_and_its_status_are_written_apart(
+    api_client: ApiClient, path: str
+) -> None:
+    entry = {"r": {"state": "scheduled", "scheduledSize": 2**40}}
+    created = await ask(api_client, "POST", path, body=schedule(status={"replicas": entry}))
+
+    body = changed(created, "status", replicas=entry, storageScheduled=2**40)
+    as_object = await ask(api_client, "PUT", f"{path}/uuid-1", body=body)
+    body = changed(as_object, "spec", replicas={"r": 1})
+    body["status"] = {"replicas": entry, "storageScheduled": 2**40}
+    as_status = await ask(api_client, "PUT", f"{path}/uuid-1/status", body=body)
+
+    assert "status" not in created.json
+    assert "status" not in as_object.json
+    assert as_status.json["spec"]["replicas"] == {}
+    assert as_status.json["status"] == {"replicas": entry, "storageScheduled": 2**40}
+
+
+async def test_the_status_is_written_with_the_version_that_the_object_got(
+    api_client: ApiClient, path: str
+) -> None:
+    """So are requirements that are purged, and after them the entries."""
+    created = await ask(api_client, "POST", path, body=schedule())
+    body = {"metadata": {"resourceVersion": created.version}, "spec": {"replicas": {"r": 1}}}
+    written = await ask(api_client, "PATCH", f"{path}/uuid-1", body=body)
+
+    status = {"replicas": {"r": {"state": "scheduled", "scheduledSize": 1}}}
+    stale = {"metadata": {"resourceVersion": created.version}, "status": status}
+    newest = {"metadata": {"resourceVersion": written.version}, "status": status}
+    refused = await ask(api_client, "PATCH", f"{path}/uuid-1/status", body=stale)
+    taken = await ask(api_client, "PATCH", f"{path}/uuid-1/status", body=newest)
+
+    assert refused.refusal == (409, "Conflict")
+    assert (taken.status, taken.json["status"]) == (200, status)
+
+
+@pytest.mark.parametrize("subresource", ["", "/status"])
+async def test_scenario_39_a_write_of_an_old_version_is_a_conflict(
+    api_client: ApiClient, path: str, subresource: str
+) -> None:
+    created = await ask(api_client, "POST", path, body=schedule())
+    asked = changed(created, "spec", replicas={"r": 2**30})
+    await ask(api_client, "PUT", f"{path}/uuid-1", body=asked)
+
+    body = changed(created, "status", storageScheduled=1)
+    refused = await ask(api_client, "PUT", f"{path}/uuid-1{subresource}", body=body)
+
+    assert refused.refusal == (409, "Conflict")
+    assert "status" not in (await ask(api_client, "GET", f"{path}/uuid-1")).json
+
+
+async def test_a_patch_takes_single_names_out(api_client: ApiClient, path: str) -> None:
+    body = schedule(spec={"name": "disk-1", "nodeID": "node-1", "replicas": {"a": 1, "b": 2}})
+    created = await ask(api_client, "POST", path, body=body)
+
+    patch = {"metadata": {"resourceVersion": created.version}, "spec": {"replicas": {"a": None}}}
+    patched = await ask(api_client, "PATCH", f"{path}/uuid-1", body=patch)
+
+    assert patched.json["spec"]["replicas"] == {"b": 2}
+
+
+@pytest.mark.parametrize("value", [None, [], [{"type": "Ready", "status": "True"}]])
+async def test_valuemay_be_null(
+    api_client: ApiClient, path: str, value: list[dict[str, str]] | None
+) -> None:
+    created = await ask(api_client, "POST", path, body=schedule())
+
+    body = changed(created, "status", conditions=value)
+    written = await ask(api_client, "PUT", f"{path}/uuid-1/status", body=body)
+
+    assert (written.status, written.json["status"]["conditions"]) == (200, value)
+
+
+async def test_an_entry_says_its_state(api_client: ApiClient, path: str) -> None:
+    created = await ask(api_client, "POST", path, body=schedule())
+
+    body = changed(created, "status", replicas={"r": {"scheduledSize": 1}})
+    refused = await ask(api_client, "PUT", f"{path}/uuid-1/status", body=body)
+
+    assert refused.refusal == (422, "Invalid")
+    assert "status.replicas.r.state" in refused.wrong_fields
+
+
+@pytest.mark.parametrize("size", [0, -1, 2**63 - 1])
+async def test_any_size_of_64_bits_may_be_asked_for(
+    api_client: ApiClient, path: str, size: int
+) -> None:
+    """Longhorn's webhook refuses negative ones; without it they come, and mean nothing."""
+    spec = {"name": "disk-1", "nodeID": "node-1", "replicas": {"r": size}}
+
+    created = await ask(api_client, "POST", path, body=schedule(spec=spec))
+
+    assert created.json["spec"]["replicas"] == {"r": size}
+
+
+async def test_scenario_33_a_deleted_object_stays_until_its_finalizer_is_gone(
+    api_client: ApiClient, path: str
+) -> None:
+    metadata = {"name": "uuid-1", "finalizers": ["longhorn.io"]}
+    await ask(api_client, "POST", path, body=schedule(metadata=metadata))
+
+    await ask(api_client, "DELETE", f"{path}/uuid-1")
+    deleting = await ask(api_client, "GET", f"{path}/uuid-1")
+    body = {"metadata": {"resourceVersion": deleting.version, "finalizers": None}}
+    await ask(api_client, "PATCH", f"{path}/uuid-1", body=body)
+    gone = await ask(api_client, "GET", f"{path}/uuid-1")
+
+    assert deleting.json["metadata"]["deletionTimestamp"]
+    assert gone.status == 404
+
+
+async def test_scenario_42_the_disk_that_replaces_another_has_an_object_of_its_own(
+    api_client: ApiClient, path: str
+) -> None:
+    """Both have the name and the node of the disk: the UUID tells them apart."""
+    await ask(api_client, "POST", path, body=schedule("uuid-1"))
+
+    created = await ask(api_client, "POST", path, body=schedule("uuid-2"))
+
+    assert created.status == 201
+    assert created.json["spec"]["replicas"] == {}
