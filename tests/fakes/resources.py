@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 Object = dict[str, Any]
 """An object as JSON; never changed once it is stored."""
@@ -14,7 +15,9 @@ class Resource(msgspec.Struct, frozen=True):
     *create_on_update* and *unconditional_update* are what `pkg/registry/*/*/strategy.go` of
     kubernetes answers in `AllowCreateOnUpdate` and `AllowUnconditionalUpdate`. *fields* are the
     field selectors besides name and namespace that are known here; *has_status* says whether the
-    status subresource can be patched, *has_binding* whether objects can be bound to nodes.
+    status subresource can be written, *has_binding* whether objects can be bound to nodes.
+    *splits_status* says whether a write to the object leaves the status as it is, and one to the
+    status all else.
     """
 
     group: str
@@ -27,6 +30,7 @@ class Resource(msgspec.Struct, frozen=True):
     unconditional_update: bool = True
     fields: tuple[str, ...] = ()
     has_status: bool = False
+    splits_status: bool = False
     has_binding: bool = False
 
     @property
@@ -85,3 +89,7 @@ SCHEDULER_RESOURCES = (
     Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
 )
 """Kinds that kube-scheduler reads and the service does not."""
+DISK_SCHEDULES = structs.replace(
+    _longhorn("diskschedules", "DiskSchedule"), has_status=True, splits_status=True
+)
+"""Of Longhorn's kinds the one whose definition is in no release yet."""
