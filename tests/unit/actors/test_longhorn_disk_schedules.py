@@ -1,7 +1,7 @@
 """Volumes and backing images whose room is granted by DiskSchedules, and the same without them."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +15,13 @@ from tests.actors.longhorn import (
     overcommitted,
     setting,
 )
+from tests.actors.longhorn.granted import (
+    holders,
+    starts_without_room,
+    unsettled,
+    wrong_change,
+)
+from tests.actors.longhorn.schedules import room_of
 from tests.fakes import Change, Resource
 from tests.unit.actors.world import GIB, NAMESPACE, VIRTUAL_TIME, World, running
 
@@ -38,7 +45,7 @@ def managed(seed: int = 0) -> World:
 
 
 class Judge:
-    """Looks at every change of a DiskSchedule.
+    """Looks at every change of a DiskSchedule, and of what runs.
 
     Attributes:
         wrong: What must not be.
@@ -52,37 +59,11 @@ class Judge:
 
     def _changed(self, resource: Resource, change: Change) -> None:
         if resource.plural == "diskschedules" and change.new is not None:
-            self.wrong += self._wrong_with(change.old or {}, change.new)
+            self.wrong += wrong_change(change.old, change.new, self._limit_bytes)
         if resource.plural == "replicas" and change.new is not None:
-            self.wrong += self._runs_without_room(change.old, change.new)
-
-    def _wrong_with(self, old: Object, new: Object) -> Iterator[str]:
-        before, after = held(old), held(new)
-        if before == after:
-            return
-        total = sum(after.values())
-        if new["status"]["storageScheduled"] != total:
-            yield f"the sum is {new['status']['storageScheduled']}, not {total}"
-        if total > self._limit_bytes and any(after[n] > before.get(n, 0) for n in after):
-            yield f"{total} B held"
-        for name, size in before.items():
-            asked = (new["spec"].get("replicas") or {}) | (new["spec"].get("backingImages") or {})
-            if after.get(name, 0) < size and asked.get(name, 0) >= size:
-                yield f"{name} lost room"
-
-    def _runs_without_room(self, old: Object | None, new: Object) -> Iterator[str]:
-        began = old is not None and old["spec"]["desireState"] == "stopped"
-        if began and new["spec"]["desireState"] == "running":
-            name, disk = new["metadata"]["name"], new["spec"]["diskID"]
-            found = self._world.server.get("diskschedules.longhorn.io", disk, NAMESPACE)
-            if found is None or held(found).get(name, 0) < int(new["spec"]["volumeSize"]):
-                yield f"{name} runs without room"
-
-
-def held(schedule: Object) -> dict[str, int]:
-    status = schedule.get("status") or {}
-    entries = (status.get("replicas") or {}) | (status.get("backingImages") or {})
-    return {name: each["scheduledSize"] for name, each in entries.items()}
+            schedules = {each["metadata"]["name"]: each for each in self._world.schedules()}
+            if starts_without_room(change.old, change.new, schedules):
+                self.wrong.append(f"{change.new['metadata']['name']} runs without room")
 
 
 def asked_gib(world: World, node: str) -> dict[str, float]:
@@ -98,20 +79,18 @@ def placed(world: World) -> list[str]:
 
 
 def granted(world: World) -> set[str]:
-    """Name the replicas that hold all that they ask for."""
+    """Name the replicas and images that hold all that they ask for."""
     return {
         name
         for each in world.schedules()
-        for name, size in held(each).items()
-        if size == (each["spec"]["replicas"] | each["spec"]["backingImages"]).get(name)
+        for (asker, name), size in holders(each).items()
+        if size == room_of(each, asker, name).asked_bytes
     }
 
 
 def is_settled(world: World) -> bool:
     """Say whether each placed replica has its room, and nothing else is asked."""
-    placed = {e["metadata"]["name"] for e in world.replicas() if e["spec"]["diskID"]}
-    asking = {name for each in world.schedules() for name in each["spec"]["replicas"]}
-    return placed == asking == granted(world)
+    return not unsettled(world.replicas(), world.schedules())
 
 
 def allocation(world: World, volume: str) -> Object | None:
@@ -257,7 +236,7 @@ async def test_a_deleted_volume_gives_its_room_back_before_its_replica_goes() ->
             assert world.replicas() == []
             assert [asked_gib(world, node) for node in NODES] == [{}, {}, {}]
 
-        await world.until(lambda: not any(map(held, world.schedules())), within=10)
+        await world.until(lambda: not any(map(holders, world.schedules())), within=10)
 
 
 async def test_a_volume_grows_once_all_its_disks_hold_the_new_size() -> None:
