@@ -37,24 +37,23 @@ class Granting:
         self._timestamp = timestamp
         self._namespace = namespace
         self._schedules = Informer(api, DISK_SCHEDULES, namespace)
-        self._others = [
-            Informer(api, kind, namespace)
-            for kind in (
-                kinds.LONGHORN_NODES,
-                kinds.REPLICAS,
-                kinds.BACKING_IMAGES,
-                kinds.SETTINGS,
-            )
+        self._owners = [
+            Informer(api, kind, namespace) for kind in (kinds.REPLICAS, kinds.BACKING_IMAGES)
+        ]
+        self._limits = [
+            Informer(api, kind, namespace) for kind in (kinds.LONGHORN_NODES, kinds.SETTINGS)
         ]
         self._controller: Controller[str] = Controller(self._reconcile, workers=1)
 
     async def run(self) -> NoReturn:
         """Work until cancelled."""
         self._schedules.handlers.append(self._on_schedule)
-        for informer in self._others:
-            informer.handlers.append(self._on_other)
+        for informer in self._owners:
+            informer.handlers.append(self._on_owner)
+        for informer in self._limits:
+            informer.handlers.append(self._on_limit)
         async with asyncio.TaskGroup() as tasks:
-            for informer in (self._schedules, *self._others):
+            for informer in (self._schedules, *self._owners, *self._limits):
                 tasks.create_task(informer.run())
             tasks.create_task(self._controller.run())
         raise AssertionError("controllers do not end")
@@ -63,8 +62,12 @@ class Granting:
         if new is not None:
             self._controller.add(new["metadata"]["name"])
 
-    def _on_other(self, _old: Object | None, _new: Object | None) -> None:
-        """Look at all disks: a limit may be another one, or an owner may be gone."""
+    def _on_owner(self, _old: Object | None, new: Object | None) -> None:
+        """Look at all disks if who asks for room may be gone."""
+        if new is None:
+            self._on_limit(None, None)
+
+    def _on_limit(self, _old: Object | None, _new: Object | None) -> None:
         for key in self._schedules.objects:
             self._controller.add(key.name)
 

@@ -160,9 +160,11 @@ class Invariants:
     def _changed(self, resource: Resource, change: Change) -> None:
         if resource.key in (PODS, CLAIMS):
             self.choices.refresh(self._trace.seconds)
-        if resource.key == REPLICAS and _disk(change.new) not in ("", _disk(change.old)):
-            assert change.new is not None
-            self._losses.placed(change.new)
+        if resource.key == REPLICAS and change.new and _disk(change.new) != _disk(change.old):
+            if _disk(change.old):
+                self._losses.refused(change.new)
+            if _disk(change.new):
+                self._losses.placed(change.new)
         self._check_room(resource, change)
         leaders = self._world.service.leaders
         if len(leaders) > 1:
