@@ -6,7 +6,6 @@ import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from random import Random
 
 import yaml
@@ -31,6 +30,7 @@ from tests.e2e.workloads import GIB
 
 SERVED_SECONDS = 30.0
 WIPE_SECONDS = 120.0
+DEFINITION = "diskschedules.longhorn.io"
 DEFINITIONS = Kind(
     "apiextensions.k8s.io/v1",
     "customresourcedefinitions",
@@ -73,7 +73,6 @@ class Requesting:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Requesting"]:
         """Let all work for as long as the block goes on, and leave nothing behind."""
-        await self._install()
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             work = tasks.create_task(self.longhorn.run())
@@ -182,15 +181,6 @@ class Requesting:
             limit = self._limits[new["metadata"]["name"]]
             self.wrong += wrong_change(old, new, limit)
 
-    async def _install(self) -> None:
-        text = (MANIFESTS / "disk-schedule" / "crd.yaml").read_text(encoding="utf-8")
-        await self.api.ensure(yaml.safe_load(text), DEFINITIONS)
-
-        async def is_served() -> bool:
-            return await self.api.get(kinds.DISK_SCHEDULES, "", NAMESPACE) is not None
-
-        await until(is_served, within=SERVED_SECONDS, what="DiskSchedule")
-
     async def _wipe(self) -> None:
         """Leave no objects; the definition goes last."""
         volumes = [key.name for key in self.longhorn.cluster.volumes.objects]
@@ -216,13 +206,29 @@ async def requesting(
     """Set up the cluster of one test; the definition of DiskSchedule is there while it runs."""
     async with await control_plane.client() as client:
         api = Api(client)
+        await install_definition(api)
         cluster = Requesting(control_plane, api, disk_schedules=disk_schedules, seed=seed)
         async with cluster.running():
             yield cluster
-        await api.delete(DEFINITIONS, Key("", "diskschedules.longhorn.io"))
-        is_gone = partial(_is_gone, api)
-        await until(is_gone, within=SERVED_SECONDS, what="the definition of DiskSchedule")
+        await remove_definition(api)
 
 
-async def _is_gone(api: Api) -> bool:
-    return await api.get(DEFINITIONS, "diskschedules.longhorn.io") is None
+async def install_definition(api: Api) -> None:
+    """Have the kind DiskSchedule served, by the definition that we ship."""
+    text = (MANIFESTS / "disk-schedule" / "crd.yaml").read_text(encoding="utf-8")
+    await api.ensure(yaml.safe_load(text), DEFINITIONS)
+
+    async def is_served() -> bool:
+        return await api.get(kinds.DISK_SCHEDULES, "", NAMESPACE) is not None
+
+    await until(is_served, within=SERVED_SECONDS, what="DiskSchedule")
+
+
+async def remove_definition(api: Api) -> None:
+    """Have it served no more, for tests to come. There are no objects left."""
+    await api.delete(DEFINITIONS, Key("", DEFINITION))
+
+    async def is_gone() -> bool:
+        return await api.get(DEFINITIONS, DEFINITION) is None
+
+    await until(is_gone, within=SERVED_SECONDS, what=f"{DEFINITION} is still there")

@@ -5,7 +5,7 @@ is shown beside it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,13 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.actors.longhorn import DiskSchedules, backing_image, disk_uuid
+from tests.e2e.cases import NODES as GOAL_NODES
+from tests.e2e.cases import SEVERAL, place_four_claims
+from tests.e2e.cases import fill as fill_disks
+from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.effort import runs
+from tests.e2e.outcome import Outcome
 from tests.e2e.report import Report
 from tests.e2e.requesting import Requesting, requesting
 from tests.e2e.waiting import until
@@ -201,6 +206,48 @@ async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_bac
     assert other["spec"]["diskID"] in message
     assert other["spec"]["diskID"] in {disk_uuid(f"node-{n}", "disk-1") for n in (1, 2, 3)}
     assert cluster.wrong == []
+
+
+@pytest.mark.parametrize("disk_schedules", [DiskSchedules.UNUSED, DiskSchedules.MANAGED])
+async def test_a_pod_whose_claims_fill_four_disks_overcommits_none_with_disk_schedules(
+    make_world: MakeWorld, report: Report, disk_schedules: DiskSchedules
+) -> None:
+    """Goal 2, with a Longhorn whose figures lag."""
+    async with make_world(disk_schedules=disk_schedules) as world:
+        outcomes = [
+            await place_four_claims(world, extender=True) for _ in range(runs(3, report=10))
+        ]
+
+    report_overcommitted(report, "goal 2", disk_schedules, outcomes)
+    assert {outcome.pods(GOAL_NODES) for outcome in outcomes} == {"0/0/0/1"}
+
+
+@pytest.mark.parametrize("disk_schedules", [DiskSchedules.UNUSED, DiskSchedules.MANAGED])
+async def test_pods_that_fill_several_disks_in_a_node_overcommit_none_with_disk_schedules(
+    make_world: MakeWorld, report: Report, disk_schedules: DiskSchedules
+) -> None:
+    """Goal 1b on several disks, with a Longhorn whose figures lag."""
+    async with make_world(disk_schedules=disk_schedules) as world:
+        outcomes = [
+            await fill_disks(world, SEVERAL, extender=True, within=WITHIN_SECONDS)
+            for _ in range(runs(2, report=10))
+        ]
+
+    report_overcommitted(report, "several disks", disk_schedules, outcomes)
+    assert {outcome.pods(GOAL_NODES) for outcome in outcomes} == {SEVERAL.pods}
+
+
+def report_overcommitted(
+    report: Report, case: str, disk_schedules: DiskSchedules, outcomes: Sequence[Outcome]
+) -> None:
+    """Show in how many runs a disk was over-committed; with DiskSchedules in none."""
+    beyond = sum(outcome.overcommitted_disks > 0 for outcome in outcomes)
+    mode = "with" if disk_schedules is DiskSchedules.MANAGED else "without"
+    report.measured(
+        f"{case}, {mode} DiskSchedules: runs with an over-committed disk",
+        f"{beyond} of {len(outcomes)}",
+    )
+    assert disk_schedules is DiskSchedules.UNUSED or beyond == 0
 
 
 def copies(cluster: Requesting) -> list[str]:
