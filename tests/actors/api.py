@@ -57,6 +57,7 @@ VOLUMES = Kind("longhorn.io/v1beta2", "volumes", "Volume")
 REPLICAS = Kind("longhorn.io/v1beta2", "replicas", "Replica")
 SETTINGS = Kind("longhorn.io/v1beta2", "settings", "Setting")
 BACKING_IMAGES = Kind("longhorn.io/v1beta2", "backingimages", "BackingImage")
+DISK_SCHEDULES = Kind("longhorn.io/v1beta2", "diskschedules", "DiskSchedule")
 
 
 class Key(NamedTuple):

@@ -7,6 +7,7 @@ from tests.actors.api import Key, Object
 from tests.actors.claims import claims_of, longhorn_volumes_of
 from tests.actors.longhorn import NAMESPACE, nodes_with_replicas, overcommitted
 from tests.actors.longhorn.cluster import Cluster
+from tests.actors.longhorn.granted import unsettled
 from tests.e2e.outcome import volumes_without_room
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
@@ -142,8 +143,15 @@ class Seen:
         return self.node_of().get(pod, "") in nodes.get(self.volume_of(claim), ())
 
     def unsettled(self) -> list[str]:
-        """Name the volumes of bound pods that Longhorn has neither placed nor given up on."""
+        """Name the volumes of bound pods that Longhorn has neither placed nor given up on.
+
+        Where DiskSchedules grant room, also what is placed and has no room yet.
+        """
+        schedules = self._cluster.disk_schedules
         waiting = []
+        if schedules is not None:
+            replicas = self._cluster.replicas.objects.values()
+            waiting = unsettled(replicas, schedules.objects.values())
         for pod in self.pods():
             if not pod["spec"].get("nodeName"):
                 continue

@@ -14,10 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, key_of
+from tests.actors.granting import Granting
 from tests.actors.kubelet import Kubelets
 from tests.actors.longhorn import (
     NAMESPACE,
     Delays,
+    DiskSchedules,
     Longhorn,
     csi_driver,
     longhorn_node,
@@ -30,6 +32,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import Extender, Settings
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
 from tests.e2e.relay import Relay
+from tests.e2e.requesting import install_definition, remove_definition
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.seen import Seen
 from tests.e2e.users import SCHEDULER
@@ -74,6 +77,7 @@ class World:
         instances: int = 3,
         stale: bool = True,
         delays: Delays = DELAYS,
+        disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
         settings: Settings | None = None,
         make_extender: type[Extender] = Extender,
         **scheduler: Any,
@@ -86,6 +90,7 @@ class World:
             instances: How many of our service.
             stale: Whether Longhorn places from what it last saw of nodes, as it does.
             delays: How long Longhorn takes.
+            disk_schedules: What Longhorn does with DiskSchedules; somebody grants room if it asks.
             settings: Of our service where they are not the defaults, by the fields of
                 `app.config.Settings`.
             make_extender: How our service runs.
@@ -97,6 +102,7 @@ class World:
         self._instances = instances
         self._stale = stale
         self._delays = delays
+        self._disk_schedules = disk_schedules
         self._settings = settings or {}
         self._make_extender = make_extender
         self._scheduler = scheduler
@@ -109,6 +115,9 @@ class World:
             stack.push_async_callback(asyncio.sleep, GOODBYE_SECONDS)
             client = await stack.enter_async_context(await self.control_plane.client())
             self.api = Api(client)
+            if self._disk_schedules is not DiskSchedules.UNUSED:
+                await install_definition(self.api)
+                stack.push_async_callback(remove_definition, self.api)
             await self._start_actors(stack)
             await self.wipe()
             stack.push_async_callback(self.wipe)
@@ -161,6 +170,8 @@ class World:
             zone = zones[number - 1] if zones else ""
             await self.add_node(f"node-{number}", sizes, zone=zone)
         await self._capacity_is_known_of(len(disks))
+        if self._disk_schedules is DiskSchedules.MANAGED:
+            await self._schedules_are(sum(map(len, disks)))
 
     async def add_node(self, name: str, disks: Disks, *, zone: str = "") -> None:
         """Add one node: kubelet and Longhorn."""
@@ -230,6 +241,9 @@ class World:
             await self.api.delete(kind, Key(NAMESPACE, ""))
         await self.api.delete(kinds.KUBERNETES_NODES, Key("", ""))
         await self._capacity_is_known_of(0)
+        if self._disk_schedules is not DiskSchedules.UNUSED:
+            await self.api.delete(kinds.DISK_SCHEDULES, Key(NAMESPACE, ""))
+            await self._schedules_are(0)
 
     async def settle(self) -> None:
         """Wait until Longhorn has placed all volumes of bound pods, or found no place for them."""
@@ -254,6 +268,13 @@ class World:
             wall_clock=lambda: datetime.now(UTC),
             delays=self._delays,
             stale=self._stale,
+            disk_schedules=self._disk_schedules,
+        )
+        granting = Granting(
+            self.api,
+            random=Random(0),
+            timestamp=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            namespace=NAMESPACE,
         )
         cluster = self.longhorn.cluster
         self.seen = Seen(cluster)
@@ -273,7 +294,11 @@ class World:
             persistent_volumes=cluster.persistent_volumes,
             storage_classes=cluster.storage_classes,
         )
-        tasks = [asyncio.create_task(each.run()) for each in (self.longhorn, kubelets, provisioner)]
+        parts: list[Longhorn | Kubelets | Provisioner | Granting]
+        parts = [self.longhorn, kubelets, provisioner]
+        if self._disk_schedules is not DiskSchedules.UNUSED:
+            parts.append(granting)
+        tasks = [asyncio.create_task(each.run()) for each in parts]
         stack.push_async_callback(_end, tasks)
         for informer in cluster.informers:
             await informer.synced.wait()
@@ -286,6 +311,13 @@ class World:
             return len(found) == nodes * len(self.longhorn.cluster.storage_classes.objects)
 
         await until(is_known, within=SETTLE_SECONDS, what="CSIStorageCapacity")
+
+    async def _schedules_are(self, count: int) -> None:
+        """Wait until there are as many DiskSchedules."""
+        schedules = self.longhorn.cluster.disk_schedules
+        assert schedules is not None
+        known = schedules.objects
+        await until(lambda: len(known) == count, within=SETTLE_SECONDS, what="DiskSchedules")
 
     async def _no_stateful_sets(self) -> bool:
         return not await self.api.list(kinds.STATEFUL_SETS, WORKLOADS)

@@ -10,7 +10,8 @@ for a stale update, no bookmarks, no 410 and no pages, which is what the code un
 and it is reached over real sockets, which do not wait for a clock that jumps.
 
 Not here: subresources other than the binding and the status of pods, of which the latter can only
-be patched, and can be written with the whole pod as well; finalizers, grace periods and owner
+be patched, and can be written with the whole pod as well, and the status of DiskSchedules;
+finalizers, grace periods and owner
 references, admission other than "the namespace exists", defaults and validation of other kinds than
 Lease and EndpointSlice, generateName, deletecollection, lists of old versions, patches other than
 merge patches, server-side apply, dry run, selectors other than equalities, Table and metadata-only

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 Object = dict[str, Any]
 """An object as JSON; never changed once it is stored."""
@@ -14,7 +15,9 @@ class Resource(msgspec.Struct, frozen=True):
     *create_on_update* and *unconditional_update* are what `pkg/registry/*/*/strategy.go` of
     kubernetes answers in `AllowCreateOnUpdate` and `AllowUnconditionalUpdate`. *fields* are the
     field selectors besides name and namespace that are known here; *has_status* says whether the
-    status subresource can be patched, *has_binding* whether objects can be bound to nodes.
+    status subresource can be written, *has_binding* whether objects can be bound to nodes.
+    *splits_status* says whether a write to the object leaves the status as it is, and one to the
+    status all else.
     """
 
     group: str
@@ -27,6 +30,7 @@ class Resource(msgspec.Struct, frozen=True):
     unconditional_update: bool = True
     fields: tuple[str, ...] = ()
     has_status: bool = False
+    splits_status: bool = False
     has_binding: bool = False
 
     @property
@@ -80,8 +84,10 @@ RESOURCES = (
     _longhorn("settings", "Setting"),
     _longhorn("backingimages", "BackingImage"),
 )
-DISK_SCHEDULES = _longhorn("diskschedules", "DiskSchedule")
-"""A kind that clusters may do without: served only once it is added."""
+DISK_SCHEDULES = structs.replace(
+    _longhorn("diskschedules", "DiskSchedule"), has_status=True, splits_status=True
+)
+"""A kind that clusters may do without, as no release has it yet: served only once it is added."""
 SCHEDULER_RESOURCES = (
     Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
     Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),

@@ -140,7 +140,7 @@ class Api:
             raise method_not_allowed()
         place = (resource, call.namespace)
         if call.resource != resource.plural:
-            return Answered(200, present(resource, self._patch_status(call, resource)))
+            return Answered(200, present(resource, self._write_status(call, resource)))
         match call.verb:
             case "create":
                 return Answered(201, present(resource, self.writer.create(*place, call.body)))
@@ -161,11 +161,14 @@ class Api:
         self.writer.bind(resource, call.namespace, call.name, call.body)
         return Answered(201, {**_STATUS, "status": "Success", "code": 201})
 
-    def _patch_status(self, call: Call, resource: Resource) -> Object:
+    def _write_status(self, call: Call, resource: Resource) -> Object:
+        place = (resource, call.namespace, call.name)
+        if call.verb == "update" and resource.splits_status:
+            return self.writer.update_status(*place, call.body)
         if call.verb != "patch":
             raise method_not_allowed()
         _require_merge_patch(call)
-        return self.writer.patch_status(resource, call.namespace, call.name, call.body)
+        return self.writer.patch_status(*place, call.body)
 
 
 def parse_path(path: str) -> Target | None:

@@ -58,7 +58,7 @@ class Writer:
         validate(resource, obj, None)
         if self._storage.get(resource, Key.of(namespace, name)) is not None:
             raise already_exists(resource, name)
-        return self._add(resource, obj)
+        return self._add(resource, _with_status_of({}, obj) if resource.splits_status else obj)
 
     def update(
         self, resource: Resource, namespace: str, name: str, body: object
@@ -82,6 +82,8 @@ class Writer:
             return self._create_on_update(resource, namespace, obj), True
         _check_version(resource, name, metadata.get("resourceVersion"), old)
         validate(resource, obj, old)
+        if resource.splits_status:
+            obj = _with_status_of(old, obj)
         return self._replace(resource, old, obj), False
 
     def patch(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
@@ -98,10 +100,22 @@ class Writer:
             raise invalid(resource.kind_key, name, [cause])
         _check_version(resource, name, obj["metadata"].get("resourceVersion"), old)
         validate(resource, obj, old)
+        if resource.splits_status:
+            obj = _with_status_of(old, obj)
         return self._replace(resource, old, obj)
+
+    def update_status(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
+        """Replace the status alone, as apiextensions-apiserver customresource `statusStrategy`."""
+        _check_kind(resource, body)
+        return self._store_status(resource, name, _received(resource, namespace, body))
 
     def patch_status(self, resource: Resource, namespace: str, name: str, body: object) -> Object:
         """Apply a merge patch but for its spec, as pkg/registry/core/pod `podStatusStrategy`."""
+        if resource.splits_status:
+            old = self._existing(resource, namespace, name)
+            return self._store_status(
+                resource, name, _received(resource, namespace, _merged(old, body))
+            )
         if isinstance(body, dict):
             body = {field: value for field, value in body.items() if field != "spec"}
         return self.patch(resource, namespace, name, body)
@@ -137,6 +151,15 @@ class Writer:
             return self._add(resource, received)
         return self._replace(resource, old, received)
 
+    def _store_status(self, resource: Resource, name: str, obj: Object) -> Object:
+        metadata = obj["metadata"]
+        old = self._existing(resource, metadata.get("namespace", ""), name)
+        found_uid = old["metadata"]["uid"]
+        if metadata.get("uid", found_uid) != found_uid:
+            raise wrong_uid(resource, name, metadata["uid"], found_uid)
+        _check_version(resource, name, metadata.get("resourceVersion"), old)
+        return self._replace(resource, old, _with_status_of(obj, old))
+
     def _existing(self, resource: Resource, namespace: str, name: str) -> Object:
         old = self._storage.get(resource, Key.of(namespace, name))
         if old is None:
@@ -168,6 +191,12 @@ class Writer:
         if new == old:
             return old
         return self._storage.write(resource, _key(obj), new)
+
+
+def _with_status_of(source: Object, obj: Object) -> Object:
+    """Give *obj* the status of *source*, or none."""
+    rest = {field: value for field, value in obj.items() if field != "status"}
+    return {**rest, "status": source["status"]} if "status" in source else rest
 
 
 def _key(obj: Object) -> Key:

@@ -5,8 +5,9 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from tests.simulation.simulation import Result, run
 
@@ -20,26 +21,30 @@ def main() -> int:
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count(), help="how many work at once; all cores"
     )
+    parser.add_argument(
+        "--disk-schedules", action="store_true", help="let Longhorn ask DiskSchedules for room"
+    )
     arguments = parser.parse_args()
+    run_one = partial(run, disk_schedules=arguments.disk_schedules)
     if arguments.seed is not None:
-        return _replay(arguments.seed)
+        return _replay(arguments.seed, run_one)
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    return _go_through(seeds, arguments.processes)
+    return _go_through(seeds, arguments.processes, run_one)
 
 
-def _replay(seed: int) -> int:
-    result = run(seed)
+def _replay(seed: int, run_one: Callable[[int], Result]) -> int:
+    result = run_one(seed)
     print(*result.lines, sep="\n")
     print(f"\nseed {seed}: {result.seconds:.1f} s, digest {result.digest[:16]}")
     _print_counts(result.counts)
     return _judge([result])
 
 
-def _go_through(seeds: range, processes: int) -> int:
+def _go_through(seeds: range, processes: int, run_one: Callable[[int], Result]) -> int:
     began, used = time.monotonic(), 0.0
     results: list[Result] = []
     with ProcessPoolExecutor(processes) as pool:
-        for result, seconds in pool.map(_run, seeds):
+        for result, seconds in pool.map(partial(_timed, run_one), seeds):
             results.append(result)
             used += seconds
             if result.violations:
@@ -57,9 +62,9 @@ def _go_through(seeds: range, processes: int) -> int:
     return _judge(results)
 
 
-def _run(seed: int) -> tuple[Result, float]:
+def _timed(run_one: Callable[[int], Result], seed: int) -> tuple[Result, float]:
     began = time.process_time()
-    return run(seed), time.process_time() - began
+    return run_one(seed), time.process_time() - began
 
 
 def _print_counts(counts: dict[str, int]) -> None:
@@ -70,7 +75,7 @@ def _print_counts(counts: dict[str, int]) -> None:
 def _judge(results: Iterable[Result]) -> int:
     bad = [result for result in results if result.violations]
     for result in bad:
-        print(f"\nmake simulate SEED={result.seed}")
+        print(f"\n{result.command}")
         print(*result.violations, sep="\n")
     print(f"\n{len(bad)} seeds with violations" if bad else "\nno violation")
     return 1 if bad else 0

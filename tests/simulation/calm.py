@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from longhorn import Locality
 from tests.actors.api import Object
 from tests.actors.longhorn.accounts import overcommitted
+from tests.actors.longhorn.granted import unsettled
 from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler.candidates import pinned_to
 from tests.simulation.everywhere import Everywhere
@@ -12,7 +13,7 @@ from tests.simulation.limits import Excuse
 from tests.simulation.losses import Losses
 from tests.simulation.plan import Plan
 from tests.simulation.room import has_room, has_room_in_any_order
-from tests.simulation.truth import HOSTS, LONGHORN_NODES, REPLICAS, Truth
+from tests.simulation.truth import HOSTS, LONGHORN_NODES, REPLICAS, SCHEDULES, Truth
 
 
 class Calm:
@@ -60,6 +61,12 @@ class Calm:
         """Describe the disks that are beyond their limit."""
         nodes, replicas = self._truth.all(LONGHORN_NODES), self._truth.all(REPLICAS)
         return [str(each) for each in overcommitted(nodes, replicas, self._truth.settings())]
+
+    def not_granted(self) -> list[str]:
+        """Describe replicas without room on their disks, and what is asked for without need."""
+        if not self._plan.disk_schedules:
+            return []
+        return unsettled(self._truth.all(REPLICAS), self._truth.all(SCHEDULES))
 
     def _bound(self) -> list[Object]:
         return [

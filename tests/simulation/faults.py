@@ -20,7 +20,7 @@ from tests.fakes import (
     WatchHang,
 )
 from tests.integration.instances import Process
-from tests.simulation.world import World
+from tests.simulation.world import GRANTING, World
 
 REQUEST_FAULT_PROBABILITY = 0.02
 WATCH_FAULT_PROBABILITY = 0.2
@@ -114,7 +114,8 @@ class Faults:
 
     def _cut_off(self) -> None:
         pods = [f"extender-{number}" for number in range(self._world.plan.instances)]
-        client = self._random.choice([None, *pods, *pods, "scheduler", "longhorn"])
+        others = ["scheduler", "longhorn", *([GRANTING] * self._world.plan.disk_schedules)]
+        client = self._random.choice([None, *pods, *pods, *others])
         silent = client in pods and self._random.random() < 0.5
         seconds = self._random.uniform(0, 12)
         self._strikes("cut off", f"{client or 'all'} for {seconds:.2f} s{', silently' * silent}")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.actors.api import Object
+from tests.actors.longhorn.granted import starts_without_room, wrong_change
 from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, Refused
 from tests.fakes import Change, Resource
 from tests.integration.instances import Process
@@ -14,7 +15,7 @@ from tests.simulation.losses import Losses
 from tests.simulation.plan import Plan
 from tests.simulation.together import Known
 from tests.simulation.trace import Trace
-from tests.simulation.truth import CLAIMS, PODS, REPLICAS
+from tests.simulation.truth import CLAIMS, PODS, REPLICAS, SCHEDULES
 from tests.simulation.world import World
 
 HEARD_SECONDS = 2.0
@@ -160,10 +161,28 @@ class Invariants:
         if resource.key in (PODS, CLAIMS):
             self.choices.refresh(self._trace.seconds)
         if resource.key == REPLICAS and change.new and _disk(change.new) != _disk(change.old):
-            self._losses.placed(change.new)
+            if _disk(change.old):
+                self._losses.refused(change.new)
+            if _disk(change.new):
+                self._losses.placed(change.new)
+        self._check_room(resource, change)
         leaders = self._world.service.leaders
         if len(leaders) > 1:
             self.violate(f"{len(leaders)} lead: {[each.pod for each in leaders]}")
+
+    def _check_room(self, resource: Resource, change: Change) -> None:
+        """Where DiskSchedules grant room, no disk may hold too much, and nothing run without."""
+        if change.new is None or not self._plan.disk_schedules:
+            return
+        if resource.key == SCHEDULES:
+            limit = self._truth.limit_bytes(
+                change.new["spec"]["nodeID"], change.new["spec"]["name"]
+            )
+            for wrong in wrong_change(change.old, change.new, limit):
+                self.violate(wrong)
+        schedules = {each["metadata"]["name"]: each for each in self._truth.all(SCHEDULES)}
+        if resource.key == REPLICAS and starts_without_room(change.old, change.new, schedules):
+            self.violate(f"{change.new['metadata']['name']} runs without room")
 
     def violate(self, text: str) -> None:
         self._trace.note(f"VIOLATED: {text}")

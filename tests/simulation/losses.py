@@ -40,6 +40,11 @@ class Losses:
             for want in self._limits.pending(each):
                 self.excuses.setdefault(want.volume, excuse)
 
+    def refused(self, replica: Object) -> None:
+        """Take in that a replica was taken off a disk, whose room another one has got."""
+        if self._plan.is_stale:
+            self.excuses.setdefault(replica["spec"]["volumeName"], Excuse.REFUSED)
+
     def placed(self, replica: Object) -> None:
         """Take in that a replica was given a disk."""
         node, volume = replica["spec"]["nodeID"], replica["spec"]["volumeName"]

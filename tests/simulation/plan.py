@@ -32,6 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         mode: How holds count.
         scheduler: How kube-scheduler is set up.
         classes: The parameters of the StorageClasses that users use, by name.
+        disk_schedules: Whether Longhorn asks DiskSchedules for room.
         demand: How much users want, as a part of what there is.
         faults: How many faults there are in a minute.
     """
@@ -48,6 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     scheduler: Configuration
     classes: Mapping[str, Mapping[str, str]]
+    disk_schedules: bool
     demand: float
     faults: float
 
@@ -68,8 +70,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.choosing_seconds > 0 and self.placing_seconds > 0
 
 
-def draw_plan(random: Random) -> Plan:
-    """Draw a world."""
+def draw_plan(random: Random, *, disk_schedules: bool) -> Plan:
+    """Draw a world; all but *disk_schedules* is left to chance."""
     has_ssd = random.random() < 0.25
     nodes = {
         f"node-{number}": {
@@ -97,6 +99,7 @@ def draw_plan(random: Random) -> Plan:
         mode=mode,
         scheduler=_draw_scheduler(random, mode),
         classes=_draw_classes(random, has_ssd=has_ssd),
+        disk_schedules=disk_schedules,
         demand=random.uniform(0.3, 1.3),
         faults=random.choice([0, 6, 12, 12, 20]),
     )

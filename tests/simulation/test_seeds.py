@@ -13,9 +13,10 @@ SEEDS = range(1, 4)
 """A few of those that `make simulate SEEDS=500` goes through."""
 
 
-def replay(seed: int, hash_seed: str) -> str:
+def replay(seed: int, hash_seed: str, *, disk_schedules: bool) -> str:
     """Run a seed in a process of its own; return the digest of its trace."""
-    code = f"from tests.simulation.simulation import run; print(run({seed}).digest)"
+    result = f"run({seed}, disk_schedules={disk_schedules})"
+    code = f"from tests.simulation.simulation import run; print({result}.digest)"
     environ = {**os.environ, "PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
@@ -23,8 +24,7 @@ def replay(seed: int, hash_seed: str) -> str:
 
 
 def told(result: Result) -> str:
-    lines = (*result.lines, "", *result.violations, f"make simulate SEED={result.seed}")
-    return "\n".join(lines)
+    return "\n".join((*result.lines, "", *result.violations, result.command))
 
 
 @VIRTUAL_TIME
@@ -36,7 +36,18 @@ async def test_all_that_must_hold_holds(seed: int) -> None:
 
 
 @VIRTUAL_TIME
-async def test_the_same_seed_gives_the_same_trace() -> None:
+@pytest.mark.parametrize("seed", SEEDS[:2])
+async def test_all_that_must_hold_holds_where_disk_schedules_grant_room(seed: int) -> None:
+    result = await simulate(seed, disk_schedules=True)
+
+    assert not result.violations, told(result)
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize("disk_schedules", [False, True])
+async def test_the_same_seed_gives_the_same_trace(*, disk_schedules: bool) -> None:
     other_hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
 
-    assert (await simulate(5)).digest == replay(5, other_hash_seed)
+    found = await simulate(5, disk_schedules=disk_schedules)
+
+    assert found.digest == replay(5, other_hash_seed, disk_schedules=disk_schedules)

@@ -7,6 +7,7 @@ from app.quantity import parse_bytes
 from tests.actors.api import Object
 from tests.actors.claims import claims_of
 from tests.actors.longhorn import NAMESPACE
+from tests.actors.longhorn.accounts import disks, limit_bytes
 from tests.actors.longhorn.creation import volume_object
 from tests.actors.longhorn.records import T, recorded
 from tests.actors.longhorn.settings import known
@@ -17,6 +18,7 @@ from tests.simulation.together import Known
 CLAIMS, PODS, HOSTS = "persistentvolumeclaims", "pods", "nodes"
 VOLUMES, REPLICAS = "volumes.longhorn.io", "replicas.longhorn.io"
 LONGHORN_NODES, SETTINGS = "nodes.longhorn.io", "settings.longhorn.io"
+SCHEDULES = "diskschedules.longhorn.io"
 WORKLOADS = "default"
 
 
@@ -87,6 +89,17 @@ class Truth:
 
     def longhorn_node(self, name: str) -> Object | None:
         return self.get(LONGHORN_NODES, name, NAMESPACE)
+
+    def limit_bytes(self, node: str, disk: str) -> int:
+        """Return the most that may be scheduled on a disk."""
+        found = self.longhorn_node(node)
+        assert found is not None
+        [limit] = (
+            limit_bytes(spec, status, self.settings())
+            for name, spec, status in disks(found)
+            if name == disk
+        )
+        return limit
 
     def settings(self) -> Mapping[str, str]:
         return {each["metadata"]["name"]: each["value"] for each in self.all(SETTINGS)}

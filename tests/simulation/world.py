@@ -10,11 +10,13 @@ from random import Random
 from tests.actors import api as kinds
 from tests.actors.api import Api, Kind, Object
 from tests.actors.binder import Binder
+from tests.actors.granting import Granting
 from tests.actors.kubelet import Kubelets
-from tests.actors.longhorn import Delays, Longhorn, setting
+from tests.actors.longhorn import NAMESPACE, Delays, DiskSchedules, Longhorn, setting
 from tests.actors.provisioner import Provisioner, ResourceExhaustedError
 from tests.actors.scheduler import Event, Scheduler
 from tests.fakes import Call
+from tests.fakes.resources import DISK_SCHEDULES
 from tests.simulation.plan import Plan, live_settings, longhorn_nodes, settings, storage_classes
 from tests.simulation.service import Service
 from tests.simulation.trace import Trace
@@ -23,6 +25,8 @@ from tests.simulation.truth import Truth
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 START_SECONDS = 20.0
 END_SECONDS = (0.5, 3.0)
+GRANTING = "granting"
+"""Who grants room at the API server."""
 
 
 class Driver:
@@ -101,6 +105,14 @@ class World:
             wall_clock=self._wall_time,
             delays=Delays(),
             stale=plan.is_stale,
+            disk_schedules=DiskSchedules.MANAGED if plan.disk_schedules else DiskSchedules.UNUSED,
+        )
+        self._granting_api = Api(self.server.client(GRANTING))
+        self.granting = Granting(
+            self._granting_api,
+            random=Random(self._random.getrandbits(32)) if plan.disk_schedules else self._random,
+            timestamp=lambda: f"{self._wall_time():%Y-%m-%dT%H:%M:%SZ}",
+            namespace=NAMESPACE,
         )
         self.driver = Driver(self.longhorn, trace)
 
@@ -109,6 +121,7 @@ class World:
         """Let it all work for as long as the block goes on."""
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._api.close)
+            stack.push_async_callback(self._granting_api.close)
             await stack.enter_async_context(self.service)
             stack.push_async_callback(self.service.end)
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
@@ -169,9 +182,12 @@ class World:
         )
         binder = Binder(api, pods=cluster.pods, storage_classes=classes, **storage)
         provisioner = Provisioner(api, self.driver, storage_classes=classes, **storage)
-        return [kubelets.run, binder.run, provisioner.run]
+        parts: list[Callable[[], object]] = [kubelets.run, binder.run, provisioner.run]
+        return [*parts, self.granting.run] if self.plan.disk_schedules else parts
 
     def _put_cluster(self) -> None:
+        if self.plan.disk_schedules:
+            self.server.add_resource(DISK_SCHEDULES)
         self.server.put(live_settings(self.plan))
         for node in longhorn_nodes(self.plan):
             name = node["metadata"]["name"]

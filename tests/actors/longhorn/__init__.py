@@ -8,12 +8,14 @@ from tests.actors.longhorn.objects import (
     DRIVER,
     NAMESPACE,
     DiskSpec,
+    backing_image,
     csi_driver,
     disk_uuid,
     longhorn_node,
     setting,
     storage_class,
 )
+from tests.actors.longhorn.schedules import DiskSchedules
 
 __all__ = [
     "DRIVER",
@@ -21,9 +23,11 @@ __all__ = [
     "NAMESPACE",
     "CreateVolumeError",
     "Delays",
+    "DiskSchedules",
     "DiskSpec",
     "Longhorn",
     "Overcommitted",
+    "backing_image",
     "csi_driver",
     "disk_uuid",
     "longhorn_node",

@@ -81,11 +81,47 @@ def limit_bytes(spec: Object, status: Object, settings: Settings) -> int:
     return longhorn.limit_bytes(status["storageMaximum"], spec.get("storageReserved", 0), percent)
 
 
-def counted(status: Object, replicas: Iterable[Object]) -> Object:
-    """Return a disk's status once it counts all of *replicas* that are assigned to it."""
-    here = _by_disk(replicas).get(status["diskUUID"], {})
+def growth_is_beyond(
+    nodes: Iterable[Object], replicas: Iterable[Object], size_bytes: int, settings: Settings
+) -> bool:
+    """Say whether some disk is too small, as nodes are known, for its *replicas* of a new size.
+
+    Source: longhorn-manager scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
+    """
+    here = _by_disk(replicas)
+    return any(
+        status["storageScheduled"] + sum(size_bytes - old for old in grown.values())
+        > limit_bytes(spec, status, settings)
+        for node in nodes
+        for _, spec, status in disks(node)
+        for grown in (here.get(status["diskUUID"], {}),)
+        if grown
+    )
+
+
+def counted(
+    status: Object, replicas: Iterable[Object], images: Iterable[Object] | None = None
+) -> Object:
+    """Return a disk's status once it counts all of *replicas* that are assigned to it.
+
+    Copies of backing images stay as they are, unless all *images* are given.
+    """
+    uuid = status["diskUUID"]
+    here = _by_disk(replicas).get(uuid, {})
+    if images is not None:
+        copies = {
+            image["metadata"]["name"]: image_bytes(image)
+            for image in images
+            if uuid in ((image.get("status") or {}).get("diskFileStatusMap") or {})
+        }
+        status = {**status, "scheduledBackingImage": copies}
     total = sum(here.values()) + _backing_image_bytes(status)
     return {**status, "scheduledReplica": here, "storageScheduled": total}
+
+
+def image_bytes(image: Object) -> int:
+    """Return what a copy of a backing image takes; 0 while that is not known."""
+    return int((image.get("status") or {}).get("size", 0))
 
 
 def _backing_image_bytes(status: Object) -> int:

@@ -6,8 +6,14 @@ from tests.actors.api import Object
 from tests.actors.longhorn.creation import MOST_RETRIES
 from tests.actors.longhorn.lifecycle import PRECHECK, robustness
 from tests.actors.longhorn.objects import HOSTNAME_LABEL, condition
-from tests.actors.longhorn.records import read_replica, read_volume
+from tests.actors.longhorn.records import (
+    Replica,
+    condition_status,
+    read_replica,
+    read_volume,
+)
 
+DISK_ALLOCATION = "DiskAllocation"
 RESET = "Reset schedulable due to allow volume creation with degraded availability"
 
 
@@ -106,15 +112,62 @@ def scheduled(
         is_new = not read_volume(volume).current_node and any(each.node for each in read)
         if is_new and allow_degraded:
             new = condition("Scheduled", message=RESET, since=now)
-    others = []
-    for each in volume["status"].get("conditions") or ():
-        if each["type"] != "Scheduled":
-            others.append(each)
-        elif each["status"] == new["status"]:
-            new["lastTransitionTime"] = each["lastTransitionTime"]
-    conditions = [*others, new]
-    return (
-        {}
-        if conditions == volume["status"].get("conditions")
-        else {"status": {"conditions": conditions}}
+    return _with_condition(volume, new)
+
+
+def unplaced() -> Object:
+    """Take a replica off its disk."""
+    return {
+        "metadata": {"labels": {"longhornnode": "", "longhorndiskuuid": ""}},
+        "spec": {"nodeID": "", "diskID": "", "diskPath": ""},
+    }
+
+
+def of_size(size_bytes: int) -> Object:
+    """Let a replica have another size."""
+    return {"spec": {"volumeSize": str(size_bytes)}}
+
+
+def expanding(volume: Object, replicas: Sequence[Object]) -> Object:
+    """Show whether replicas have yet to grow; nothing if it shows already."""
+    size = read_volume(volume).size_bytes
+    is_required = any(read_replica(each).size_bytes < size for each in replicas)
+    if is_required == volume["status"].get("expansionRequired", False):
+        return {}
+    return {"status": {"expansionRequired": is_required}}
+
+
+def allocated(
+    volume: Object, replicas: Sequence[Replica], refusals: Mapping[str, str], now: str
+) -> Object:
+    """Build the condition DiskAllocation; nothing if it is as before.
+
+    It is False from the first refusal until every replica has room on a disk, for the size that
+    the volume is to have. A volume that was never refused anything has no such condition.
+    """
+    if refusals:
+        message = ";".join(refusals[name] for name in sorted(refusals))
+        reason = "ReplicaDiskAllocationFailure"
+        new = condition(DISK_ALLOCATION, "False", reason=reason, message=message, since=now)
+        return _with_condition(volume, new)
+    size = read_volume(volume).size_bytes
+    is_settled = bool(replicas) and all(
+        each.node and each.is_granted and each.size_bytes >= size for each in replicas
     )
+    if is_settled and condition_status(volume["status"], DISK_ALLOCATION) == "False":
+        return _with_condition(volume, condition(DISK_ALLOCATION, since=now))
+    return {}
+
+
+def _with_condition(volume: Object, new: Object) -> Object:
+    """Put a condition in place of the one of its type; nothing if all is as before.
+
+    The time is that of the last change of its status.
+    """
+    before = volume["status"].get("conditions") or []
+    same = [each for each in before if each["type"] == new["type"]]
+    if any(each["status"] == new["status"] for each in same):
+        new = {**new, "lastTransitionTime": same[0]["lastTransitionTime"]}
+    after = [new if each["type"] == new["type"] else each for each in before]
+    after = after if same else [*before, new]
+    return {} if after == volume["status"].get("conditions") else {"status": {"conditions": after}}

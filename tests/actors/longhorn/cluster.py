@@ -17,6 +17,7 @@ class Cluster:
 
     Attributes:
         not_ready: Nodes whose manager is away, with the reason that their Ready condition gives.
+        disk_schedules: None if Longhorn does not use them.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Cluster:
         wall_clock: Callable[[], datetime],
         delays: Delays,
         namespace: str,
+        has_schedules: bool,
     ) -> None:
         self.api = api
         self.random = random
@@ -39,6 +41,9 @@ class Cluster:
         self.replicas = Informer(api, kinds.REPLICAS, namespace)
         self.settings = Informer(api, kinds.SETTINGS, namespace)
         self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
+        self.disk_schedules = (
+            Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
+        )
         self.kubernetes_nodes = Informer(api, kinds.KUBERNETES_NODES)
         self.pods = Informer(api, kinds.PODS)
         self.claims = Informer(api, kinds.CLAIMS)
@@ -55,6 +60,7 @@ class Cluster:
             self.claims,
             self.persistent_volumes,
             self.storage_classes,
+            *([self.disk_schedules] if self.disk_schedules else []),
         )
 
     def key(self, name: str) -> Key:

@@ -92,8 +92,10 @@ def unknown_tags(volume: Object, nodes: Iterable[Object]) -> tuple[str, ...]:
     )
 
 
-def replica_object(volume: Object, hard_node: str, random: Random) -> Object:
+def replica_object(volume: Object, size_bytes: int, hard_node: str, random: Random) -> Object:
     """Build a replica that has no place yet.
+
+    It is as large as the others are, also if the volume is to be expanded.
 
     One that is to be filled from others is made with as many retries as a replica has at most, so
     that it is not used again should that fail (controller/volume_controller.go).
@@ -116,7 +118,7 @@ def replica_object(volume: Object, hard_node: str, random: Random) -> Object:
         },
         "spec": {
             "volumeName": name,
-            "volumeSize": spec["size"],
+            "volumeSize": str(size_bytes),
             "nodeID": "",
             "diskID": "",
             "diskPath": "",

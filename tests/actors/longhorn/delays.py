@@ -43,6 +43,10 @@ class Delays(msgspec.Struct, frozen=True, kw_only=True):
     node_status: Span = (0.2, 3.0)
     """From a replica's change to the node's status that counts it (controller/node_controller.go:
     by events; sub-second to a few seconds)."""
+    cache: Span = (0.0, 0.5)
+    """From a change of a DiskSchedule or node to a manager's own cache, if caches lag. Chosen."""
+    image_copy: Span = (1.0, 5.0)
+    """A copy of a backing image is made. Chosen for little data."""
     eviction: Span = (0.2, 2.0)
     """From a node's change to replicas asked to leave, and to detached volumes attached for that.
     Chosen."""
@@ -66,6 +70,8 @@ FAST = Delays(
     rebuild=(0.1, 0.5),
     replica_cleanup=(0.0, 0.1),
     node_status=(0.05, 0.3),
+    cache=(0.0, 0.05),
+    image_copy=(0.1, 0.5),
     eviction=(0.0, 0.1),
     scheduling_retry=1.0,
     capacity_poll=2.0,

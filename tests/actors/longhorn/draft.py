@@ -7,6 +7,7 @@ and all that changes in one object is one write.
 from collections.abc import Mapping, Sequence
 
 from tests.actors.api import Object
+from tests.actors.longhorn.schedules import Asker, Room, room_of
 
 Reasons = tuple[str, ...]
 
@@ -20,10 +21,19 @@ class Draft:
         placed: Replicas that were given a disk.
         replica_changes: What is to be written into replicas: merge patches by name, in order.
         volume_changes: What is to be written into the volume.
+        schedules: The DiskSchedules by disk, with what this pass wrote; None if none are used.
+        refusals: Why a disk refused what was asked for a replica, by its name.
     """
 
-    def __init__(self, volume: Object, replicas: Sequence[Object]) -> None:
+    def __init__(
+        self,
+        volume: Object,
+        replicas: Sequence[Object],
+        schedules: Mapping[str, Object] | None = None,
+    ) -> None:
         self.volume = volume
+        self.schedules = None if schedules is None else dict(schedules)
+        self.refusals: dict[str, str] = {}
         self.failed: dict[str, Reasons] = {}
         self.placed: set[str] = set()
         self.replica_changes: dict[str, Object] = {}
@@ -43,6 +53,20 @@ class Draft:
 
     def replica(self, name: str) -> Object:
         return self._replicas[name]
+
+    def room_of(self, replica: Object) -> Room | None:
+        """Say what its disk has for a replica; None without a disk, or without DiskSchedules."""
+        disk = replica["spec"].get("diskID")
+        if self.schedules is None or not disk:
+            return None
+        return room_of(self.schedules.get(disk), Asker.REPLICA, replica["metadata"]["name"])
+
+    def put_schedule(self, disk: str, schedule: Object | None) -> None:
+        """Take a DiskSchedule as it was just written; None if it is gone."""
+        assert self.schedules is not None
+        self.schedules.pop(disk, None)
+        if schedule is not None:
+            self.schedules[disk] = schedule
 
     def put(self, replica: Object) -> None:
         """Take a replica as it is: a new one, or one that is being removed."""

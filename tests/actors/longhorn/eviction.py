@@ -15,6 +15,7 @@ from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.nodes import Nodes
 from tests.actors.longhorn.placement import Placement
 from tests.actors.longhorn.records import read_replica, read_volume, recorded
+from tests.actors.longhorn.views import View
 from tests.actors.longhorn.wishes import Wishes
 
 WORKERS = 5
@@ -24,9 +25,10 @@ class Evictions:
     """Asks replicas to leave, and has volumes that no pod uses attached for that."""
 
     def __init__(
-        self, cluster: Cluster, placement: Placement, wishes: Wishes, nodes: Nodes
+        self, cluster: Cluster, placement: Placement, wishes: Wishes, nodes: Nodes, view: View
     ) -> None:
         self._cluster = cluster
+        self._view = view
         self._placement = placement
         self._wishes = wishes
         self._managers = nodes
@@ -113,7 +115,7 @@ class Evictions:
             return None
         if name in self._wishes.evictions:
             return None
-        if self._placement.precheck(volume, replicas):
+        if self._placement.precheck(volume, replicas, self._view.nodes()):
             return self._cluster.delays.scheduling_retry
         self._wishes.evictions[name] = volume["status"]["ownerID"]
         self._wishes.look(name)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from tests.actors.longhorn.records import BEST_EFFORT, DISABLED, STRICT_LOCAL, Replica, Volume
+from tests.actors.longhorn.requesting import RequestStep, next_requests
 
 
 class CreateReplica(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ Step = (
     | Become
     | DeleteVolume
     | Judge
+    | RequestStep
 )
 
 PRECHECK = "precheck"
@@ -87,6 +89,7 @@ def next_steps(
     replicas: Sequence[Replica],
     failed: Collection[str],
     placed: Collection[str] = (),
+    held_back_bytes: int = 0,
 ) -> tuple[Step, ...]:
     """List what may be done now; steps that take time do not keep the later ones waiting.
 
@@ -95,6 +98,7 @@ def next_steps(
         replicas: All of its replicas.
         failed: Replicas that found no place just now; they wait for another time.
         placed: Replicas that were placed just now.
+        held_back_bytes: The size that the volume is not expanded to for now; 0 if there is none.
     """
     staying = [each for each in replicas if not each.is_leaving]
     if volume.state == "deleting":
@@ -104,6 +108,7 @@ def next_steps(
     return (
         *(DeleteReplica(name) for name in _surplus(volume, staying)),
         *_missing(volume, staying, failed),
+        *next_requests(volume, staying, placed, held_back_bytes),
         *_placements(volume, staying, failed),
         *_processes(volume, staying, placed),
         *_transition(volume, staying),
@@ -198,7 +203,7 @@ def _processes(
     volume: Volume, replicas: Sequence[Replica], placed: Collection[str]
 ) -> Sequence[Step]:
     """Run what is placed and stop what runs; what an attached volume gets runs a pass later."""
-    usable = [each for each in replicas if each.node and not each.is_failed]
+    usable = [each for each in replicas if each.is_usable]
     stopped = [each for each in usable if not (each.shall_run or each.is_running)]
     match volume.state:
         case "detached" | "attaching" if volume.wished_node:
@@ -216,7 +221,7 @@ def _processes(
 
 def _transition(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:
     wished = volume.wished_node
-    usable = [each for each in replicas if each.node and not each.is_failed]
+    usable = [each for each in replicas if each.is_usable]
     is_stopped = not any(each.shall_run or each.is_running for each in replicas)
     match volume.state:
         case "":
@@ -229,11 +234,24 @@ def _transition(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:
             return (Become("attaching"),)
         case "attaching" if not wished:
             return (Become("detaching"),)
-        case "attaching" if usable and all(each.is_running for each in usable):
+        case "attaching" if _is_complete(replicas):
             return (Become("attached"),)
         case "attached" if wished != volume.current_node:
             return (Become("detaching"),)
     return ()
+
+
+def _is_complete(replicas: Sequence[Replica]) -> bool:
+    """Say whether the engine may start: all that may run does.
+
+    That of a new volume also waits for replicas that no disk has decided on yet, since later ones
+    have to be filled from others.
+    """
+    usable = [each for each in replicas if each.is_usable]
+    is_new = not any(each.has_data for each in usable)
+    if is_new and any(e.node and not e.is_failed and not e.is_usable for e in replicas):
+        return False
+    return bool(usable) and all(each.is_running for each in usable)
 
 
 def _judgement(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:

@@ -12,11 +12,16 @@ from tests.actors.longhorn.capacity import Publisher
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.creation import CreateVolumeError, unknown_tags, volume_object
 from tests.actors.longhorn.delays import Delays
+from tests.actors.longhorn.disks import Disks
 from tests.actors.longhorn.eviction import Evictions
+from tests.actors.longhorn.images import Images
 from tests.actors.longhorn.instances import Instances
 from tests.actors.longhorn.nodes import Nodes
 from tests.actors.longhorn.objects import NAMESPACE
 from tests.actors.longhorn.placement import Placement
+from tests.actors.longhorn.requests import Requests
+from tests.actors.longhorn.schedules import DiskSchedules
+from tests.actors.longhorn.views import Views
 from tests.actors.longhorn.volumes import Volumes
 from tests.actors.longhorn.wishes import Wishes
 
@@ -31,10 +36,12 @@ class Longhorn:
         delays: How long things take.
         namespace: Where its objects are.
         stale: Whether placements see only what node statuses count, as Longhorn's do; see
-            `placement`.
+            `placement`. With DiskSchedules, whether caches of these lag; see `views`.
+        disk_schedules: What it does with DiskSchedules.
 
     Attributes:
         cluster: The caches it works on, filled while it runs.
+        requests: What it asks of disks.
     """
 
     def __init__(
@@ -46,16 +53,28 @@ class Longhorn:
         delays: Delays,
         namespace: str = NAMESPACE,
         stale: bool = True,
+        disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
     ) -> None:
         self.cluster = Cluster(
-            api, random=random, wall_clock=wall_clock, delays=delays, namespace=namespace
+            api,
+            random=random,
+            wall_clock=wall_clock,
+            delays=delays,
+            namespace=namespace,
+            has_schedules=disk_schedules is not DiskSchedules.UNUSED,
         )
+        self.requests = Requests(self.cluster)
         placement = Placement(self.cluster, stale=stale)
-        self._volumes = Volumes(self.cluster, placement)
+        views = Views(self.cluster, lags=stale)
+        self._volumes = Volumes(self.cluster, placement, self.requests, views)
+        self._images = Images(self.cluster, self.requests, views)
+        self._disks = Disks(self.cluster) if disk_schedules is DiskSchedules.MANAGED else None
         self._instances = Instances(self.cluster)
         self._wishes = Wishes(self.cluster)
         self._nodes = Nodes(self.cluster)
-        self._evictions = Evictions(self.cluster, placement, self._wishes, self._nodes)
+        self._evictions = Evictions(
+            self.cluster, placement, self._wishes, self._nodes, views.newest
+        )
         self._publisher = Publisher(self.cluster)
         self._knows = asyncio.Event()
 
@@ -70,6 +89,7 @@ class Longhorn:
             parts = (
                 self._nodes,
                 self._volumes,
+                self._images,
                 self._instances,
                 self._wishes,
                 self._evictions,
@@ -77,6 +97,8 @@ class Longhorn:
             )
             for part in parts:
                 tasks.create_task(part.run())
+            if self._disks is not None:
+                tasks.create_task(self._disks.run())
         raise AssertionError("controllers do not end")
 
     async def create_volume(
@@ -123,6 +145,16 @@ class Longhorn:
             if await cluster.api.get(VOLUMES, name, cluster.namespace) is None:
                 return
             await asyncio.sleep(cluster.delays.delete_poll)
+
+    async def expand_volume(self, name: str, size_bytes: int) -> None:
+        """Wish a volume to have another size, as CSI ControllerExpandVolume does."""
+        key = self.cluster.key(name)
+        size = str(volume_size_bytes(size_bytes))
+        await self.cluster.api.patch(VOLUMES, key, {"spec": {"size": size}})
+
+    def delete_image(self, name: str) -> None:
+        """Delete a backing image: what it asks of disks is taken back first."""
+        self._images.remove(name)
 
     def blocks_drain(self, node: str) -> bool:
         """Say whether the instance manager's PodDisruptionBudget holds up a drain of *node*."""

@@ -36,16 +36,21 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     now: str
 
 
-def node_status(node: Object, replicas: Iterable[Object], situation: Situation) -> Object:
+def node_status(
+    node: Object,
+    replicas: Iterable[Object],
+    situation: Situation,
+    images: Iterable[Object] = (),
+) -> Object:
     """Build the status of a Longhorn Node as it should be.
 
     What is on the disks only the node's own manager knows: while that is away, the numbers stay as
     they are. What is free on a disk is never changed here.
     """
-    replicas = tuple(replicas)
+    replicas, images = tuple(replicas), tuple(images)
     statuses = dict(node["status"].get("diskStatus") or {})
     if not situation.not_ready:
-        statuses |= {name: counted(status, replicas) for name, _, status in disks(node)}
+        statuses |= {name: counted(status, replicas, images) for name, _, status in disks(node)}
     counting = {**node, "status": {**node["status"], "diskStatus": statuses}}
     for space in node_space(recorded(counting, Node), known(situation.settings)).disks:
         status = statuses[space.disk.name]
@@ -117,6 +122,7 @@ class Nodes:
         """Work until cancelled; the caches are filled."""
         cluster = self._cluster
         cluster.replicas.handlers.append(self._on_replica)
+        cluster.backing_images.handlers.append(self._on_image)
         cluster.nodes.handlers.append(self._on_node)
         cluster.kubernetes_nodes.handlers.append(self._on_node)
         cluster.settings.handlers.append(self._on_setting)
@@ -127,6 +133,18 @@ class Nodes:
         for replica in (old, new):
             if replica is not None:
                 self.look(replica["spec"].get("nodeID", ""))
+
+    def _on_image(self, old: Object | None, new: Object | None) -> None:
+        """Look at the nodes of all disks with a copy."""
+        changed = [each for each in (old, new) if each is not None]
+        copies = {
+            disk
+            for image in changed
+            for disk in (image.get("status") or {}).get("diskFileStatusMap") or {}
+        }
+        for node in self._cluster.nodes.objects.values():
+            if any(status["diskUUID"] in copies for _, _, status in disks(node)):
+                self.look(node["metadata"]["name"])
 
     def _on_node(self, _old: Object | None, new: Object | None) -> None:
         if new is not None:
@@ -149,7 +167,12 @@ class Nodes:
             settings=cluster.setting_values(),
             now=cluster.timestamp(),
         )
-        status = node_status(node, cluster.replicas.objects.values(), situation)
+        status = node_status(
+            node,
+            cluster.replicas.objects.values(),
+            situation,
+            cluster.backing_images.objects.values(),
+        )
         if status != node["status"]:
             await cluster.api.replace({**node, "status": status}, LONGHORN_NODES)
         self.cordoned = self.cordoned - {name} | ({name} if is_cordoned else set())

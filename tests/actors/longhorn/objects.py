@@ -103,6 +103,17 @@ def storage_class(name: str, *, binding: str = "WaitForFirstConsumer", **paramet
     }
 
 
+def backing_image(
+    name: str, size_bytes: int, *, copies: int = 1, owner: str = "", namespace: str = NAMESPACE
+) -> Object:
+    """Build a BackingImage of which *copies* are wanted; its size is known, and no copy is made."""
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"minNumberOfCopies": copies, "dataEngine": "v1", "diskFileSpecMap": {}},
+        "status": {"size": size_bytes, "ownerID": owner, "diskFileStatusMap": {}},
+    }
+
+
 def csi_driver() -> Object:
     """Build the CSIDriver, with storage capacity tracking on."""
     return {

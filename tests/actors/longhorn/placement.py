@@ -2,9 +2,9 @@
 
 As Longhorn is, the managers know the Node objects as last published, and each places without
 regard to the others: replicas that are placed within the delay of the node status can end up on a
-disk that has room for one of them only. (One cache serves all managers here; what matters is how
-late the objects are written.) The other way, for comparison, every replica counts from the moment
-that a disk was chosen for it.
+disk that has room for one of them only. (One cache serves all managers here, unless they use
+DiskSchedules; what matters is how late the objects are written.) The other way, for comparison,
+every replica counts from the moment that a disk was chosen for it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,11 @@ class Placement:
         self._promised: dict[str, Object] = {}
 
     def place(
-        self, replica: Object, volume: Object, replicas: Sequence[Object]
+        self,
+        replica: Object,
+        volume: Object,
+        replicas: Sequence[Object],
+        nodes: Sequence[Object],
     ) -> Object | tuple[str, ...]:
         """Choose a disk for a replica; return what is to be written into it, or why there is none.
 
@@ -37,8 +41,9 @@ class Placement:
             replica: A replica without a place; hardNodeAffinity names the only node it may go to.
             volume: Its volume.
             replicas: All replicas of the volume.
+            nodes: As the manager knows them that places.
         """
-        name, nodes = replica["metadata"]["name"], [*self._nodes()]
+        name = replica["metadata"]["name"]
         self.forget(name)
         if not self._stale:
             nodes = [counting(node, self._assigned()) for node in nodes]
@@ -51,18 +56,17 @@ class Placement:
             self._promised[name] = merged(replica, changes)
         return changes
 
-    def precheck(self, volume: Object, replicas: Sequence[Object]) -> tuple[str, ...]:
+    def precheck(
+        self, volume: Object, replicas: Sequence[Object], nodes: Sequence[Object]
+    ) -> tuple[str, ...]:
         """Say why no disk of the cluster would take one more replica; nothing if one would."""
         blank: Object = {"metadata": {"name": "new"}, "spec": {}}
-        candidates = self._search(blank, volume, replicas, self._nodes())
+        candidates = self._search(blank, volume, replicas, nodes)
         return () if candidates.disks else candidates.errors or (NO_REASON,)
 
     def forget(self, replica: str) -> None:
         """Count a replica no longer that is gone, or placed anew."""
         self._promised.pop(replica, None)
-
-    def _nodes(self) -> Iterable[Object]:
-        return self._cluster.nodes.objects.values()
 
     def _assigned(self) -> Iterable[Object]:
         """Return all replicas, also those as placed whose assignment is not heard of yet."""

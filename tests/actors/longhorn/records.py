@@ -9,6 +9,7 @@ import msgspec
 import longhorn
 from app.kube.resources import BACKING_IMAGES, NODES, REPLICAS, VOLUMES
 from tests.actors.api import Object
+from tests.actors.longhorn.schedules import Room
 
 T = TypeVar("T", longhorn.Node, longhorn.Volume, longhorn.Replica, longhorn.BackingImage)
 
@@ -40,6 +41,10 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     robustness: str
     scheduled: str
     """Status of its condition Scheduled; "" if there is none yet."""
+    owner: str = ""
+    """The node whose manager works on it while it shall be attached nowhere."""
+    size_bytes: int = 0
+    """As wished for; replicas that are smaller are to be expanded."""
 
     @property
     def waits_for_node(self) -> bool:
@@ -65,6 +70,22 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it failed before it ever had data: it is of no use."""
     disk: str = ""
     zone: str = ""
+    size_bytes: int = 0
+    has_data: bool = False
+    """Whether it ever had all data."""
+    room: Room | None = None
+    """What its disk has for it; None if no DiskSchedule is asked."""
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether the disk it is assigned to lets it be there."""
+        return self.room is None or self.room.covers(self.size_bytes)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is placed and may run; what runs already is not stopped."""
+        runs = self.shall_run or self.is_running
+        return bool(self.node) and not self.is_failed and (runs or self.is_granted)
 
 
 def read_volume(obj: Object) -> Volume:
@@ -79,10 +100,14 @@ def read_volume(obj: Object) -> Volume:
         current_node=status.get("currentNodeID", ""),
         robustness=status.get("robustness", ""),
         scheduled=condition_status(status, "Scheduled"),
+        owner=status.get("ownerID", ""),
+        size_bytes=int(spec["size"]),
     )
 
 
-def read_replica(obj: Object, zones: Mapping[str, str] = NOWHERE) -> Replica:
+def read_replica(
+    obj: Object, zones: Mapping[str, str] = NOWHERE, room: Room | None = None
+) -> Replica:
     """Read a Replica object; *zones* are those of the nodes, by name."""
     spec, status = obj["spec"], obj.get("status") or {}
     return Replica(
@@ -98,6 +123,9 @@ def read_replica(obj: Object, zones: Mapping[str, str] = NOWHERE) -> Replica:
         is_given_up=bool(spec.get("failedAt")) and not spec.get("healthyAt"),
         disk=spec.get("diskID", ""),
         zone=zones.get(spec.get("nodeID", ""), ""),
+        size_bytes=int(spec["volumeSize"]),
+        has_data=bool(spec.get("healthyAt")),
+        room=room,
     )
 
 

@@ -1,14 +1,16 @@
 """The volume controller: brings volumes and their replicas to the state wished for.
 
-Every node's manager works on the volumes that are to be attached there, several at a time. A pass
-reads a volume and its replicas anew, decides in memory, and writes at its end: first the replicas
-one after another, then the volume, each over the version read. Only creations and deletions are
-done as they are decided. Nodes, settings and backing images come from caches.
+Every node's manager works on the volumes that are to be attached there, or else on those that it
+owns, several at a time. A pass reads a volume and its replicas anew, decides in memory, and writes
+at its end: first the replicas one after another, then the volume, each over the version read. Only
+creations, deletions and requests for room are done as they are decided. Nodes, DiskSchedules,
+settings and backing images come from caches.
 Source: longhorn-manager controller/volume_controller.go syncVolume.
 """
 
 import asyncio
-from typing import NoReturn
+from functools import partial
+from typing import NamedTuple, NoReturn
 
 from tests.actors.api import PERSISTENT_VOLUMES, REPLICAS, VOLUMES, Key, Kind, Object
 from tests.actors.controller import Controller
@@ -20,7 +22,12 @@ from tests.actors.longhorn.draft import Draft
 from tests.actors.longhorn.lifecycle import PRECHECK, Become, Step, next_steps
 from tests.actors.longhorn.placement import Placement
 from tests.actors.longhorn.records import STRICT_LOCAL, Volume, read_replica, read_volume
+from tests.actors.longhorn.requesting import RequestStep
+from tests.actors.longhorn.requests import Requests
+from tests.actors.longhorn.rooms import Rooms
+from tests.actors.longhorn.schedules import Asker, changed_names
 from tests.actors.longhorn.settings import ALLOW_DEGRADED, is_on
+from tests.actors.longhorn.views import View, Views
 
 WORKERS = 5
 """How many volumes a node's manager works on at a time."""
@@ -29,14 +36,26 @@ _BUSY_SECONDS = 0.02
 _MOST_STEPS = 100
 
 
+class Manager(NamedTuple):
+    """The work of one node's manager, and what it knows."""
+
+    work: Controller[str]
+    view: View
+
+
 class Volumes:
     """All volumes of the cluster."""
 
-    def __init__(self, cluster: Cluster, placement: Placement) -> None:
+    def __init__(
+        self, cluster: Cluster, placement: Placement, requests: Requests, views: Views
+    ) -> None:
         self._cluster = cluster
         self._placement = placement
+        self._requests = requests
+        self._views = views
+        self._rooms = Rooms(cluster, requests)
         self._timers = Timers(cluster.draw)
-        self._managers: dict[str, Controller[str]] = {}
+        self._managers: dict[str, Manager] = {}
         self._removals: Controller[str] = Controller(self._remove, workers=WORKERS)
         self._removing: set[str] = set()  # also those that are gone; names do not come again
         self._busy: set[str] = set()
@@ -63,6 +82,7 @@ class Volumes:
         assert replica is not None
         if new is None:
             self._placement.forget(replica["metadata"]["name"])
+            self._rooms.forget(replica["metadata"]["name"])
         self._add(replica["spec"]["volumeName"])
 
     def _on_node(self, _old: Object | None, _new: Object | None) -> None:
@@ -76,27 +96,41 @@ class Volumes:
         ):
             self._add(name)
 
-    def _add(self, name: str) -> None:
-        volume = self._cluster.volumes.get(name, self._cluster.namespace)
-        node = "" if volume is None else read_volume(volume).wished_node
-        if node not in self._managers:
-            manager = self._managers[node] = Controller(self._reconcile_alone, workers=WORKERS)
-            self._tasks.create_task(manager.run())
-        self._managers[node].add(name)
+    def _on_schedule(self, node: str, old: Object | None, new: Object | None) -> None:
+        """Look at a manager's volumes again whose requests or room it now knows to be changed."""
+        for name in changed_names(old, new, Asker.REPLICA):
+            replica = self._cluster.replicas.get(name, self._cluster.namespace)
+            if replica is not None and self._manager_of(replica["spec"]["volumeName"]) == node:
+                self._add(replica["spec"]["volumeName"])
 
-    async def _reconcile_alone(self, name: str) -> float | None:
+    def _manager_of(self, name: str) -> str:
+        volume = self._cluster.volumes.get(name, self._cluster.namespace)
+        if volume is None:
+            return ""
+        return read_volume(volume).wished_node or read_volume(volume).owner
+
+    def _add(self, name: str) -> None:
+        node = self._manager_of(name)
+        if node not in self._managers:
+            view = self._views.make(partial(self._on_schedule, node))
+            work = Controller(partial(self._reconcile_alone, view), workers=WORKERS)
+            self._managers[node] = Manager(work, view)
+            self._tasks.create_task(work.run())
+        self._managers[node].work.add(name)
+
+    async def _reconcile_alone(self, view: View, name: str) -> float | None:
         """Work on a volume unless another manager still does, from whose node it moved."""
         if name in self._busy:
             return _BUSY_SECONDS
         self._busy.add(name)
         try:
-            return await self._reconcile(name)
+            return await self._reconcile(view, name)
         finally:
             self._busy.discard(name)
 
-    async def _reconcile(self, name: str) -> float | None:
+    async def _reconcile(self, view: View, name: str) -> float | None:
         """Make one pass; its own writes bring the next."""
-        draft = await self._read(name)
+        draft = await self._read(view, name)
         if draft is None:
             return None
         if not read_volume(draft.volume).state:
@@ -105,13 +139,13 @@ class Volumes:
                 return left
         await self._pin(draft.volume)
         done: list[Step] = []
-        again = await self._decide(draft, done)
+        again = await self._decide(draft, view, done)
         await self._write(draft)
         for step in done:
             self._timers.stop(name, *([] if isinstance(step, Become) else [str(step)]))
         return again
 
-    async def _read(self, name: str) -> Draft | None:
+    async def _read(self, view: View, name: str) -> Draft | None:
         volume = await self._cluster.api.get(VOLUMES, name, self._cluster.namespace)
         replicas = await self._cluster.replicas_of(name)
         if volume is None:
@@ -119,17 +153,19 @@ class Volumes:
                 self._begin_removal(replica["metadata"]["name"])
             return None
         now = self._cluster.timestamp()
-        return Draft(volume, [changes.marked(each, self._removing, now) for each in replicas])
+        marked = [changes.marked(each, self._removing, now) for each in replicas]
+        return Draft(volume, marked, view.schedules())
 
-    async def _decide(self, draft: Draft, done: list[Step]) -> float | None:
+    async def _decide(self, draft: Draft, view: View, done: list[Step]) -> float | None:
         """Take the steps that are due; return when to look again, if not after the next event."""
         nodes = self._cluster.nodes.objects.items()
         zones = {key.name: node["status"].get("zone", "") for key, node in nodes}
         for _ in range(_MOST_STEPS):
             volume = read_volume(draft.volume)
-            replicas = [read_replica(each, zones) for each in draft.replicas]
-            waits = []
-            for step in next_steps(volume, replicas, draft.failed, draft.placed):
+            replicas = [read_replica(each, zones, draft.room_of(each)) for each in draft.replicas]
+            held_back, held_seconds = self._rooms.held_back(draft.name)
+            waits = [held_seconds] if held_back else []
+            for step in next_steps(volume, replicas, draft.failed, draft.placed, held_back):
                 span = self._span(step, volume)
                 left = self._timers.left(volume.name, str(step), span=span) if span else 0.0
                 if not left:
@@ -139,7 +175,7 @@ class Volumes:
                 self._judge(draft)
                 retry = [self._cluster.delays.scheduling_retry] if draft.failed else []
                 return min([*waits, *retry], default=None)
-            await self._take(step, draft)
+            await self._take(step, draft, view)
             done.append(step)
             if isinstance(step, Become | lifecycle.DeleteVolume):
                 return None
@@ -161,24 +197,26 @@ class Volumes:
                 return delays.volume_sync
         return None
 
-    async def _take(self, step: Step, draft: Draft) -> None:
+    async def _take(self, step: Step, draft: Draft, view: View) -> None:
         match step:
             case lifecycle.CreateReplica(hard_node):
-                await self._create(draft, hard_node)
+                await self._create(draft, hard_node, view)
+            case lifecycle.PlaceReplica(name, hard_node):
+                self._place(draft, name, hard_node, view)
             case lifecycle.DeleteReplica(name):
                 self._begin_removal(name)
                 now = self._cluster.timestamp()
                 draft.put(changes.marked(draft.replica(name), self._removing, now))
             case lifecycle.DeleteVolume():
                 await self._cluster.api.delete(VOLUMES, self._cluster.key(draft.name))
+            case _ if isinstance(step, RequestStep):
+                await self._rooms.take(step, draft, view)
             case _:
                 self._change(step, draft)
 
     def _change(self, step: Step, draft: Draft) -> None:
         now = self._cluster.timestamp()
         match step:
-            case lifecycle.PlaceReplica(name, hard_node):
-                self._place(draft, name, hard_node)
             case lifecycle.RunReplica(name):
                 draft.change_replica(name, changes.to_be("running"))
             case lifecycle.StopReplicas():
@@ -192,21 +230,27 @@ class Volumes:
             case Become(state):
                 self._become(state, draft)
 
-    async def _create(self, draft: Draft, hard_node: str) -> None:
-        reasons = () if hard_node else self._placement.precheck(draft.volume, draft.replicas)
+    async def _create(self, draft: Draft, hard_node: str, view: View) -> None:
+        reasons: tuple[str, ...] = ()
+        if not hard_node:
+            reasons = self._placement.precheck(draft.volume, draft.replicas, view.nodes())
         if reasons:
             draft.failed[PRECHECK] = reasons
             return
-        replica = replica_object(draft.volume, hard_node, self._cluster.random)
+        sizes = [read_replica(each).size_bytes for each in draft.replicas]
+        size = min(sizes, default=read_volume(draft.volume).size_bytes)
+        replica = replica_object(draft.volume, size, hard_node, self._cluster.random)
         draft.put(await self._cluster.api.create(replica, REPLICAS))
         await asyncio.sleep(self._cluster.draw(self._cluster.delays.write))
 
-    def _place(self, draft: Draft, name: str, hard_node: str) -> None:
+    def _place(self, draft: Draft, name: str, hard_node: str, view: View) -> None:
         if hard_node != draft.replica(name)["spec"]["hardNodeAffinity"]:
             draft.change_replica(name, changes.bound(hard_node))
-        found = self._placement.place(draft.replica(name), draft.volume, draft.replicas)
+        nodes = view.nodes(self._rooms.avoided(name))
+        found = self._placement.place(draft.replica(name), draft.volume, draft.replicas, nodes)
         if isinstance(found, tuple):
             draft.failed[name] = found
+            self._rooms.forget(name)
         else:
             draft.change_replica(name, found)
             draft.placed.add(name)
@@ -223,7 +267,11 @@ class Volumes:
         draft.change_volume(changes.entering(state, draft.volume, draft.replicas, now))
 
     def _judge(self, draft: Draft) -> None:
-        """Decide about the condition Scheduled."""
+        """Decide about the conditions, and show whether the volume is to grow."""
+        now = self._cluster.timestamp()
+        replicas = [read_replica(each, room=draft.room_of(each)) for each in draft.replicas]
+        draft.change_volume(changes.allocated(draft.volume, replicas, draft.refusals, now))
+        draft.change_volume(changes.expanding(draft.volume, draft.replicas))
         allow_degraded = is_on(self._cluster.setting_values(), ALLOW_DEGRADED)
         draft.change_volume(
             changes.scheduled(
@@ -231,7 +279,7 @@ class Volumes:
                 draft.replicas,
                 draft.failed,
                 allow_degraded=allow_degraded,
-                now=self._cluster.timestamp(),
+                now=now,
             )
         )
 
@@ -269,4 +317,12 @@ class Volumes:
             self._removals.add_after(replica, seconds)
 
     async def _remove(self, replica: str) -> None:
+        """Remove a replica, which first asks its disk for no room any more.
+
+        Source: controller/replica_controller.go syncReplica, which alone does that.
+        """
+        if self._cluster.disk_schedules is not None:
+            found = await self._cluster.api.get(REPLICAS, replica, self._cluster.namespace)
+            if found is not None and found["spec"]["diskID"]:
+                await self._requests.release(found["spec"]["diskID"], Asker.REPLICA, replica)
         await self._cluster.api.delete(REPLICAS, self._cluster.key(replica))

@@ -10,9 +10,18 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.actors.api import Api, Kind, Object
-from tests.actors.longhorn import Delays, DiskSpec, Longhorn, longhorn_node, storage_class
+from tests.actors.granting import Granting
+from tests.actors.longhorn import (
+    Delays,
+    DiskSchedules,
+    DiskSpec,
+    Longhorn,
+    disk_uuid,
+    longhorn_node,
+    storage_class,
+)
 from tests.fakes import FakeApiServer
-from tests.fakes.resources import RESOURCES, SCHEDULER_RESOURCES
+from tests.fakes.resources import DISK_SCHEDULES, RESOURCES, SCHEDULER_RESOURCES
 
 GIB = 2**30
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -24,9 +33,16 @@ VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
 class World:
     """The cluster, with short words for what tests do to it."""
 
-    def __init__(self, seed: int = 0, *, delays: Delays | None = None, stale: bool = True) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        delays: Delays | None = None,
+        stale: bool = True,
+        disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
+    ) -> None:
         self.random = Random(seed)
-        resources = (*RESOURCES, *SCHEDULER_RESOURCES)
+        resources = (*RESOURCES, *SCHEDULER_RESOURCES, DISK_SCHEDULES)
         self.server = FakeApiServer(Random(self.random.random()), resources=resources)
         self.server.latency = lambda _: (
             self.random.uniform(0, 0.01),
@@ -39,6 +55,14 @@ class World:
             wall_clock=self._wall_time,
             delays=delays or Delays(),
             stale=stale,
+            disk_schedules=disk_schedules,
+        )
+        self.granting_api = Api(self.server.client("granting"))
+        self.granting = Granting(
+            self.granting_api,
+            random=Random(seed),
+            timestamp=lambda: f"{self._wall_time():%Y-%m-%dT%H:%M:%SZ}",
+            namespace=NAMESPACE,
         )
         self._began = asyncio.get_running_loop().time()
         self.put(kinds.STORAGE_CLASSES, storage_class("local"))
@@ -105,6 +129,18 @@ class World:
         """Say on which nodes replicas of a volume are; "" for those on none."""
         return sorted(each["spec"]["nodeID"] for each in self.replicas(volume))
 
+    def schedule(self, node: str, disk: str = "disk-1") -> Object:
+        """Return the DiskSchedule of a disk."""
+        found = self.server.get("diskschedules.longhorn.io", disk_uuid(node, disk), NAMESPACE)
+        assert found is not None
+        return found
+
+    def schedules(self) -> list[Object]:
+        return self.server.list("diskschedules.longhorn.io", NAMESPACE)
+
+    def images(self) -> list[Object]:
+        return self.server.list("backingimages.longhorn.io", NAMESPACE)
+
     def nodes(self) -> list[Object]:
         return self.server.list("nodes.longhorn.io", NAMESPACE)
 
@@ -153,9 +189,13 @@ class World:
 
 @asynccontextmanager
 async def running(world: World) -> AsyncIterator[World]:
-    """Let Longhorn work for as long as a test goes on."""
+    """Let Longhorn work for as long as a test goes on, and who grants room if it asks for it."""
     async with asyncio.TaskGroup() as tasks:
-        work = tasks.create_task(world.longhorn.run())
+        work = [tasks.create_task(world.longhorn.run())]
+        if world.longhorn.cluster.disk_schedules is not None:
+            work.append(tasks.create_task(world.granting.run()))
         yield world
-        work.cancel()
+        for each in work:
+            each.cancel()
     await world.api.close()
+    await world.granting_api.close()
