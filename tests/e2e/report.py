@@ -10,6 +10,7 @@ from statistics import median
 import msgspec
 
 from tests.e2e.outcome import Outcome
+from tests.e2e.plan_report import PlanRow, render_plans
 from tests.e2e.plot import bound_over_time, pods_and_room
 
 EXTENDER = {True: "extender, names", False: "extender, whole nodes"}
@@ -61,6 +62,7 @@ class Report:
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], Row] = {}
         self.volume_rows: dict[tuple[str, str], VolumesRow] = {}
+        self.plan_rows: list[PlanRow] = []
         self.measurements: list[Measurement] = []
         self.plots: dict[str, str] = {}
         self.rooms: dict[str, tuple[str, Mapping[str, int]]] = {}
@@ -83,6 +85,10 @@ class Report:
         row = VolumesRow(case=case, variant=variant, pods=pods, optimum=optimum, runs=[])
         self.volume_rows.setdefault((case, variant), row).runs.append(found)
 
+    def plan(self, row: PlanRow) -> None:
+        """Add a workload that was planned and then created."""
+        self.plan_rows.append(row)
+
     def measured(self, what: str, figures: str) -> None:
         """Add a figure."""
         self.measurements.append(Measurement(what=what, figures=figures))
@@ -96,7 +102,7 @@ class Report:
         self.rooms[case] = file, room
 
     def write(self, folder: Path, *, today: date, kubernetes: str) -> None:
-        """Write `report.md`, its plots and `report.json` into *folder*."""
+        """Write `report.md`, its plots, `plans.md` and `report.json` into *folder*."""
         folder.mkdir(parents=True, exist_ok=True)
         rows = [*self.rows.values()]
         for case, file in self.plots.items():
@@ -115,9 +121,11 @@ class Report:
             machine=_machine(),
         )
         (folder / "report.md").write_text(text)
+        (folder / "plans.md").write_text(render_plans(self.plan_rows))
         data = {
             "rows": rows,
             "volumes": [*self.volume_rows.values()],
+            "plans": self.plan_rows,
             "measurements": self.measurements,
         }
         (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)))

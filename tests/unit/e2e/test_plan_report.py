@@ -1,0 +1,49 @@
+"""When a real run counts as foretold by plans, and what the table says of it."""
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.plan_report import PlanRow, Span, render_plans
+
+
+def row(**fields: Any) -> PlanRow:
+    """Build a row of three pods on two nodes, two of them placed, as all plans say."""
+    defaults = {
+        "case": "it",
+        "pods": 3,
+        "placed": 2,
+        "planned": Span(2, 2),
+        "waiting": {"web": 1},
+        "planned_waiting": {"web": Span(1, 1)},
+        "by_node": (1, 1),
+        "planned_by_node": ((1, 1), (1, 1)),
+        "is_determined": True,
+    }
+    return PlanRow(**{**defaults, **fields})
+
+
+@pytest.mark.parametrize(
+    ("found", "difference"),
+    [
+        pytest.param(row(), "none", id="as-all-plans"),
+        pytest.param(row(planned=Span(1, 2)), "number by chance", id="within-the-span"),
+        pytest.param(
+            row(planned_by_node=((2, 0),), is_determined=False), "other nodes", id="other-nodes"
+        ),
+        pytest.param(row(planned_by_node=((2, 0),)), "**not as planned**", id="determined-nodes"),
+        pytest.param(row(planned=Span(3, 3)), "**not as planned**", id="fewer-pods"),
+        pytest.param(
+            row(planned_waiting={"web": Span(0, 0)}), "**not as planned**", id="other-workload"
+        ),
+    ],
+)
+def test_differences(found: PlanRow, difference: str) -> None:
+    assert found.is_foretold == (difference != "**not as planned**")
+    assert render_plans([found]).rstrip().endswith(f"| {difference} |")
+
+
+def test_a_row_shows_how_many_plans_end_alike() -> None:
+    shown = render_plans([row(planned_by_node=((1, 1), (2, 0)))])
+
+    assert "| it | 3 | 2 | 2 | web: 1 | 1/1 | yes | 1 of 2, 2 ways | none |" in shown
