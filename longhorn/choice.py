@@ -49,15 +49,14 @@ def choices(candidates: Candidates, size_bytes: int) -> tuple[Candidate, ...]:
     disks = candidates.preferred
     if len(disks) < 2:
         return disks
-    of_disks = {disk: candidates.unused_bytes[disk] for disk in disks}
-    of_nodes: dict[NodeName, int] = {}
-    for disk, unused in of_disks.items():
-        of_nodes[disk.node] = of_nodes.get(disk.node, 0) + unused
+    by_node: dict[NodeName, dict[Candidate, int]] = {}
+    for disk in disks:
+        by_node.setdefault(disk.node, {})[disk] = candidates.unused_bytes[disk]
+    of_nodes = {node: sum(unused.values()) for node, unused in by_node.items()}
     chosen: set[Candidate] = set()
-    level = level_of(of_disks.values())
+    level = level_of([unused for each in by_node.values() for unused in each.values()])
     for node in most_even(level_of(of_nodes.values()), of_nodes, size_bytes):
-        on_node = {disk: unused for disk, unused in of_disks.items() if disk.node == node}
-        chosen.update(most_even(level, on_node, size_bytes) or disks)
+        chosen.update(most_even(level, by_node[node], size_bytes) or disks)
     return tuple(sorted(chosen)) or disks
 
 

@@ -27,6 +27,7 @@ from longhorn import (
     disk_reason,
     find_candidates,
     has_tags,
+    is_potentially_reusable,
     may_share_node,
     may_share_zone,
     meets_topology,
@@ -117,7 +118,12 @@ class Placing:
             view: The cluster.
             utc: Decides whether a degraded volume still waits for its failed replica.
         """
-        replicas = view.replicas.get(volume.name, ())
+        # Longhorn's search passes over those that failed and do not come back.
+        replicas = [
+            each
+            for each in view.replicas.get(volume.name, ())
+            if not each.failed or is_potentially_reusable(each)
+        ]
         image = view.backing_images.get(volume.backing_image or "")
         settings = view.settings
         if isinstance(settings, Settings) and _is_plain(replica, volume, replicas, settings):

@@ -221,9 +221,11 @@ class Volumes:
             self._remove(each)
 
     def fail(self, replicas: Iterable[Replica]) -> list[Volume]:
-        """Lose replicas for good; return the volumes whose data are gone since, by name."""
+        """Lose replicas for good; return the volumes whose data are gone since."""
         replicas = [*replicas]
-        known = (self._cluster.get(Volume, name) for name in {each.volume for each in replicas})
+        known = (
+            self._cluster.get(Volume, name) for name in sorted({each.volume for each in replicas})
+        )
         alive = [volume for volume in known if volume is not None and not self.is_lost(volume)]
         for replica in replicas:
             self._cluster.put(
@@ -233,7 +235,7 @@ class Volumes:
         lost = [volume for volume in alive if self.is_lost(volume)]
         for volume in lost:
             self._move(volume, None)
-        return sorted(lost, key=lambda volume: volume.name)
+        return lost
 
     def is_lost(self, volume: Volume) -> bool:
         """Whether a volume had replicas, and none is left that has its data.

@@ -236,12 +236,11 @@ class _Looking:
 
     def _leaves_room_anyway(self, items: Sequence[Item], space: NodeSpace) -> bool:
         """Whether a node has room for *items* though all that comes anywhere comes there."""
-        total = total_of(items)
         return _leaves_room(
             items,
             space,
-            logical_bytes=self._all_bytes + total.logical_bytes,
-            physical_bytes=self._physical_bytes + total.physical_bytes,
+            logical_bytes=self._all_bytes + sum(item.logical_bytes for item in items),
+            physical_bytes=self._physical_bytes + sum(item.physical_bytes for item in items),
         )
 
     def _takers(

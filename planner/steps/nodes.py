@@ -132,8 +132,8 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
             for each in of_volume
             if each.node in gone
         ]
-        for volume in plan.volumes.fail(replicas):
-            name = names.get(volume.name, volume.name)
+        without = plan.volumes.fail(replicas)
+        for name in sorted(str(names.get(volume.name, volume.name)) for volume in without):
             text = f"its only replicas with data were on {', '.join(self.nodes)}"
             events.append(Event(kind=Kind.VOLUME_LOST, object=name, text=text))
         plan.follow()

@@ -218,3 +218,12 @@ def test_a_node_like_one_whose_disk_shows_no_size_is_refused() -> None:
         plan, AddNode(name="node-2", like="node-1")
     )
     assert [*plan.cluster.nodes] == ["node-1"]
+
+
+def test_a_cordoned_node_is_said_to_be_cordoned() -> None:
+    plan = plan_of(*nodes_of("a"))
+    plan.take(CORDON)
+
+    [event] = place(plan, 1).events
+
+    assert [each.code for each in event.reasons] == ["node_cordoned"]
