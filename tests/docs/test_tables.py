@@ -200,7 +200,7 @@ def _shipped(folder: str, wheres: dict[str, str]) -> Iterator[tuple[str, ...]]:
 
 
 def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
-    costs, explaining = tables(DOCS / "limits.md", "what-it-costs")
+    costs, explaining, planning = tables(DOCS / "limits.md", "what-it-costs")
     measured = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^(names|nodes) +(\d+) +4 +(again|new) +\d+ +\S+ +\S+ +(\S+)", measured, flags=re.MULTILINE
@@ -218,6 +218,12 @@ def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
     )
     assert [row[1:] for row in explaining] == [
         [f"{seconds} s", f"{cpu} s", f"{peak} MB"] for seconds, cpu, peak in runs
+    ]
+    plans = re.findall(
+        r"^ +1000  (\S.*?)  +(\S+) +(\S+) +(\d+) +\S+ +\S+(?:  .*)?$", measured, flags=re.MULTILINE
+    )
+    assert planning == [
+        [name, f"{seconds} s", f"{cpu} s", f"{peak} MB"] for name, seconds, cpu, peak in plans
     ]
 
 
