@@ -98,6 +98,8 @@ class Following:
         def age_seconds() -> float:
             if reflector.heard_at is None:
                 return float("nan")
+            if reflector.is_absent:  # there is nothing to hear of
+                return 0.0
             return self._clock() - reflector.heard_at
 
         kind = reflector.name

@@ -113,6 +113,11 @@ class Reflector:
         return self._feed.mirror.is_complete
 
     @property
+    def is_absent(self) -> bool:
+        """Whether the API server has no such kind; it is asked again now and then."""
+        return self._may_be_absent and self.is_complete and not self.trouble
+
+    @property
     def objects(self) -> int:
         """How many are known."""
         return len(self._feed.mirror)

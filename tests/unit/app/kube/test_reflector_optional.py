@@ -99,6 +99,7 @@ async def test_a_kind_that_is_not_served_is_complete_and_empty(server: FakeApiSe
 
         reflector = seen.reflector
         assert (reflector.is_complete, reflector.objects, reflector.trouble) == (True, 0, "")
+        assert reflector.is_absent
         assert not any(reads(call) for call in server.calls)
 
 
@@ -121,10 +122,12 @@ async def test_it_comes_goes_and_comes_back(server: FakeApiServer) -> None:
             install(server, *sorted(names))
             await asyncio.sleep(NOTICED_SECONDS)
             assert seen.names == names
+            assert not seen.reflector.is_absent
 
             uninstall(server)
             await asyncio.sleep(2)
             assert seen.names == set()
+            assert seen.reflector.is_absent
             assert seen.reflector.is_complete
 
         assert seen.reflector.trouble == ""
