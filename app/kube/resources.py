@@ -216,7 +216,6 @@ STORED_SCHEDULES = Resource(
     structure=schedules.StoredObject,
     record=schedules.StoredSchedule,
     record_of=schedules.stored_schedule_record,
-    is_optional=True,
 )
 IMAGE_COPIES = structs.replace(
     BACKING_IMAGES,

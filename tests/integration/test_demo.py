@@ -39,6 +39,8 @@ def started() -> subprocess.Popen[str]:
     """Start the demonstration, as it runs for `make demo | head`."""
     return subprocess.Popen(
         [sys.executable, "-m", "examples.demo"],
+        # Whoever runs the tests in the background may have made them deaf to Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
