@@ -40,7 +40,7 @@ def started() -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "examples.demo"],
         # Whoever runs the tests in the background may have made them deaf to Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
