@@ -1,8 +1,9 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
-from extender.building import ViewBuilder
+from extender.building import ViewBuilder, key_of
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
+from extender.demand.requests import LONGHORN_DRIVERS, LONGHORN_PROVISIONERS
 from extender.errors import (
     ClaimProblem,
     ExtenderError,
@@ -40,14 +41,15 @@ from extender.verdicts.whole import Hindrance, Spread, spreads
 from extender.view import ChangeLog, ClusterView, Cursor
 
 __all__ = [
-    "HIGHEST_SCORE", "REASONS", "Advanced", "Answer", "Balance", "Basis", "ChangeLog", "Charge",
-    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterView", "Cursor", "DiskRefusal",
-    "End", "Ended", "Expected", "Extender", "ExtenderError", "Found", "Headroom", "Hindrance",
-    "Hold", "Injection", "Judged", "Ledger", "Mode", "NewPod", "NodeSpace", "NodeTerm", "Outcome",
-    "PersistentVolume", "Plan", "PodRef", "PodStatus", "Rejection", "Requirement", "Robustness",
-    "Score", "Scores", "Shortfall", "Sighting", "Spread", "State", "StepLimits", "StorageClass",
-    "Timeouts", "Unreadable", "UnresolvableClaimError", "UnseenObjectError", "ViewBuilder",
-    "WaitingPod", "WaitingPods", "are_unseen", "charges", "estimate_volume", "expected", "explain",
-    "future_backing_image", "judge_claims", "judge_pod", "node_rejection", "node_space", "rebuild",
-    "rooms_taken", "shortfalls", "spreads", "why_unusable",
+    "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "REASONS", "Advanced", "Answer",
+    "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate",
+    "ClusterView", "Cursor", "DiskRefusal", "End", "Ended", "Expected", "Extender", "ExtenderError",
+    "Found", "Headroom", "Hindrance", "Hold", "Injection", "Judged", "Ledger", "Mode", "NewPod",
+    "NodeSpace", "NodeTerm", "Outcome", "PersistentVolume", "Plan", "PodRef", "PodStatus",
+    "Rejection", "Requirement", "Robustness", "Score", "Scores", "Shortfall", "Sighting", "Spread",
+    "State", "StepLimits", "StorageClass", "Timeouts", "Unreadable", "UnresolvableClaimError",
+    "UnseenObjectError", "ViewBuilder", "WaitingPod", "WaitingPods", "are_unseen", "charges",
+    "estimate_volume", "expected", "explain", "future_backing_image", "judge_claims", "judge_pod",
+    "key_of", "node_rejection", "node_space", "rebuild", "rooms_taken", "shortfalls", "spreads",
+    "why_unusable",
 ]  # fmt: skip

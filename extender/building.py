@@ -55,8 +55,8 @@ class ViewBuilder:
 
     def __init__(self) -> None:
         self._records: defaultdict[type, dict[Any, Any]] = defaultdict(dict)
-        self._nodes = self._of(Node)
-        self._unreadable = self._of(Unreadable)
+        self._nodes = self.of(Node)
+        self._unreadable = self.of(Unreadable)
         self._of_node: defaultdict[NodeName, dict[ReplicaName, Replica]] = defaultdict(dict)
         """The replicas placed on a node, or bound to it and not placed yet."""
         self._schedules: defaultdict[NodeName, dict[DiskId, DiskSchedule]] = defaultdict(dict)
@@ -87,6 +87,10 @@ class ViewBuilder:
         self.view = self._new_view(read_settings({}))
         """As of the last time it was settled. Its mappings are changed in place meanwhile."""
 
+    def of(self, type_: type[Kept]) -> dict[Any, Kept]:
+        """Return all records of a type, by `key_of`; it is the same mapping each time."""
+        return self._records[type_]
+
     def apply(self, old: object, new: object) -> None:
         """Apply the change of one object.
 
@@ -96,10 +100,10 @@ class ViewBuilder:
             new: Its record from now on, None if it is gone.
         """
         if isinstance(old, Record):
-            del self._records[type(old)][_key(old)]
+            del self._records[type(old)][key_of(old)]
             self._unindex(old)
         if isinstance(new, Record):
-            self._records[type(new)][_key(new)] = new
+            self._records[type(new)][key_of(new)] = new
             self._index(new)
         for each in (old, new):
             if isinstance(each, BackingImage):
@@ -110,7 +114,7 @@ class ViewBuilder:
         if self._is_outdated:
             self._begin_view()
         if self._dirty_images:
-            volumes = self._of(Volume).values()
+            volumes = self.of(Volume).values()
             self._dirty_volumes.update(
                 each.name for each in volumes if each.backing_image in self._dirty_images
             )
@@ -122,9 +126,6 @@ class ViewBuilder:
         # What disks turned away is due again. That changes what volumes need, and no disk.
         self._settle_volumes()
 
-    def _of(self, type_: type[Kept]) -> dict[Any, Kept]:
-        return self._records[type_]
-
     def _begin_view(self) -> None:
         """Begin a view on which nothing was decided yet."""
         self._is_outdated = False
@@ -133,7 +134,7 @@ class ViewBuilder:
         self.view = self._new_view(self._longhorn_settings())
         if self.view.settings != previous.settings:
             self._dirty.update(self._nodes)
-            self._dirty_volumes.update(self._of(Volume))
+            self._dirty_volumes.update(self.of(Volume))
         self._dirty.update(set(previous.unreadable_nodes) ^ set(self.view.unreadable_nodes))
 
     def _settle_node(self, name: NodeName) -> None:
@@ -180,7 +181,7 @@ class ViewBuilder:
         self._dirty_volumes.clear()
 
     def _settle_volume(self, name: VolumeName) -> None:
-        volume, settings = self._of(Volume).get(name), self.view.settings
+        volume, settings = self.of(Volume).get(name), self.view.settings
         replicas = self._replicas.get(name, ())
         due = NOTHING_DUE
         if volume is not None and isinstance(settings, Settings):
@@ -192,7 +193,7 @@ class ViewBuilder:
         expanded = expanded_bytes(volume, replicas)
         image = None
         if volume is not None and not volume.deleting and volume.backing_image is not None:
-            image = self._of(BackingImage).get(volume.backing_image)
+            image = self.of(BackingImage).get(volume.backing_image)
         before = self._expanded.pop(name, 0), self._images.pop(name, None)
         if before != (expanded, image):
             self._dirty.update(each.node for each in replicas if each.node is not None)
@@ -204,11 +205,11 @@ class ViewBuilder:
     def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
         broken = [each for _, each in sorted(self._unreadable.items())]
         return ClusterView(
-            claims=self._of(Claim),
-            persistent_volumes=self._of(PersistentVolume),
-            storage_classes=self._of(StorageClass),
-            volumes=self._of(Volume),
-            backing_images=self._of(BackingImage),
+            claims=self.of(Claim),
+            persistent_volumes=self.of(PersistentVolume),
+            storage_classes=self.of(StorageClass),
+            volumes=self.of(Volume),
+            backing_images=self.of(BackingImage),
             replicas=self._replicas,
             due=self._due,
             spaces=self._spaces,
@@ -295,7 +296,7 @@ class ViewBuilder:
                 self._is_outdated = True
 
 
-def _key(record: Record) -> Any:
+def key_of(record: Record) -> Any:
     """Return what other objects refer to a record by."""
     match record:
         case Claim():

@@ -71,7 +71,15 @@ from longhorn.grants import (
 from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
 from longhorn.needs import Need, need_of
-from longhorn.nodes import NodeRefusal, NodeSpace, has_tags, meets_topology, node_space, refusal_of
+from longhorn.nodes import (
+    CORDONED,
+    NodeRefusal,
+    NodeSpace,
+    has_tags,
+    meets_topology,
+    node_space,
+    refusal_of,
+)
 from longhorn.reasons import Reason
 from longhorn.records import (
     BackingImage,
@@ -94,7 +102,13 @@ from longhorn.records import (
     VolumeName,
     named_volume,
 )
-from longhorn.reuse import is_potentially_reusable, needs_new_replica, reusable, takes_back
+from longhorn.reuse import (
+    RETRY_LIMIT,
+    is_potentially_reusable,
+    needs_new_replica,
+    reusable,
+    takes_back,
+)
 from longhorn.settings import (
     SCHEDULER_SETTINGS,
     Settings,
@@ -105,24 +119,26 @@ from longhorn.settings import (
     read_settings,
     value_for_engine,
 )
+from longhorn.surplus import surplus
 from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
-    "MOST_REPLICAS", "NOTHING_DUE", "SCHEDULER_SETTINGS", "BackingImage", "Candidate", "Candidates",
-    "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
-    "DiskSpace", "Due", "Entry", "EntryChange", "EntryState", "Happened", "LetGo", "Locality",
-    "Moment", "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner",
-    "OwnerKind", "Part", "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting",
-    "Settings", "Standing", "TopologyTerm", "UnreadableSetting", "Usage", "Volume", "VolumeName",
-    "account", "all_match", "capacity_bytes", "choices", "decide_schedule", "default_values",
-    "disk_reason", "disk_space", "drain_may_end", "due_replicas", "expanded_bytes",
-    "find_candidates", "granted_bytes", "granted_limit_bytes", "has_data", "has_room", "has_tags",
-    "is_granted", "is_of_disk", "is_placed", "is_potentially_reusable", "is_schedulable",
-    "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone", "meets_topology",
-    "minimal_available_bytes", "mismatch", "missing_copies", "named_volume", "need_of",
-    "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "owners_of",
-    "parse_bool", "parse_int", "parts", "read_settings", "refusal_of", "refused_owners", "reusable",
-    "split_tags", "stage_of", "tags_match", "takes_back", "takes_growth", "takes_replicas",
-    "turned_away", "unowned", "usage_of", "value_for_engine", "volume_size_bytes",
-    "waits_for_attach", "wants_replica_on_node", "with_growth",
+    "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT", "SCHEDULER_SETTINGS", "BackingImage",
+    "Candidate", "Candidates", "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind",
+    "DiskName", "DiskSchedule", "DiskSpace", "Due", "Entry", "EntryChange", "EntryState",
+    "Happened", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
+    "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal", "Replica",
+    "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm",
+    "UnreadableSetting", "Usage", "Volume", "VolumeName", "account", "all_match", "capacity_bytes",
+    "choices", "decide_schedule", "default_values", "disk_reason", "disk_space", "drain_may_end",
+    "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes", "granted_limit_bytes",
+    "has_data", "has_room", "has_tags", "is_granted", "is_of_disk", "is_placed",
+    "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
+    "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch",
+    "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
+    "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "parts",
+    "read_settings", "refusal_of", "refused_owners", "reusable", "split_tags", "stage_of",
+    "surplus", "tags_match", "takes_back", "takes_growth", "takes_replicas", "turned_away",
+    "unowned", "usage_of", "value_for_engine", "volume_size_bytes", "waits_for_attach",
+    "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

@@ -11,6 +11,9 @@ from longhorn.records import Node, TopologyTerm
 from longhorn.settings import Settings, UnreadableSetting
 from longhorn.tags import all_match
 
+CORDONED = "KubernetesNodeCordoned"
+"""Reason of a node that is not schedulable since Kubernetes' is cordoned. Source: longhorn-manager
+k8s/pkg/apis/longhorn/v1beta2/node.go."""
 _DOWN = frozenset({"KubernetesNodeGone", "KubernetesNodeNotReady"})
 
 

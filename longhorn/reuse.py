@@ -14,7 +14,8 @@ from longhorn.nodes import NodeSpace, refusal_of
 from longhorn.records import BackingImage, NodeName, Replica, Volume
 from longhorn.settings import Settings, UnreadableSetting
 
-_RETRY_LIMIT = 5
+RETRY_LIMIT = 5
+"""Rebuilds that fail before a replica is given up."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -24,7 +25,7 @@ def is_potentially_reusable(replica: Replica) -> bool:
         replica.failed
         and replica.node is not None
         and replica.disk is not None
-        and replica.rebuild_retries < _RETRY_LIMIT
+        and replica.rebuild_retries < RETRY_LIMIT
         and not replica.evicting
     )
 

@@ -1,7 +1,7 @@
 """A cluster in memory, which a plan changes step by step."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from extender import (
     Answer,
@@ -19,6 +19,7 @@ from extender import (
     Timeouts,
     Unreadable,
     ViewBuilder,
+    key_of,
 )
 from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
 from planner.records import (
@@ -94,7 +95,6 @@ class Cluster:
         self._assumed: dict[NodeName, dict[str, int]] = {}
         self._tallies = Tallies()
         self._remembered = Remembered()
-        self._records: dict[type, dict[str, Any]] = {}
         self._builder = ViewBuilder()
         self._now = 0.0
         self._judged: tuple[str, Judged] | None = None
@@ -108,15 +108,12 @@ class Cluster:
 
     def put(self, record: Record) -> None:
         """Add a record, or put it in place of the one of its type and name."""
-        records = self._records.setdefault(type(record), {})
-        key = _key(record)
-        self._builder.apply(records.get(key), record)
+        self._builder.apply(self._builder.of(type(record)).get(key_of(record)), record)
         self._judged = None
-        records[key] = record
 
     def remove(self, record: Record) -> None:
         """Remove a record."""
-        self._builder.apply(self._records[type(record)].pop(_key(record)), None)
+        self._builder.apply(self._builder.of(type(record))[key_of(record)], None)
         self._judged = None
 
     def get(self, type_: type[Kept], key: str) -> Kept | None:
@@ -124,8 +121,8 @@ class Cluster:
         return self.all(type_).get(key)
 
     def all(self, type_: type[Kept]) -> Mapping[str, Kept]:
-        """Return the records of a type by name, in the order in which they came."""
-        return self._records.get(type_, {})
+        """Return the records of a type by name."""
+        return self._builder.of(type_)
 
     def put_node(self, node: KubernetesNode) -> None:
         """Add a Kubernetes node, or replace the one of its name."""
@@ -259,12 +256,3 @@ def fill(
     cluster.services += services
     cluster.budgets += budgets
     return cluster
-
-
-def _key(record: Record) -> str:
-    match record:
-        case Claim():
-            return record.key
-        case Unreadable():
-            return f"{record.kind} {record.name}"
-    return record.name

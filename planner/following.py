@@ -7,6 +7,7 @@ they change.
 from msgspec import structs
 
 from longhorn import (
+    CORDONED,
     Condition,
     Disk,
     DiskSpace,
@@ -23,7 +24,6 @@ from planner.cluster import Cluster
 from planner.records import KubernetesNode
 
 CORDON_SETTING = "disable-scheduling-on-cordoned-node"
-CORDONED = "KubernetesNodeCordoned"
 _FULL = "DiskPressure"
 
 

@@ -5,7 +5,6 @@ figures are always up to date; a real Longhorn's lag by some seconds, so that re
 the same time may overfill a disk (docs/limits.md).
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from random import Random
@@ -14,6 +13,8 @@ import msgspec
 from msgspec import structs
 
 from extender import (
+    LONGHORN_DRIVERS,
+    LONGHORN_PROVISIONERS,
     Claim,
     PersistentVolume,
     StorageClass,
@@ -22,6 +23,7 @@ from extender import (
 )
 from longhorn import (
     NOTHING_DUE,
+    RETRY_LIMIT,
     Candidate,
     Due,
     Locality,
@@ -38,6 +40,7 @@ from longhorn import (
     is_placed,
     is_serving,
     is_usable,
+    surplus,
 )
 from planner.cluster import Cluster
 from planner.following import to_be_moved
@@ -45,7 +48,6 @@ from planner.placing import Placing
 from planner.records import Pod
 
 _DRIVER = "driver.longhorn.io"
-_MOST_RETRIES = 5
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 """When volumes became degraded that a plan degrades: Longhorn waits no longer for what failed."""
 
@@ -101,7 +103,7 @@ class Volumes:
         """
         cluster = self._cluster
         class_ = cluster.get(StorageClass, claim.storage_class or "")
-        if class_ is None or class_.provisioner != _DRIVER:
+        if class_ is None or class_.provisioner not in LONGHORN_PROVISIONERS:
             name = f"pvc-{claim.uid or claim.key.replace('/', '-')}"
             cluster.put(PersistentVolume(name=name, driver=None, volume_handle=None))
         else:
@@ -164,7 +166,7 @@ class Volumes:
         for key in pod.ref.claims:
             claim = view.claims.get(key)
             bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
-            if bound is not None and bound.driver is not None:
+            if bound is not None and bound.driver in LONGHORN_DRIVERS:
                 volume = view.volumes.get(VolumeName(bound.volume_handle or ""))
                 if volume is not None and volume not in found:
                     found.append(volume)
@@ -229,7 +231,7 @@ class Volumes:
         alive = [volume for volume in known if volume is not None and not self.is_lost(volume)]
         for replica in replicas:
             self._cluster.put(
-                structs.replace(replica, failed=True, started=False, rebuild_retries=_MOST_RETRIES)
+                structs.replace(replica, failed=True, started=False, rebuild_retries=RETRY_LIMIT)
             )
             self._touched.add(replica.volume)
         lost = [volume for volume in alive if self.is_lost(volume)]
@@ -391,7 +393,11 @@ class Volumes:
         moved = sorted((each for each in placed if each.evicting), key=lambda each: each.name)
         if moved:
             return [*given_up, *(moved[:excess] if staying else [])]
-        return given_up or (self._surplus(volume, staying)[:1] if excess else [])
+        if given_up or not excess:
+            return given_up
+        spaces = self._cluster.view.spaces.values()
+        zones = {space.node.name: space.node.zone for space in spaces}
+        return [*surplus(volume, staying, zones)[:1]]
 
     def _remove(self, replica: Replica) -> None:
         """Remove a replica, and give its room back where Longhorn has counted it."""
@@ -413,29 +419,6 @@ class Volumes:
         if disks != node.disks:
             self._cluster.put(structs.replace(node, disks=disks))
 
-    def _surplus(self, volume: Volume, replicas: Sequence[Replica]) -> list[Replica]:
-        """Return the replicas of which one goes since another one was made beside the pod.
-
-        Source: longhorn-manager controller/volume_controller.go
-        getPreferredReplicaCandidatesForDeletion.
-        """
-        here = volume.attached_to
-        if volume.locality is not Locality.BEST_EFFORT or here not in [r.node for r in replicas]:
-            return []
-        spaces = self._cluster.view.spaces
-        crowded = [*replicas]
-        for place in (
-            {r.name: r.disk for r in replicas},
-            {r.name: r.node for r in replicas},
-            {r.name: spaces[r.node].node.zone for r in replicas if r.node and r.node in spaces},
-        ):
-            counts = Counter(place.values())
-            most = max(counts.values(), default=0)
-            if most > 1:
-                crowded = [r for r in replicas if counts[place.get(r.name)] == most]
-                break
-        return sorted((r for r in crowded if r.node != here), key=lambda each: each.name)
-
 
 def _is_given_up(replica: Replica) -> bool:
-    return replica.failed and replica.rebuild_retries >= _MOST_RETRIES
+    return replica.failed and replica.rebuild_retries >= RETRY_LIMIT

@@ -6,13 +6,11 @@ other pods. The rules are those of plans (`planner/predicates/`).
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from longhorn import Node, NodeName
+from longhorn import CORDONED, Node, NodeName
 from planner.predicates import Limit, Refusal, affinity, cordon, selector, taint, within
 from planner.records import KubernetesNode, Wishes
 
 _RULES = (cordon, taint, selector, affinity)
-_SAID_OF_CORDON = "KubernetesNodeCordoned"
-"""Reason of a Longhorn Node's condition Schedulable (k8s/pkg/apis/longhorn/v1beta2/node.go)."""
 
 
 def exclusions(
@@ -52,4 +50,4 @@ def exclusion(node: KubernetesNode, wishes: Wishes, limits: Iterable[Limit] = ()
 
 
 def _says_cordoned(node: Node | None) -> bool:
-    return node is not None and node.schedulable.reason == _SAID_OF_CORDON
+    return node is not None and node.schedulable.reason == CORDONED

@@ -8,14 +8,10 @@ from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.translate import Pod
 from extender import rebuild
-from longhorn import Moment, Node, NodeName
+from longhorn import CORDONED, Moment, Node, NodeName
 from planner import records
 from planner.cluster import Cluster, Record, fill
 from planner.records import Budget, KubernetesNode, Service, Wishes
-
-_CORDONED = "KubernetesNodeCordoned"
-"""Why a Longhorn Node takes no replicas (longhorn-manager k8s/pkg/apis/longhorn/v1beta2/node.go
-NodeConditionReasonKubernetesNodeCordoned)."""
 
 
 def planned_cluster(
@@ -78,5 +74,5 @@ def _node_of(node: Node) -> KubernetesNode:
     return KubernetesNode(
         name=NodeName(node.name),
         labels={name: value for name, value in labels.items() if value},
-        cordoned=node.schedulable.reason == _CORDONED,
+        cordoned=node.schedulable.reason == CORDONED,
     )

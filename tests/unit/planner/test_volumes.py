@@ -51,6 +51,15 @@ def test_a_claim_becomes_the_volume_of_its_class() -> None:
     assert volumes.of_pod(pod_with("data")) == [made]
 
 
+def test_a_class_of_the_first_releases_makes_longhorn_volumes_too() -> None:
+    old = storage_class(provisioner="rancher.io/longhorn")
+    cluster = cluster_of(*nodes_of("a"), old, claim())
+
+    volumes_of(cluster).provision(claim(), None)
+
+    assert len(cluster.view.volumes) == 1
+
+
 def test_a_claim_of_other_storage_is_bound_and_has_no_longhorn_volume() -> None:
     cluster = cluster_of(*nodes_of("a"), storage_class(provisioner="other.io"), claim())
     volumes = volumes_of(cluster)

@@ -142,7 +142,7 @@ def test_what_cannot_be_read_keeps_pods_away_as_in_the_service() -> None:
 
     cluster, _ = built(NODE, node_document("node-1"), broken)
 
-    assert list(cluster.all(Unreadable)) == ["Replica r"]
+    assert [each.name for each in cluster.all(Unreadable).values()] == ["r"]
     assert cluster.view.unreadable_nodes == {"node-1"}
 
 
