@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from app.kube import objects
 from app.kube.objects import Bytes, Integer, KubeStruct, Metadata, Text
-from longhorn import DiskId, DiskName, DiskSchedule, Entry, EntryState, NodeName, ReplicaName
+from app.kube.translate import disk_schedule_record
+from longhorn import DiskId, DiskSchedule
 
 READY = "Ready"
 """The type of the condition that is True once a decision was made."""
@@ -25,28 +27,16 @@ class StoredMetadata(Metadata, frozen=True, rename="camel"):
     managed_fields: Sequence[FieldManager] | None = None
 
 
-class StoredSpec(KubeStruct, frozen=True):
-    name: Text = None
-    node_id: Text = msgspec.field(default=None, name="nodeID")
-    replicas: dict[str, Integer] | None = None
-    backing_images: dict[str, Integer] | None = None
-
-
-class StoredEntry(KubeStruct, frozen=True):
-    state: Text = None
-    scheduled_size: Integer | None = None
-
-
 class StoredStatus(KubeStruct, frozen=True):
-    replicas: dict[str, StoredEntry | None] | None = None
-    backing_images: dict[str, StoredEntry | None] | None = None
+    replicas: dict[str, objects.DiskScheduleEntry | None] | None = None
+    backing_images: dict[str, objects.DiskScheduleEntry | None] | None = None
     storage_scheduled: Integer | None = None
     conditions: list[dict[str, Any]] | None = None
 
 
 class StoredObject(KubeStruct, frozen=True):
     metadata: StoredMetadata
-    spec: StoredSpec | None = None
+    spec: objects.DiskScheduleSpec | None = None
     status: StoredStatus | None = None
 
 
@@ -91,27 +81,22 @@ class ImageCopies(msgspec.Struct, frozen=True, kw_only=True):
 
 def stored_schedule_record(stored: StoredObject) -> StoredSchedule:
     """Translate a DiskSchedule."""
-    metadata = stored.metadata
-    spec, status = stored.spec or StoredSpec(), stored.status or StoredStatus()
+    metadata, status = stored.metadata, stored.status or StoredStatus()
     conditions = tuple(status.conditions or ())
-    ready = next((each.get("status") for each in conditions if each.get("type") == READY), None)
-    name = DiskId(metadata.name)
-    schedule = DiskSchedule(
-        name=name,
-        node=NodeName(spec.node_id or ""),
-        disk=DiskName(spec.name or ""),
-        replicas={ReplicaName(each): size for each, size in (spec.replicas or {}).items()},
-        images=spec.backing_images or {},
-        held_replicas={
-            ReplicaName(each): _entry(entry) for each, entry in (status.replicas or {}).items()
-        },
-        held_images={each: _entry(entry) for each, entry in (status.backing_images or {}).items()},
-        scheduled_bytes=status.storage_scheduled or 0,
-        ready=None if ready not in ("True", "False") else ready == "True",
-        deleting=bool(metadata.deletion_timestamp),
+    schedule = disk_schedule_record(
+        objects.DiskSchedule(
+            metadata=metadata,
+            spec=stored.spec,
+            status=objects.DiskScheduleStatus(
+                replicas=status.replicas,
+                backing_images=status.backing_images,
+                storage_scheduled=status.storage_scheduled,
+                conditions=msgspec.convert(conditions, tuple[objects.Condition, ...]),
+            ),
+        )
     )
     return StoredSchedule(
-        name=name,
+        name=schedule.name,
         version=metadata.resource_version or "",
         schedule=schedule,
         finalizers=tuple(metadata.finalizers or ()),
@@ -131,12 +116,4 @@ def image_copies_record(image: Image) -> ImageCopies:
         on_disks=frozenset(DiskId(each) for each in spec.disk_file_spec_map or {}),
         is_v2=spec.data_engine == "v2",
         deleting=bool(image.metadata.deletion_timestamp),
-    )
-
-
-def _entry(entry: StoredEntry | None) -> Entry:
-    entry = entry or StoredEntry()
-    is_scheduled = entry.state == EntryState.SCHEDULED
-    return Entry(
-        EntryState.SCHEDULED if is_scheduled else EntryState.REJECTED, entry.scheduled_size or 0
     )
