@@ -1,6 +1,7 @@
-"""The order of names."""
+"""The order of names, and how many of them are told."""
 
 import re
+from collections.abc import Sequence
 
 _NUMBER = re.compile("([0-9]+)")
 _Part = tuple[str, int, str]
@@ -14,3 +15,9 @@ def natural(name: str) -> tuple[tuple[_Part, ...], str]:
     parts = ((text, len(each), each) for text, each in zip(texts, digits, strict=True))
     # The name itself decides between web-1 and web-01.
     return tuple(parts), name
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Write the first names, and how many more there are than *most*."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -5,7 +5,7 @@ from msgspec import structs
 
 from longhorn import Condition, Disk, DiskId, DiskName, Node, Replica, Volume
 from planner.errors import PlanError
-from planner.naming import natural
+from planner.naming import first_of, natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.steps.finding import disk_of, longhorn_node, put_disk
@@ -80,11 +80,9 @@ class RemoveDisk(msgspec.Struct, frozen=True, kw_only=True):
         left = {each.volume for each in here if not _is_expendable(plan, each)}
         if left:
             names = plan.names()
-            shown = ", ".join(
-                sorted((str(names.get(name, name)) for name in left), key=natural)[:_SHOWN]
-            )
-            more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-            text = f"stays: the replicas of {shown}{more} cannot be moved elsewhere"
+            claims = sorted((str(names.get(name, name)) for name in left), key=natural)
+            shown = first_of(claims, _SHOWN)
+            text = f"stays: the replicas of {shown} cannot be moved elsewhere"
             refused = Event(
                 kind=Kind.REFUSED, object=f"Disk {self.disk}", node=self.node, text=text
             )

@@ -7,6 +7,7 @@ import msgspec
 from extender import Claim
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError
+from planner.naming import first_of
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.records import Pod
@@ -110,10 +111,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shown(workloads: Sequence[Workload]) -> str:
-    more = len(workloads) - _SHOWN
-    return ", ".join(each.key for each in workloads[:_SHOWN]) + (
-        f" and {more} more" if more > 0 else ""
-    )
+    return first_of([each.key for each in workloads], _SHOWN)
 
 
 def _count(workload: Workload, plan: Plan) -> int:

@@ -13,6 +13,7 @@ from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from extender import ClusterView, Hindrance, PodRef, Spread
 from extender.demand.injection import DEFAULT_SCHEDULERS
 from longhorn import Locality, NodeName, VolumeName
+from planner.naming import first_of
 from planner.records import Wishes
 
 _MOST_NAMES = 5
@@ -109,8 +110,8 @@ def hold_notes(pods: Iterable[Pod]) -> Iterator[Note]:
     if on_their_way:
         yield Note(
             "open_holds_unknown",
-            f"room that the leader may hold for {_some(on_their_way)} is not known here, since no "
-            "node is chosen yet",
+            f"room that the leader may hold for {first_of(on_their_way, _MOST_NAMES)} is not known "
+            "here, since no node is chosen yet",
         )
 
 
@@ -147,7 +148,8 @@ def attach_notes(without_longhorn: Sequence[NodeName]) -> Iterator[Note]:
     if without_longhorn:
         yield Note(
             "nodes_without_longhorn",
-            f"kube-scheduler may choose {_some(without_longhorn)}, where Longhorn does not run",
+            f"kube-scheduler may choose {first_of(without_longhorn, _MOST_NAMES)}, where Longhorn "
+            "does not run",
         )
 
 
@@ -158,13 +160,8 @@ def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> 
             yield Note(each.hindrance, f"{names[each.volume]}: {_missing(each)}")
 
 
-def _some(names: Sequence[str]) -> str:
-    shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
 def _missing(spread: Spread) -> str:
-    roomy = _some(spread.roomy)
+    roomy = first_of(spread.roomy, _MOST_NAMES)
     placeless = f"{spread.missing} of {spread.wanted} replicas find no place"
     match spread.hindrance:
         case Hindrance.NODES:

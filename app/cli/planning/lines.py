@@ -8,7 +8,7 @@ from app.cli.explaining.remedies import ERRORS
 from app.cli.paragraphs import paragraph, printable
 from app.cli.planning.answer import answer, capacity, works
 from app.cli.sizes import gib
-from planner.naming import natural
+from planner.naming import first_of, natural
 from planner.outcome import (
     DiskReport,
     Event,
@@ -132,7 +132,7 @@ def _what(events: Sequence[Event]) -> str:
     """Say of what objects something is told, where, and the text."""
     event = events[0]
     if len(events) > 1:
-        return f"{_names([each.object for each in events])}: {event.text}"
+        return f"{first_of([each.object for each in events], _MOST_NAMES)}: {event.text}"
     match event.kind:
         case Kind.REPLICA_PLACED:
             return f"{event.object} on {event.node}/{event.text}"
@@ -166,13 +166,8 @@ def _reason(reason: Reason, *, is_only: bool) -> str:
     if reason.code in _OF_NO_NODE:
         return reason.text
     is_all = is_only and len(reason.nodes) > _MOST_NAMES
-    nodes = f"all {len(reason.nodes)} nodes" if is_all else _names(reason.nodes)
+    nodes = f"all {len(reason.nodes)} nodes" if is_all else first_of(reason.nodes, _MOST_NAMES)
     return f"{nodes}: {reason.text}"
-
-
-def _names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _told(word: str, text: str, form: Form, colour: str | None = None) -> Iterator[str]:
