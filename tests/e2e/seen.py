@@ -33,6 +33,14 @@ class Seen:
             if each["type"] == "Schedulable"
         )
 
+    def is_every_disk_empty(self) -> bool:
+        """Whether Longhorn's nodes list no replica any more."""
+        return not any(
+            disk.get("scheduledReplica")
+            for node in self._cluster.nodes.objects.values()
+            for disk in (node["status"].get("diskStatus") or {}).values()
+        )
+
     def pods(self) -> list[Object]:
         """Return the pods of workloads, by name."""
         found = [

@@ -148,6 +148,9 @@ async def cluster(installed: Installation) -> AsyncIterator[Installation]:
     for node in NODES:
         await world.cordon(node, on=False)
     await world.delete_workloads()
+    # What is asked next must not be answered from Nodes that still tell of this test.
+    await until(world.seen.is_every_node_schedulable, within=PENDING_SECONDS)
+    await until(world.seen.is_every_disk_empty, within=PENDING_SECONDS)
 
 
 async def test_room_in_sum_but_not_on_one_disk(cluster: Installation) -> None:
