@@ -27,11 +27,20 @@ Addition = Budget | NewClaim | PersistentVolume | Service | StorageClass
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a file holds."""
 
-    workloads: tuple[Workload, ...]
-    """To be placed, at least one, in the order of the file."""
-    others: tuple[Addition, ...]
-    notes: tuple[str, ...]
+    objects: tuple[Workload | Addition, ...]
+    """In the order of the file, at least one workload among them."""
+    notes: tuple[str, ...] = ()
     """A line for each thing that is passed over."""
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """What is to be placed."""
+        return [each for each in self.objects if isinstance(each, Workload)]
+
+    @property
+    def others(self) -> list[Addition]:
+        """What workloads may need."""
+        return [each for each in self.objects if not isinstance(each, Workload)]
 
 
 def add_objects(wanted: Wanted, cluster: Cluster) -> tuple[list[Workload], list[str]]:
@@ -56,7 +65,7 @@ def add_objects(wanted: Wanted, cluster: Cluster) -> tuple[list[Workload], list[
     classes = cluster.all(StorageClass).values()
     default = default_class(classes)
     given = [each for each in wanted.others if isinstance(each, NewClaim)]
-    made = [new for each in wanted.workloads for new in _claims(each)]
+    made = [new for each in wanted.workloads for new in each.own_claims]
     for each in given:
         claim = claim_of(with_class(each, default), each.name)
         if cluster.get(Claim, claim.key) is None:
@@ -70,12 +79,6 @@ def add_objects(wanted: Wanted, cluster: Cluster) -> tuple[list[Workload], list[
     if any(each.storage_class is None for each in [*given, *made]):
         notes += _unsure(classes)
     return [with_classes(each, default) for each in wanted.workloads], notes
-
-
-def _claims(workload: Workload) -> list[NewClaim]:
-    """Return what the claims of a workload are made of."""
-    own = (each for each in workload.volumes if isinstance(each, NewClaim))
-    return [*workload.claim_templates, *own]
 
 
 def _unsure(classes: Iterable[StorageClass]) -> list[str]:

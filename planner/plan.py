@@ -44,7 +44,7 @@ class Plan:
         cluster: The cluster, which is changed.
         policy: How nodes are chosen for pods.
         random: For all that is left to chance.
-        in_flight: So many pods get nodes before Longhorn places their replicas.
+        in_flight: At most so many pods get nodes before Longhorn places their replicas.
         asked: Is told of how many more pods the scheduler was asked, so that progress can be shown.
 
     Attributes:

@@ -1,8 +1,12 @@
 """Pods get nodes one after another, and Longhorn works meanwhile.
 
 kube-scheduler is faster than Longhorn: some pods have their nodes before the replicas of the first
-of them are placed. So pods come in groups. Within one the extender's holds stand for what is not
-placed yet, as in the service; after it Longhorn does all that it can, in an order of chance.
+of them are placed. So pods come in groups, whose sizes are left to chance: nobody knows how fast
+Longhorn will be. Within one the extender's holds stand for what is not placed yet, as in the
+service; after it Longhorn does all that it can, in an order of chance.
+
+Pods are asked about in the order in which they are created. Who creates objects does so one after
+another; meanwhile the controllers of those that are there create pods, each at a pace of chance.
 
 kube-scheduler is also faster than the watches of the service, which learns the nodes of the last
 pods after it was asked about the next one. Until then their room counts wherever they may be, and
@@ -23,6 +27,9 @@ from planner.engine import Decision, Scheduler
 from planner.records import Pod
 from planner.volumes import Settled, Volumes
 
+_SLOWEST = 3.0
+"""A controller takes up to so many times as long for an object as who creates the workloads: it
+has other work, and the API server lets it ask less often."""
 _SMALL_NODES = 100
 """With more nodes the extender hears of each pod at once: there the next best node is as good, and
 room that counts on all nodes has each of them judged anew for each pod."""
@@ -36,6 +43,10 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Each is created only once the one before it runs."""
     claims: Mapping[str, Sequence[Claim]] = {}
     """Those that are created with a pod, by its namespace and name."""
+    created_after: int = 0
+    """Who creates it creates so many other objects before."""
+    objects_per_pod: int = 0
+    """A controller creates so many for each pod, itself included; 0 if the pods make themselves."""
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +69,7 @@ class Scheduling:
         scheduler: Decides about one pod.
         volumes: The cluster's Longhorn.
         random: For the order in which pods start.
-        in_flight: So many pods get nodes before Longhorn places their replicas.
+        in_flight: At most so many pods get nodes before Longhorn places their replicas.
         asked: Is told of how many more pods the scheduler was asked.
 
     Attributes:
@@ -97,9 +108,10 @@ class Scheduling:
         claims = {key: made for batch in batches for key, made in batch.claims.items()}
         decisions: dict[str, Decision] = {}
         settled = [self._volumes.settle()]
+        created = self._created(batches)
         while True:
             before = sum(map(len, waiting))
-            for keys in self._groups(batches, waiting):
+            for keys in self._groups(batches, waiting, created):
                 if self._create_claims(claim for key in keys for claim in claims.get(key, ())):
                     settled.append(self._volumes.settle())
                 placed = [key for key in keys if self._decide(key, decisions)]
@@ -111,6 +123,7 @@ class Scheduling:
             waiting = [
                 self._left(batch, keys) for batch, keys in zip(batches, waiting, strict=True)
             ]
+            created = {}  # All are there; who waits is tried again in whatever order.
             if sum(map(len, waiting)) == before or not before:
                 break
         return Scheduled(
@@ -124,13 +137,29 @@ class Scheduling:
             settled=together(settled),
         )
 
+    def _created(self, batches: Sequence[Batch]) -> dict[str, float]:
+        """Return when each pod is created, as how many objects could be before it.
+
+        Nothing is said of a batch alone: its pods keep their order.
+        """
+        created = dict[str, float]()
+        for batch in batches if len(batches) > 1 else ():
+            pace = self._random.uniform(1, _SLOWEST) * batch.objects_per_pod
+            for number, pod in enumerate(batch.pods, start=1):
+                created[pod.key] = batch.created_after + pace * number
+        return created
+
     def _groups(
-        self, batches: Sequence[Batch], waiting: Sequence[Sequence[str]]
+        self,
+        batches: Sequence[Batch],
+        waiting: Sequence[Sequence[str]],
+        created: Mapping[str, float],
     ) -> Iterable[Sequence[str]]:
         """Yield the pods to be asked about next, group by group.
 
-        Those that are there at once are mixed by chance, each batch in its order: their controllers
-        work side by side. Of ordered batches that is the first pod; the others follow one by one.
+        They come in the order in which they are created. Those of one moment are mixed by chance,
+        each batch in its order. Of ordered batches that is the first pod; the others follow one by
+        one.
         """
         there = self._mixed(
             [
@@ -138,8 +167,11 @@ class Scheduling:
                 for batch, keys in zip(batches, waiting, strict=True)
             ]
         )
-        for start in range(0, len(there), self._in_flight):
-            yield there[start : start + self._in_flight]
+        there.sort(key=lambda key: created.get(key, 0))
+        while there:
+            count = self._random.randint(1, self._in_flight) if len(there) > 1 else 1
+            yield there[:count]
+            del there[:count]
         ordered = [
             keys for batch, keys in zip(batches, waiting, strict=True) if batch.is_ordered and keys
         ]

@@ -65,6 +65,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         """Its kind, and namespace and name joined by a slash."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
+    @property
+    def own_claims(self) -> list[NewClaim]:
+        """What the claims are made of that each pod has for itself."""
+        own = (each for each in self.volumes if isinstance(each, NewClaim))
+        return [*self.claim_templates, *own]
+
 
 class PlannedPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that a controller makes, and what is made along with it."""

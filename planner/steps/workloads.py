@@ -10,7 +10,6 @@ from planner.errors import PlanError
 from planner.naming import first_of
 from planner.outcome import Event, Kind
 from planner.plan import Plan
-from planner.records import Pod
 from planner.scheduling import Batch
 from planner.workloads import POD, Workload, pods_of
 
@@ -43,18 +42,25 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
         """Do it, and return what happened."""
         workloads, notes = add_objects(self.wanted, plan.cluster)
         plan.notes += [*self.wanted.notes, *notes]
-        batches, bare = list[Batch](), list[Pod]()
-        for each in workloads:
+        objects = self.wanted.objects
+        places = [place for place, each in enumerate(objects) if isinstance(each, Workload)]
+        batches = list[Batch]()
+        for place, each in zip(places, workloads, strict=True):
             made = pods_of(each, self.replicas, plan.cluster.pods)
             pods = tuple(one.pod for one in made)
             # Claims are made with their pods; a class that does not wait makes volumes at once.
             claims = {one.pod.key: one.claims for one in made} if each.ordered else {}
             plan.create(pods, [] if claims else [new for one in made for new in one.claims])
-            if each.kind == POD:
-                bare += pods  # Whoever creates these does so one after another.
-            else:
-                batches.append(Batch(pods=pods, is_ordered=each.ordered, claims=claims))
-        return plan.schedule([*batches, Batch(pods=tuple(bare))])
+            batches.append(
+                Batch(
+                    pods=pods,
+                    is_ordered=each.ordered,
+                    claims=claims,
+                    created_after=place,
+                    objects_per_pod=0 if each.kind == POD else 1 + len(each.own_claims),
+                )
+            )
+        return plan.schedule(batches)
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):

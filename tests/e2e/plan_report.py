@@ -53,6 +53,15 @@ class PlanRow(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def told(self) -> str:
+        """How it ended, and how the plans did, in a line."""
+        spans = ", ".join(f"{name}: {span}" for name, span in self.planned_waiting.items())
+        return (
+            f"{self.case}: {self.placed} placed ({self.planned} planned), waiting "
+            f"{dict(self.waiting)} ({spans} planned), by node {self.by_node}"
+        )
+
+    @property
     def same(self) -> int:
         """How many plans give each node as many pods as it really got."""
         return self.planned_by_node.count(self.by_node)

@@ -27,6 +27,7 @@ from tests.e2e.workloads import NAMESPACE
 from tests.e2e.world import World
 
 SEEDS = range(1, 31)
+MANY_SEEDS = range(1, 151)
 """So many that a real run is hardly ever outside of what the plans show."""
 BY_LOT = structs.replace(TODAY_POLICY, priorities=())
 """Of the nodes that fit, any: what such plans agree on, no score and no timing decides."""
@@ -84,11 +85,15 @@ class Planning:
         return await self._command("drain", node, "--runs", str(runs))
 
     async def forecasts(
-        self, objects: Iterable[tuple[Object, kinds.Kind]], policy: Policy = TODAY_POLICY
+        self,
+        objects: Iterable[tuple[Object, kinds.Kind]],
+        *,
+        policy: Policy = TODAY_POLICY,
+        seeds: Sequence[int] = SEEDS,
     ) -> list[Forecast]:
-        """Plan with each of `SEEDS`, on the cluster as it is read once."""
+        """Plan with each seed, on the cluster as it is read once."""
         self._write(objects)
-        return await asyncio.to_thread(self._forecasts, policy)
+        return await asyncio.to_thread(self._forecasts, policy, seeds)
 
     def _write(self, objects: Iterable[tuple[Object, kinds.Kind]]) -> None:
         documents = [
@@ -96,7 +101,7 @@ class Planning:
         ]
         self._file.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
 
-    def _forecasts(self, policy: Policy) -> list[Forecast]:
+    def _forecasts(self, policy: Policy, seeds: Sequence[int]) -> list[Forecast]:
         settings = Settings()
         objects, problems, _ = service.read_cluster(settings, self._kubeconfig, None, PLANNING)
         assert not problems, problems
@@ -110,7 +115,7 @@ class Planning:
             settings=settings,
             in_flight=IN_FLIGHT,
         )
-        return [forecast_of(run_plan(planned, seed)) for seed in SEEDS]
+        return [forecast_of(run_plan(planned, seed)) for seed in seeds]
 
     async def _command(self, *words: str) -> Forecast:
         command = [sys.executable, "-m", "app", "plan", *words]

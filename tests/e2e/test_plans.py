@@ -19,7 +19,7 @@ from tests.actors.longhorn import DRIVER
 from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.plan_report import PlanRow, span_of
-from tests.e2e.planning import BY_LOT, SEEDS, Forecast, Planning, real
+from tests.e2e.planning import BY_LOT, MANY_SEEDS, SEEDS, Forecast, Planning, real
 from tests.e2e.random_workloads import DEDICATED, POOL, RandomWorkload, random_workload
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
@@ -159,10 +159,10 @@ async def test_random_workloads_end_within_what_plans_say(
         for number in range(RANDOM_WORKLOADS):
             workload = random_workload(Random(f"{seed} {number}"))
             await _set_up(world, workload)
-            planned = await planning.forecasts(workload.objects)
+            planned = await planning.forecasts(workload.objects, seeds=MANY_SEEDS)
             assert await planning.place(workload.objects) == planned[0]
             nodes = [node.name for node in workload.nodes]
-            by_lot = await planning.forecasts(workload.objects, BY_LOT)
+            by_lot = await planning.forecasts(workload.objects, policy=BY_LOT)
             is_determined = len({each.counts(nodes) for each in by_lot}) == 1
             found = await _run(world, workload.objects, workload.pods)
             case = f"seed {seed}, {number}: {workload.told}"
@@ -171,7 +171,7 @@ async def test_random_workloads_end_within_what_plans_say(
 
     for row in rows:
         report.plan(row)
-    assert [row for row in rows if not row.is_foretold] == []
+    assert [row.told for row in rows if not row.is_foretold] == []
 
 
 @contextlib.asynccontextmanager

@@ -300,7 +300,7 @@ def plan(
         int,
         typer.Option(
             metavar="N", min=1, max=_MOST_IN_FLIGHT, rich_help_panel=_CHOICE,
-            help="So many pods get nodes before Longhorn has placed their replicas.",
+            help="At most so many pods get nodes before Longhorn has placed their replicas.",
         ),
     ] = 20,
     output: Annotated[

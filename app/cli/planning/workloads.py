@@ -38,8 +38,8 @@ def read_workloads(path: Path, namespace: str) -> Wanted:
     _check_names(read)
     known = [each.record for each in read if each.record is not None]
     found = [each for each in known if isinstance(each, Workload)]
-    placed = [each for each in found if each.kind != DAEMON_SET and not _is_made(each, found)]
-    if not placed:
+    left_out = [each for each in found if each.kind == DAEMON_SET or _is_made(each, found)]
+    if len(left_out) == len(found):
         kinds = ", ".join(sorted({each.kind for each in read})) or "no object"
         raise InputError(f"{path} holds no workload to place (it has {kinds}); {_USE}")
     notes = [
@@ -51,8 +51,7 @@ def read_workloads(path: Path, namespace: str) -> Wanted:
     if passed_over:
         notes.append(f"{path}: passed over are {passed_over}; what they make is not placed")
     return Wanted(
-        workloads=tuple(placed),
-        others=tuple(each for each in known if not isinstance(each, Workload)),
+        objects=tuple(each for each in known if each not in left_out),
         notes=tuple(notes),
     )
 

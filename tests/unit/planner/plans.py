@@ -105,7 +105,7 @@ def wanted(
             **fields,
         }
     )
-    return Wanted(workloads=(workload,), others=(chosen, *others), notes=())
+    return Wanted(objects=(chosen, *others, workload))
 
 
 def place(plan: Plan, replicas: int = 2, *others: Addition, **fields: Any) -> StepReport:

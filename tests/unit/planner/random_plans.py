@@ -262,7 +262,7 @@ def _wanted(number: int, classes: list[StorageClass], random: Random) -> Wanted:
         volumes=() if kind == STATEFUL_SET else (claim,),
         ordered=kind == STATEFUL_SET and random.random() < 0.5,
     )
-    return Wanted(workloads=(workload,), others=tuple(classes), notes=())
+    return Wanted(objects=(*classes, workload))
 
 
 def _some(names: Iterable[str], random: Random) -> list[str]:

@@ -1,6 +1,6 @@
 """In which order pods are asked about: only some of them find room, and these came first."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from planner.cluster import Cluster
@@ -14,13 +14,21 @@ SEEDS = range(20)
 HALF = {"cpu": 2000}
 
 
-def batch(name: str, count: int, *, is_ordered: bool = False) -> Batch:
+def batch(
+    name: str, count: int, *, is_ordered: bool = False, after: int = 0, each: int = 0
+) -> Batch:
     """Build pods of which a node has room for two."""
     pods = tuple(pod(f"{name}-{number}", requests=HALF) for number in range(count))
-    return Batch(pods=pods, is_ordered=is_ordered)
+    return Batch(pods=pods, is_ordered=is_ordered, created_after=after, objects_per_pod=each)
 
 
-def scheduled(batches: Sequence[Batch], seed: int) -> tuple[Cluster, Scheduled]:
+def scheduled(
+    batches: Sequence[Batch],
+    seed: int,
+    *,
+    in_flight: int = 20,
+    asked: Callable[[int], None] = lambda _: None,
+) -> tuple[Cluster, Scheduled]:
     """Schedule pods on one node."""
     where, random = cluster([node("node-1")]), Random(seed)
     scheduling = Scheduling(
@@ -28,8 +36,8 @@ def scheduled(batches: Sequence[Batch], seed: int) -> tuple[Cluster, Scheduled]:
         Scheduler(policy(["PodFitsResources"]), random),
         Volumes(where, random),
         random,
-        in_flight=20,
-        asked=lambda _: None,
+        in_flight=in_flight,
+        asked=asked,
     )
     scheduling.create([each for batch in batches for each in batch.pods], [])
     return where, scheduling.schedule(batches)
@@ -61,10 +69,37 @@ def test_the_first_pod_of_an_ordered_workload_comes_along_with_the_others() -> N
     assert found == {frozenset({"a-0", "b-0"}), frozenset({"b-0", "b-1"})}
 
 
+def test_pods_come_in_the_order_in_which_they_are_created() -> None:
+    one_by_one = [batch("b", 1, after=1), batch("a", 1), batch("c", 1, after=2)]
+
+    assert {frozenset(placed(one_by_one, seed)) for seed in SEEDS} == {frozenset({"a-0", "b-0"})}
+
+
+def test_the_pods_of_a_controller_come_after_what_is_created_before_they_can_be() -> None:
+    """Each takes two objects, so the first comes after two others at least, and some later."""
+    controller, early, late = batch("a", 1, each=2), batch("b", 2, after=1), batch("c", 3, after=3)
+
+    assert {frozenset(placed([controller, early], seed)) for seed in SEEDS} == {
+        frozenset({"b-0", "b-1"})
+    }
+    assert {frozenset(placed([controller, late], seed)) for seed in SEEDS} == {
+        frozenset({"a-0", "c-0"}),
+        frozenset({"c-0", "c-1"}),
+    }
+
+
 def test_the_later_pods_of_an_ordered_workload_wait_for_those_before() -> None:
     _, done = scheduled([batch("a", 4, is_ordered=True)], seed=0)
 
     assert done.not_created == {"default/a-3": "default/a-2"}
+
+
+def test_how_many_pods_longhorn_is_behind_is_left_to_chance() -> None:
+    sizes = list[int]()
+    for seed in SEEDS:
+        scheduled([batch("a", 9)], seed, in_flight=3, asked=sizes.append)
+
+    assert {*sizes} == {1, 2, 3}
 
 
 def _name(which: Pod) -> str:

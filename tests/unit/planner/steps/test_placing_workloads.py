@@ -219,7 +219,7 @@ def test_fill_counts_on_from_the_pods_that_exist() -> None:
 
 def test_fill_takes_one_workload() -> None:
     two = wanted(1)
-    two = type(two)(workloads=two.workloads * 2, others=(), notes=())
+    two = type(two)(objects=(*two.workloads, *two.workloads))
 
     with pytest.raises(PlanError, match="give a file with one of them"):
         plan_of(*nodes_of("a")).take(Fill(wanted=two, group=1))
