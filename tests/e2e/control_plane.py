@@ -24,7 +24,7 @@ from tests.actors.api import Api, Object
 from tests.e2e.controlplane import programs
 from tests.e2e.installation import LONGHORN_PATHS, install
 from tests.e2e.processes import Process, free_ports
-from tests.e2e.users import ADMIN, CONTROLLER_MANAGER, EXTENDER, SCHEDULER, Users
+from tests.e2e.users import ADMIN, CONTROLLER, CONTROLLER_MANAGER, EXTENDER, SCHEDULER, Users
 from tests.e2e.waiting import until
 
 SERVICE_RANGE = "10.96.0.0/16"
@@ -69,7 +69,7 @@ class ControlPlane:
     Attributes:
         folder: Logs, certificates, kubeconfigs and data.
         users: Who may talk to it, and how.
-        audit_log: One JSON line for each request of the service's account.
+        audit_log: One JSON line for each request of our accounts.
     """
 
     def __init__(self, programs: Mapping[str, Path], folder: Path) -> None:
@@ -317,5 +317,5 @@ _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata", "users": [EXTENDER]}, {"level": "None"}],
+    "rules": [{"level": "Metadata", "users": [EXTENDER, CONTROLLER]}, {"level": "None"}],
 }

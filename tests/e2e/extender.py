@@ -7,21 +7,20 @@ object alone, with an address that may be published; the proxy knows which port 
 import asyncio
 import contextlib
 import json
-import os
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import httpx
-from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import NAME, PREFIX
+from app.config import NAME
 from tests.actors.api import LEASES, PODS, Api, Key, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.histograms import Histogram, read_histogram
+from tests.e2e.pod_process import PODS_NODE, PodProcess, Settings
 from tests.e2e.processes import Process, free_ports
 from tests.e2e.proxy import Endpoint
 from tests.e2e.users import ADMIN, EXTENDER
@@ -31,48 +30,32 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
 PROBE = "default/probe"
 """The pod, which nobody makes, that tests ask about to see whether there is an answer."""
-Settings = Mapping[str, object]
-"""By the fields of `app.config.Settings`."""
 _PROBE_SECONDS = 0.02
-_PODS_NODE = "control-plane"
-"""Where the pods of the service are said to be; no node that pods of tests could go to."""
 
 
-class InstanceProcess:
-    """One process in one pod."""
+class InstanceProcess(PodProcess):
+    """One process in one pod, whose address may be published."""
 
     def __init__(
         self, number: int, port: int, folder: Path, kubeconfig: Path, settings: Settings
     ) -> None:
-        self.pod = f"{NAME}-{number}"
         self.address = f"10.42.0.{number + 1}"
-        self.port = port
-        self._log = folder / f"extender-{number}.log"
-        self._kubeconfig = kubeconfig
-        self._settings = settings
-        self.process = self._start()
-
-    def restart(self) -> None:
-        """Start it again after its end, in the same pod."""
-        assert not self.process.is_running
-        self.process = self._start()
-
-    async def metric(self, name: str) -> float:
-        """Return the sum of a metric over all labels."""
-        return sum(
-            sample.value
-            for family in text_string_to_metric_families(await self._get("/metrics"))
-            for sample in family.samples
-            if sample.name == name
+        super().__init__(
+            f"{NAME}-{number}",
+            ["serve"],
+            port=port,
+            log=folder / f"extender-{number}.log",
+            kubeconfig=kubeconfig,
+            settings=settings,
         )
 
     async def histogram(self, name: str) -> Histogram:
         """Return a histogram over all labels; its name goes without the prefix."""
-        return read_histogram(await self._get("/metrics"), name)
+        return read_histogram(await self.get("/metrics"), name)
 
     async def state(self) -> Object:
         """Return /debug/state; the setting `debug` must be on."""
-        state: Object = json.loads(await self._get("/debug/state"))
+        state: Object = json.loads(await self.get("/debug/state"))
         return state
 
     async def filter(self, body: Object) -> Object:
@@ -81,26 +64,6 @@ class InstanceProcess:
             response = await http.post(f"http://127.0.0.1:{self.port}/filter", json=body)
         answer: Object = response.raise_for_status().json()
         return answer
-
-    async def _get(self, path: str) -> str:
-        async with httpx.AsyncClient(timeout=5.0) as http:
-            return (await http.get(f"http://127.0.0.1:{self.port}{path}")).raise_for_status().text
-
-    def _start(self) -> Process:
-        environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
-        settings = {
-            **self._settings,
-            "pod_name": self.pod,
-            "node_name": _PODS_NODE,
-        }
-        environ |= {f"{PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
-        command = [sys.executable, "-m", "app", "serve", "--kubeconfig", str(self._kubeconfig)]
-        return Process(
-            self.pod,
-            [*command, "--host", "127.0.0.1", "--port", str(self.port)],
-            self._log,
-            environ,
-        )
 
 
 class Extender:
@@ -222,7 +185,7 @@ class Extender:
             {
                 "metadata": {"name": instance.pod, "namespace": NAMESPACE},
                 "spec": {
-                    "nodeName": _PODS_NODE,
+                    "nodeName": PODS_NODE,
                     "containers": [{"name": "extender", "image": "none"}],
                 },
             },

@@ -2,7 +2,7 @@
 
 The CustomResourceDefinitions are as small as the API server takes them. Longhorn's own have schemas
 and a status subresource; here every field is kept and each object is written as a whole, so that a
-test can put anything a cluster might hold.
+test can put anything a cluster might hold. That of DiskSchedule is the one that we ship.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,13 @@ from pathlib import Path
 
 import yaml
 
-from tests.actors.api import NAMESPACES, Api, Kind, Object
+from tests.actors import api as kinds
+from tests.actors.api import NAMESPACES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE
+from tests.e2e.waiting import until
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
+SERVED_SECONDS = 30.0
 _GROUP, _VERSION = "longhorn.io", "v1beta2"
 _LONGHORN_KINDS = {
     "nodes": "Node",
@@ -51,11 +54,6 @@ _SHIPPED_KINDS = {
 """What the manifests install that these tests need; the Deployment is played by processes."""
 
 
-async def install_disk_schedules(api: Api) -> None:
-    """Install the one kind of Longhorn's that clusters may do without."""
-    await api.ensure(_definition("diskschedules", "DiskSchedule"), DEFINITIONS)
-
-
 async def install(api: Api, *, with_service: bool = True) -> None:
     """Install everything; what is there already stays as it is.
 
@@ -66,13 +64,52 @@ async def install(api: Api, *, with_service: bool = True) -> None:
     for definition in _definitions():
         await api.ensure(definition, DEFINITIONS)
     await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
-    for obj in _shipped_objects() if with_service else ():
+    for obj in _shipped_objects("base") if with_service else ():
         await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
 
 
-def _shipped_objects() -> Iterator[Object]:
+async def install_disk_schedules(api: Api) -> None:
+    """Have the kind DiskSchedule served, which clusters may do without."""
+    text = (MANIFESTS / "disk-schedule" / "crd.yaml").read_text(encoding="utf-8")
+    await api.ensure(yaml.safe_load(text), DEFINITIONS)
+
+    async def is_served() -> bool:
+        return await api.get(kinds.DISK_SCHEDULES, "", NAMESPACE) is not None
+
+    await until(is_served, within=SERVED_SECONDS, what="DiskSchedule")
+
+
+async def remove_disk_schedules(api: Api) -> None:
+    """Have it served no more, for tests to come. There are no objects left."""
+    name = f"{kinds.DISK_SCHEDULES.plural}.{_GROUP}"
+    await api.delete(DEFINITIONS, Key("", name))
+
+    async def is_gone() -> bool:
+        return await api.get(DEFINITIONS, name) is None
+
+    await until(is_gone, within=SERVED_SECONDS, what=f"{name} is still there")
+
+
+async def install_controller(api: Api, *, manage_objects: bool) -> None:
+    """Install the account and the rights of the controller of DiskSchedules.
+
+    Args:
+        api: Of an administrator.
+        manage_objects: Whether it may also create and delete the objects.
+    """
+    for obj in _shipped_objects("components/disk-schedule-controller"):
+        await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
+    for obj in _shipped_objects("components/disk-schedule-objects"):
+        kind = _SHIPPED_KINDS[obj["kind"]]
+        if manage_objects:
+            await api.ensure(obj, kind)
+        else:
+            await api.delete(kind, key_of(obj))
+
+
+def _shipped_objects(folder: str) -> Iterator[Object]:
     """Read what the manifests install, as it is after kustomize has set the namespace."""
-    for path in sorted((MANIFESTS / "base").glob("*.yaml")):
+    for path in sorted((MANIFESTS / folder).glob("*.yaml")):
         for obj in yaml.safe_load_all(path.read_text()):
             if obj["kind"] in _SHIPPED_KINDS:
                 metadata = dict(obj["metadata"])

@@ -18,11 +18,11 @@ import pytest
 
 from app.config import NAME
 from tests.actors import api as kinds
-from tests.actors.api import LEASES, Api, Key, Kind, Object
+from tests.actors.api import LEASES, Api, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.installation import DEFINITIONS, install_disk_schedules
+from tests.e2e.installation import install_disk_schedules, remove_disk_schedules
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, claims, pod
 from tests.e2e.world import World
@@ -30,7 +30,6 @@ from tests.fakes import Call
 from tests.integration.rbac import shipped
 
 SLICE = f"{NAME}-ipv4"
-DISK_SCHEDULES = Kind("longhorn.io/v1beta2", "diskschedules", "DiskSchedule")
 WOKEN = "longhorn_scheduler_extender_wake_ups_total"
 
 
@@ -68,18 +67,13 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 
 
 @asynccontextmanager
-async def _serving_disk_schedules(control_plane: ControlPlane) -> AsyncIterator[None]:
+async def _serving_disk_schedules(control_plane: ControlPlane) -> AsyncIterator[Api]:
     """Serve the kind of Longhorn's that clusters may do without until the end of the block."""
     async with await control_plane.client() as client:
         api = Api(client)
         await install_disk_schedules(api)
-
-        async def is_served() -> bool:
-            return await api.get(DISK_SCHEDULES, "", NAMESPACE) is not None
-
-        await until(is_served, within=30)
-        yield
-        await api.delete(DEFINITIONS, Key("", "diskschedules.longhorn.io"))
+        yield api
+        await remove_disk_schedules(api)
 
 
 async def _live(world: World) -> None:

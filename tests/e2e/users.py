@@ -6,18 +6,21 @@ from typing import Any
 
 import yaml
 
-from app.config import NAME
+from app.config import CONTROLLER_NAME, NAME
 from tests.actors.longhorn import NAMESPACE
 
 ADMIN = "admin"
 SCHEDULER = "system:kube-scheduler"
 CONTROLLER_MANAGER = "system:kube-controller-manager"
 EXTENDER = f"system:serviceaccount:{NAMESPACE}:{NAME}"
+CONTROLLER = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_NAME}"
+_ACCOUNTS = f"system:serviceaccounts,system:serviceaccounts:{NAMESPACE}"
 GROUPS = {
     ADMIN: "system:masters",
     SCHEDULER: "",
     CONTROLLER_MANAGER: "",
-    EXTENDER: f"system:serviceaccounts,system:serviceaccounts:{NAMESPACE}",
+    EXTENDER: _ACCOUNTS,
+    CONTROLLER: _ACCOUNTS,
 }
 """The users that tokens are made for."""
 

@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, key_of
-from tests.actors.granting import Granting
 from tests.actors.kubelet import Kubelets
 from tests.actors.longhorn import (
     NAMESPACE,
@@ -29,10 +28,12 @@ from tests.actors.longhorn import (
 from tests.actors.provisioner import Provisioner
 from tests.e2e.calls import Call
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.extender import Extender, Settings
+from tests.e2e.controllers import Controllers
+from tests.e2e.extender import Extender
+from tests.e2e.installation import install_disk_schedules, remove_disk_schedules
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
+from tests.e2e.pod_process import Settings
 from tests.e2e.relay import Relay
-from tests.e2e.requesting import install_definition, remove_definition
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.seen import Seen
 from tests.e2e.users import SCHEDULER
@@ -90,7 +91,8 @@ class World:
             instances: How many of our service.
             stale: Whether Longhorn places from what it last saw of nodes, as it does.
             delays: How long Longhorn takes.
-            disk_schedules: What Longhorn does with DiskSchedules; somebody grants room if it asks.
+            disk_schedules: What Longhorn does with DiskSchedules; our controller grants room if it
+                asks, and creates the objects if it does not.
             settings: Of our service where they are not the defaults, by the fields of
                 `app.config.Settings`.
             make_extender: How our service runs.
@@ -116,9 +118,11 @@ class World:
             client = await stack.enter_async_context(await self.control_plane.client())
             self.api = Api(client)
             if self._disk_schedules is not DiskSchedules.UNUSED:
-                await install_definition(self.api)
-                stack.push_async_callback(remove_definition, self.api)
+                await install_disk_schedules(self.api)
+                stack.push_async_callback(remove_disk_schedules, self.api)
             await self._start_actors(stack)
+            if self._disk_schedules is not DiskSchedules.UNUSED:
+                await self._start_controllers(stack)
             await self.wipe()
             stack.push_async_callback(self.wipe)
             for obj, kind in (
@@ -170,7 +174,7 @@ class World:
             zone = zones[number - 1] if zones else ""
             await self.add_node(f"node-{number}", sizes, zone=zone)
         await self._capacity_is_known_of(len(disks))
-        if self._disk_schedules is DiskSchedules.MANAGED:
+        if self._disk_schedules is not DiskSchedules.UNUSED:
             await self._schedules_are(sum(map(len, disks)))
 
     async def add_node(self, name: str, disks: Disks, *, zone: str = "") -> None:
@@ -270,12 +274,6 @@ class World:
             stale=self._stale,
             disk_schedules=self._disk_schedules,
         )
-        granting = Granting(
-            self.api,
-            random=Random(0),
-            timestamp=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-            namespace=NAMESPACE,
-        )
         cluster = self.longhorn.cluster
         self.seen = Seen(cluster)
         kubelets = Kubelets(
@@ -294,14 +292,21 @@ class World:
             persistent_volumes=cluster.persistent_volumes,
             storage_classes=cluster.storage_classes,
         )
-        parts: list[Longhorn | Kubelets | Provisioner | Granting]
-        parts = [self.longhorn, kubelets, provisioner]
-        if self._disk_schedules is not DiskSchedules.UNUSED:
-            parts.append(granting)
+        parts = (self.longhorn, kubelets, provisioner)
         tasks = [asyncio.create_task(each.run()) for each in parts]
         stack.push_async_callback(_end, tasks)
         for informer in cluster.informers:
             await informer.synced.wait()
+
+    async def _start_controllers(self, stack: contextlib.AsyncExitStack) -> None:
+        controllers = Controllers(
+            self.control_plane,
+            self.api,
+            self._folder,
+            manage_objects=self._disk_schedules is DiskSchedules.USED,
+        )
+        stack.push_async_callback(controllers.stop)
+        await controllers.start()
 
     async def _capacity_is_known_of(self, nodes: int) -> None:
         """Wait until each node has its capacity objects; there were none after the last wipe."""

@@ -49,6 +49,17 @@ def holders(schedule: Object) -> dict[Holder, int]:
     }
 
 
+def refused_names(schedule: Object) -> set[str]:
+    """Name who is refused more than it holds."""
+    status = schedule.get("status") or {}
+    return {
+        name
+        for asker in Asker
+        for name, entry in (status.get(asker.value) or {}).items()
+        if entry["state"] == "rejected"
+    }
+
+
 def starts_without_room(old: Object | None, new: Object, schedules: Mapping[str, Object]) -> bool:
     """Say whether a replica is to run from now on, and its disk does not hold its size."""
     is_started = new["spec"]["desireState"] == "running"
