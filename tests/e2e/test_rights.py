@@ -1,6 +1,6 @@
-"""The service's account may do what the service does, and nothing else, as RBAC itself saw it.
+"""Each account may do what its process does, and nothing else, as RBAC itself saw it.
 
-The API server writes down each request of the account and what it decided. A verb taken away from
+The API server writes down each request of the accounts and what it decided. A verb taken away from
 the manifests shows as a refusal; one that nobody needs shows as unused.
 """
 
@@ -16,18 +16,20 @@ from typing import Any
 
 import pytest
 
-from app.config import NAME
+from app.config import CONTROLLER_NAME, NAME
 from tests.actors import api as kinds
-from tests.actors.api import LEASES, Api, Object
-from tests.actors.longhorn import NAMESPACE
+from tests.actors.api import LEASES, Api, Key, Object
+from tests.actors.longhorn import NAMESPACE, backing_image, disk_uuid, longhorn_node
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controllers import Controllers
 from tests.e2e.installation import install_disk_schedules, remove_disk_schedules
+from tests.e2e.users import CONTROLLER, EXTENDER
 from tests.e2e.waiting import until
-from tests.e2e.workloads import claim, claims, pod
+from tests.e2e.workloads import GIB, claim, claims, pod
 from tests.e2e.world import World
 from tests.fakes import Call
-from tests.integration.rbac import shipped
+from tests.integration.rbac import Grant, Rules, of_the_controller, shipped
 
 SLICE = f"{NAME}-ipv4"
 WOKEN = "longhorn_scheduler_extender_wake_ups_total"
@@ -51,18 +53,81 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
         if not streaming_lists:
             await _restart(control_plane)
 
-    events = [*_events(control_plane.audit_log, skip=written)]
+    _assert_granted_and_needed(
+        shipped(NAMESPACE),
+        [*_events(control_plane.audit_log, EXTENDER, skip=written)],
+        streaming_lists=streaming_lists,
+    )
+
+
+async def test_the_controller_of_disk_schedules_has_the_rights_it_needs_and_no_others(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    written = _lines(control_plane.audit_log)
+
+    async with _serving_disk_schedules(control_plane) as api:
+        controllers = Controllers(control_plane, api, tmp_path, manage_objects=True)
+        await api.delete(LEASES, Key(NAMESPACE, CONTROLLER_NAME))
+        await controllers.start()
+        try:
+            await _control(api)
+        finally:
+            await controllers.stop()
+
+    _assert_granted_and_needed(
+        of_the_controller(NAMESPACE, manage_objects=True),
+        [*_events(control_plane.audit_log, CONTROLLER, skip=written)],
+        streaming_lists=True,
+    )
+
+
+async def _control(api: Api) -> None:
+    """Have objects made for disks, room granted and purged, and an object deleted."""
+    node = longhorn_node("node-1", {"old": 100 * GIB, "new": 100 * GIB})
+    await api.create(node, kinds.LONGHORN_NODES)
+    old, new = (Key(NAMESPACE, disk_uuid("node-1", disk)) for disk in ("old", "new"))
+    await until(lambda: _has_entries(api, new, {}), within=30)
+    image = backing_image("there", GIB, copies=0)
+    await api.create(image, kinds.BACKING_IMAGES)
+    asked = {"replicas": {"gone": GIB}, "backingImages": {"there": GIB, "gone": GIB}}
+    await api.patch(kinds.DISK_SCHEDULES, new, {"spec": asked})
+    entry = {"state": "scheduled", "scheduledSize": GIB}
+    await until(lambda: _has_entries(api, new, {"there": entry}), within=30)
+
+    without = {"spec": {"disks": {"old": None}}, "status": {"diskStatus": {"old": None}}}
+    await api.patch(kinds.LONGHORN_NODES, Key(NAMESPACE, "node-1"), without)
+
+    async def is_deleted() -> bool:
+        return await api.get(kinds.DISK_SCHEDULES, old.name, NAMESPACE) is None
+
+    await until(is_deleted, within=30)
+    await api.delete(kinds.LONGHORN_NODES, Key(NAMESPACE, "node-1"))
+    await api.delete(kinds.BACKING_IMAGES, Key(NAMESPACE, "there"))
+    await api.delete(kinds.DISK_SCHEDULES, new)
+
+
+async def _has_entries(api: Api, key: Key, entries: Object) -> bool:
+    """Whether a DiskSchedule holds these images, and nothing else."""
+    found = await api.get(kinds.DISK_SCHEDULES, key.name, key.namespace)
+    status = (found or {}).get("status") or {}
+    held = {**(status.get("replicas") or {}), **(status.get("backingImages") or {})}
+    return bool(status) and held == entries
+
+
+def _assert_granted_and_needed(
+    rules: Rules, events: list[dict[str, Any]], *, streaming_lists: bool
+) -> None:
     refused = [each for each in events if _decision(each) != "allow"]
     assert refused == []
     # Which kinds there are, everybody may ask.
     calls = [_call(event) for event in events if "objectRef" in event]
     needed = {
         grant
-        for grant in shipped(NAMESPACE).used
-        if any(_only(grant, call) for call in calls if grant.allows(call))
+        for grant in rules.used
+        if any(_only(rules, grant, call) for call in calls if grant.allows(call))
     }
     # What streams its lists does not list.
-    idle = {grant for grant in shipped(NAMESPACE).used if grant not in needed}
+    idle = {grant for grant in rules.used if grant not in needed}
     assert {grant.verb for grant in idle} <= ({"list"} if streaming_lists else set())
 
 
@@ -81,7 +146,7 @@ async def _live(world: World) -> None:
     await world.add_nodes({"disk": 100, "closed": 200})
     await world.let_schedule("node-1", "closed", on=False)
     await _reject_and_wake(world)
-    await world.api.delete(kinds.ENDPOINT_SLICES, kinds.Key(NAMESPACE, SLICE))
+    await world.api.delete(kinds.ENDPOINT_SLICES, Key(NAMESPACE, SLICE))
     await world.api.create(_slice(SLICE, "IPv6", "fd00::9"), kinds.ENDPOINT_SLICES)
     await world.api.create(_slice("stray", "IPv4", "10.9.9.9"), kinds.ENDPOINT_SLICES)
     await until(lambda: _is_repaired(world), within=30)
@@ -90,13 +155,13 @@ async def _live(world: World) -> None:
     scheduling = await world.schedule((pod("one", "data"), kinds.PODS), pods=2)
     await scheduling.all_bound()
 
-    await world.api.delete(kinds.ENDPOINT_SLICES, kinds.Key(NAMESPACE, "stray"))
+    await world.api.delete(kinds.ENDPOINT_SLICES, Key(NAMESPACE, "stray"))
     first = await world.extender.leader()
     first.process.terminate()
     await first.process.ended()
     await until(world.extender.answers_now, within=30)
     second = await world.extender.leader()
-    await world.api.delete(LEASES, kinds.Key(NAMESPACE, NAME))
+    await world.api.delete(LEASES, Key(NAMESPACE, NAME))
     await until(lambda: _has_lease(world), within=30)
     second.process.terminate()
     await second.process.ended()
@@ -111,7 +176,7 @@ async def _explain(world: World) -> None:
     )
     shown, _ = await done.communicate()
     assert (done.returncode, b"not known" in shown) == (0, False)
-    await world.api.delete(kinds.PODS, kinds.Key("default", "asked"), at_once=True)
+    await world.api.delete(kinds.PODS, Key("default", "asked"), at_once=True)
 
 
 async def _reject_and_wake(world: World) -> None:
@@ -160,9 +225,9 @@ async def _restart(control_plane: ControlPlane, *flags: str) -> None:
     await control_plane.start_api_server(*flags)
 
 
-def _only(grant: Any, call: Call) -> bool:
+def _only(rules: Rules, grant: Grant, call: Call) -> bool:
     """Whether nothing else would allow a call."""
-    return [each for each in shipped(NAMESPACE).used if each.allows(call)] == [grant]
+    return [each for each in rules.used if each.allows(call)] == [grant]
 
 
 def _call(event: dict[str, Any]) -> Call:
@@ -170,7 +235,7 @@ def _call(event: dict[str, Any]) -> Call:
     return Call(
         verb=event["verb"],
         group=ref.get("apiGroup", ""),
-        resource=ref["resource"],
+        resource="/".join(ref[part] for part in ("resource", "subresource") if part in ref),
         namespace=ref.get("namespace", ""),
         name=ref.get("name", ""),
         client=event["user"]["username"],
@@ -186,7 +251,9 @@ def _lines(log: Path) -> int:
     return len(log.read_bytes().splitlines()) if log.exists() else 0
 
 
-def _events(log: Path, *, skip: int) -> Iterator[dict[str, Any]]:
+def _events(log: Path, user: str, *, skip: int) -> Iterator[dict[str, Any]]:
     with log.open() as lines:
         for line in islice(lines, skip, None):
-            yield json.loads(line)
+            event = json.loads(line)
+            if event["user"]["username"] == user:
+                yield event
