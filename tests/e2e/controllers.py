@@ -68,10 +68,12 @@ class Controllers:
     async def kill_leader(self) -> None:
         """End the one that decides at once, be it between two writes, and start it again.
 
-        Nobody decides until its lease is over, and then the other one does.
+        If none decides yet, that is as soon as one does. After it nobody decides until the lease is
+        over, and then the other one does.
         """
+        await until(self._is_led, within=START_SECONDS, what="no controller leads")
         leader = await self.leader()
-        assert leader is not None, "no controller leads"
+        assert leader is not None
         self._conflicts_before += await _conflicts_of(leader)
         leader.process.kill()
         leader.restart()

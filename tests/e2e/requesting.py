@@ -31,6 +31,7 @@ from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB
 
 WIPE_SECONDS = 120.0
+_SET_UP = (kinds.LONGHORN_NODES, kinds.SETTINGS)
 
 
 class Conflicts(NamedTuple):
@@ -66,6 +67,7 @@ class Requesting:
     @asynccontextmanager
     async def running(self, disk_schedules: DiskSchedules) -> AsyncIterator["Requesting"]:
         """Let all work for as long as the block goes on, and leave nothing behind."""
+        await self._clear()
         async with asyncio.TaskGroup() as self._tasks, AsyncExitStack() as self._stack:
             await self._begin(disk_schedules)
             yield self
@@ -208,6 +210,16 @@ class Requesting:
             self.refused |= refused_names(new)
         self._changed.set()
 
+    async def _clear(self) -> None:
+        """Remove what a failed test has left."""
+        if await self.api.get(kinds.DISK_SCHEDULES, "", NAMESPACE) is not None:
+            for schedule in await self.api.list(kinds.DISK_SCHEDULES, NAMESPACE):
+                change = {"metadata": {"finalizers": None}}
+                await self.api.patch(kinds.DISK_SCHEDULES, key_of(schedule), change)
+                await self.api.delete(kinds.DISK_SCHEDULES, key_of(schedule))
+        for kind in (kinds.VOLUMES, kinds.REPLICAS, kinds.BACKING_IMAGES, *_SET_UP):
+            await self.api.delete(kind, Key(NAMESPACE, ""))
+
     async def _wipe(self) -> None:
         """Leave no objects; the definition goes last."""
         volumes = [key.name for key in self.longhorn.cluster.volumes.objects]
@@ -215,7 +227,7 @@ class Requesting:
         for image in self.images():
             self.longhorn.delete_image(image["metadata"]["name"])
         await until(lambda: not self.images(), within=WIPE_SECONDS)
-        for kind in (kinds.LONGHORN_NODES, kinds.SETTINGS):
+        for kind in _SET_UP:
             await self.api.delete(kind, Key(NAMESPACE, ""))
         for schedule in self.schedules():
             await self.api.delete(kinds.DISK_SCHEDULES, key_of(schedule))
