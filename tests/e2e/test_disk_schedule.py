@@ -38,8 +38,8 @@ TOUCH_SECONDS = 0.05
 Fault = Callable[[Requesting], Coroutine[Any, Any, None]]
 
 
-async def nothing(_: Requesting) -> None:
-    """Let no fault happen."""
+async def no_fault(_: Requesting) -> None:
+    """Let nothing happen."""
 
 
 async def controller_killed(cluster: Requesting) -> None:
@@ -73,7 +73,7 @@ async def touch(cluster: Requesting, schedule: Object) -> None:
     await cluster.api.patch(kinds.DISK_SCHEDULES, key_of(schedule), change)
 
 
-FAULTS = [nothing, controller_killed, api_server_restarted, conflicts_forced]
+FAULTS = [no_fault, controller_killed, api_server_restarted, conflicts_forced]
 SOME_FAULTS = FAULTS if is_for_report() else [conflicts_forced]
 
 
@@ -189,9 +189,9 @@ def show(report: Report, what: str, fault: Fault, conflicts: Sequence[Conflicts]
     of_requesters, of_controllers = (span(counts) for counts in zip(*conflicts, strict=True))
     report.measured(
         f"200 {what} at once, room for {ROOM}, {fault.__name__.replace('_', ' ')}",
-        f"in {len(conflicts)} of {len(conflicts)} runs {ROOM} granted, the others once there was "
-        f"room, and no disk beyond its limit at any time; conflicts: {of_requesters} of requesters,"
-        f" {of_controllers} of the controller",
+        f"runs: {len(conflicts)}; in each {ROOM} granted, the others once there was room, and no "
+        f"disk beyond its limit at any time; conflicts: {of_requesters} of requesters, "
+        f"{of_controllers} of the controller",
     )
 
 
