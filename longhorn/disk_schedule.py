@@ -13,6 +13,7 @@ controller/disk_schedule_controller.go. docs/disk-schedule.md says where this di
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -29,6 +30,8 @@ from longhorn.grants import (
     Refusal,
 )
 from longhorn.records import Disk, DiskSchedule, Entry, EntryState, Node, Replica, ReplicaName
+
+Name = TypeVar("Name", bound=str)
 
 
 def decide_schedule(
@@ -102,19 +105,14 @@ def granted_limit_bytes(
 
 def granted_bytes(schedule: DiskSchedule) -> int:
     """Return the bytes that a disk holds, by its entries."""
-    entries = _entries(schedule)
-    return sum(_held(entries, owner) for owner in entries)
+    held = (*schedule.held_replicas.values(), *schedule.held_images.values())
+    return sum(max(0, entry.scheduled_bytes) for entry in held)
 
 
 def refused_owners(schedule: DiskSchedule) -> frozenset[Owner]:
     """Return those that ask for more than they hold, and were refused it."""
-    entries = _entries(schedule)
-    return frozenset(
-        owner
-        for owner, size in _requirements(schedule).items()
-        if owner in entries
-        and entries[owner].state is EntryState.REJECTED
-        and size > _held(entries, owner)
+    return _refused(OwnerKind.REPLICA, schedule.replicas, schedule.held_replicas) | _refused(
+        OwnerKind.IMAGE, schedule.images, schedule.held_images
     )
 
 
@@ -138,6 +136,16 @@ def unowned(
 def owners_of(schedule: DiskSchedule) -> frozenset[Owner]:
     """Return the owners in a DiskSchedule's requirements."""
     return frozenset(_requirements(schedule))
+
+
+def _refused(
+    kind: OwnerKind, asked: Mapping[Name, int], held: Mapping[Name, Entry]
+) -> frozenset[Owner]:
+    return frozenset(
+        Owner(kind, name)
+        for name, entry in held.items()
+        if entry.state is EntryState.REJECTED and asked.get(name, 0) > max(0, entry.scheduled_bytes)
+    )
 
 
 def _requirements(schedule: DiskSchedule) -> dict[Owner, int]:
