@@ -74,14 +74,23 @@ class Keeping:
         self._may_write = may_write
         self._random = random
         self._pauses = Backoff(random)
+        self._suspects: set[NodeName] = set()
+        """The nodes of which something may be due."""
         self._changed = asyncio.Event()
 
     def take(self, changes: Iterable[Change]) -> None:
-        """Look again if a node has changed, or an object has come or gone."""
+        """Look again at a node that has changed, or whose objects have."""
         for old, new in changes:
-            is_other = isinstance(old or new, StoredSchedule) and (old is None or new is None)
-            if is_other or isinstance(new, Node):
-                self._changed.set()
+            match old, new:
+                case _, Node():
+                    self._suspects.add(new.name)
+                case None, StoredSchedule():
+                    self._suspects.add(new.schedule.node)
+                case StoredSchedule(), None:  # its disk may be on any node by now
+                    self._suspects.update(self._known.nodes)
+                case _:
+                    continue
+            self._changed.set()
 
     async def run(self) -> NoReturn:
         """Create and delete what is due, until cancelled."""
@@ -96,12 +105,13 @@ class Keeping:
 
     async def _keep(self) -> float | None:
         """Do what is due; return when to look again even if nothing changes, None if never."""
-        due = [each for each in self._known.nodes.values() if self._differs(each)]
+        due = sorted(name for name in self._suspects if self._differs(name))
+        self._suspects.intersection_update(due)
         if due and not self._writes():
             return _STANDBY_SECONDS
         try:
-            for node in self._random.sample(due, len(due)):
-                await self._keep_of(node.name)
+            for name in self._random.sample(due, len(due)):
+                await self._keep_of(name)
         except ApiError as error:
             log.warning("disk_schedule.objects_not_kept", error=str(error))
             asked = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
@@ -110,11 +120,13 @@ class Keeping:
         self._pauses.reset()
         return _AGAIN_SECONDS if due else None
 
-    def _differs(self, node: Node) -> bool:
+    def _differs(self, name: NodeName) -> bool:
         """Whether a node's objects are not as they should be, as far as the watches show."""
+        node = self._known.nodes.get(name)
+        if node is None or node.deleting:
+            return False
         disks = {disk.name: disk.id for disk in node.disks}
-        schedules = self._known.schedules_of(node.name)
-        return not node.deleting and any(difference(disks, schedules, self._known.schedules))
+        return any(difference(disks, self._known.schedules_of(name), self._known.schedules))
 
     def _writes(self) -> bool:
         return self._may_write() and not self._known.rivals()
