@@ -9,6 +9,7 @@ two leaders.
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from itertools import islice
 from random import Random
 from typing import NoReturn
 
@@ -138,13 +139,15 @@ class Controller:
         """Return what to look at now; what is due stays so as long as nothing may be written."""
         if not self._writes():
             return []
-        ready = [name for name, at in self._due.items() if at <= now and name not in self._busy]
-        return ready[: _MOST_PASSES - len(self._busy)]
+        # Lazily: when many are due, those that may be looked at come first.
+        ready = (name for name, at in self._due.items() if at <= now and name not in self._busy)
+        return list(islice(ready, _MOST_PASSES - len(self._busy)))
 
     async def _wait(self, now: float) -> None:
         """Wait until something has changed, a pause is over, or it may be allowed to write."""
-        free = len(self._busy) < _MOST_PASSES
-        times = [at for name, at in self._due.items() if free and name not in self._busy]
+        times: list[float] = []
+        if len(self._busy) < _MOST_PASSES:
+            times = [at for name, at in self._due.items() if name not in self._busy]
         if times and not self._writes():
             times = [now + _STANDBY_SECONDS]
         try:
@@ -229,21 +232,19 @@ class Controller:
 
     async def _carry_out(self, stored: StoredSchedule, decision: Decision) -> None:
         """Write the requirements, if they changed, and then the entries with the version got."""
-        decided_on = stored
         if decision.changes_spec:
             stored = await self._write(stored, "", spec_patch(decision, stored.version))
         if decision.changes_status:
             if not self._may_go_on(stored.name):
                 return
             patch = status_patch(decision, stored.version, stored.conditions, self._wall_clock())
-            stored = await self._write(stored, "/status", patch)
+            await self._write(stored, "/status", patch)
         if decision.changes_spec or decision.changes_status:
-            self._known.learn(stored, instead_of=decided_on)
             _log(decision)
         self._on_decision(decision)
 
     async def _write(self, stored: StoredSchedule, part: str, patch: Patch) -> StoredSchedule:
-        """Write a patch; return the object as it is then.
+        """Write a patch; return the object as it is then, which is known from now on.
 
         Raises:
             ApiError: It was not written, or that is not known.
@@ -262,6 +263,7 @@ class Controller:
             raise MalformedError(f"the answer to PATCH {path} is no DiskSchedule") from error
         if not isinstance(record, StoredSchedule):
             raise MalformedError(f"the answer to PATCH {path} is no DiskSchedule")
+        self._known.learn(record, instead_of=stored)
         return record
 
     async def _gone(self, suspects: Iterable[Owner]) -> set[Owner]:

@@ -58,11 +58,13 @@ class KnownDisks:
     def take(self, changes: Iterable[Change]) -> set[DiskId]:
         """Take in what has changed; return the schedules that it may change."""
         due: set[DiskId] = set()
-        for change in changes:
-            if change.old is not None:
-                due |= self._remove(change.old)
-            if change.new is not None:
-                due |= self._add(change.new)
+        for old, new in changes:
+            if isinstance(new, StoredSchedule) and self.schedules.get(new.name) == new:
+                continue  # learned from the answer to a write: there is nothing new to decide
+            if old is not None:
+                due |= self._remove(old)
+            if new is not None:
+                due |= self._add(new)
         return due & self.schedules.keys()
 
     def learn(self, written: StoredSchedule, *, instead_of: StoredSchedule) -> None:
@@ -70,7 +72,7 @@ class KnownDisks:
 
         What the watch has shown since is that write or a newer one.
         """
-        if self.schedules.get(written.name) is instead_of:
+        if self.schedules.get(written.name) == instead_of:
             self._remove(instead_of)
             self._add(written)
 

@@ -90,6 +90,21 @@ async def test_what_is_settled_is_not_written_again() -> None:
     assert sorted(bench.status().values()) == ["R0", "S60"]
 
 
+async def test_what_was_written_is_not_decided_on_again_when_the_watch_shows_it() -> None:
+    server = server_with_a_disk()
+    server.watch_delay = lambda call: 0.5 if call.resource == "diskschedules" else 0.0
+    put_schedule(server, {}, READY_STATUS)
+    put_replica(server, "a")
+
+    async with running(server) as bench:
+        before = len(bench.decisions)
+        bench.ask(a=5)
+        await settle()
+
+    assert bench.status() == {"a": "S5"}
+    assert len(bench.decisions) == before + 1
+
+
 async def test_only_the_entries_that_change_are_sent() -> None:
     server = server_with_a_disk()
     put_schedule(server, {"a": 30, "b": 10}, held(a=30, b=10))
