@@ -2,7 +2,7 @@
 
 Three instances run for a minute, and pods come and go: one after another, in bursts, some whose
 answer waits for the node of another pod, and some for which there is room only when another pod is
-gone.
+gone. Besides, two controllers of DiskSchedules run, and replicas ask for room on disks.
 """
 
 import argparse
@@ -13,13 +13,12 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from monitoring.panels import DISK_SCHEDULE, ROWS, Query
+from monitoring.panels import Query
 from monitoring.picture import draw
 from tests.fakes import FakeApiServer
-from tests.integration import instances as names
-from tests.integration.rbac import shipped
 from tests.monitoring.cluster import KNOWN_SECONDS, ROOMS, Cluster
-from tests.monitoring.installation import installed
+from tests.monitoring.disks import lend
+from tests.monitoring.installation import installed, rights
 from tests.monitoring.prometheus import Sample
 from tests.monitoring.work import in_background, repeat, schedule, work
 
@@ -36,12 +35,14 @@ async def record(folder: Path) -> dict[Query, list[Sample]]:
         AssertionError: An alert fired, so the cluster was not healthy.
     """
     server = FakeApiServer(Random(0), bookmark_seconds=0.5)
-    server.authorize = shipped(names.NAMESPACE).allow
-    async with installed(folder, server, {}, {}, {}) as installation:
-        cluster, instances, prometheus = installation
+    server.authorize = rights()
+    async with installed(folder, server, {}, {}, {}, controllers=2) as installation:
+        cluster, disks, instances, _, prometheus = installation
         await installation.start(*instances)
+        await installation.start_controllers()
         async with (
             in_background(work(cluster)),
+            in_background(lend(disks)),
             in_background(repeat(6.0, lambda number: _burst(cluster, number))),
             in_background(repeat(2.0, lambda number: _follow(cluster, number))),
             in_background(repeat(15.0, lambda number: _make_room(cluster, number))),
@@ -111,8 +112,7 @@ def main() -> None:
     if shutil.which("prometheus") is None:
         parser.error("prometheus not found: install prometheus")
     with TemporaryDirectory() as folder:
-        rows = [row for row in ROWS if row.title != DISK_SCHEDULE]  # nothing of it runs
-        draw(asyncio.run(record(Path(folder))), arguments.file, rows)
+        draw(asyncio.run(record(Path(folder))), arguments.file)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ cannot at the true durations; `rule_cases.py` has those.
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +18,14 @@ import msgspec
 import trustme
 
 from monitoring.rules import ALERTS, Alert
-from tests.fakes import FakeApiServer
+from monitoring.series import CONTROLLER_JOB
+from tests.fakes import Call, FakeApiServer
+from tests.integration import instances as names
+from tests.integration.rbac import of_the_controller, shipped
 from tests.monitoring.api import free_port, over_http
 from tests.monitoring.cluster import Cluster
-from tests.monitoring.instances import InstanceProcess
+from tests.monitoring.disks import Disks
+from tests.monitoring.instances import CONTROLLER, ControllerProcess, InstanceProcess, PodProcess
 from tests.monitoring.prometheus import Prometheus, running
 
 _FASTER = 60
@@ -33,12 +37,16 @@ class Installation(NamedTuple):
 
     Attributes:
         cluster: What the instances know, and a client of the first one.
+        disks: On what the controllers decide.
         instances: None of them is started yet.
-        prometheus: It scrapes those that were started with `start`.
+        controllers: The same.
+        prometheus: It scrapes those that were started with `start` and `start_controllers`.
     """
 
     cluster: Cluster
+    disks: Disks
     instances: list[InstanceProcess]
+    controllers: list[ControllerProcess]
     prometheus: Prometheus
 
     async def start(self, first: InstanceProcess, *others: InstanceProcess) -> None:
@@ -52,12 +60,25 @@ class Installation(NamedTuple):
         for each in (first, *others):
             self.prometheus.scrape(each.pod, each.metrics_port)
 
+    async def start_controllers(self) -> None:
+        """Start all controllers, of which the first is to lead, and have them scraped."""
+        first, *others = self.controllers
+        first.start()
+        await first.leads()
+        for each in others:
+            each.start()
+        for each in self.controllers:
+            await each.is_up()
+            self.prometheus.scrape(each.pod, each.metrics_port, CONTROLLER_JOB)
+
 
 @asynccontextmanager
 async def installed(
-    folder: Path, server: FakeApiServer, *settings: Mapping[str, str]
+    folder: Path, server: FakeApiServer, *settings: Mapping[str, str], controllers: int = 1
 ) -> AsyncIterator[Installation]:
-    """Install an instance with a webhook for each of *settings*; end all at the end."""
+    """Install an instance with a webhook for each of *settings*, and controllers of DiskSchedules;
+    end all at the end.
+    """
     ca = trustme.CA()
     chain, key = write_certificate(ca, folder, "webhook")
     files = {"EXTENDER_WEBHOOK_CERT_FILE": chain, "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": key}
@@ -76,10 +97,21 @@ async def installed(
                 base_url=f"https://{_HOST}:{instances[0].webhook_port}", verify=trust
             ) as webhook,
         ):
-            cluster = Cluster(server, leader, webhook)
+            cluster, disks = Cluster(server, leader, webhook), Disks(server)
             cluster.install(len(instances))
-            with _ending(instances):
-                yield Installation(cluster, instances, prometheus)
+            disks.install()
+            deciding = [
+                ControllerProcess(folder, number, api_port) for number in range(controllers)
+            ]
+            with _ending([*instances, *deciding]):
+                yield Installation(cluster, disks, instances, deciding, prometheus)
+
+
+def rights() -> Callable[[Call], bool]:
+    """Return what says whether a call is allowed, by the shipped rules of who calls."""
+    service = shipped(names.NAMESPACE)
+    controller = of_the_controller(names.NAMESPACE, manage_objects=False)
+    return lambda call: (controller if call.client.startswith(CONTROLLER) else service).allow(call)
 
 
 def write_certificate(ca: trustme.CA, folder: Path, name: str) -> tuple[str, str]:
@@ -110,7 +142,7 @@ def _faster(duration: str) -> str:
 
 
 @contextmanager
-def _ending(instances: Iterable[InstanceProcess]) -> Iterator[None]:
+def _ending(instances: Iterable[PodProcess]) -> Iterator[None]:
     try:
         yield
     finally:

@@ -1,4 +1,5 @@
-"""Instances of the service as real processes, on the API server at a loopback port."""
+"""Instances of the service and of the controller of DiskSchedules as real processes, on the API
+server at a loopback port."""
 
 import asyncio
 import json
@@ -15,46 +16,49 @@ from tests.integration.server import ROOT
 from tests.monitoring.api import free_port
 
 STOP_SECONDS = 10.0
+CONTROLLER = "controller"
+"""How the names of the controller's pods begin."""
 READY_SECONDS = 60.0
 """A start takes 3 s of a core, and others may want it, too."""
 
 
-class InstanceProcess:
+class PodProcess:
     """The process in one pod, which can be ended and started again.
 
     Attributes:
-        port: Where it answers /filter.
+        pod: Its name, which is also what the API server knows the process by.
+        node: Of the pod.
+        port: Where it listens.
         metrics_port: Where it answers /metrics.
-        webhook_port: Where it answers /mutate; 0 without a webhook.
     """
 
-    def __init__(self, folder: Path, number: int, api_port: int, **settings: str) -> None:
-        self.pod = f"extender-{number}"
-        self.node = f"node-{number + 1}"
+    def __init__(
+        self, folder: Path, pod: str, node: str, command: str, api_port: int, **settings: str
+    ) -> None:
+        self.pod = pod
+        self.node = node
         self.port = free_port()
         self.metrics_port = int(settings.get("EXTENDER_METRICS_PORT", self.port))
-        self.webhook_port = int(settings.get("EXTENDER_WEBHOOK_PORT", 0))
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = folder / f"{self.pod}.log"
-        self._kubeconfig = folder / f"{self.pod}.kubeconfig"
-        self._kubeconfig.write_text(yaml.safe_dump(_kubeconfig(api_port, self.pod)))
+        self._log = folder / f"{pod}.log"
+        kubeconfig = folder / f"{pod}.kubeconfig"
+        kubeconfig.write_text(yaml.safe_dump(_kubeconfig(api_port, pod)))
+        self._command = [
+            *(sys.executable, "-m", "app", command, "--kubeconfig", str(kubeconfig)),
+            *("--host", "127.0.0.1", "--port", str(self.port)),
+        ]
         self._environ = {
             **{name: text for name, text in os.environ.items() if not name.startswith("EXTENDER_")},
-            "EXTENDER_POD_NAME": self.pod,
-            "EXTENDER_NODE_NAME": self.node,
+            "EXTENDER_POD_NAME": pod,
+            "EXTENDER_NODE_NAME": node,
             **settings,
         }
 
     def start(self) -> None:
         """Start the process."""
-        command = [sys.executable, "-m", "app", "serve", "--kubeconfig", str(self._kubeconfig)]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [*command, "--host", "127.0.0.1", "--port", str(self.port)],
-                cwd=ROOT,
-                env=self._environ,
-                stdout=log,
-                stderr=log,
+                self._command, cwd=ROOT, env=self._environ, stdout=log, stderr=log
             )
 
     @property
@@ -96,6 +100,27 @@ class InstanceProcess:
                 return (await client.get(f"http://127.0.0.1:{self.metrics_port}/metrics")).text
         except httpx.TransportError:
             return ""
+
+
+class InstanceProcess(PodProcess):
+    """An instance of the service.
+
+    Attributes:
+        webhook_port: Where it answers /mutate; 0 without a webhook.
+    """
+
+    def __init__(self, folder: Path, number: int, api_port: int, **settings: str) -> None:
+        pod, node = f"extender-{number}", f"node-{number + 1}"
+        super().__init__(folder, pod, node, "serve", api_port, **settings)
+        self.webhook_port = int(settings.get("EXTENDER_WEBHOOK_PORT", 0))
+
+
+class ControllerProcess(PodProcess):
+    """An instance of the controller of DiskSchedules."""
+
+    def __init__(self, folder: Path, number: int, api_port: int) -> None:
+        pod, node = f"{CONTROLLER}-{number}", f"node-{number + 1}"
+        super().__init__(folder, pod, node, "disk-schedule-controller", api_port)
 
 
 def _kubeconfig(port: int, user: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import yaml
 
 from monitoring.panels import INTERVAL, NAMESPACE, ROWS, Query
 from monitoring.rules import Alert, rule_groups
-from monitoring.series import JOB
+from monitoring.series import CONTROLLER_JOB, JOB
 from tests.integration import instances as names
 from tests.monitoring.api import free_port
 
@@ -38,22 +38,22 @@ class Prometheus:
         fired: Every alert that has fired, as it was told of first.
     """
 
-    def __init__(self, client: httpx.AsyncClient, targets: Path) -> None:
+    def __init__(self, client: httpx.AsyncClient, targets: Mapping[str, Path]) -> None:
         self.fired: dict[str, Alerting] = {}
         self._client = client
         self._targets = targets
-        self._ports: dict[str, int] = {}
+        self._ports: dict[str, dict[str, int]] = {job: {} for job in targets}
 
-    def scrape(self, pod: str, port: int) -> None:
+    def scrape(self, pod: str, port: int, job: str = JOB) -> None:
         """Begin to scrape a pod, with the labels that the Prometheus Operator would give it."""
-        self._ports[pod] = port
+        self._ports[job][pod] = port
         content = [
             {"targets": [f"127.0.0.1:{port}"], "labels": {"namespace": names.NAMESPACE, "pod": pod}}
-            for pod, port in self._ports.items()
+            for pod, port in self._ports[job].items()
         ]
-        new = self._targets.with_suffix(".new")
+        new = self._targets[job].with_suffix(".new")
         new.write_text(json.dumps(content))
-        new.rename(self._targets)
+        new.rename(self._targets[job])
 
     async def query(self, expr: str) -> list[dict[str, Any]]:
         """Evaluate an expression now."""
@@ -121,8 +121,9 @@ class Prometheus:
 async def running(folder: Path, alerts: tuple[Alert, ...]) -> AsyncIterator[Prometheus]:
     """Run Prometheus with these alerts; it scrapes and evaluates every second."""
     port = free_port()
-    targets = folder / "targets.json"
-    targets.write_text("[]")
+    targets = {job: folder / f"{job}.json" for job in (JOB, CONTROLLER_JOB)}
+    for file in targets.values():
+        file.write_text("[]")
     (folder / "rules.yaml").write_text(yaml.safe_dump(rule_groups(alerts)))
     (folder / "prometheus.yaml").write_text(yaml.safe_dump(_configuration(targets)))
     command = [
@@ -154,9 +155,12 @@ def _filled_in(expr: str) -> str:
     return expr.replace(NAMESPACE, names.NAMESPACE).replace(INTERVAL, _RATE_INTERVAL)
 
 
-def _configuration(targets: Path) -> Mapping[str, Any]:
+def _configuration(targets: Mapping[str, Path]) -> Mapping[str, Any]:
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.yaml"],
-        "scrape_configs": [{"job_name": JOB, "file_sd_configs": [{"files": [str(targets)]}]}],
+        "scrape_configs": [
+            {"job_name": job, "file_sd_configs": [{"files": [str(file)]}]}
+            for job, file in targets.items()
+        ],
     }

@@ -14,12 +14,12 @@ import trustme
 from monitoring.panels import Query
 from monitoring.rules import ALERTS
 from tests.fakes import Call, FakeApiServer
-from tests.integration import instances as names
-from tests.integration.rbac import shipped
+from tests.integration.instances import NAMESPACE
 from tests.monitoring.api import free_port
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
-from tests.monitoring.installation import installed, write_certificate
-from tests.monitoring.instances import InstanceProcess
+from tests.monitoring.disks import Disks, lend, spoil
+from tests.monitoring.installation import installed, rights, write_certificate
+from tests.monitoring.instances import ControllerProcess, InstanceProcess
 from tests.monitoring.prometheus import Alerting, Prometheus, Sample
 from tests.monitoring.work import in_background, repeat, work
 
@@ -30,16 +30,13 @@ PROVOKED = (
     "PodsWaitLong",
     "SettingsErrors", "SlowClients", "TargetDown", "Unavailable", "UnreadableObjects",
     "ViewIncomplete", "ViewStale", "WakeUpsFail",
+    *(alert.name for alert in ALERTS if alert.name.startswith("DiskSchedule")),
 )  # fmt: skip
 NOT_PROVOKED = {
     "TwoLeaders": "no fault of ours or of the API server makes two instances lead",
     "LeaderChanges": "five changes take longer than a 60th of 15 minutes",
     "Restarts": "three starts of a process do when the machine is busy",
     "WatchFlapping": "ten failures of a watch do, since it pauses for up to 8 s between them",
-    **dict.fromkeys(
-        (alert.name for alert in ALERTS if alert.name.startswith("DiskSchedule")),
-        "the controller of DiskSchedules does not run here",
-    ),
 }
 _SETTINGS = {
     "EXTENDER_FILTER_WAIT_SECONDS": "3",
@@ -70,12 +67,12 @@ class Recording(NamedTuple):
 async def record(folder: Path) -> Recording:
     """Go through everything, and return what Prometheus told."""
     server = FakeApiServer(Random(0), bookmark_seconds=0.5)
-    rights = shipped(names.NAMESPACE)
+    is_granted = rights()
     denied: set[tuple[str, str]] = {("extender-2", "backingimages")}
 
     def allow(call: Call) -> bool:
         is_denied = (call.client, call.resource) in denied or (call.verb, call.resource) in denied
-        return rights.allow(call) and not is_denied
+        return is_granted(call) and not is_denied
 
     server.authorize = allow
     chain, key = write_certificate(trustme.CA(), folder, "tls")
@@ -88,11 +85,12 @@ async def record(folder: Path) -> Recording:
         installed(folder, server, _SETTINGS, _SETTINGS, {**_SETTINGS, **https}) as installation,
         in_background(installation.prometheus.watch()),
     ):
-        cluster, instances, prometheus = installation
+        cluster, disks, instances, controllers, prometheus = installation
         began_at = time.time()
         await installation.start(*instances[:2])
-        stage = Stage(cluster, instances, prometheus, Path(chain), denied)
-        async with in_background(work(cluster)):
+        await installation.start_controllers()
+        stage = Stage(cluster, disks, instances, controllers, prometheus, Path(chain), denied)
+        async with in_background(work(cluster)), in_background(lend(disks)):
             await asyncio.sleep(QUIET_SECONDS)
             in_quiet = await prometheus.firing()
             prometheus.fired.clear()
@@ -118,7 +116,9 @@ class Stage(NamedTuple):
     """
 
     cluster: Cluster
+    disks: Disks
     instances: list[InstanceProcess]
+    controllers: list[ControllerProcess]
     prometheus: Prometheus
     chain: Path
     denied: set[tuple[str, str]]
@@ -137,6 +137,7 @@ class Stage(NamedTuple):
             in_background(repeat(4.0, self._let_holds_expire)),
             in_background(repeat(1.0, lambda _: _connect(leader.port, 12, seconds=4))),
             in_background(self._third_instance()),
+            in_background(spoil(self.disks, self.prometheus, self.denied)),
         ):
             await self._wake_up()
             await self._undecided()
@@ -147,10 +148,12 @@ class Stage(NamedTuple):
 
     async def turn_off(self) -> None:
         """End all but one, and have that one not lead."""
-        for instance in self.instances[1:]:
-            instance.kill()
+        for process in (*self.instances[1:], *self.controllers):
+            process.kill()
         self.cluster.set_config(**{"scheduler-extender-enabled": "false"})
-        await self._fires("NoLeader", "Unavailable", "TargetDown", "NoStandby")
+        await self._fires(
+            "NoLeader", "Unavailable", "TargetDown", "NoStandby", "DiskScheduleNoLeader"
+        )
 
     async def go_away(self, server: FakeApiServer) -> None:
         """Have the API server fall silent, and the last instance end."""
@@ -247,7 +250,10 @@ class Stage(NamedTuple):
         await repeat(1.0, crowd)
 
 
-_AT_END = ("Absent", "NoLeader", "NoStandby", "TargetDown", "Unavailable", "ViewStale")
+_AT_END = (
+    "Absent", "DiskScheduleNoLeader", "NoLeader", "NoStandby", "TargetDown", "Unavailable",
+    "ViewStale",
+)  # fmt: skip
 
 
 async def _connect(port: int, connections: int, *, seconds: float) -> None:
@@ -274,7 +280,7 @@ def _unreadable() -> dict[str, Any]:
     return {
         "apiVersion": "longhorn.io/v1beta2",
         "kind": "Volume",
-        "metadata": {"name": "odd", "namespace": names.NAMESPACE},
+        "metadata": {"name": "odd", "namespace": NAMESPACE},
         "spec": {"size": "large"},
     }
 

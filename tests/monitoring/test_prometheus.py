@@ -5,14 +5,13 @@ from math import isfinite
 
 import pytest
 
-from monitoring.panels import DISK_SCHEDULE, ROWS, Query
+from monitoring.panels import ROWS, Query
 from monitoring.rules import ALERTS, Alert
 from tests.monitoring.scenario import NOT_PROVOKED, PROVOKED, Recording, record
 
 QUERIES = [
     pytest.param(query, id=f"{panel.title}: {query.legend}")
     for row in ROWS
-    if row.title != DISK_SCHEDULE  # its controller does not run here
     for panel in row.panels
     for query in panel.queries
 ]
