@@ -6,7 +6,7 @@ from typing import NamedTuple
 from extender.demand.requests import resolve
 from extender.forecast.patience import Patience
 from extender.forecast.ranking import Rankings
-from extender.holds.hold import End, Mode, is_shown
+from extender.holds.hold import End, Mode, is_shown, may_be_refused
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
@@ -140,8 +140,8 @@ class Extender:
         """Hold for the pod what *answer* says; to be called with the view that it rests on.
 
         An answer is the last word: what was held for the pod after an earlier one is over. Nothing
-        is held where no new replica is needed, nor for a pod without uid, about which somebody
-        else than kube-scheduler asks.
+        is held where no new replica is needed and no disk may refuse one that there is, nor for a
+        pod without uid, about which somebody else than kube-scheduler asks.
 
         Args:
             answer: The answer that is about to be given.
@@ -153,14 +153,17 @@ class Extender:
         Returns:
             What became of the hold of the earlier answer.
         """
-        pod, accepted = answer.request.pod, answer.accepted
-        needs_room = answer.basis is Basis.PLACEMENT or not all(
-            is_shown(each, view) for each in answer.request.remote
+        request, accepted = answer.request, answer.accepted
+        pod = request.pod
+        needs_room = (
+            answer.basis is Basis.PLACEMENT
+            or not all(is_shown(each, view) for each in request.remote)
+            or any(may_be_refused(each, view) for each in (*request.volumes, *request.remote))
         )
         if not (needs_room and accepted and pod.uid and timeouts.choosing_seconds):
             return self.ledger.drop(pod.uid, End.REPLACED, now)
         hold = hold_for(
-            answer.request,
+            request,
             answer.existing,
             accepted,
             view,

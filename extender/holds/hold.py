@@ -16,6 +16,7 @@ from extender.kubernetes import ClaimKey, PodRef, PodStatus
 from extender.view import ClusterView
 from longhorn import (
     NOTHING_DUE,
+    DiskId,
     NodeName,
     Replica,
     ReplicaName,
@@ -120,6 +121,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     placed_before: frozenset[ReplicaName]
     """Replicas of the volumes that had a disk for good at the answer. Newer ones show where
     Longhorn put the volumes since."""
+    asking_before: frozenset[tuple[ReplicaName, NodeName, DiskId]] = frozenset()
+    """Those on a disk that had not granted them at the answer. There they are not newer either, but
+    the disk may refuse them yet."""
     existing: frozenset[tuple[VolumeName, NodeName]]
     """Where a usable replica of a volume was at the answer, so that no room is held for it."""
     state: State
@@ -232,13 +236,20 @@ def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     return coming == view.due.get(wanted.name, NOTHING_DUE)
 
 
+def may_be_refused(wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether some replica of a volume is placed, and may have to be placed again."""
+    return any(is_tentative(each, view) for each in view.replicas.get(wanted.name, ()))
+
+
 def is_tentative(replica: Replica, view: ClusterView) -> bool:
-    """Whether a replica is placed on a disk that has not granted all of it.
+    """Whether a replica without data is placed on a disk that has not granted all of it.
 
     It counts there by its own name, so nothing is held for it. But the disk may refuse it yet, and
     then the room of its volume is to be held again.
     """
-    space = view.spaces.get(replica.node) if replica.node is not None else None
+    if replica.node is None or replica.healthy_once:
+        return False
+    space = view.spaces.get(replica.node)
     return space is not None and any(
         each.disk.id == replica.disk and not is_granted(each, replica) for each in space.disks
     )
@@ -255,7 +266,7 @@ def _is_counted_by_longhorn(
     is full, and a replica that follows here is an object of its own.
     """
     placed = [replica for replica in replicas.get(volume.name, ()) if replica.disk]
-    since = [replica for replica in placed if replica.name not in hold.placed_before]
+    since = [replica for replica in placed if _is_newer(replica, hold)]
     if hold.state is State.CHOSEN and since:
         usable = sum(is_usable(replica) for replica in placed)
         wanted = volume.volume.wanted_replicas
@@ -263,3 +274,9 @@ def _is_counted_by_longhorn(
             return True
     counted = placed if (volume.name, node) in hold.existing else since
     return any(replica.node == node for replica in counted)
+
+
+def _is_newer(replica: Replica, hold: Hold) -> bool:
+    """Whether Longhorn put a replica where it is since the answer."""
+    is_known = replica.name in hold.placed_before
+    return not is_known and (replica.name, replica.node, replica.disk) not in hold.asking_before

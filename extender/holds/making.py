@@ -33,13 +33,15 @@ def hold_for(
         now: The time of the answer.
     """
     volumes = (*request.volumes, *request.remote)
-    replicas = (r for volume in volumes for r in view.replicas.get(volume.name, ()))
+    replicas = [each for volume in volumes for each in view.replicas.get(volume.name, ())]
+    asking = [each for each in replicas if is_tentative(each, view)]
     return Hold(
         pod=request.pod,
         volumes=request.volumes,
         remote=request.remote,
-        placed_before=frozenset(
-            each.name for each in replicas if each.disk and not is_tentative(each, view)
+        placed_before=frozenset(each.name for each in replicas if each.disk and each not in asking),
+        asking_before=frozenset(
+            (each.name, each.node, each.disk) for each in asking if each.node and each.disk
         ),
         existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
         state=State.CHOSEN if only_candidate else State.OPEN,

@@ -202,7 +202,12 @@ class Naive:
         if any(r.hard_node_affinity == name for r in waiting):
             return True
         placed = [r for r in mine if r.node]
-        new = [r for r in placed if r.name not in hold.placed_before]
+        new = [
+            r
+            for r in placed
+            if r.name not in hold.placed_before
+            and (r.name, r.node, r.disk) not in hold.asking_before
+        ]
         usable = [r for r in placed if not (r.failed or r.evicting or r.deleting)]
         enough = volume.wanted_replicas == 1 or len(usable) >= volume.wanted_replicas
         if hold.state == "chosen" and new and enough:

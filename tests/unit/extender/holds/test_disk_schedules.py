@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import ClusterView, End, Ledger, Timeouts
+from extender import ClusterView, End, Extender, Ledger, Timeouts
 from extender.demand.existing import existing_of
 from extender.demand.requests import resolve_for_scheduled
 from extender.holds.hold import Hold, Sighting, State, charged, is_confirmed
 from extender.holds.making import hold_for
 from extender.kubernetes import PodStatus
-from longhorn import DiskSchedule, Due, NodeName, Replica, VolumeName
+from longhorn import DiskSchedule, Due, Node, NodeName, Replica, VolumeName
 from tests.builders import (
+    GENEROUS,
     GIB,
     accepted,
     bound,
@@ -60,12 +61,26 @@ def schedule(step: str, other_bytes: int = ROOMY, on: str = "node-1") -> DiskSch
     return disk_schedule(on=on, asks=asks, granted=granted, refused=refused)
 
 
-def seen(*records: Replica | DiskSchedule) -> ClusterView:
+def seen(*records: Node | Replica | DiskSchedule) -> ClusterView:
     return view_of(
         node("node-1"),
         node("node-2"),
         *bound(msgspec.structs.replace(volume(size_bytes=SIZE), node=HERE)),
         *records,
+    )
+
+
+def made_of(view: ClusterView) -> Hold:
+    """Make the hold of a pod that may go to node-1 alone."""
+    request = resolve_for_scheduled(pod("vol"), view)
+    return hold_for(
+        request,
+        existing_of(request, view),
+        [HERE],
+        view,
+        asked=PodStatus(),
+        only_candidate=True,
+        now=0.0,
     )
 
 
@@ -156,21 +171,50 @@ def test_a_refused_replica_with_data_stays_where_it_is() -> None:
 @pytest.mark.parametrize("step", ["", "asked", "refused"])
 def test_what_a_new_leader_holds_is_not_confirmed_by_what_may_be_refused_yet(step: str) -> None:
     view = seen(schedule(step), placed())
-    request = resolve_for_scheduled(pod("vol"), view)
 
-    made = hold_for(
-        request,
-        existing_of(request, view),
-        [HERE],
-        view,
-        asked=PodStatus(),
-        only_candidate=True,
-        now=0.0,
-    )
+    made = made_of(view)
 
     assert not is_confirmed(made, view)
     assert held(made, view) == 0
     assert held(made, seen(schedule("refused", FULL), placed())) == SIZE
+
+
+@pytest.mark.parametrize(
+    ("on", "is_held"), [("node-1", False), ("node-2", True), ("node-3", False)]
+)
+def test_what_asks_elsewhere_at_the_answer_gives_no_room_here_until_it_moves(
+    on: str, *, is_held: bool
+) -> None:
+    """A pod comes to another node than its replica, which is granted only then: one more follows
+    it. The replica itself comes here only if its disk refuses it."""
+    made = made_of(seen(schedule("asked", on="node-2"), placed("node-2")))
+
+    view = seen(node("node-3"), schedule("granted", on=on), placed(on))
+
+    assert held(made, view) == (SIZE if is_held else 0)
+    assert is_confirmed(made, view) is not is_held
+
+
+@pytest.mark.parametrize(
+    ("there", "step", "is_held"),
+    [
+        pytest.param(placed(), "", True, id="just-placed"),
+        pytest.param(placed(), "asked", True, id="asked"),
+        pytest.param(placed(), "granted", False, id="granted"),
+        pytest.param(replica(NAME, on="node-1", size_bytes=SIZE), "asked", False, id="with-data"),
+    ],
+)
+def test_a_pod_that_comes_back_to_its_replica_is_held_for_if_that_may_be_refused(
+    there: Replica, step: str, *, is_held: bool
+) -> None:
+    extender, view = Extender(GENEROUS), seen(schedule(step), there)
+    answer = extender.filter(pod("vol"), [HERE, ELSEWHERE], view)
+
+    extender.hold(answer, PodStatus(), view, timeouts=FOREVER, now=0.0)
+
+    refused = seen(schedule("refused", FULL), placed())
+    assert answer.accepted == [HERE]
+    assert [held(each, refused) for each in extender.ledger] == [SIZE] * is_held
 
 
 STEPS = st.sampled_from(["", "asked", "granted", "refused", "releasing"])
