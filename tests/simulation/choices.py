@@ -44,9 +44,10 @@ class Choice(msgspec.Struct, kw_only=True):
         scheduler: Which process chose.
         volumes: Those of the pod.
         wants: All that needs a replica on the node.
-        placed_before: Processes of the volumes that had a disk at the answer; where later ones are
-            is where Longhorn went.
+        placed_before: Replicas of the volumes that had a disk at the answer, each with its UUID;
+            where others are is where Longhorn went.
         is_tried: Whether the attempt goes on, or came to a good end.
+        settled: The volumes that have come to their place for good at some time.
         selected: The uids of the claims that were to be provisioned for the node.
         marked_at: When the choice first showed for good: in a claim, or as a binding.
         heard_at: When every watch had told of that at the latest; news is late on a slow network.
@@ -60,8 +61,9 @@ class Choice(msgspec.Struct, kw_only=True):
     answer: Answer
     volumes: tuple[Volume, ...]
     wants: tuple[Want, ...]
-    placed_before: frozenset[str]
+    placed_before: frozenset[tuple[str, str]]
     is_tried: bool = True
+    settled: set[str] = set()
     selected: set[str] = set()
     marked_at: float | None = None
     heard_at: float | None = None
@@ -140,25 +142,29 @@ class Choices:
         standing = {volume_of(claim) for claim in claims}
         return [volume for volume in choice.volumes if volume.name in standing]
 
-    def wanted(self, choice: Choice) -> list[Want]:
-        """Return what of a choice stands on its node."""
+    def wanted(self, choice: Choice, *, for_good: bool = False) -> list[Want]:
+        """Return what of a choice stands on its node.
+
+        What Longhorn placed elsewhere does not; *for_good*: once no disk can refuse it any more.
+        """
         standing = {str(volume.name): volume for volume in self.standing(choice)}
         return [
             want
             for want in choice.wants
-            if want.volume in standing and not self._went_elsewhere(standing[want.volume], choice)
+            if want.volume in standing
+            and not self._went_elsewhere(standing[want.volume], choice, for_good=for_good)
         ]
 
     def on_node(self, node: str) -> list[Choice]:
         return [each for each in self._choices.values() if each.node == node]
 
-    def _went_elsewhere(self, volume: Volume, choice: Choice) -> bool:
+    def _went_elsewhere(self, volume: Volume, choice: Choice, *, for_good: bool) -> bool:
         """Say whether Longhorn has placed all of a volume since, but not on the node."""
-        placed = self._truth.placed_of([volume.name])
+        placed = self._truth.placed_of([volume.name], for_good=for_good)
         since = {
             each["spec"]["nodeID"]
             for each in placed
-            if each["metadata"]["name"] not in choice.placed_before
+            if (each["metadata"]["name"], each["spec"]["diskID"]) not in choice.placed_before
         }
         here = any(each["spec"]["nodeID"] == choice.node for each in placed)
         is_whole = volume.wanted_replicas == 1 or len(placed) >= volume.wanted_replicas

@@ -214,6 +214,9 @@ class Faults:
             kinds = [WatchCut(after), WatchEndsAtOnce(), Refused()]
             kinds += [WatchHang(after)] * call.client.startswith("extender-")
         kind = self._random.choice(kinds)
+        if isinstance(kind, WatchHang) and call.resource == "pods":
+            selected = call.query.get("fieldSelector", "")
+            self._world.unheard.add((call.client, selected.removeprefix("metadata.name=")))
         self._world.trace.count(f"request: {type(kind).__name__}")
         return kind
 

@@ -35,13 +35,15 @@ class Invariants:
         self._trace = trace
         self._answers: dict[str, Answer] = {}
         self._leaders: list[str] = []
+        self._granted: set[tuple[str, str]] = set()
+        self._asking: set[str] = set()
 
     def watch(self, world: World) -> None:
         """Begin to look at a world; nothing runs in it yet."""
         self._world = world
         self._truth = world.truth
         self.choices = Choices(world.truth, lambda: world.news_seconds)
-        self._limits = Limits(world.truth, self.choices, self._plan)
+        self._limits = Limits(world.truth, self.choices, self._plan, world.unheard)
         self._everywhere = Everywhere(world.truth, self.choices, self._limits)
         self._losses = Losses(world.truth, self.choices, self._limits, self._plan, self._trace)
         self.calm = Calm(world.truth, self._everywhere, self._losses, self._plan)
@@ -79,9 +81,13 @@ class Invariants:
         uid = pod["metadata"]["uid"]
         volumes = self._truth.volumes(pod)
         needed = self._truth.wants(pod)
-        placed = self._truth.placed_of(volume.name for volume in volumes)
-        # Where a replica is, no room is held for another one, should it go.
-        here = {e["spec"]["volumeName"] for e in placed if e["spec"]["nodeID"] == node}
+        names = {volume.name for volume in volumes}
+        # Where a replica is for good, no room is held for another one, should it go.
+        here = {
+            each["spec"]["volumeName"]
+            for each in self._truth.placed_of(names, for_good=True)
+            if each["spec"]["nodeID"] == node
+        }
         choice = Choice(
             pod=pod["metadata"]["name"],
             uid=uid,
@@ -90,7 +96,10 @@ class Invariants:
             answer=self._answers[uid],
             volumes=tuple(volumes),
             wants=tuple(want for want in needed if want.volume not in here),
-            placed_before=frozenset(each["metadata"]["name"] for each in placed),
+            placed_before=frozenset(
+                (each["metadata"]["name"], each["spec"]["diskID"])
+                for each in self._truth.placed_of(names)
+            ),
         )
         self.choices.put(choice)
         self.choices.refresh(self._trace.seconds)
@@ -153,22 +162,55 @@ class Invariants:
                 continue
             if choice.marked_at is None or now - choice.marked_at < HEARD_SECONDS:
                 continue
-            pending = self._limits.pending(choice)
-            if pending and not self._limits.ran_out(choice, now) and choice.uid not in ledger:
+            waiting = self._limits.waiting(choice)
+            if waiting and not self._limits.ran_out(choice, now) and choice.uid not in ledger:
                 self.violate(f"not held by the new leader {process.pod}: {choice}")
 
     def _changed(self, resource: Resource, change: Change) -> None:
         if resource.key in (PODS, CLAIMS):
             self.choices.refresh(self._trace.seconds)
-        if resource.key == REPLICAS and change.new and _disk(change.new) != _disk(change.old):
-            if _disk(change.old):
-                self._losses.refused(change.new)
-            if _disk(change.new):
-                self._losses.placed(change.new)
+        if resource.key in (REPLICAS, SCHEDULES):
+            self._take_granted()
+            self._check_held()
         self._check_room(resource, change)
         leaders = self._world.service.leaders
         if len(leaders) > 1:
             self.violate(f"{len(leaders)} lead: {[each.pod for each in leaders]}")
+
+    def _take_granted(self) -> None:
+        """Look at the replicas that have come to their disks for good."""
+        granted = {
+            (each["metadata"]["name"], each["spec"]["diskID"]): each
+            for each in self._truth.granted()
+        }
+        for key, replica in granted.items():
+            if key not in self._granted:
+                self._losses.placed(replica)
+        self._granted = {*granted}
+
+    def _check_held(self) -> None:
+        """Until the disk has granted a replica, its room is held: it may be refused yet."""
+        for choice in self.choices.all():
+            waiting = {want.volume for want in self._limits.waiting(choice)}
+            standing = {str(volume.name) for volume in self.choices.standing(choice)}
+            choice.settled |= standing - waiting
+            pending = {want.volume for want in self._limits.pending(choice)}
+            asking = waiting - pending - choice.settled
+            if asking and choice.bound_at is not None:
+                self._check_holds(choice, asking)
+
+    def _check_holds(self, choice: Choice, asking: set[str]) -> None:
+        if choice.uid not in self._asking:
+            self._asking.add(choice.uid)
+            self._trace.count("DiskSchedules: choices whose replicas wait to be granted")
+        if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
+            return
+        for leader in self._world.service.leaders:
+            is_complete = leader.instance.holds.ledger.is_complete
+            if is_complete and choice.uid not in ledger_of(leader):
+                self.violate(
+                    f"not held by {leader.pod} until granted: {choice}, {', '.join(sorted(asking))}"
+                )
 
     def _check_room(self, resource: Resource, change: Change) -> None:
         """Where DiskSchedules grant room, no disk may hold too much, and nothing run without."""
@@ -180,17 +222,13 @@ class Invariants:
             )
             for wrong in wrong_change(change.old, change.new, limit):
                 self.violate(wrong)
-        schedules = {each["metadata"]["name"]: each for each in self._truth.all(SCHEDULES)}
+        schedules = self._truth.schedules()
         if resource.key == REPLICAS and starts_without_room(change.old, change.new, schedules):
             self.violate(f"{change.new['metadata']['name']} runs without room")
 
     def violate(self, text: str) -> None:
         self._trace.note(f"VIOLATED: {text}")
         self.violations.append(f"{self._trace.seconds:.3f} {text}")
-
-
-def _disk(replica: Object | None) -> str:
-    return str(replica["spec"].get("diskID", "")) if replica else ""
 
 
 def ledger_of(process: Process) -> dict[str, str]:

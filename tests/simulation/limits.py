@@ -5,7 +5,7 @@ have there: either in some arrangement, or beside the replicas as Longhorn has p
 since Longhorn sometimes puts more on a disk than its own limit while others are free.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from extender import Mode
@@ -24,7 +24,6 @@ class Excuse(StrEnum):
     BROKEN = "Longhorn placed replicas so that an earlier choice fits no more"
     ARRANGED = "Longhorn chose other disks of the node than those on which all would have fitted"
     LAGGED = "Longhorn, by figures of a while ago, put a replica where a local one was to go"
-    REFUSED = "a disk refused the replica, as Longhorn had chosen it by figures of a while ago"
     CORDONED = "the pod's node, or another one for replicas, was cordoned after the answer"
     OWN = "the pod's own replica took the room of its local one, as on every node it could go to"
     LEFT_NONE = "Longhorn placed replicas so that there is no room for a volume to start"
@@ -34,12 +33,22 @@ class Excuse(StrEnum):
 
 
 class Limits:
-    """Judges choices."""
+    """Judges choices.
 
-    def __init__(self, truth: Truth, choices: Choices, plan: Plan) -> None:
+    Args:
+        truth: The objects as they are.
+        choices: Those that stand.
+        plan: What there is.
+        unheard: Instances with a pod each whose watch of that pod hung.
+    """
+
+    def __init__(
+        self, truth: Truth, choices: Choices, plan: Plan, unheard: Collection[tuple[str, str]]
+    ) -> None:
         self._truth = truth
         self._choices = choices
         self._plan = plan
+        self._unheard = unheard
 
     def judge(self, new: Choice) -> Excuse | bool:
         """Say whether what *new* adds to its node fits there; an excuse if not and it is one."""
@@ -67,14 +76,30 @@ class Limits:
         until = choice.answer.at + self._plan.choosing_seconds
         # In mode `node` nothing counts as the choice but the binding.
         chosen_at = choice.bound_at if self._plan.mode is Mode.NODE else choice.heard_at
-        if chosen_at is None or chosen_at > until:
+        if chosen_at is None or chosen_at > until or self._is_unheard(choice):
             return now >= until
         bound_at = choice.bound_at
         return bound_at is not None and now >= bound_at + self._plan.placing_seconds
 
+    def _is_unheard(self, choice: Choice) -> bool:
+        """Say whether the instance that answered may not know of the choice: its watch hung.
+
+        A claim that was marked with the node tells it by another watch.
+        """
+        by_claims = choice.selected and self._plan.mode is not Mode.NODE
+        return not by_claims and (choice.answer.by, choice.pod) in self._unheard
+
     def pending(self, choice: Choice) -> list[Want]:
         """Return what of a choice stands and has no replica on its node yet."""
         return self._pending(self._wanted([choice]), choice.node)
+
+    def waiting(self, choice: Choice) -> list[Want]:
+        """Return what of a choice stands and has no replica on its node for good yet.
+
+        A replica that no disk has granted may be refused, so its room must still be held then.
+        """
+        wanted = self._choices.wanted(choice, for_good=True)
+        return _without(wanted, choice.node, self._truth.granted())
 
     def _fits(self, name: str, choices: Sequence[Choice], placed: Sequence[Object]) -> bool:
         node = self._truth.longhorn_node(name)
@@ -109,12 +134,7 @@ class Limits:
 
     def _pending(self, wants: Sequence[Want], node: str) -> list[Want]:
         """Return what has no replica on the node yet."""
-        here = {
-            each["spec"]["volumeName"]
-            for each in self._truth.placed()
-            if each["spec"]["nodeID"] == node
-        }
-        return [want for want in wants if want.volume not in here]
+        return _without(wants, node, self._truth.placed())
 
     def _is_known(self, replica: Object, new: Choice, choices: Sequence[Choice]) -> bool:
         """Say whether a replica counts: it was known at the answer, or belongs to a choice."""
@@ -123,6 +143,12 @@ class Limits:
             replica["metadata"]["name"] in new.answer.placed
             or replica["spec"]["volumeName"] in chosen
         )
+
+
+def _without(wants: Sequence[Want], node: str, replicas: Sequence[Object]) -> list[Want]:
+    """Return what none of *replicas* on the node is of."""
+    here = {each["spec"]["volumeName"] for each in replicas if each["spec"]["nodeID"] == node}
+    return [want for want in wants if want.volume not in here]
 
 
 def _by_size(want: Want) -> tuple[int, str]:

@@ -40,24 +40,19 @@ class Losses:
             for want in self._limits.pending(each):
                 self.excuses.setdefault(want.volume, excuse)
 
-    def refused(self, replica: Object) -> None:
-        """Take in that a replica was taken off a disk, whose room another one has got."""
-        if self._plan.is_stale:
-            self.excuses.setdefault(replica["spec"]["volumeName"], Excuse.REFUSED)
-
     def placed(self, replica: Object) -> None:
-        """Take in that a replica was given a disk."""
+        """Take in that a replica was given a disk for good."""
         node, volume = replica["spec"]["nodeID"], replica["spec"]["volumeName"]
         usable = _usable(self._truth.known())
         for each in self._choices.all():
             if volume in _names(each) and node != each.node and each.node not in usable:
                 self.excuses.setdefault(volume, Excuse.CORDONED)
         here = self._choices.on_node(node)
-        pending = [(each, want) for each in here for want in self._limits.pending(each)]
+        pending = [(each, want) for each in here for want in self._limits.waiting(each)]
         wants = [want for _, want in pending]
         longhorn_node = self._truth.longhorn_node(node)
         assert longhorn_node is not None
-        if has_room(longhorn_node, self._truth.placed(), wants, self._truth.settings()):
+        if has_room(longhorn_node, self._truth.granted(), wants, self._truth.settings()):
             return
         for choice, want in pending:
             if want.volume not in self.excuses:
@@ -76,7 +71,7 @@ class Losses:
         if not is_strict and volume in _names(choice):
             return Excuse.OWN
         owners = [each for each in self._choices.all() if volume in _names(each)]
-        beside = [each for each in self._choices.on_node(choice.node) if self._limits.pending(each)]
+        beside = [each for each in self._choices.on_node(choice.node) if self._limits.waiting(each)]
         if any(self._limits.ran_out(each, choice.answer.at) for each in (*owners, *beside)):
             return Excuse.RAN_OUT
         if not owners and volume not in choice.answer.known.volumes:
@@ -91,7 +86,7 @@ class Losses:
         node = self._truth.longhorn_node(choice.node)
         assert node is not None
         known = self._truth.known()
-        placed = self._truth.placed()
+        placed = self._truth.granted()
         before = [each for each in placed if each["metadata"]["name"] in choice.answer.placed]
         since = [
             Want(

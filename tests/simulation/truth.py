@@ -1,6 +1,9 @@
 """The objects of the API server as they are at this moment, whatever anybody has heard of them."""
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec import structs
 
 import longhorn
 from app.quantity import parse_bytes
@@ -12,6 +15,7 @@ from tests.actors.longhorn.creation import volume_object
 from tests.actors.longhorn.records import T, recorded
 from tests.actors.longhorn.settings import known
 from tests.fakes import Change, FakeApiServer, Resource
+from tests.simulation.grants import is_granted, turned_away
 from tests.simulation.room import Want
 from tests.simulation.together import Known
 
@@ -20,6 +24,14 @@ VOLUMES, REPLICAS = "volumes.longhorn.io", "replicas.longhorn.io"
 LONGHORN_NODES, SETTINGS = "nodes.longhorn.io", "settings.longhorn.io"
 SCHEDULES = "diskschedules.longhorn.io"
 WORKLOADS = "default"
+
+
+class Replicas(NamedTuple):
+    """Those that have a disk, by what the DiskSchedules of these say."""
+
+    placed: list[Object]
+    granted: list[Object]
+    turned_away: set[str]
 
 
 class Truth:
@@ -33,6 +45,7 @@ class Truth:
         self.version = 0
         self._objects: dict[str, dict[tuple[str, str], Object]] = {}
         self._records: dict[tuple[type, str], tuple[Object, object]] = {}
+        self._sorted_at, self._sorted = 0, Replicas([], [], set())
         server.observers.append(self._take)
 
     def all(self, resource: str) -> list[Object]:
@@ -80,12 +93,22 @@ class Truth:
         return [want_of(each) for each in self.volumes(pod) if each.needs_local_replica]
 
     def placed(self) -> list[Object]:
-        """Return the replicas that have a disk."""
-        return [each for each in self.all(REPLICAS) if each["spec"].get("diskID")]
+        """Return the replicas that have a disk which did not turn them away."""
+        return self._replicas().placed
 
-    def placed_of(self, volumes: Iterable[str]) -> list[Object]:
+    def granted(self) -> list[Object]:
+        """Return the replicas that have a disk for good."""
+        return self._replicas().granted
+
+    def placed_of(self, volumes: Iterable[str], *, for_good: bool = False) -> list[Object]:
+        """Return the placed replicas of volumes; *for_good* leaves out who may be refused yet."""
         wanted = set(volumes)
-        return [each for each in self.placed() if each["spec"]["volumeName"] in wanted]
+        replicas = self.granted() if for_good else self.placed()
+        return [each for each in replicas if each["spec"]["volumeName"] in wanted]
+
+    def schedules(self) -> Mapping[str, Object]:
+        """Return the DiskSchedules by the UUIDs of their disks."""
+        return {each["metadata"]["name"]: each for each in self.all(SCHEDULES)}
 
     def longhorn_node(self, name: str) -> Object | None:
         return self.get(LONGHORN_NODES, name, NAMESPACE)
@@ -109,9 +132,12 @@ class Truth:
 
     def known(self) -> Known:
         """Return all that there is of Longhorn."""
+        away = self._replicas().turned_away
         replicas: dict[str, list[longhorn.Replica]] = {}
         for each in self.all(REPLICAS):
             record = self._recorded(each, longhorn.Replica)
+            if record.name in away:
+                record = structs.replace(record, node=None, disk=None)
             replicas.setdefault(record.volume, []).append(record)
         return Known(
             nodes=[self._recorded(each, longhorn.Node) for each in self.all(LONGHORN_NODES)],
@@ -120,6 +146,26 @@ class Truth:
                 for each in self.all(VOLUMES)
             },
             replicas=replicas,
+        )
+
+    def _replicas(self) -> Replicas:
+        """Sort the replicas by how far they have come, once for as long as nothing changes."""
+        if self._sorted_at != self.version:
+            self._sorted_at, self._sorted = self.version, self._sort()
+        return self._sorted
+
+    def _sort(self) -> Replicas:
+        schedules = self.schedules()
+        limits = {
+            disk: self.limit_bytes(each["spec"]["nodeID"], each["spec"]["name"])
+            for disk, each in schedules.items()
+        }
+        on_disks = [each for each in self.all(REPLICAS) if each["spec"].get("diskID")]
+        away = turned_away(on_disks, schedules, limits)
+        return Replicas(
+            placed=[each for each in on_disks if each["metadata"]["name"] not in away],
+            granted=[each for each in on_disks if is_granted(each, schedules)],
+            turned_away=away,
         )
 
     def _recorded(self, obj: Object, type_: type[T]) -> T:

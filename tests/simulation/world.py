@@ -63,6 +63,7 @@ class World:
     Attributes:
         latency_seconds: Most that a request takes there and back.
         news_seconds: Most that news takes to a watch.
+        unheard: Instances with a pod each, by name, whose watch of that pod hung at some time.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class World:
         self.plan = plan
         self.trace = trace
         self.latency_seconds, self.news_seconds = 0.02, 0.01
+        self.unheard: set[tuple[str, str]] = set()
         self.service = Service(random, pods=plan.instances, reservation_mode=plan.mode)
         self.server = self.service.server
         self.truth = Truth(self.server)

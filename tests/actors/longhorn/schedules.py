@@ -116,6 +116,11 @@ def without_disks(node: Object, avoided: Collection[str]) -> Object:
     return {**node, "status": {**node["status"], "diskStatus": left}}
 
 
+def names_in(schedule: Object, asker: Asker) -> list[str]:
+    """Name whoever asks for room on a disk, or holds some, sorted."""
+    return sorted({*_asked(schedule, asker), *_held(schedule, asker)})
+
+
 def held_bytes(schedule: Object) -> int:
     """Return what a disk holds in sum, as its DiskSchedule says."""
     return int((schedule.get("status") or {}).get("storageScheduled", 0))
