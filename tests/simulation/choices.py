@@ -24,11 +24,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         at: When.
         by: The pod of the instance.
         known: What it knew of Longhorn.
+        knows_kind: Whether it had noticed that DiskSchedules are served, if they ever are.
     """
 
     at: float
     by: str
     known: Known
+    knows_kind: bool = True
 
     @property
     def placed(self) -> set[str]:

@@ -50,7 +50,7 @@ class Everywhere:
 
     def judge(self, new: Choice) -> Excuse | bool:
         """Say whether what *new* needs leaves room for all others, or what excuses it."""
-        if not self.needed(new, self._truth.known()):
+        if self._returns(new) or not self.needed(new, self._truth.known()):
             return True
         everyone = [each for each in self._choices.all() if each is not new]
         in_time = [each for each in everyone if not self._limits.ran_out(each, new.answer.at)]
@@ -65,6 +65,11 @@ class Everywhere:
             return Excuse.SEVERAL
         missing = [*self.needed(new, now), *self._others(everyone, now)]
         return Excuse.BOUNDED if sum(each.anywhere for each in missing) > SURE else False
+
+    def _returns(self, new: Choice) -> bool:
+        """Say whether a pod has all its local replicas there: then it goes back to its data."""
+        has_local = any(volume.needs_local_replica for volume in new.volumes)
+        return has_local and not self._limits.pending(new)
 
     def describe(self, new: Choice) -> str:
         """Say what is to be placed besides, and what disks have left."""

@@ -106,6 +106,9 @@ class Invariants:
         if not self._plan.keeps_holds:
             self._trace.count("choices not judged: the settings keep no holds")
             return
+        if not choice.answer.knows_kind:
+            self._trace.count("choices not judged: DiskSchedules are not noticed yet")
+            return
         self._trace.count("choices judged")
         if not self._judge(choice, self._limits.judge(choice)):
             others = [str(each) for each in self.choices.on_node(node) if each is not choice]
@@ -138,7 +141,12 @@ class Invariants:
             volumes={str(name): volume for name, volume in view.volumes.items()},
             replicas={str(name): tuple(found) for name, found in view.replicas.items()},
         )
-        self._answers[uid] = Answer(at=self._trace.seconds, by=process.pod, known=known)
+        self._answers[uid] = Answer(
+            at=self._trace.seconds,
+            by=process.pod,
+            known=known,
+            knows_kind=not self._plan.disk_schedules or knows_schedules(process),
+        )
         if not body["Error"]:
             self._check_rebuilt(process, uid)
 
@@ -206,7 +214,7 @@ class Invariants:
         if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
             return
         for leader in self._world.service.leaders:
-            is_complete = leader.instance.holds.ledger.is_complete
+            is_complete = leader.instance.holds.ledger.is_complete and knows_schedules(leader)
             if is_complete and choice.uid not in ledger_of(leader):
                 self.violate(
                     f"not held by {leader.pod} until granted: {choice}, {', '.join(sorted(asking))}"
@@ -229,6 +237,14 @@ class Invariants:
     def violate(self, text: str) -> None:
         self._trace.note(f"VIOLATED: {text}")
         self.violations.append(f"{self._trace.seconds:.3f} {text}")
+
+
+def knows_schedules(process: Process) -> bool:
+    """Say whether an instance has noticed that the API server serves DiskSchedules."""
+    reflectors = process.instance.cluster.reflectors
+    [of_kind] = [each for each in reflectors if each.name == SCHEDULES]
+    is_followed = of_kind.is_complete and not (of_kind.trouble or of_kind.is_absent)
+    return is_followed or of_kind.objects > 0
 
 
 def ledger_of(process: Process) -> dict[str, str]:

@@ -72,7 +72,12 @@ class Limits:
         return Excuse.SEVERAL if self._fits_beside_keepable(new, in_time, known) else False
 
     def ran_out(self, choice: Choice, now: float) -> bool:
-        """Say whether a choice has been held as long as the settings let it."""
+        """Say whether a choice has been held as long as the settings let it.
+
+        Or whether its hold may have ended at placement, since DiskSchedules were not noticed yet.
+        """
+        if not choice.answer.knows_kind:
+            return True
         until = choice.answer.at + self._plan.choosing_seconds
         # In mode `node` nothing counts as the choice but the binding.
         chosen_at = choice.bound_at if self._plan.mode is Mode.NODE else choice.heard_at

@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from tests.simulation.faults import Faults
-from tests.simulation.invariants import Invariants, ledger_of
+from tests.simulation.invariants import Invariants, knows_schedules, ledger_of
 from tests.simulation.plan import Plan, draw_plan
 from tests.simulation.trace import Trace
 from tests.simulation.users import Users
@@ -18,6 +18,8 @@ from tests.simulation.world import World
 RESOLUTION = 2**-20
 """Ticks are a power of two so that sums of times are exact."""
 FAULTY_SECONDS = (15.0, 45.0)
+NOTICED_SECONDS = 32.0
+"""A kind that was not served is asked for every half minute."""
 FIRST_WORKLOADS = 2
 LONGEST_SECONDS = {
     "not answered": 130.0,
@@ -26,6 +28,7 @@ LONGEST_SECONDS = {
     "not running": 200.0,
     "not local": 200.0,
     "not granted": 200.0,
+    "not noticed": 130.0,
 }
 """After the last fault, until one instance leads and answers: one that has not heard of a kind for
 120 s gives the lease back. Until pods that fit have a node: a watch that hangs is found out after
@@ -66,15 +69,24 @@ async def simulate(seed: int, *, disk_schedules: bool = False) -> Result:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     random = Random(f"simulation {seed}")
     trace = Trace()
+    kind_seconds = _draw_kind_seconds(seed) if disk_schedules else 0.0
     plan = draw_plan(random, disk_schedules=disk_schedules)
     trace.note(f"plan: {plan}")
     invariants = Invariants(plan, trace)
-    world = World(plan, random, trace, tell=invariants.told, on_crash=invariants.crashed)
+    world = World(
+        plan,
+        random,
+        trace,
+        tell=invariants.told,
+        on_crash=invariants.crashed,
+        kind_seconds=kind_seconds,
+    )
     invariants.watch(world)
     users = Users(world.server, world.truth, plan, Random(random.getrandbits(32)), trace)
     faults = Faults(world, Random(random.getrandbits(32)))
     async with world.running():
-        await _suffer(random, plan, users, faults, invariants)
+        longer = kind_seconds + NOTICED_SECONDS if kind_seconds else 0.0
+        await _suffer(random, plan, users, faults, invariants, longer_seconds=longer)
         await faults.mend()
         users.finish()
         await _calm_down(world, invariants)
@@ -96,11 +108,23 @@ async def simulate(seed: int, *, disk_schedules: bool = False) -> Result:
     )
 
 
+def _draw_kind_seconds(seed: int) -> float:
+    """Draw when DiskSchedules begin to be served; all else stays as it is drawn without them."""
+    random = Random(f"kind {seed}")
+    return random.uniform(1, 20) if random.random() < 0.2 else 0.0
+
+
 async def _suffer(
-    random: Random, plan: Plan, users: Users, faults: Faults, invariants: Invariants
+    random: Random,
+    plan: Plan,
+    users: Users,
+    faults: Faults,
+    invariants: Invariants,
+    *,
+    longer_seconds: float,
 ) -> None:
     loop = asyncio.get_running_loop()
-    ends_at = loop.time() + random.uniform(*FAULTY_SECONDS)
+    ends_at = loop.time() + random.uniform(*FAULTY_SECONDS) + longer_seconds
     for _ in range(FIRST_WORKLOADS):
         users.act()
     faults.begin()
@@ -148,6 +172,11 @@ async def _wrong(world: World, invariants: Invariants) -> dict[str, object]:
     elif held := ledger_of(world.service.leader):
         wrong["held"] = [*held.values()]
     calm = invariants.calm
+    unaware = [
+        each.pod for each in world.service.all if each.is_running and not knows_schedules(each)
+    ]
+    if world.plan.disk_schedules and unaware:
+        wrong["not noticed"] = unaware
     if not_granted := calm.not_granted():
         wrong["not granted"] = not_granted
     if unplaced := calm.unplaced():

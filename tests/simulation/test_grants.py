@@ -1,4 +1,4 @@
-"""Which replicas stay on their disk, by its DiskSchedule: a disk of 100 GiB, on which `x` has 60."""
+"""Which replicas stay on their disk, by its DiskSchedule: of 100 GiB, of which `x` has 60."""
 
 import pytest
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 from tests.actors import api as kinds
 from tests.actors.api import Api, Kind, Object
@@ -74,6 +75,7 @@ class World:
         *,
         tell: Callable[[int, Event], None],
         on_crash: Callable[[int], None],
+        kind_seconds: float = 0.0,
     ) -> None:
         """Set it all up; nothing runs yet.
 
@@ -83,6 +85,8 @@ class World:
             trace: Where it is noted what happens.
             tell: Told of what each scheduler does.
             on_crash: Told which scheduler has ended.
+            kind_seconds: When DiskSchedules begin to be served, if Longhorn uses them, and Longhorn
+                to work; 0: from the start.
         """
         self.plan = plan
         self.trace = trace
@@ -95,6 +99,8 @@ class World:
         self._network = Random(random.getrandbits(32))
         self._tell = tell
         self._on_crash = on_crash
+        self._kind_seconds = kind_seconds
+        self._is_served = asyncio.Event()
         self._schedulers: list[asyncio.Task[None]] = []
         self._began = asyncio.get_running_loop().time()
         self.server.latency = self._draw_latency
@@ -128,7 +134,12 @@ class World:
             stack.push_async_callback(self.service.end)
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             self._tasks = tasks
-            work = [tasks.create_task(_run(part)) for part in (self.longhorn.run, *self._parts())]
+            work = [
+                tasks.create_task(_run(part))
+                for part in (self._once_served(self.longhorn.run), *self._parts())
+            ]
+            if self._kind_seconds:
+                asyncio.get_running_loop().call_later(self._kind_seconds, self._serve_kind)
             for number in range(self.plan.instances):
                 self.service.start(number)
             self.start_scheduler()
@@ -185,10 +196,25 @@ class World:
         binder = Binder(api, pods=cluster.pods, storage_classes=classes, **storage)
         provisioner = Provisioner(api, self.driver, storage_classes=classes, **storage)
         parts: list[Callable[[], object]] = [kubelets.run, binder.run, provisioner.run]
-        return [*parts, self.granting.run] if self.plan.disk_schedules else parts
+        return [*parts, self._once_served(self.granting.run)] if self.plan.disk_schedules else parts
+
+    def _serve_kind(self) -> None:
+        """Serve DiskSchedules from now on, so that Longhorn can work."""
+        self.trace.note("DiskSchedules are served")
+        self.server.add_resource(DISK_SCHEDULES)
+        self._is_served.set()
+
+    def _once_served(self, work: Callable[[], Coroutine[Any, Any, object]]) -> Callable[[], object]:
+        """Return what does *work* once Longhorn's kinds are served."""
+
+        async def wait() -> None:
+            await self._is_served.wait()
+            await work()
+
+        return wait if self._kind_seconds else work
 
     def _put_cluster(self) -> None:
-        if self.plan.disk_schedules:
+        if self.plan.disk_schedules and not self._kind_seconds:
             self.server.add_resource(DISK_SCHEDULES)
         self.server.put(live_settings(self.plan))
         for node in longhorn_nodes(self.plan):
