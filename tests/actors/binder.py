@@ -19,6 +19,9 @@ _COMPLETED = "pv.kubernetes.io/bind-completed"
 _BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 _WORKERS = 1
 """Each of the controller's two queues has one."""
+_RESYNC_SECONDS = 15.0
+"""The real one looks at all claims so often. Here only those are looked at again whose class is not
+known yet."""
 
 
 class Binder:
@@ -51,31 +54,34 @@ class Binder:
             tasks.create_task(self._volume_work.run())
         raise AssertionError("controllers do not end")
 
-    async def _bind(self, key: Key) -> None:
+    async def _bind(self, key: Key) -> float | None:
         claim = self._claims.objects.get(key)
         if claim is None:
-            return
+            return None
         if claim["metadata"].get("deletionTimestamp"):
             if not self._is_used(key):
                 await self._api.delete(CLAIMS, key, uid=claim["metadata"]["uid"])
         elif not claim["spec"].get("volumeName"):
             volume = self._made_for(claim)
             if volume is None:
-                await self._ask_for_volume(claim)
-            else:
-                await self._bind_to(claim, volume)
+                return await self._ask_for_volume(claim)
+            await self._bind_to(claim, volume)
+        return None
 
-    async def _ask_for_volume(self, claim: Object) -> None:
+    async def _ask_for_volume(self, claim: Object) -> float | None:
         """Name the provisioner of a claim that waits for nothing else."""
         storage_class = self._storage_classes.get(claim["spec"].get("storageClassName", ""))
         annotations = claim["metadata"].get("annotations") or {}
-        if storage_class is None or PROVISIONER in annotations:
-            return
+        if PROVISIONER in annotations:
+            return None
+        if storage_class is None:
+            return _RESYNC_SECONDS
         waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
         if waits and SELECTED_NODE not in annotations:
-            return
+            return None
         names = dict.fromkeys((PROVISIONER, _BETA_PROVISIONER), storage_class["provisioner"])
         await self._annotate(claim, names, {})
+        return None
 
     async def _bind_to(self, claim: Object, volume: Object) -> None:
         """Bind both, the PersistentVolume first."""
