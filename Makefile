@@ -74,7 +74,7 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the picture, synchronisation, load and the commands filter and plan; prints the tables of benchmarks/README.md
+bench: control-plane ## Measure /filter, /prioritize, packing, holds, the forecast, the picture, synchronisation, load, the commands filter and plan, and the controller of DiskSchedules; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack
@@ -85,6 +85,7 @@ bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast
 	$(BIN)/python -m benchmarks.bench_load
 	$(BIN)/python -m benchmarks.bench_explain
 	$(BIN)/python -m benchmarks.bench_plan
+	$(BIN)/python -m benchmarks.bench_disk_schedule
 
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
