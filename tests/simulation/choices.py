@@ -24,7 +24,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         at: When.
         by: The pod of the instance.
         known: What it knew of Longhorn.
-        knows_kind: Whether it had noticed that DiskSchedules are served, if they ever are.
+        knows_kind: Whether it knew the DiskSchedules, if there ever are any.
     """
 
     at: float
@@ -49,6 +49,7 @@ class Choice(msgspec.Struct, kw_only=True):
         placed_before: Replicas of the volumes that had a disk at the answer, each with its UUID;
             where others are is where Longhorn went.
         is_tried: Whether the attempt goes on, or came to a good end.
+        knows_kind: Whether all instances that answered and led since knew the DiskSchedules.
         settled: The volumes that have come to their place for good at some time.
         selected: The uids of the claims that were to be provisioned for the node.
         marked_at: When the choice first showed for good: in a claim, or as a binding.
@@ -65,6 +66,7 @@ class Choice(msgspec.Struct, kw_only=True):
     wants: tuple[Want, ...]
     placed_before: frozenset[tuple[str, str]]
     is_tried: bool = True
+    knows_kind: bool = True
     settled: set[str] = set()
     selected: set[str] = set()
     marked_at: float | None = None

@@ -94,6 +94,7 @@ class Invariants:
             node=node,
             scheduler=scheduler,
             answer=self._answers[uid],
+            knows_kind=self._answers[uid].knows_kind,
             volumes=tuple(volumes),
             wants=tuple(want for want in needed if want.volume not in here),
             placed_before=frozenset(
@@ -106,8 +107,8 @@ class Invariants:
         if not self._plan.keeps_holds:
             self._trace.count("choices not judged: the settings keep no holds")
             return
-        if not choice.answer.knows_kind:
-            self._trace.count("choices not judged: DiskSchedules are not noticed yet")
+        if not choice.knows_kind:
+            self._trace.count("choices not judged: DiskSchedules are not known yet")
             return
         self._trace.count("choices judged")
         if not self._judge(choice, self._limits.judge(choice)):
@@ -145,7 +146,7 @@ class Invariants:
             at=self._trace.seconds,
             by=process.pod,
             known=known,
-            knows_kind=not self._plan.disk_schedules or knows_schedules(process),
+            knows_kind=self.knows_kind(process),
         )
         if not body["Error"]:
             self._check_rebuilt(process, uid)
@@ -164,6 +165,7 @@ class Invariants:
             return
         now = self._trace.seconds
         self.choices.refresh(now)
+        self._note_unaware()
         ledger = ledger_of(process)
         for choice in self.choices.all():
             if choice.uid == asked:
@@ -198,6 +200,7 @@ class Invariants:
 
     def _check_held(self) -> None:
         """Until the disk has granted a replica, its room is held: it may be refused yet."""
+        self._note_unaware()
         for choice in self.choices.all():
             waiting = {want.volume for want in self._limits.waiting(choice)}
             standing = {str(volume.name) for volume in self.choices.standing(choice)}
@@ -214,7 +217,7 @@ class Invariants:
         if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
             return
         for leader in self._world.service.leaders:
-            is_complete = leader.instance.holds.ledger.is_complete and knows_schedules(leader)
+            is_complete = leader.instance.holds.ledger.is_complete
             if is_complete and choice.uid not in ledger_of(leader):
                 self.violate(
                     f"not held by {leader.pod} until granted: {choice}, {', '.join(sorted(asking))}"
@@ -234,17 +237,25 @@ class Invariants:
         if resource.key == REPLICAS and starts_without_room(change.old, change.new, schedules):
             self.violate(f"{change.new['metadata']['name']} runs without room")
 
+    def _note_unaware(self) -> None:
+        """Expect no holds until granted where the leader does not know the DiskSchedules."""
+        if not all(self.knows_kind(leader) for leader in self._world.service.leaders):
+            for choice in self.choices.all():
+                choice.knows_kind = False
+
+    def knows_kind(self, process: Process) -> bool:
+        """Say whether an instance knows the DiskSchedules, if there ever are any."""
+        if not self._plan.disk_schedules:
+            return True
+        reflectors = process.instance.cluster.reflectors
+        [of_kind] = [each for each in reflectors if each.name == SCHEDULES]
+        is_followed = of_kind.is_complete and not (of_kind.trouble or of_kind.is_absent)
+        is_noticed = is_followed or of_kind.objects > 0
+        return is_noticed and of_kind.objects >= len(self._truth.schedules())
+
     def violate(self, text: str) -> None:
         self._trace.note(f"VIOLATED: {text}")
         self.violations.append(f"{self._trace.seconds:.3f} {text}")
-
-
-def knows_schedules(process: Process) -> bool:
-    """Say whether an instance has noticed that the API server serves DiskSchedules."""
-    reflectors = process.instance.cluster.reflectors
-    [of_kind] = [each for each in reflectors if each.name == SCHEDULES]
-    is_followed = of_kind.is_complete and not (of_kind.trouble or of_kind.is_absent)
-    return is_followed or of_kind.objects > 0
 
 
 def ledger_of(process: Process) -> dict[str, str]:

@@ -74,9 +74,9 @@ class Limits:
     def ran_out(self, choice: Choice, now: float) -> bool:
         """Say whether a choice has been held as long as the settings let it.
 
-        Or whether its hold may have ended at placement, since DiskSchedules were not noticed yet.
+        Or whether its hold may have ended at placement, since DiskSchedules were not known yet.
         """
-        if not choice.answer.knows_kind:
+        if not choice.knows_kind:
             return True
         until = choice.answer.at + self._plan.choosing_seconds
         # In mode `node` nothing counts as the choice but the binding.

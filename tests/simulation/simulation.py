@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from tests.simulation.faults import Faults
-from tests.simulation.invariants import Invariants, knows_schedules, ledger_of
+from tests.simulation.invariants import Invariants, ledger_of
 from tests.simulation.plan import Plan, draw_plan
 from tests.simulation.trace import Trace
 from tests.simulation.users import Users
@@ -173,9 +173,11 @@ async def _wrong(world: World, invariants: Invariants) -> dict[str, object]:
         wrong["held"] = [*held.values()]
     calm = invariants.calm
     unaware = [
-        each.pod for each in world.service.all if each.is_running and not knows_schedules(each)
+        each.pod
+        for each in world.service.all
+        if each.is_running and not invariants.knows_kind(each)
     ]
-    if world.plan.disk_schedules and unaware:
+    if unaware:
         wrong["not noticed"] = unaware
     if not_granted := calm.not_granted():
         wrong["not granted"] = not_granted
