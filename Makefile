@@ -26,10 +26,10 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench docs schema manifests image image-release install-cluster chart plugin lock clean
+	format bench bench-disk-schedule docs schema manifests image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
 
 install: $(VENV)/.installed ## Make the virtual environment and install the service into it
 
@@ -74,7 +74,7 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: control-plane ## Measure /filter, /prioritize, packing, holds, the forecast, the picture, synchronisation, load, the commands filter and plan, and the controller of DiskSchedules; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the picture, synchronisation, load and the commands filter and plan; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack
@@ -85,6 +85,8 @@ bench: control-plane ## Measure /filter, /prioritize, packing, holds, the foreca
 	$(BIN)/python -m benchmarks.bench_load
 	$(BIN)/python -m benchmarks.bench_explain
 	$(BIN)/python -m benchmarks.bench_plan
+
+bench-disk-schedule: control-plane ## Measure the controller of DiskSchedules on a real API server
 	$(BIN)/python -m benchmarks.bench_disk_schedule
 
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
