@@ -36,6 +36,7 @@ SHOWN_SECONDS = 20.0
 TOUCH_SECONDS = 0.05
 
 Fault = Callable[[Requesting], Coroutine[Any, Any, None]]
+Crowd = Callable[[Requesting, Fault], Coroutine[Any, Any, None]]
 
 
 async def no_fault(_: Requesting) -> None:
@@ -81,22 +82,7 @@ SOME_FAULTS = FAULTS if is_for_report() else [conflicts_forced]
 async def test_of_200_volumes_at_once_the_150_that_fit_are_placed_and_no_disk_is_overcommitted(
     control_plane: ControlPlane, tmp_path: Path, report: Report, fault: Fault
 ) -> None:
-    conflicts = []
-    for seed in range(runs(1, report=3)):
-        async with requesting(
-            control_plane, tmp_path, disk_schedules=DiskSchedules.USED, seed=seed
-        ) as cluster:
-            await cluster.add_nodes(NODES, DISKS_GIB)
-            await at_once(cluster.create_volumes(VOLUMES, gib=EACH_GIB), fault(cluster))
-            await until(
-                lambda: len(cluster.placed()) == ROOM and not cluster.unsettled(),
-                within=WITHIN_SECONDS,
-                what=told(cluster, "settled"),
-            )
-            beyond = cluster.beyond_limits()
-            await make_room(cluster)
-            assert beyond == cluster.beyond_limits() == ()
-            conflicts.append(await conflicts_of(cluster))
+    conflicts = await in_each_run(control_plane, tmp_path, place_volumes, fault)
 
     show(report, "volumes", fault, conflicts)
 
@@ -105,57 +91,89 @@ async def test_of_200_volumes_at_once_the_150_that_fit_are_placed_and_no_disk_is
 async def test_of_200_copies_of_images_at_once_the_150_that_fit_are_made(
     control_plane: ControlPlane, tmp_path: Path, report: Report, fault: Fault
 ) -> None:
-    """100 images of which two copies are wanted."""
-    async with requesting(control_plane, tmp_path, disk_schedules=DiskSchedules.USED) as cluster:
-        await cluster.add_nodes(NODES, DISKS_GIB)
-        await at_once(create_images(cluster), fault(cluster))
-        await until(lambda: len(copies(cluster)) == ROOM, within=WITHIN_SECONDS)
-        await asyncio.sleep(SHOWN_SECONDS)
-        found = copies(cluster)
+    conflicts = await in_each_run(control_plane, tmp_path, copy_images, fault)
 
-        whole = [each for each in cluster.images() if len(copies_of(each)) == 2]
-        for image in whole[:30]:  # with room for 25 more, the last copies may have one disk alone
-            cluster.longhorn.delete_image(image["metadata"]["name"])
-        await until(
-            lambda: [len(copies_of(each)) for each in cluster.images()] == [2] * 70,
-            within=WITHIN_SECONDS,
-            what=lambda: f"{len(copies(cluster))} copies",
-        )
-        conflicts = await conflicts_of(cluster)
-
-    assert len(found) == ROOM
-    assert max(map(found.count, set(found))) <= 10
-    show(report, "copies of backing images", fault, [conflicts])
+    show(report, "copies of backing images", fault, conflicts)
 
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 async def test_of_200_volumes_that_grow_at_once_the_150_that_fit_grow(
     control_plane: ControlPlane, tmp_path: Path, report: Report, fault: Fault
 ) -> None:
+    conflicts = await in_each_run(control_plane, tmp_path, grow_volumes, fault)
+
+    show(report, "volumes that grow", fault, conflicts)
+
+
+async def in_each_run(
+    control_plane: ControlPlane, folder: Path, crowd: Crowd, fault: Fault
+) -> list[Conflicts]:
+    """Let a crowd ask for room during a fault, in one run or several; return their conflicts."""
+    conflicts = []
+    for seed in range(runs(1, report=3)):
+        async with requesting(
+            control_plane, folder, disk_schedules=DiskSchedules.USED, seed=seed
+        ) as cluster:
+            await crowd(cluster, fault)
+            conflicts.append(await conflicts_of(cluster))
+    return conflicts
+
+
+async def place_volumes(cluster: Requesting, fault: Fault) -> None:
+    """Ten on each of 15 disks have room, and no disk is beyond its limit."""
+    await cluster.add_nodes(NODES, DISKS_GIB)
+    await at_once(cluster.create_volumes(VOLUMES, gib=EACH_GIB), fault(cluster))
+    await until(
+        lambda: len(cluster.placed()) == ROOM and not cluster.unsettled(),
+        within=WITHIN_SECONDS,
+        what=told(cluster, "settled"),
+    )
+    beyond = cluster.beyond_limits()
+    await make_room(cluster)
+    assert beyond == cluster.beyond_limits() == ()
+
+
+async def copy_images(cluster: Requesting, fault: Fault) -> None:
+    """Two copies are wanted of each of 100 images; ten on each of 15 disks have room."""
+    await cluster.add_nodes(NODES, DISKS_GIB)
+    await at_once(create_images(cluster), fault(cluster))
+    await until(lambda: len(copies(cluster)) == ROOM, within=WITHIN_SECONDS)
+    await asyncio.sleep(SHOWN_SECONDS)
+    found = copies(cluster)
+    assert len(found) == ROOM
+    assert max(map(found.count, set(found))) <= 10
+
+    whole = [each for each in cluster.images() if len(copies_of(each)) == 2]
+    for image in whole[:30]:  # with room for 25 more, the last copies may have one disk alone
+        cluster.longhorn.delete_image(image["metadata"]["name"])
+    await until(
+        lambda: [len(copies_of(each)) for each in cluster.images()] == [2] * 70,
+        within=WITHIN_SECONDS,
+        what=lambda: f"{len(copies(cluster))} copies",
+    )
+
+
+async def grow_volumes(cluster: Requesting, fault: Fault) -> None:
     """Twenty on each of ten disks; fifteen of these get twice their size."""
-    async with requesting(control_plane, tmp_path, disk_schedules=DiskSchedules.USED) as cluster:
-        await cluster.add_nodes(NODES, (205, 205))
-        await cluster.create_volumes(VOLUMES, gib=EACH_GIB)
-        await until(
-            lambda: len(cluster.placed()) == len(VOLUMES) and not cluster.unsettled(),
-            within=WITHIN_SECONDS,
-            what=told(cluster, "placed"),
-        )
-        await cluster.over_provision(175)
-        await at_once(cluster.expand_volumes(VOLUMES, gib=2 * EACH_GIB), fault(cluster))
-        await until(lambda: len(grown(cluster, VOLUMES)) == ROOM, within=WITHIN_SECONDS)
-        refused = set(VOLUMES) - grown(cluster, VOLUMES)
-        await until(
-            lambda: {allocation(cluster, name) for name in refused} == {"False"},
-            within=WITHIN_SECONDS,
-        )
+    await cluster.add_nodes(NODES, (205, 205))
+    await cluster.create_volumes(VOLUMES, gib=EACH_GIB)
+    await until(
+        lambda: len(cluster.placed()) == len(VOLUMES) and not cluster.unsettled(),
+        within=WITHIN_SECONDS,
+        what=told(cluster, "placed"),
+    )
+    await cluster.over_provision(175)
+    await at_once(cluster.expand_volumes(VOLUMES, gib=2 * EACH_GIB), fault(cluster))
+    await until(lambda: len(grown(cluster, VOLUMES)) == ROOM, within=WITHIN_SECONDS)
+    refused = set(VOLUMES) - grown(cluster, VOLUMES)
+    await until(
+        lambda: {allocation(cluster, name) for name in refused} == {"False"},
+        within=WITHIN_SECONDS,
+    )
 
-        await cluster.delete_volumes(three_on_each_disk(cluster, grown(cluster, VOLUMES)))
-        await until(lambda: refused <= grown(cluster, [*refused]), within=WITHIN_SECONDS)
-        assert cluster.beyond_limits() == ()
-        conflicts = await conflicts_of(cluster)
-
-    show(report, "volumes that grow", fault, [conflicts])
+    await cluster.delete_volumes(three_on_each_disk(cluster, grown(cluster, VOLUMES)))
+    await until(lambda: refused <= grown(cluster, [*refused]), within=WITHIN_SECONDS)
+    assert cluster.beyond_limits() == ()
 
 
 async def make_room(cluster: Requesting) -> None:
