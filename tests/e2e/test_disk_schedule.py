@@ -341,7 +341,7 @@ async def create_images(cluster: Requesting) -> None:
     for number in range(100):
         owner = f"node-{number % NODES + 1}"
         image = backing_image(f"image-{number:03}", EACH_GIB * GIB, copies=2, owner=owner)
-        await cluster.api.create(image, kinds.BACKING_IMAGES)
+        await cluster.api.ensure(image, kinds.BACKING_IMAGES)  # tried again, it may be there
 
 
 def copies(cluster: Requesting) -> list[str]:
