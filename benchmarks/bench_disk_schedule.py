@@ -7,9 +7,7 @@ ask. It needs the programs of the control plane, as `make e2e` does.
 
 import argparse
 import asyncio
-import os
 import re
-import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -21,11 +19,12 @@ from typing import NamedTuple
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import PREFIX
+from app.config import CONTROLLER_NAME
 from benchmarks.disk_cluster import Disk, DiskCluster
 from tests.actors.api import Api
 from tests.e2e.control_plane import ControlPlane, running
-from tests.e2e.processes import Process, free_ports
+from tests.e2e.pod_process import PodProcess
+from tests.e2e.processes import free_ports
 from tests.e2e.users import ADMIN
 
 SEED = 1
@@ -64,40 +63,36 @@ class Controller:
     """The process."""
 
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
-        [port] = free_ports(1)
-        self._http = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", timeout=_PATIENCE_SECONDS
-        )
-        self._log = folder / "controller.log"
-        self._command = [
-            *(sys.executable, "-m", "app", "disk-schedule-controller"),
-            *("--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--port", str(port)),
-        ]
-        self._process: Process | None = None
+        self._folder = folder
+        self._kubeconfig = kubeconfig
+        self._pod: PodProcess | None = None
 
     async def start(self) -> None:
-        """Start it."""
-        environ = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
-        self._process = Process("controller", self._command, self._log, environ)
+        """Start it, or start it again after its end."""
+        if self._pod is not None:
+            self._pod.restart()
+            return
+        [port] = free_ports(1)
+        self._pod = PodProcess(
+            CONTROLLER_NAME,
+            ["disk-schedule-controller"],
+            port=port,
+            log=self._folder / "controller.log",
+            kubeconfig=self._kubeconfig,
+            settings={},
+        )
 
     async def stop(self) -> None:
         """End it, if it runs; it gives its lease back."""
-        if self._process is not None:
-            await self._process.stop()
-            self._process = None
-
-    async def close(self) -> None:
-        """End it, and close the connection to it."""
-        await self.stop()
-        await self._http.aclose()
+        if self._pod is not None and self._pod.process.is_running:
+            await self._pod.process.stop()
 
     async def metrics(self) -> dict[str, float]:
         """Return its metrics by name and first label; none while it does not serve them."""
-        if self._process is None:
+        if self._pod is None or not self._pod.process.is_running:
             return {}
-        self._process.assert_running()
         try:
-            text = (await self._http.get("/metrics")).text
+            text = await self._pod.get("/metrics")
         except httpx.TransportError:
             return {}
         return {
@@ -110,14 +105,15 @@ class Controller:
 
     async def scrape_seconds(self) -> float:
         """Return how long the answer to a scrape takes."""
+        assert self._pod is not None
         began = time.perf_counter()
-        await self._http.get("/metrics")
+        await self._pod.get("/metrics")
         return time.perf_counter() - began
 
     def memory_mb(self, field: str) -> float:
         """Return the memory that is resident (VmRSS), or was at most (VmHWM)."""
-        assert self._process is not None
-        text = Path(f"/proc/{self._process.pid}/status").read_text()
+        assert self._pod is not None
+        text = Path(f"/proc/{self._pod.process.pid}/status").read_text()
         [kib] = re.findall(rf"^{field}:\s+(\d+) kB$", text, flags=re.MULTILINE)
         return int(kib) * 1024 / 1e6
 
@@ -215,7 +211,7 @@ async def _measure(plane: ControlPlane, disks: int, replicas: int) -> None:
         try:
             await _rows(bench, cluster, controller)
         finally:
-            await controller.close()
+            await controller.stop()
 
 
 async def _rows(bench: Bench, cluster: DiskCluster, controller: Controller) -> None:

@@ -5,7 +5,7 @@ two instances, with the shipped rights. The same without DiskSchedules is shown 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,47 +78,6 @@ FAULTS = [no_fault, controller_killed, api_server_restarted, conflicts_forced]
 SOME_FAULTS = FAULTS if is_for_report() else [conflicts_forced]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_of_200_volumes_at_once_the_150_that_fit_are_placed_and_no_disk_is_overcommitted(
-    control_plane: ControlPlane, tmp_path: Path, report: Report, fault: Fault
-) -> None:
-    conflicts = await in_each_run(control_plane, tmp_path, place_volumes, fault)
-
-    show(report, "volumes", fault, conflicts)
-
-
-@pytest.mark.parametrize("fault", SOME_FAULTS)
-async def test_of_200_copies_of_images_at_once_the_150_that_fit_are_made(
-    control_plane: ControlPlane, tmp_path: Path, report: Report, fault: Fault
-) -> None:
-    conflicts = await in_each_run(control_plane, tmp_path, copy_images, fault)
-
-    show(report, "copies of backing images", fault, conflicts)
-
-
-@pytest.mark.parametrize("fault", SOME_FAULTS)
-async def test_of_200_volumes_that_grow_at_once_the_150_that_fit_grow(
-    control_plane: ControlPlane, tmp_path: Path, report: Report, fault: Fault
-) -> None:
-    conflicts = await in_each_run(control_plane, tmp_path, grow_volumes, fault)
-
-    show(report, "volumes that grow", fault, conflicts)
-
-
-async def in_each_run(
-    control_plane: ControlPlane, folder: Path, crowd: Crowd, fault: Fault
-) -> list[Conflicts]:
-    """Let a crowd ask for room during a fault, in one run or several; return their conflicts."""
-    conflicts = []
-    for seed in range(runs(1, report=3)):
-        async with requesting(
-            control_plane, folder, disk_schedules=DiskSchedules.USED, seed=seed
-        ) as cluster:
-            await crowd(cluster, fault)
-            conflicts.append(await conflicts_of(cluster))
-    return conflicts
-
-
 async def place_volumes(cluster: Requesting, fault: Fault) -> None:
     """Ten on each of 15 disks have room, and no disk is beyond its limit."""
     await cluster.add_nodes(NODES, DISKS_GIB)
@@ -174,6 +133,34 @@ async def grow_volumes(cluster: Requesting, fault: Fault) -> None:
     await cluster.delete_volumes(three_on_each_disk(cluster, grown(cluster, VOLUMES)))
     await until(lambda: refused <= grown(cluster, [*refused]), within=WITHIN_SECONDS)
     assert cluster.beyond_limits() == ()
+
+
+NAMES: Mapping[Crowd, str] = {
+    place_volumes: "volumes",
+    copy_images: "copies of backing images",
+    grow_volumes: "volumes that grow",
+}
+
+
+@pytest.mark.parametrize(
+    ("crowd", "fault"),
+    [
+        *((place_volumes, fault) for fault in FAULTS),
+        *((crowd, fault) for crowd in (copy_images, grow_volumes) for fault in SOME_FAULTS),
+    ],
+)
+async def test_of_200_that_ask_at_once_the_150_that_fit_have_room_and_no_disk_is_overcommitted(
+    control_plane: ControlPlane, tmp_path: Path, report: Report, crowd: Crowd, fault: Fault
+) -> None:
+    conflicts = []
+    for seed in range(runs(1, report=3)):
+        async with requesting(
+            control_plane, tmp_path, disk_schedules=DiskSchedules.USED, seed=seed
+        ) as cluster:
+            await crowd(cluster, fault)
+            conflicts.append(await conflicts_of(cluster))
+
+    show(report, NAMES[crowd], fault, conflicts)
 
 
 async def make_room(cluster: Requesting) -> None:
