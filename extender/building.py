@@ -75,7 +75,8 @@ class ViewBuilder:
         self._kinds: dict[DiskKind, int] = {}
         self._node_tags: Counter[str] = Counter()
         self._disk_tags: Counter[str] = Counter()
-        self._changes = ChangeLog()
+        self._changes = ChangeLog[NodeName]()
+        self._volume_changes = ChangeLog[VolumeName]()
         self._dirty: set[NodeName] = set()
         """Nodes whose space must be worked out again."""
         self._dirty_volumes: set[VolumeName] = set()
@@ -130,6 +131,7 @@ class ViewBuilder:
         """Begin a view on which nothing was decided yet."""
         self._is_outdated = False
         self._changes.cut()
+        self._volume_changes.cut()
         previous = self.view
         self.view = self._new_view(self._longhorn_settings())
         if self.view.settings != previous.settings:
@@ -181,6 +183,7 @@ class ViewBuilder:
         self._dirty_volumes.clear()
 
     def _settle_volume(self, name: VolumeName) -> None:
+        self._volume_changes.add(name)
         volume, settings = self.of(Volume).get(name), self.view.settings
         replicas = self._replicas.get(name, ())
         due = NOTHING_DUE
@@ -219,6 +222,7 @@ class ViewBuilder:
             node_tags=self._node_tags.keys(),
             disk_tags=self._disk_tags.keys(),
             changes=self._changes,
+            volume_changes=self._volume_changes,
             unreadable={(each.kind, each.name): each.why for each in broken},
             unreadable_replicas={
                 each.volume: f"its Replica {each.name} cannot be read: {each.why}"

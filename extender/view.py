@@ -1,6 +1,7 @@
 """The cluster at one moment, indexed by what a decision asks for."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -19,7 +20,9 @@ from longhorn import (
 )
 
 MOST_CHANGES = 10_000
-"""So many changes of nodes are kept; after as many more, everything counts as changed."""
+"""So many changes are kept; after as many more, everything counts as changed."""
+
+Name = TypeVar("Name", bound=str)
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -29,36 +32,36 @@ class Cursor(msgspec.Struct, frozen=True):
     position: int
 
 
-class ChangeLog:
-    """The nodes whose space was replaced or removed, in order.
+class ChangeLog(Generic[Name]):
+    """The names of objects that were changed or removed, in order.
 
-    Whoever remembers something about nodes keeps a cursor, and asks what has changed since. For a
-    cursor of another log, or of the time before the log was cut, everything may have changed.
+    Whoever remembers something about such objects keeps a cursor, and asks what has changed since.
+    For a cursor of another log, or of the time before the log was cut, everything may have changed.
     """
 
     def __init__(self) -> None:
-        self._nodes: list[NodeName] = []
+        self._names: list[Name] = []
         self._era = object()
 
-    def add(self, node: NodeName) -> None:
-        """Note that the space of *node* was replaced or removed."""
-        if len(self._nodes) == MOST_CHANGES:
+    def add(self, name: Name) -> None:
+        """Note that the object *name* was changed or removed."""
+        if len(self._names) == MOST_CHANGES:
             self.cut()
-        self._nodes.append(node)
+        self._names.append(name)
 
     def cut(self) -> None:
         """Drop all entries, and have every reader learn that everything may have changed."""
-        self._nodes, self._era = [], object()
+        self._names, self._era = [], object()
 
-    def since(self, cursor: Cursor | None) -> tuple[Sequence[NodeName] | None, Cursor]:
+    def since(self, cursor: Cursor | None) -> tuple[Sequence[Name] | None, Cursor]:
         """Return what has changed since *cursor*, and the cursor to ask with the next time.
 
         The changes are None if everything may have changed, also for a reader without a cursor.
         """
-        now = Cursor(self._era, len(self._nodes))
+        now = Cursor(self._era, len(self._names))
         if cursor is None or cursor.era is not self._era:
             return None, now
-        return self._nodes[cursor.position :], now
+        return self._names[cursor.position :], now
 
 
 class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +84,12 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """Every tag that some Longhorn node has."""
     disk_tags: Collection[str]
     """Every tag that some disk has."""
-    changes: ChangeLog = msgspec.field(default_factory=ChangeLog)
-    """Shared by the views of one cluster that follow each other."""
+    changes: ChangeLog[NodeName] = msgspec.field(default_factory=ChangeLog)
+    """The nodes whose space has changed; shared by the views of one cluster that follow each other.
+    """
+    volume_changes: ChangeLog[VolumeName] = msgspec.field(default_factory=ChangeLog)
+    """The volumes of which the record, a replica, the backing image, or what is due has changed;
+    shared like *changes*."""
     unreadable: Mapping[tuple[str, str], str] = msgspec.field(default_factory=dict)
     """Kind and name of objects that exist but could not be read, and why."""
     unreadable_replicas: Mapping[VolumeName, str] = msgspec.field(default_factory=dict)

@@ -22,7 +22,7 @@ from extender.holds.hold import (
 )
 from extender.holds.sightings import sighting_of, without_stale
 from extender.kubernetes import Claim, ClaimKey, PodStatus
-from extender.view import ClusterView
+from extender.view import ChangeLog, ClusterView
 from longhorn import NodeName
 
 Key = TypeVar("Key", bound=str)
@@ -121,11 +121,13 @@ class Ledger:
     Attributes:
         mode: How they count.
         is_complete: Whether it has all that must be held. Only a leader that has taken over knows.
+        changes: The uids of the pods whose hold was made, changed or ended.
     """
 
     def __init__(self, mode: Mode = Mode.CAPACITY) -> None:
         self.mode = mode
         self.is_complete = False
+        self.changes = ChangeLog[str]()
         self._holds: dict[str, Hold] = {}
         """By the pod's uid, the oldest answer first."""
         self._open: dict[str, Hold] = {}
@@ -248,6 +250,7 @@ class Ledger:
 
     def _add(self, hold: Hold) -> None:
         uid = hold.pod.uid
+        self.changes.add(uid)
         self._holds[uid] = hold
         for key in hold.pod.claims:
             self._by_claim.setdefault(key, {})[uid] = hold
@@ -264,6 +267,7 @@ class Ledger:
 
     def _unlist(self, hold: Hold) -> None:
         uid = hold.pod.uid
+        self.changes.add(uid)
         for key in dict.fromkeys(hold.pod.claims):
             _remove(self._by_claim, key, uid)
         if hold.state is State.OPEN:

@@ -42,7 +42,7 @@ class Known:
         self.unsure: set[NodeName] = set()
         self._cursor: Cursor | None = None
 
-    def catch_up(self, changes: ChangeLog) -> None:
+    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
         """Forget the nodes that have changed since the last time."""
         changed, self._cursor = changes.since(self._cursor)
         for name in [*self.scores] if changed is None else changed:

@@ -30,7 +30,7 @@ class Verdicts:
         self._judged: set[NodeName] = set()
         self._cursor: Cursor | None = None
 
-    def catch_up(self, changes: ChangeLog) -> None:
+    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
         """Forget the nodes that have changed since the last time."""
         changed, self._cursor = changes.since(self._cursor)
         if changed is None:
@@ -56,7 +56,7 @@ class Verdicts:
 class _Kept(Protocol):
     """What is kept for one set of needs."""
 
-    def catch_up(self, changes: ChangeLog) -> None:
+    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
         """Forget what has changed since the last time."""
 
 
@@ -74,7 +74,7 @@ class Remembered(Generic[Kept]):
         self._new = new
         self._by_needs: dict[Needs, Kept] = {}
 
-    def for_needs(self, needs: Needs, changes: ChangeLog) -> Kept:
+    def for_needs(self, needs: Needs, changes: ChangeLog[NodeName]) -> Kept:
         """Return what is kept for *needs*, up to date with the *changes* of a view."""
         kept = self._by_needs.pop(needs, None) or self._new()
         self._by_needs[needs] = kept

@@ -271,7 +271,7 @@ def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
 ) -> None:
     """A view that is carried on replaces single spaces, and notes their names in one log."""
     candidates = [node.name for node in cluster.nodes]
-    remembering, changes = Extender(GENEROUS), ChangeLog()
+    remembering, changes = Extender(GENEROUS), ChangeLog[NodeName]()
     view = msgspec.structs.replace(cluster.view, changes=changes)
 
     for _ in range(4):

@@ -8,7 +8,7 @@ A, B = NodeName("a"), NodeName("b")
 
 
 def test_everything_may_have_changed_for_who_never_asked() -> None:
-    log = ChangeLog()
+    log = ChangeLog[NodeName]()
     log.add(A)
 
     changed, _ = log.since(None)
@@ -17,7 +17,7 @@ def test_everything_may_have_changed_for_who_never_asked() -> None:
 
 
 def test_a_cursor_leads_on_from_where_it_was_given() -> None:
-    log = ChangeLog()
+    log = ChangeLog[NodeName]()
     log.add(A)
     _, first = log.since(None)
     assert log.since(first) == ([], first)
@@ -30,7 +30,7 @@ def test_a_cursor_leads_on_from_where_it_was_given() -> None:
 
 
 def test_everything_may_have_changed_after_a_cut() -> None:
-    log = ChangeLog()
+    log = ChangeLog[NodeName]()
     _, cursor = log.since(None)
 
     log.cut()
@@ -41,13 +41,13 @@ def test_everything_may_have_changed_after_a_cut() -> None:
 
 
 def test_everything_may_have_changed_between_two_logs() -> None:
-    _, cursor = ChangeLog().since(None)
+    _, cursor = ChangeLog[NodeName]().since(None)
 
-    assert ChangeLog().since(cursor)[0] is None
+    assert ChangeLog[NodeName]().since(cursor)[0] is None
 
 
 def test_only_so_many_changes_are_kept() -> None:
-    log = ChangeLog()
+    log = ChangeLog[NodeName]()
     _, cursor = log.since(None)
     for _ in range(MOST_CHANGES):
         log.add(A)

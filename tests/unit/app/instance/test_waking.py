@@ -69,7 +69,7 @@ class Bench:
         nodes = [node(name, disk(maximum_bytes=size or GIB)) for name, size in self._sizes.items()]
         self.view = view_of(*nodes, *self._volumes)
 
-    def show(self, name: NodeName, size_bytes: int, changes: ChangeLog) -> None:
+    def show(self, name: NodeName, size_bytes: int, changes: ChangeLog[NodeName]) -> None:
         """Give a node a size and the view its log of changes, and tell nobody."""
         self._sizes[name] = size_bytes
         self.rebuild()
@@ -438,7 +438,7 @@ async def test_another_log_of_changes_may_be_room_anywhere() -> None:
         bench.waking.take([])
         await asyncio.sleep(1)
 
-        bench.show(TWO, SMALL, ChangeLog())
+        bench.show(TWO, SMALL, ChangeLog[NodeName]())
         bench.waking.take([])
         await asyncio.sleep(1)
 
@@ -448,7 +448,7 @@ async def test_another_log_of_changes_may_be_room_anywhere() -> None:
 async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> None:
     async with waking() as bench:
         [pod] = bench.add("pod")
-        changes = ChangeLog()
+        changes = ChangeLog[NodeName]()
         bench.show(TWO, 0, changes)
         bench.waking.take([])
         await asyncio.sleep(1)

@@ -332,7 +332,7 @@ def test_open_holds_on_all_nodes_count_on_each_and_are_remembered() -> None:
 
 
 def test_what_changed_on_a_node_is_looked_at_again() -> None:
-    changes = ChangeLog()
+    changes = ChangeLog[NodeName]()
     before = view_of(of_disks("node-1", 100), of_disks("node-2", 100), *bound(volume()))
     fuller = disk("disk-0", maximum_bytes=100 * GIB, scheduled_bytes=50 * GIB)
     after = view_of(node("node-1", fuller), of_disks("node-2", 100), *bound(volume()))
