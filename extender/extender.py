@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from extender.demand.requests import resolve
-from extender.forecast.patience import Patience
-from extender.forecast.ranking import Rankings
+from extender.forecast.outlook import Outlook
 from extender.holds.hold import End, Mode, is_shown, may_be_refused
 from extender.holds.ledger import Ledger, Outcome, Timeouts
 from extender.holds.making import hold_for
@@ -18,6 +17,7 @@ from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import Case
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.view import ClusterView
+from extender.work import Work
 from longhorn import Moment, NodeName
 
 
@@ -52,8 +52,7 @@ class Extender:
         self.ledger = Ledger(mode)
         self._verdicts = RememberedVerdicts(Verdicts)
         self._scores = RememberedScores(Known)
-        self._rankings = Rankings()
-        self._patience = Patience()
+        self._outlook = Outlook(limits.per_node)
 
     def filter(
         self,
@@ -102,15 +101,16 @@ class Extender:
     ) -> Judged:
         """Find out what `filter` answers; the arguments and errors are its own."""
         named = list(dict.fromkeys(candidates))
+        work = Work(self._limits.per_request)
         found, case = answer(
             resolve(pod, view),
             named,
             view,
             limits=self._limits,
             remembered=self._verdicts,
-            rankings=self._rankings,
-            patience=self._patience,
+            outlook=self._outlook,
             ledger=self.ledger,
+            work=work,
             now=now,
             utc=utc,
         )
@@ -124,6 +124,7 @@ class Extender:
             judged.candidates,
             view,
             ledger=self.ledger,
+            changes=self._outlook.changes,
             remembered=self._scores,
             balance=self._balance,
         )

@@ -1,4 +1,4 @@
-"""The replicas that Longhorn will place where it likes, volume by volume."""
+"""The replicas that Longhorn will place where it likes: what is coming of each volume."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -6,7 +6,7 @@ import msgspec
 
 from extender.demand.items import demand_of
 from extender.demand.requests import WantedVolume
-from extender.forecast.loads import fits, need_in, need_now
+from extender.forecast.needs import fits, need_in, need_now
 from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
@@ -50,52 +50,46 @@ class Coming(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a pod's hold tells of it; else Longhorn's objects do."""
 
 
-def coming(
+def by_certainty(coming: Coming) -> tuple[bool, VolumeName]:
+    """Return what sorts what is coming: the surest first, of one certainty by name."""
+    return not coming.is_sure, coming.volume.name
+
+
+def coming_of_all(
+    name: VolumeName,
     holds: Iterable[Hold],
+    displaced: Collection[VolumeName],
     view: ClusterView,
     settings: Settings,
     *,
-    own: Collection[VolumeName],
-    ignored: Collection[VolumeName] = (),
-    utc: Moment | None = None,
-) -> list[Coming]:
-    """List what will be placed, the surest first; volumes of one certainty by name.
+    utc: Moment | None,
+) -> Coming | None:
+    """Say what is coming of a volume, by the holds for it and by Longhorn's objects.
 
     Args:
-        holds: What is held for other pods.
+        name: The volume.
+        holds: Those that name it, the chosen ones first.
+        displaced: Volumes that have no room any more where a hold keeps it (`displaced_on`).
         view: The cluster.
         settings: Longhorn's.
-        own: Volumes to leave out: those of the pod that is asked about.
-        ignored: Volumes to leave out unless they are held.
         utc: The date and time, None if it is not known. Then no wait for a failed replica is over.
     """
-    holds = sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid))
-    displaced = _displaced(holds, view, settings)
-    held: dict[VolumeName, Coming] = {}
-    known: set[VolumeName] = set(own)
+    due = view.due.get(name, NOTHING_DUE)
+    is_displaced = name in displaced
     for hold in holds:
-        for wanted in (*hold.volumes, *hold.remote):
-            is_displaced = wanted.name in displaced
-            if view.due.get(wanted.name, NOTHING_DUE).waits:
-                # What Longhorn makes after its wait is the one that the hold keeps room for.
-                if not is_displaced and _keeps_local(hold, wanted, view):
-                    known.add(wanted.name)
-            elif wanted.name not in known:
-                known.add(wanted.name)
-                if wanted.is_local and wanted.volume.wanted_replicas == 1 and not is_displaced:
-                    continue  # all of it is to be on the pod's node
-                found = _of_hold(hold, wanted, view, settings, is_displaced=is_displaced)
-                if found.count:
-                    held[wanted.name] = found
-    shown = (
-        _of_volume(view.volumes[name], due, view, settings, utc)
-        for name, due in view.due.items()
-        if due.anywhere and name not in known and name not in ignored and name in view.volumes
-    )
-    return sorted(
-        [*held.values(), *(each for each in shown if each is not None)],
-        key=lambda each: (not each.is_sure, each.volume.name),
-    )
+        [wanted] = (each for each in (*hold.volumes, *hold.remote) if each.name == name)
+        if due.waits:
+            # What Longhorn makes after its wait is the one that the hold keeps room for.
+            if not is_displaced and _keeps_local(hold, wanted, view):
+                return None
+        elif wanted.is_local and wanted.volume.wanted_replicas == 1 and not is_displaced:
+            return None  # all of it is to be on the pod's node
+        else:
+            held = _of_hold(hold, wanted, view, settings, is_displaced=is_displaced)
+            return held if held.count else None
+    if due.anywhere and name in view.volumes:
+        return _of_volume(view.volumes[name], due, view, settings, utc)
+    return None
 
 
 def coming_of(
@@ -137,38 +131,39 @@ def coming_of(
     )
 
 
-def _displaced(
-    holds: Iterable[Hold], view: ClusterView, settings: Settings
+def displaced_on(
+    space: NodeSpace | None, holds: Iterable[Hold], view: ClusterView, settings: Settings
 ) -> frozenset[VolumeName]:
-    """Return the held volumes that no longer have room on their pods' nodes.
+    """Return the held volumes that no longer have room on their pods' node.
 
     Longhorn may have put other replicas there first. It then places those of a best-effort volume
     elsewhere, without a word.
+
+    Args:
+        space: The node, None if Longhorn does not know it.
+        holds: Those whose pods have this node.
+        view: The cluster.
+        settings: Longhorn's.
     """
-    on_node: dict[NodeName, list[Hold]] = {}
-    for hold in holds:
-        if hold.state is State.CHOSEN and hold.volumes:
-            on_node.setdefault(hold.node, []).append(hold)
+    here = sorted((hold for hold in holds if hold.volumes), key=lambda each: each.pod.uid)
+    if space is None or not here or _is_roomy(space, here, view):
+        return frozenset()
+    needs = {
+        str(volume.name): need_now(volume, view)
+        for hold in here
+        for volume in charged(hold, space.node.name, view.replicas)
+        if not volume.is_strict
+    }
+    items = demand_of(needs.items(), view, settings).items
+    if fits(items, space, DEFAULT_STEP_LIMIT):
+        return frozenset()
+    kept: list[Item] = []
     displaced: set[VolumeName] = set()
-    for name, here in on_node.items():
-        space = view.spaces.get(name)
-        if space is None or _is_roomy(space, here, view):
-            continue
-        needs = {
-            str(volume.name): need_now(volume, view)
-            for hold in here
-            for volume in charged(hold, name, view.replicas)
-            if not volume.is_strict
-        }
-        items = demand_of(needs.items(), view, settings).items
-        if fits(items, space, DEFAULT_STEP_LIMIT):
-            continue
-        kept: list[Item] = []
-        for item in sorted(items, key=lambda each: each.id):
-            if fits([*kept, item], space, DEFAULT_STEP_LIMIT):
-                kept.append(item)
-            else:
-                displaced.add(VolumeName(item.id))
+    for item in sorted(items, key=lambda each: each.id):
+        if fits([*kept, item], space, DEFAULT_STEP_LIMIT):
+            kept.append(item)
+        else:
+            displaced.add(VolumeName(item.id))
     return frozenset(displaced)
 
 

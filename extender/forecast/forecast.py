@@ -6,14 +6,14 @@ runs into a wall, others are moved (`moving`). This is no prediction: Longhorn's
 figures of half a second ago and not on what others have just assigned. It is right in sum.
 """
 
-from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush, heapreplace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from extender.forecast.assignment import Assignment, Remote
 from extender.forecast.coming import Coming
 from extender.forecast.moving import Moving
-from extender.forecast.ranking import Places, Rank
-from longhorn import Need, NodeName, Usage, VolumeName, may_share_zone
+from extender.forecast.ranking import Places
+from extender.space import NodeSpace
+from longhorn import NodeName, Usage, VolumeName, may_share_zone
 from packing import Item
 
 
@@ -30,56 +30,68 @@ class Forecast:
         self.assignment = assignment
         self.nowhere: dict[VolumeName, int] = {}
         self._moving = Moving(assignment)
-        self._heaps: dict[tuple[Need, str], list[Rank]] = {}
+
+    def copy(
+        self,
+        load: Callable[[NodeSpace], Sequence[Item]],
+        apart: Iterable[NodeName] = (),
+        *,
+        is_more: bool = False,
+    ) -> "Forecast":
+        """Return a forecast of its own with the same in it; the arguments are the assignment's."""
+        new = Forecast(self.assignment.copy(load, apart, is_more=is_more))
+        new.nowhere = dict(self.nowhere)
+        return new
 
     @property
-    def on(self) -> dict[NodeName, list[Remote]]:
+    def on(self) -> Mapping[NodeName, Sequence[Remote]]:
         """What will take room on each node."""
         return self.assignment.on
 
     @property
     def is_undecided(self) -> bool:
         """Whether room for some may exist that was not found within the limits."""
-        return self._moving.is_undecided
+        return self._moving.is_undecided or self.assignment.is_cut_short
 
-    @property
-    def unbacked(self) -> set[VolumeName]:
-        """The volumes that find room here, and that no hold tells of."""
-        remotes = (each for there in self.on.values() for each in there)
-        return {each.coming.volume.name for each in remotes if not each.coming.is_held}
-
-    def counts(self) -> dict[str, int]:
-        """Count the replicas that are sure, those of open holds, and those without room."""
-        sure = [each.coming.is_sure for there in self.on.values() for each in there]
-        return {
-            "sure": sum(sure),
-            "open": len(sure) - sum(sure),
-            "nowhere": sum(self.nowhere.values()),
-        }
+    def begin_moving(self, steps: int) -> None:
+        """Have so many steps taken from now on to move what is forecast."""
+        self.assignment.is_cut_short = False
+        self._moving.begin(steps)
 
     def place_all(self, coming: Iterable[Coming]) -> None:
         """Find room for all of *coming*, the first first."""
         for each in coming:
-            missing = self.place(each)
-            if missing:
-                self.nowhere[each.volume.name] = missing
+            self.place(each)
 
     def place(self, coming: Coming) -> int:
-        """Find room for the replicas of a volume; return for how many there is none."""
-        assignment = self.assignment
+        """Find room for the replicas of a volume, beside those of it that have some already.
+
+        Returns for how many there is none.
+        """
+        assignment, name = self.assignment, coming.volume.name
         places = assignment.places(coming.need)
         usage = assignment.usage_of(coming)
-        for placed in range(coming.count):
-            name = self._best(coming, places, usage)
-            if name is None:
-                if not self._moving.make_room(coming, places, usage):
-                    return coming.count - placed
-                self._heaps.clear()  # nodes that were full may have room
+        missing = max(0, coming.count - len(assignment.nodes_of(name)))
+        while missing:
+            best = self._best(coming, places, usage)
+            if best is not None:
+                assignment.put(coming, places.item, best)
+                usage = assignment.with_one_on(best, usage)
+            elif self._moving.make_room(coming, places, usage):
                 usage = assignment.usage_of(coming)
-                continue
-            assignment.put(coming, places.item, name)
-            usage = assignment.with_one_on(name, usage)
-        return 0
+            else:
+                break
+            missing -= 1
+        if missing:
+            self.nowhere[name] = missing
+        else:
+            self.nowhere.pop(name, None)
+        return missing
+
+    def take_out(self, name: VolumeName) -> tuple[NodeName, ...]:
+        """Take away what is forecast of a volume; return where that was."""
+        self.nowhere.pop(name, None)
+        return self.assignment.take_out(name)
 
     def gives_way(self, name: NodeName, items: Sequence[Item]) -> bool:
         """Say whether a node may take *items* because what is forecast there finds other nodes.
@@ -102,12 +114,12 @@ class Forecast:
             return coming.prefers
         zones = places.ranking.by_zone
         fresh = [zone for zone in zones if zone not in usage.zones]
-        found = self._roomiest(fresh, places, coming, usage)
+        found = self._roomiest(fresh, places, usage)
         if found is None and may_share_zone(volume, settings):
             if preferred is not None:
                 return coming.prefers
             others = [zone for zone in zones if zone in usage.zones]
-            found = self._roomiest(others, places, coming, usage)
+            found = self._roomiest(others, places, usage)
         return found or self._again(coming, places, usage)
 
     def _stage_of_preferred(self, coming: Coming, places: Places, usage: Usage) -> int | None:
@@ -133,37 +145,8 @@ class Forecast:
             by_stage[min(by_stage)], key=lambda name: self.assignment.unused_bytes(name, places)
         )
 
-    def _roomiest(
-        self, zones: Iterable[str], places: Places, coming: Coming, usage: Usage
-    ) -> NodeName | None:
+    def _roomiest(self, zones: Iterable[str], places: Places, usage: Usage) -> NodeName | None:
         """Return the node with the most unused bytes among those without a replica."""
-        tops = []
-        for zone in zones:
-            rank = self._top(zone, places, coming.need, usage)
-            if rank is not None:
-                tops.append(rank)
-        return min(tops)[1] if tops else None
-
-    def _top(self, zone: str, places: Places, need: Need, usage: Usage) -> Rank | None:
-        """Return the first rank of a zone as of now; nodes that are full are dropped for good."""
-        key = (need, zone)
-        heap = self._heaps.get(key)
-        if heap is None:
-            heap = self._heaps[key] = [*places.ranking.by_zone[zone]]  # what is sorted is a heap
-        aside, found = [], None
-        while heap:
-            rank = heap[0]
-            name = rank[1]
-            now = (-self.assignment.unused_bytes(name, places), name)
-            if now != rank:
-                heapreplace(heap, now)
-            elif name in usage.nodes:
-                aside.append(heappop(heap))
-            elif not self.assignment.takes(name, places):
-                heappop(heap)
-            else:
-                found = rank
-                break
-        for rank in aside:
-            heappush(heap, rank)
-        return found
+        found = (self.assignment.roomiest(zone, places, usage) for zone in zones)
+        ranks = [rank for rank in found if rank is not None]
+        return min(ranks)[1] if ranks else None

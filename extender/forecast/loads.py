@@ -1,20 +1,23 @@
 """What will take room on one node and no other, and is not placed there yet."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 import msgspec
+from msgspec import structs
 
 from extender.demand.items import demand_of, suits
-from extender.demand.requests import WantedVolume
-from extender.holds.hold import State, charged
-from extender.holds.ledger import Ledger
+from extender.forecast.gathering import Gathering
+from extender.forecast.needs import need_in, need_now
+from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
-from longhorn import Need, NodeName, Replica, Settings, Volume, VolumeName, need_of
-from packing import Bin, Infeasible, Item, is_stranded, pack
+from longhorn import NOTHING_DUE, Need, NodeName, Replica, Settings, Volume, VolumeName
+from packing import Bin, Item, is_stranded
 
 _PLENTY_BYTES = 2**63
+_MOST_HELD = 10_000
+"""So many volumes are kept ready for packing."""
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +45,7 @@ _NOTHING = Load()
 
 
 class Loads:
-    """The loads of all nodes, each worked out when it is asked for.
+    """The loads of all nodes, each worked out when it is asked for, and kept.
 
     Left out are replicas that Longhorn cannot place: whose volume is being deleted or whose backing
     image is gone, that the node does not suit, or that fit on no disk even alone. A node must not
@@ -51,136 +54,238 @@ class Loads:
     themselves, and on a disk that seems full something may have been deleted a moment ago.
 
     Args:
-        view: The cluster.
         settings: Longhorn's.
-        ledger: What is held for pods.
-        uid: The pod that is asked about; its own hold does not count.
-        own: Its volumes; they do not count either.
+        gathering: Has the holds.
+
+    Attributes:
+        view: The cluster; to be replaced by each later view of it.
     """
 
-    def __init__(
-        self,
-        view: ClusterView,
-        settings: Settings,
-        ledger: Ledger,
-        *,
-        uid: str,
-        own: Collection[VolumeName],
-    ) -> None:
-        self._view = view
+    def __init__(self, view: ClusterView, settings: Settings, gathering: Gathering) -> None:
+        self.view = view
         self._settings = settings
-        self._ledger = ledger
-        self._uid = uid
-        self._own = own
-        self._loads: dict[NodeName, Load] = {}
-        self._due: dict[NodeName, list[Volume]] = {}
-        for name, due in view.due.items():
-            if due.on_node is not None and name not in own and name in view.volumes:
-                self._due.setdefault(due.on_node, []).append(view.volumes[name])
-
-    def on(self, space: NodeSpace) -> Load:
-        """Return the load of a node."""
-        name = space.node.name
-        load = self._loads.get(name)
-        if load is None:
-            load = self._loads[name] = self._load_of(space)
-        return load
-
-    @property
-    def has_open(self) -> bool:
-        """Whether room on nodes is held for other pods that may still go to several."""
-        return any(hold.volumes for hold in self._ledger.open_holds(but=self._uid))
+        self._gathering = gathering
+        self._sure: dict[NodeName, Load] = {}
+        self._due: dict[NodeName, set[VolumeName]] = {}
+        """The volumes of which a replica without an object is due on a node."""
+        self._due_on: dict[VolumeName, NodeName] = {}
+        self._held: dict[tuple[VolumeName, Need], Item] = {}
+        """What is held, ready for packing."""
+        self.note_volumes(view.due)
 
     @property
     def nodes_due(self) -> AbstractSet[NodeName]:
         """The nodes that Longhorn will place a replica on that has no object yet."""
         return self._due.keys()
 
-    def _load_of(self, space: NodeSpace) -> Load:
-        name = space.node.name
-        holds, due_here = self._ledger.on_node(name, but=self._uid), self._due.get(name, ())
-        if not (space.pending or holds or due_here):
+    def note_volumes(self, names: Iterable[VolumeName]) -> set[NodeName]:
+        """Note that volumes, their replicas, or what is due of them has changed.
+
+        Returns the nodes whose load may have.
+        """
+        view, changed = self.view, set[NodeName]()
+        for name in names:
+            before = self._due_on.pop(name, None)
+            now = view.due.get(name, NOTHING_DUE).on_node if name in view.volumes else None
+            if before is not None:
+                self._due[before].discard(name)
+                if not self._due[before]:
+                    del self._due[before]
+                changed.add(before)
+            if now is not None:
+                self._due_on[name] = now
+                self._due.setdefault(now, set()).add(name)
+                changed.add(now)
+            changed.update(_pending_on(name, view))
+            holds = self._gathering.holds_of(name)
+            changed.update(hold.node for hold in holds if hold.state is State.CHOSEN)
+        self.note_nodes(changed)
+        return changed
+
+    def note_hold(self, before: Hold | None, after: Hold | None) -> set[NodeName]:
+        """Note that a pod has another hold, or none; return the nodes whose load may have changed.
+
+        An open hold counts for itself. But what is due on a node by Longhorn's objects as well is
+        counted by the hold.
+        """
+        changed = set[NodeName]()
+        for hold in filter(None, (before, after)):
+            if hold.state is State.CHOSEN:
+                changed.add(hold.node)
+            changed.update(
+                self._due_on[volume.name] for volume in hold.volumes if volume.name in self._due_on
+            )
+        self.note_nodes(changed)
+        return changed
+
+    def note_nodes(self, names: Iterable[NodeName]) -> None:
+        """Note that the space of these nodes has changed, or what is held on them."""
+        for name in names:
+            self._sure.pop(name, None)
+
+    def sure(self, space: NodeSpace) -> Load:
+        """Return the load of a node without that of open holds."""
+        found = self._sure.get(space.node.name)
+        if found is None:
+            due_here = self._due.get(space.node.name, ())
+            also_held = [
+                hold
+                for name in due_here
+                for hold in self._gathering.holds_of(name)
+                if hold.state is State.OPEN
+            ]
+            found = self.work_out(space, "", (), also_held)
+            if found.open:
+                found = structs.replace(found, open=())
+            self._sure[space.node.name] = found
+        return found
+
+    def work_out(
+        self, space: NodeSpace, but: str, own: Collection[VolumeName], open_: Iterable[Hold]
+    ) -> Load:
+        """Return the load of a node.
+
+        Args:
+            space: The node.
+            but: The uid of a pod whose hold does not count.
+            own: Its volumes; they do not count either.
+            open_: The open holds that count.
+        """
+        name, view = space.node.name, self.view
+        holds = self._gathering.chosen_on(name, but=but)
+        due_here = self._due.get(name, ())
+        open_ = [hold for hold in open_ if name in hold.nodes]
+        if not (space.pending or holds or due_here or open_):
             return _NOTHING
-        pending = [item for replica in space.pending for item in self._pending(replica, space)]
+        pending = [item for r in space.pending for item in self._pending(r, space, own)]
         # Pods that share a volume need its room once, and are sure of it if one of them is.
-        chosen: dict[VolumeName, Need] = {}
-        open_: dict[VolumeName, Need] = {}
-        for hold in holds:
-            needs = chosen if hold.state is State.CHOSEN else open_
-            for volume in charged(hold, name, self._view.replicas):
-                if volume.name not in self._own:
-                    needs[volume.name] = need_now(volume, self._view)
+        chosen = self._needs(holds, name, own)
+        open_needs = self._needs(open_, name, own)
         for volume_name in chosen:
-            open_.pop(volume_name, None)
-        for due in due_here:
-            if due.name not in chosen and due.name not in open_:
-                pending += self._items_of(due, str(due.name), space)
-        empty = _emptied(space) if chosen or open_ else ()
+            open_needs.pop(volume_name, None)
+        for due in sorted(due_here):
+            if not (due in chosen or due in open_needs or due in own):
+                pending += self._items_of(view.volumes[due], str(due), space)
+        empty = _emptied(space) if chosen or open_needs else ()
         return Load(
             pending=_fitting(pending, space.bins),
-            chosen=_fitting(self._held(chosen), empty),
-            open=_fitting(self._held(open_), empty),
+            chosen=_fitting(self.held_items(chosen), empty),
+            open=_fitting(self.held_items(open_needs), empty),
         )
 
-    def _pending(self, replica: Replica, space: NodeSpace) -> Iterable[Item]:
+    def held_items(self, needs: Mapping[VolumeName, Need]) -> list[Item]:
+        """Return what is held for volumes, ready for packing."""
+        items = []
+        for key in needs.items():
+            item = self._held.get(key)
+            if item is None:
+                if len(self._held) >= _MOST_HELD:
+                    self._held.clear()
+                [item] = demand_of([(f"held/{key[0]}", key[1])], self.view, self._settings).items
+                self._held[key] = item
+            items.append(item)
+        return items
+
+    def _needs(
+        self, holds: Iterable[Hold], name: NodeName, own: Collection[VolumeName]
+    ) -> dict[VolumeName, Need]:
+        return {
+            volume.name: need_now(volume, self.view)
+            for hold in holds
+            for volume in charged(hold, name, self.view.replicas)
+            if volume.name not in own
+        }
+
+    def _pending(
+        self, replica: Replica, space: NodeSpace, own: Collection[VolumeName]
+    ) -> Iterable[Item]:
         """Return what a pending replica needs, if Longhorn can place it on the node."""
-        if replica.volume in self._own:
+        if replica.volume in own:
             return ()
-        volume = self._view.volumes.get(replica.volume)
+        volume = self.view.volumes.get(replica.volume)
         if volume is None:  # unreadable, or not heard of yet
-            everywhere = frozenset(self._view.disk_kinds.values())  # its selectors are not known
+            everywhere = frozenset(self.view.disk_kinds.values())  # its selectors are not known
             return (Item(replica.name, replica.size_bytes, 0, everywhere),)
         return self._items_of(volume, str(replica.name), space)
 
     def _items_of(self, volume: Volume, name: str, space: NodeSpace) -> Iterable[Item]:
-        need = need_in(volume, self._view)
+        need = need_in(volume, self.view)
         if need is None:
             return ()
-        demand = demand_of([(name, need)], self._view, self._settings)
+        demand = demand_of([(name, need)], self.view, self._settings)
         return demand.items if suits(demand, space.node, self._settings) else ()
 
-    def _held(self, needs: Mapping[VolumeName, Need]) -> tuple[Item, ...]:
-        if not needs:
-            return ()
-        named = [(f"held/{name}", need) for name, need in needs.items()]
-        return demand_of(named, self._view, self._settings).items
 
+class OthersLoads:
+    """The loads of all nodes as one pod finds them: without its own hold and its own volumes.
 
-def need_in(volume: Volume, view: ClusterView) -> Need | None:
-    """Say what a new replica of a volume needs, None if Longhorn places none."""
-    if volume.deleting:
-        return None
-    image = None
-    if volume.backing_image is not None:
-        image = view.backing_images.get(volume.backing_image)
-        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
-            return None
-    return need_of(volume, image)
+    Args:
+        loads: Of all pods together.
+        gathering: Has the holds.
+        uid: The pod that is asked about.
+        own: Its volumes.
 
-
-def need_now(wanted: WantedVolume, view: ClusterView) -> Need:
-    """Say what a new replica of a held volume needs, now that the volume may exist.
-
-    It may be larger than its claim asked for: one that is restored from a backup is.
+    Attributes:
+        apart: The nodes on which something of the pod counts, by its own hold or volumes.
+        open_holds: Those of other pods.
     """
-    volume = view.volumes.get(wanted.name)
-    return (None if volume is None else need_in(volume, view)) or wanted.need
+
+    def __init__(
+        self, loads: Loads, gathering: Gathering, *, uid: str, own: Collection[VolumeName]
+    ) -> None:
+        self._loads = loads
+        self._own = own
+        self._uid = uid
+        self._whole: dict[NodeName, Load] = {}
+        view = loads.view
+        of_own = [hold for name in own for hold in gathering.holds_of(name)]
+        of_own += gathering.hold_of(uid)
+        due = (view.due.get(name, NOTHING_DUE).on_node for name in own)
+        self.apart = frozenset(
+            [
+                *(hold.node for hold in of_own if hold.state is State.CHOSEN),
+                *(name for volume in own for name in _pending_on(volume, view)),
+                *(name for name in due if name is not None),
+            ]
+        )
+        self.open_holds = gathering.open_holds(but=uid)
+
+    @property
+    def nodes_due(self) -> AbstractSet[NodeName]:
+        """The nodes that Longhorn will place a replica on that has no object yet."""
+        return self._loads.nodes_due
+
+    @property
+    def has_open(self) -> bool:
+        """Whether room on nodes is held for other pods that may still go to several."""
+        return bool(self.open_holds)
+
+    def sure(self, space: NodeSpace) -> Load:
+        """Return what comes to a node for sure."""
+        if space.node.name in self.apart:
+            return self.on(space)
+        return self._loads.sure(space)
+
+    def on(self, space: NodeSpace) -> Load:
+        """Return the load of a node."""
+        name = space.node.name
+        load = self._whole.get(name)
+        if load is None:
+            load = self._whole[name] = self._work_out(space)
+        return load
+
+    def _work_out(self, space: NodeSpace) -> Load:
+        name = space.node.name
+        if name not in self.apart and not any(name in hold.nodes for hold in self.open_holds):
+            return self._loads.sure(space)
+        return self._loads.work_out(space, self._uid, self._own, self.open_holds)
 
 
-def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
-    """Say whether a node takes all of *items*; not decided within the limit counts as yes."""
-    logical = sum(item.logical_bytes for item in items)
-    physical = sum(item.physical_bytes for item in items)
-    for bin_ in space.roomiest:
-        if (
-            logical <= bin_.logical_bytes
-            and physical <= bin_.physical_bytes
-            and all(bin_.kind in item.kinds for item in items)
-        ):
-            return True
-    if any(is_stranded(item, space.roomiest) for item in items):
-        return False
-    return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
+def _pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
+    """Yield the nodes that replicas of a volume are bound to."""
+    for replica in view.replicas.get(name, ()):
+        if replica.hard_node_affinity is not None:
+            yield replica.hard_node_affinity
 
 
 def _emptied(space: NodeSpace) -> list[Bin]:

@@ -1,6 +1,6 @@
 """Moving what is forecast to other nodes, so that something else finds room."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from extender.forecast.assignment import Assignment, Remote
@@ -13,9 +13,13 @@ from packing import Item, Undecided
 MOST_MOVED = 200
 """So many replicas are moved at most to make room for one more."""
 MOST_STEPS = 1_500
-"""Of one search; a request may take four times as many."""
-PAIRS_PER_STEP = 100
+"""Of one search; all searches of a request may take four times as many."""
+PAIRS_PER_STEP = 20
 """So many pairs of replica and node are set up for a search at the cost of a step."""
+NODES_PER_STEP = 5
+"""So many nodes are looked at for whether a replica may go there at the cost of a step."""
+MOST_TARGETS = 400
+"""With more nodes that something is forecast on, a search is about those that it moves from."""
 
 Found = dict[Piece, tuple[Remote, list[NodeName]]]
 """Each of the equal replicas of a volume, and the nodes that they are to go to."""
@@ -31,20 +35,24 @@ class Moving:
     def __init__(self, assignment: Assignment) -> None:
         self.is_undecided = False
         self._assignment = assignment
-        self._view = assignment.view
         self._steps_left = 4 * MOST_STEPS
+
+    def begin(self, steps: int) -> None:
+        """Begin anew: so many steps may be taken from now on."""
+        self.is_undecided = False
+        self._steps_left = steps
 
     def gives_way(self, name: NodeName, items: Sequence[Item]) -> bool:
         """Say whether what is forecast on a node finds others if it takes *items*."""
         on = self._assignment.on
-        moved = on.get(name, [])
+        moved = on.get(name, ())
         fixed = {name: items}
         found = self._search(moved, fixed)
-        others = [each for other, remotes in on.items() if other != name for each in remotes]
-        if isinstance(found, dict) or not others:
+        if isinstance(found, dict) or not on.keys() - {name}:
             return found is not None
         if not self._has_bytes_for(name, items):
             return False
+        others = [*islice(_others(on, name), MOST_MOVED - len(moved) + 1)]
         if len(moved) + len(others) > MOST_MOVED:
             return True
         return self._search([*moved, *others], fixed) is not None
@@ -53,7 +61,11 @@ class Moving:
         """Find room for one more replica of a volume by moving others, and move them."""
         assignment = self._assignment
         on = assignment.on
+        if not self._steps_left:
+            self.is_undecided = True
+            return False
         near = {n for n in on if n in places and self._may_go(coming, n, usage)}
+        self._spend(len(on) // NODES_PER_STEP)
         if not near:
             return False
         cleared, moved = set[NodeName](), list[Remote]()
@@ -90,19 +102,18 @@ class Moving:
         """
         if not self._steps_left:
             return Undecided(0)
-        assignment, load = self._assignment, self._assignment.load
-        going = {id(each) for each in moved}
-        staying: dict[NodeName, list[Item]] = {}
+        assignment, going = self._assignment, {id(each) for each in moved}
+        targets = self._targets(moved, fixed)
+        self._spend(len(moved) * len(targets) // PAIRS_PER_STEP)
+        if not self._steps_left:
+            return Undecided(0)
+        rooms = {name: self._room(name, self._staying(name, going, fixed)) for name in targets}
         kept: dict[VolumeName, list[NodeName]] = {}
-        for name, remotes in assignment.on.items():
-            for each in remotes:
-                if id(each) not in going:
-                    staying.setdefault(name, []).append(each.item)
-                    kept.setdefault(each.coming.volume.name, []).append(name)
-        rooms = {
-            name: self._room(name, [*fixed.get(name, load(name)), *staying.get(name, ())])
-            for name in self._targets(moved, [*assignment.on, *fixed])
-        }
+        for volume in {each.coming.volume.name for each in moved}:
+            for name in dict.fromkeys(assignment.nodes_of(volume)):
+                for each in assignment.on[name]:
+                    if each.coming.volume.name == volume and id(each) not in going:
+                        kept.setdefault(volume, []).append(name)
         of_volume: dict[VolumeName, Piece] = {}
         pieces: dict[Piece, Remote] = {}
         todo: list[Piece] = []
@@ -116,31 +127,56 @@ class Moving:
             return None
         search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS))
         found = search.run()
-        setting_up = len(todo) * len(rooms) // PAIRS_PER_STEP
-        self._steps_left = max(0, self._steps_left - search.steps - setting_up)
+        self._spend(search.steps)
         if search.is_cut_short:
             return Undecided(search.steps)
         if found is None:
             return None
         return {piece: (pieces[piece], names) for piece, names in found.items()}
 
-    def _targets(self, moved: Sequence[Remote], names: Iterable[NodeName]) -> list[NodeName]:
-        """Return *names*, and as many other nodes with room as could ever be needed."""
+    def _staying(
+        self, name: NodeName, going: Collection[int], fixed: Mapping[NodeName, Sequence[Item]]
+    ) -> list[Item]:
+        """Return what a node takes in any case, if those whose ids are in *going* may leave it."""
+        load = fixed[name] if name in fixed else self._assignment.load(name)
+        there = self._assignment.on.get(name, ())
+        return [*load, *(each.item for each in there if id(each) not in going)]
+
+    def _spend(self, steps: int) -> None:
+        self._steps_left = max(0, self._steps_left - steps)
+
+    def _targets(
+        self, moved: Sequence[Remote], fixed: Mapping[NodeName, Sequence[Item]]
+    ) -> list[NodeName]:
+        """Return all nodes that something is forecast on, and others as could ever be needed.
+
+        That something may be moved in a circle, all its nodes take part. On large clusters that
+        would be too many: then only the nodes do from which something is moved.
+        """
         assignment = self._assignment
-        known = {name for name in names if name in self._view.spaces}
+        going = {id(each) for each in moved}
+        on = assignment.on
+        if len(on) > MOST_TARGETS:
+            names = [name for name in on if any(id(each) in going for each in on[name])]
+        else:
+            names = [*on]
+        known = {name for name in (*names, *fixed) if name in self._assignment.view.spaces}
         targets = dict.fromkeys(sorted(known))
         for coming in {each.coming.volume.name: each.coming for each in moved}.values():
             places = assignment.places(coming.need)
             usage = assignment.usage_of(coming, with_forecast=False)
-            for ranks in places.ranking.by_zone.values():
-                fresh = (
-                    name
-                    for _, name in ranks
-                    if name not in known
-                    and self._may_go(coming, name, usage)
-                    and assignment.takes(name, places)
-                )
-                targets |= dict.fromkeys(islice(fresh, len(moved)))
+            for zone in places.ranking.by_zone:
+                looked_at = 0
+                fresh = 0
+                for _, name in assignment.ranks(zone, places):
+                    if fresh == len(moved) or not self._steps_left:
+                        break
+                    if name not in known and self._may_go(coming, name, usage):
+                        looked_at += 1
+                        if assignment.takes(name, places):
+                            fresh += 1
+                            targets[name] = None
+                self._spend(looked_at)
         return [*targets]
 
     def _may_go(self, coming: Coming, name: NodeName, usage: Usage) -> bool:
@@ -177,7 +213,14 @@ class Moving:
     def _room(self, name: NodeName, there: Sequence[Item]) -> Room:
         assignment = self._assignment
         return Room(
-            zone=self._view.spaces[name].node.zone,
+            zone=self._assignment.view.spaces[name].node.zone,
             free_bytes=assignment.free_bytes(name) - sum(item.logical_bytes for item in there),
             takes=lambda items: assignment.fits(name, [*there, *items]),
         )
+
+
+def _others(on: Mapping[NodeName, Sequence[Remote]], name: NodeName) -> Iterator[Remote]:
+    """Yield what is forecast on all nodes but one."""
+    for other, remotes in on.items():
+        if other != name:
+            yield from remotes

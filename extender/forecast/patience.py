@@ -5,9 +5,6 @@ something that the forecast does not know, such as an engine image that is not r
 keep room from others for ever.
 """
 
-from collections.abc import Iterable
-
-from extender.view import ClusterView
 from longhorn import Due, VolumeName
 
 PATIENCE_SECONDS = 60.0
@@ -19,24 +16,37 @@ class Patience:
 
     def __init__(self) -> None:
         self._since: dict[VolumeName, tuple[Due, float]] = {}
+        """The first first."""
+        self._over: dict[VolumeName, Due] = {}
 
-    def note(self, placed: Iterable[VolumeName], view: ClusterView, now: float) -> None:
-        """Note which volumes the forecast finds room for at a time, in seconds."""
-        found = {*placed}
-        kept = {
-            name: (due, since)
-            for name, (due, since) in self._since.items()
-            if view.due.get(name) == due and (name in found or now - since >= PATIENCE_SECONDS)
-        }
-        self._since = {
-            **{name: (view.due[name], now) for name in found if name in view.due},
-            **kept,
-        }
+    def found_room(self, name: VolumeName, due: Due, now: float) -> None:
+        """Note that a volume of which this is due finds room at a time, in seconds."""
+        known = self._since.get(name)
+        if known is None or known[0] != due:
+            self._since.pop(name, None)
+            self._since[name] = due, now
 
-    def is_over(self, view: ClusterView, now: float) -> frozenset[VolumeName]:
-        """Return the volumes that found room for too long, and of which nothing has changed."""
-        return frozenset(
-            name
-            for name, (due, since) in self._since.items()
-            if now - since >= PATIENCE_SECONDS and view.due.get(name) == due
-        )
+    def found_none(self, name: VolumeName) -> None:
+        """Note that a volume finds no room now, or that nothing of it is to be placed."""
+        self._since.pop(name, None)
+
+    def is_over(self, name: VolumeName, due: Due | None) -> bool:
+        """Whether a volume found room for too long, and what is due of it has not changed since."""
+        over = self._over.get(name)
+        if over is None:
+            return False
+        if over != due:
+            del self._over[name]
+        return over == due
+
+    def newly_over(self, now: float) -> list[VolumeName]:
+        """Return the volumes that have found room for too long by now, each once."""
+        found = []
+        while self._since:
+            name, (due, since) = next(iter(self._since.items()))
+            if now - since < PATIENCE_SECONDS:
+                break
+            del self._since[name]
+            self._over[name] = due
+            found.append(name)
+        return found

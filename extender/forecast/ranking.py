@@ -1,6 +1,7 @@
 """The nodes that replicas of some kind may go to, those with the most unused bytes first."""
 
 from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -74,6 +75,10 @@ class Ranking:
         """Return what is unused on the disks of one of the nodes."""
         return -self._entries[name][1][0]
 
+    def zone_of(self, name: NodeName) -> str:
+        """Return the zone of one of the nodes."""
+        return self._entries[name][0]
+
     def _remove(self, name: NodeName) -> None:
         entry = self._entries.pop(name, None)
         if entry is not None:
@@ -95,20 +100,85 @@ class Ranking:
         return space.node.zone, (-unused, space.node.name), largest
 
 
+class Full(msgspec.Struct):
+    """What is known of a zone that has no room: no node takes a replica as large as this, or larger.
+
+    Nothing is known of some nodes: those left out of the question, and those that have more room
+    since.
+    """
+
+    logical_bytes: int
+    physical_bytes: int
+    unknown: set[NodeName]
+
+
+class Order:
+    """The nodes of one ranking as a forecast finds them: by what is unused beside all it takes.
+
+    Attributes:
+        ranking: Without what the forecast takes.
+        full: What is known of zones without room.
+    """
+
+    def __init__(self, ranking: Ranking, taken_bytes: Callable[[NodeName], int]) -> None:
+        self.ranking = ranking
+        self.full: dict[str, Full] = {}
+        self._taken_bytes = taken_bytes
+        self._by_zone: dict[str, list[Rank]] = {}
+        self._entries: dict[NodeName, tuple[str, Rank]] = {}
+        for zone, ranks in ranking.by_zone.items():
+            now = [self._rank(name) for _, name in ranks]
+            self._entries |= {rank[1]: (zone, rank) for rank in now}
+            self._by_zone[zone] = sorted(now)
+
+    def ranks(self, zone: str) -> list[Rank]:
+        """Return the nodes of a zone, the roomiest first."""
+        return self._by_zone.get(zone, [])
+
+    def ranks_of(self, zone: str, names: Iterable[NodeName]) -> list[Rank]:
+        """Return the same for those of *names* that are in the zone."""
+        found = (self._entries.get(name) for name in names)
+        return sorted(entry[1] for entry in found if entry is not None and entry[0] == zone)
+
+    def update(self, name: NodeName, *, has_more: bool) -> None:
+        """Take in that something else is unused on a node.
+
+        Args:
+            name: The node.
+            has_more: Whether it may take now what it did not take before.
+        """
+        before = self._entries.pop(name, None)
+        if before is not None:
+            ranks = self._by_zone[before[0]]
+            del ranks[bisect_left(ranks, before[1])]
+        if name in self.ranking:
+            zone, rank = self.ranking.zone_of(name), self._rank(name)
+            self._entries[name] = zone, rank
+            insort(self._by_zone.setdefault(zone, []), rank)
+            if has_more and zone in self.full:
+                self.full[zone].unknown.add(name)
+
+    def _rank(self, name: NodeName) -> Rank:
+        return -max(0, self.ranking.unused_bytes(name) - self._taken_bytes(name)), name
+
+
 class Places:
     """Where one replica of some need may go.
 
     Attributes:
         item: The replica, ready for packing.
         ranking: The nodes of the right sort.
-        are_none: Whether it is too large for each of them.
     """
 
     def __init__(self, item: Item, ranking: Ranking, view: ClusterView) -> None:
         self.item = item
         self.ranking = ranking
-        self.are_none = item.logical_bytes > ranking.largest_bytes
         self._spaces = view.spaces
+
+    @property
+    def are_none(self) -> bool:
+        """Whether the replica is too large for each of the nodes."""
+        return self.item.logical_bytes > self.ranking.largest_bytes
 
     def __contains__(self, name: NodeName) -> bool:
         """Whether a node takes the replica, if nothing else comes."""

@@ -1,6 +1,6 @@
 """What is left on a node after a pod's new replicas, and how sure it is that they find room."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import compress, count
 
 from extender.demand.items import Demand
@@ -68,24 +68,28 @@ class Placings:
     """
 
     def __init__(
-        self, case: Case, accepted: Sequence[NodeName], ledger: Ledger, remembered: RememberedScores
+        self,
+        case: Case,
+        accepted: Sequence[NodeName],
+        ledger: Ledger,
+        changes: ChangeLog[NodeName],
+        remembered: RememberedScores,
     ) -> None:
         self._case = case
-        groups, changes = grouped(case, accepted, ledger), case.view.changes
-        alone = _Coming(case, case.demand, ())
-        self._alone = alone, remembered.for_needs((groups.needs, ()), changes)
+        groups = self._groups = grouped(case, accepted, ledger)
+        coming = _Coming(case, case.demand, ())
+        self._alone = coming, remembered.for_needs((groups.needs, ()), changes)
         self._apart: dict[NodeName, tuple[_Coming, Known]] = {}
-        """Where something else comes than to most nodes."""
-        scores, left_out = self._glance(groups.alone, *self._alone)
-        singly = [*groups.singly, *left_out]
+        """Where open holds keep room, or where something of the pod's own counts."""
+        scores = self._glance(groups.alone, *self._alone)
         if groups.beside:
             beside = _Coming(case, case.demand, groups.open.items)
             known = remembered.for_needs((groups.needs, groups.open.needs), changes)
-            self._apart = dict.fromkeys(groups.beside, (beside, known))
-            singly += self._glance(groups.beside, beside, known)[1]
-        for name in singly:
+            self._apart |= dict.fromkeys(groups.beside, (beside, known))
+            self._glance(groups.beside, beside, known)
+        for name in groups.singly:
             coming, known = _Coming(case, case.demand_on(name), self._others(name)), Known()
-            coming.look([name], case.view.spaces, known, pending=True)
+            coming.look([name], case.view.spaces, known)
             self._apart[name] = coming, known
         seen, apart = self._alone[1].scores, self._apart
         self.scores: Sequence[Score] = (
@@ -111,6 +115,8 @@ class Placings:
         """Find out how sure it is that all that comes to an unsure node finds room there."""
         coming, known = self._apart.get(name, self._alone)
         view = self._case.view
+        if name in self._groups.busy or view.spaces[name].pending:
+            coming = _Coming(self._case, self._case.demand_on(name), self._others(name))
         found = robustness(
             coming.items, view.spaces[name], view.disk_kinds, step_limit=_CLOSE_STEPS
         )
@@ -125,12 +131,16 @@ class Placings:
 
     def _glance(
         self, nodes: Sequence[NodeName], coming: "_Coming", known: Known
-    ) -> tuple[Sequence[Score], Sequence[NodeName]]:
-        """Score nodes; leave out those to which Longhorn will move replicas of others."""
+    ) -> Sequence[Score]:
+        """Score nodes, each of which takes the same but for what comes to it alone."""
         try:
-            return [*map(known.scores.__getitem__, nodes)], ()
+            return [*map(known.scores.__getitem__, nodes)]
         except KeyError:
-            return coming.look(nodes, self._case.view.spaces, known)
+            pass
+        case, spaces = self._case, self._case.view.spaces
+        for name in coming.look(nodes, spaces, known, busy=self._groups.busy):
+            _Coming(case, case.demand, self._others(name)).look([name], spaces, known)
+        return [*map(known.scores.__getitem__, nodes)]
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
@@ -168,11 +178,11 @@ class _Coming:
         spaces: Mapping[NodeName, NodeSpace],
         known: Known,
         *,
-        pending: bool = False,
-    ) -> tuple[Sequence[Score], Sequence[NodeName]]:
+        busy: Container[NodeName] | None = None,
+    ) -> Sequence[NodeName]:
         """Score nodes with room for all by themselves: there are no data, an even spread is wanted.
 
-        Returns the scores, and the nodes that are left out.
+        Returns the nodes that are left out, as something else comes there.
 
         One loop for thousands of nodes, since each call in it would cost as much as the rest.
 
@@ -180,19 +190,19 @@ class _Coming:
             nodes: The nodes.
             spaces: What all nodes have.
             known: What is known already; added to.
-            pending: Whether nodes count to which Longhorn will move replicas of others.
+            busy: The nodes to which something else comes; so does it where a replica is pending.
+                None: none is left out.
         """
-        scores, left_out, found = list[Score](), list[NodeName](), known.scores
+        left_out, found = list[NodeName](), known.scores
         kinds, shared, needed_bytes = self.kinds, self._shared_kinds, self._bytes
         physical_bytes, weight = self._physical_bytes, WITHOUT_DATA.balance
         is_one, is_new = self._is_new and len(self.items) == 1, self._is_new
         surest = _SUREST
         for name in nodes:
             if name in found:
-                scores.append(found[name])
                 continue
             space = spaces[name]
-            if space.pending and not pending:
+            if busy is not None and (space.pending or name in busy):
                 left_out.append(name)
                 continue
             free_bytes = limit_bytes = 0
@@ -217,9 +227,8 @@ class _Coming:
             balance = (
                 (free_bytes - needed_bytes) / limit_bytes if free_bytes > needed_bytes else 0.0
             )
-            score = found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
-            scores.append(score)
-        return scores, left_out
+            found[name] = Score(int(base + weight * balance), 0.0, robustness, balance)
+        return left_out
 
     def _sureness(self, space: NodeSpace) -> _Sureness:
         """Say how sure it is at least that all find room; they do in some order.

@@ -18,7 +18,7 @@ from extender.scoring.scores import (
 )
 from extender.verdicts.answering import Answer
 from extender.verdicts.case import Case
-from extender.view import ClusterView
+from extender.view import ChangeLog, ClusterView
 from longhorn import NodeName
 
 _MOST_CLOSELY = 32
@@ -33,6 +33,7 @@ def prioritize(
     view: ClusterView,
     *,
     ledger: Ledger,
+    changes: ChangeLog[NodeName],
     remembered: RememberedScores,
     balance: Balance,
 ) -> Scores:
@@ -44,6 +45,7 @@ def prioritize(
         candidates: The nodes, each named once.
         view: The cluster.
         ledger: What is held for pods; the pod's own hold does not count.
+        changes: The nodes whose space has changed, or what comes there.
         remembered: What is known already for pods of the same needs; added to.
         balance: What is wanted of the room that is left.
     """
@@ -51,7 +53,7 @@ def prioritize(
     if case is None or not answer.request.volumes:
         scores = _by_data(answer.accepted, near, view)
     else:
-        placings = Placings(case, answer.accepted, ledger, remembered)
+        placings = Placings(case, answer.accepted, ledger, changes, remembered)
         scores = _by_all(answer.accepted, near, placings, view, balance)
     if answer.rejected:
         rejected, accepted = answer.rejected, iter(scores)  # in the order of the candidates

@@ -8,12 +8,11 @@ import msgspec
 
 from extender.demand.existing import Existing, Worth, existing_of
 from extender.demand.requests import PodRequest
-from extender.forecast.patience import Patience
-from extender.forecast.ranking import Rankings
+from extender.forecast.outlook import Outlook
 from extender.holds.hold import Mode
 from extender.holds.ledger import Ledger
 from extender.verdicts.candidates import Judging, StepLimits
-from extender.verdicts.case import Case, prepare
+from extender.verdicts.case import Case, counts, prepare
 from extender.verdicts.rejections import (
     PodUnscheduled,
     Rejection,
@@ -23,7 +22,8 @@ from extender.verdicts.rejections import (
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.risk import risks
 from extender.verdicts.starting import crowded_out, needs_room, start_rejection
-from extender.view import ClusterView
+from extender.view import ChangeLog, ClusterView
+from extender.work import Work
 from longhorn import Moment, NodeName, UnreadableSetting
 
 
@@ -75,9 +75,9 @@ def answer(
     *,
     limits: StepLimits,
     remembered: RememberedVerdicts,
-    rankings: Rankings,
-    patience: Patience,
+    outlook: Outlook,
     ledger: Ledger,
+    work: Work,
     now: float,
     utc: Moment | None,
 ) -> tuple[Answer, Case | None]:
@@ -91,9 +91,9 @@ def answer(
         view: The cluster now.
         limits: Bounds on the packing's work.
         remembered: What is known already for pods of the same needs; added to.
-        rankings: Where new replicas find most room; kept up to date.
-        patience: For how long what is due was not placed; kept up to date.
+        outlook: What else will take room, and where it finds room; kept up to date.
         ledger: What is held for pods; a pod's own hold does not count against it.
+        work: What may be done for the answer.
         now: The time, in seconds.
         utc: The date and time, None if it is not known.
     """
@@ -123,20 +123,19 @@ def answer(
     elif request.volumes and ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
         rejected = dict.fromkeys(candidates, PodUnscheduled())
     else:
+        outlook.catch_up(view, view.settings, ledger, now=now, utc=utc, work=Work.unlimited())
         case = prepare(
             request,
             existing,
             view,
             view.settings,
-            ledger=ledger,
-            rankings=rankings,
+            outlook=outlook,
             step_limit=limits.per_node,
-            ignored=patience.is_over(view, now),
+            work=work,
             utc=utc,
         )
-        patience.note(case.forecast.unbacked, view, now)
-        forecast = case.forecast.counts()
-        rejected, steps = _judge(case, candidates, limits, remembered, ledger)
+        forecast = counts(case)
+        rejected, steps = _judge(case, candidates, limits, remembered, outlook.changes, ledger)
     found = Answer(
         request=request,
         existing=existing,
@@ -155,25 +154,24 @@ def _judge(
     candidates: Sequence[NodeName],
     limits: StepLimits,
     remembered: RememberedVerdicts,
+    changes: ChangeLog[NodeName],
     ledger: Ledger,
 ) -> tuple[Mapping[NodeName, Rejection], int]:
-    """Return why candidates are rejected, and the steps that it took."""
+    """Return why candidates are rejected, and the steps that the packing took."""
     rejected: Mapping[NodeName, Rejection] = {}
-    steps = 0
+    judging = Judging(case, limits, ledger)
     if case.request.volumes:
-        judging = Judging(case, limits, ledger)
-        rejected = judging.rejections(candidates, remembered)
-        steps = judging.steps
+        rejected = judging.rejections(candidates, remembered, changes)
     if len(rejected) == len(candidates):
-        return rejected, steps
+        return rejected, judging.steps
     everywhere = start_rejection(case)
     if everywhere is not None:
-        return dict.fromkeys(candidates, everywhere), steps
+        return dict.fromkeys(candidates, everywhere), judging.steps
     # Lazily: for most pods nobody looks at the thousands of nodes that are accepted so far.
     crowded = crowded_out(case, filterfalse(rejected.__contains__, candidates))
     rejected = {**rejected, **crowded} if crowded else rejected
     at_risk = risks(case, filterfalse(rejected.__contains__, candidates), ledger)
-    return {**rejected, **at_risk} if at_risk else rejected, steps
+    return {**rejected, **at_risk} if at_risk else rejected, judging.steps
 
 
 def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:

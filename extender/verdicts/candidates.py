@@ -1,6 +1,7 @@
 """The verdicts on all candidates of one request: remembered, seen at a glance, or judged singly."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -17,8 +18,12 @@ from extender.verdicts.rejections import (
     UnreadableNode,
 )
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
+from extender.view import ChangeLog
 from longhorn import Need, NodeName
 from packing import Item
+
+_GLANCES_PER_STEP = 10
+"""So many nodes are seen at a glance in the time of a step."""
 
 
 class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,33 +34,32 @@ class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Groups(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes by what makes a difference between them, besides their own space."""
+    """Nodes by what makes a difference between them for this pod alone."""
 
     needs: tuple[Need, ...]
     """What the pod needs on nodes without a replica of its volumes."""
     alone: Sequence[NodeName]
-    """Nothing else comes there."""
+    """No open hold counts there."""
     beside: Sequence[NodeName]
-    """All that *open* says comes there, and nothing else."""
+    """All that *open* says comes there."""
     open: OpenHolds
     singly: Sequence[NodeName]
-    """Each has something of its own: replicas of the pod's volumes, or others on their way."""
+    """Each has something of the pod's own: replicas of its volumes, or what is held for it."""
+    busy: AbstractSet[NodeName]
+    """The nodes to which anything else comes."""
 
 
 def grouped(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> Groups:
-    """Part *nodes*: of those in the first two groups the same is true that was true before.
+    """Part *nodes*: of those in the first two groups the same is true as for any pod of such needs.
 
     A burst of pods to thousands of nodes would look at each node for each pod otherwise.
     """
     uid = case.request.pod.uid
-    open_ = open_holds(ledger.open_holds(but=uid), case)
-    apart = (
-        case.holders
-        | ledger.chosen_nodes(but=uid)
-        | open_.partly
-        | case.forecast.on.keys()
-        | case.loads.nodes_due
-    )
+    open_ = open_holds(case.loads.open_holds, case)
+    apart = case.holders | open_.partly | case.forecast.assignment.apart
+    chosen = ledger.chosen_nodes(but=uid)
+    if ledger.mode is Mode.NODE:
+        apart |= chosen
     alone, beside, singly = nodes, list[NodeName](), list[NodeName]()
     if case.strict_nodes:
         alone, singly = [], [*nodes]
@@ -64,15 +68,21 @@ def grouped(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> Groups:
         for name in nodes:
             group = singly if name in apart else beside if name in open_.nodes else alone
             group.append(name)
-    needs = tuple(volume.need for volume in case.request.volumes)
-    return Groups(needs=needs, alone=alone, beside=beside, open=open_, singly=singly)
+    return Groups(
+        needs=tuple(volume.need for volume in case.request.volumes),
+        alone=alone,
+        beside=beside,
+        open=open_,
+        singly=singly,
+        busy=chosen | case.forecast.on.keys() | case.loads.nodes_due,
+    )
 
 
 class Judging:
     """Judges the candidates of one request, within its limit of steps.
 
     Attributes:
-        steps: How many were taken.
+        steps: How many the packing took.
     """
 
     def __init__(self, case: Case, limits: StepLimits, ledger: Ledger) -> None:
@@ -82,20 +92,27 @@ class Judging:
         self._ledger = ledger
 
     def rejections(
-        self, candidates: Sequence[NodeName], remembered: RememberedVerdicts
+        self,
+        candidates: Sequence[NodeName],
+        remembered: RememberedVerdicts,
+        changes: ChangeLog[NodeName],
     ) -> dict[NodeName, Rejection]:
         """Return why candidates are rejected.
 
-        Where the pod's own replicas and the holds on chosen nodes play no part, a verdict follows
-        from what is needed and from the node's space, and is remembered: beside no hold, or beside
-        the same open holds.
+        Where nothing of the pod's own plays a part, a verdict follows from what is needed, the
+        node's space, and what else comes there. It is remembered until one of these changes.
+
+        Args:
+            candidates: The nodes.
+            remembered: What is known already; added to.
+            changes: The nodes whose space has changed, or what comes there.
         """
-        groups, changes = grouped(self._case, candidates, self._ledger), self._case.view.changes
+        groups = grouped(self._case, candidates, self._ledger)
         rejected: dict[NodeName, Rejection] = {}
         for names, held in ((groups.alone, OpenHolds()), (groups.beside, groups.open)):
             if names:
                 known = remembered.for_needs((groups.needs, held.needs), changes)
-                rejected |= self._alike(names, held.items, known)
+                rejected |= self._alike(names, held.items, groups.busy, known)
         for name in groups.singly:
             rejection, _ = self._judge(name)
             if rejection is not None:
@@ -103,13 +120,18 @@ class Judging:
         return rejected
 
     def _alike(
-        self, nodes: Sequence[NodeName], beside: Sequence[Item], known: Verdicts
+        self,
+        nodes: Sequence[NodeName],
+        beside: Sequence[Item],
+        busy: AbstractSet[NodeName],
+        known: Verdicts,
     ) -> dict[NodeName, Rejection]:
-        """Return why nodes are rejected on which the same is held for other pods, if anything."""
+        """Return why nodes are rejected to which the same open holds keep room, if any does."""
         singly: dict[NodeName, Rejection] = {}
         missing = known.missing(nodes)
         if missing:
-            seen = glance(self._case, missing, beside=beside)
+            self._case.work.spend(len(missing) // _GLANCES_PER_STEP)
+            seen = glance(self._case, missing, beside=beside, busy=busy)
             known.remember(seen.accepted, {})
             known.remember(seen.rejected, seen.rejected)
             for name in seen.rest:
@@ -124,7 +146,7 @@ class Judging:
 
     def _judge(self, name: NodeName) -> tuple[Rejection | None, bool]:
         """Return why a node is rejected, if it is, and whether that stands until it changes."""
-        view = self._case.view
+        view, work = self._case.view, self._case.work
         space = view.spaces.get(name)
         if space is None:
             is_unreadable = name in view.unreadable_nodes
@@ -132,10 +154,11 @@ class Judging:
         by_node, uid = self._ledger.mode is Mode.NODE, self._case.request.pod.uid
         if by_node and any(hold.volumes for hold in self._ledger.on_node(name, but=uid)):
             return NodeReserved(), False
-        limit = max(0, min(self._limits.per_node, self._limits.per_request - self.steps))
+        work.spend(1)
+        limit = max(0, min(self._limits.per_node, work.left))
         verdict = judge(self._case, space, step_limit=limit)
+        work.spend(verdict.steps)
         self.steps += verdict.steps
         is_undecided = isinstance(verdict.rejection, PackingUndecided)
         was_cut_short = is_undecided and limit < self._limits.per_node
-        # What pending replicas need depends on their volumes, too.
-        return verdict.rejection, not (space.pending or was_cut_short)
+        return verdict.rejection, verdict.is_lasting and not was_cut_short

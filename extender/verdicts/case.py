@@ -1,19 +1,19 @@
 """One pod's request with all that judging any node for it needs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from extender.demand.existing import Existing
 from extender.demand.items import Demand, demand_of
 from extender.demand.requests import PodRequest
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import Coming, coming, coming_of
+from extender.forecast.coming import Coming, coming_of
 from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rankings
+from extender.forecast.loads import OthersLoads
+from extender.forecast.outlook import Outlook, outlook_of
 from extender.holds.ledger import Ledger
 from extender.view import ClusterView
+from extender.work import Work
 from longhorn import Moment, NodeName, Settings, VolumeName
 
 
@@ -34,31 +34,29 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Where strict-local volumes have their replica; those not placed yet are left out."""
     is_strict: bool
     """Whether a strict-local volume is not placed yet."""
-    loads: Loads
+    loads: OthersLoads
     """What goes to one node each, besides the pod's own."""
     coming: tuple[Coming, ...]
     """What Longhorn will place anywhere, besides the pod's own."""
     own_coming: tuple[Coming, ...]
     """What it will place anywhere of the pod's volumes."""
     forecast: Forecast
-    """Where *coming* finds room."""
-    rankings: Rankings
+    """Where *coming* finds room; nobody adds to it."""
+    work: Work
+    """What may still be done for the request."""
     step_limit: int
     """Of the packing of one node."""
 
-    def new_forecast(self, coming: Iterable[Coming], *, with_open: bool = False) -> Forecast:
-        """Return a forecast of *coming* alone, beside all that open holds keep if asked for."""
-        assignment = Assignment(
-            self.view,
-            self.settings,
-            self.loads,
-            self.rankings,
-            step_limit=self.step_limit,
-            with_open=with_open,
-        )
-        forecast = Forecast(assignment)
-        forecast.place_all(coming)
-        return forecast
+    def trial(self, *, with_open: bool = False) -> Forecast:
+        """Return a forecast of the same to add to.
+
+        Args:
+            with_open: Whether all that open holds keep on nodes is to be beside it.
+        """
+        loads = self.loads
+        if with_open:
+            return self.forecast.copy(lambda space: loads.on(space).items, is_more=True)
+        return self.forecast.copy(lambda space: loads.sure(space).sure_items)
 
     def demand_on(self, name: NodeName) -> Demand:
         """Return what a node must take anew: volumes that have a replica there need no room."""
@@ -78,10 +76,9 @@ def prepare(
     view: ClusterView,
     settings: Settings,
     *,
-    ledger: Ledger,
-    rankings: Rankings,
+    outlook: Outlook,
     step_limit: int,
-    ignored: Collection[VolumeName] = (),
+    work: Work,
     utc: Moment | None = None,
 ) -> Case:
     """Gather what judging nodes for *request* needs.
@@ -91,19 +88,13 @@ def prepare(
         existing: The replicas that there are of its volumes.
         view: The cluster.
         settings: Longhorn's.
-        ledger: What is held for pods; the pod's own hold does not count.
-        rankings: Where new replicas find most room; kept up to date.
+        outlook: What is held for pods and what Longhorn is about to place, up to date.
         step_limit: Most steps of the packing of one node.
-        ignored: Volumes that are due and that Longhorn does not place for long.
+        work: What may be done for the request.
         utc: The date and time, None if it is not known.
     """
-    uid = request.pod.uid
     own = frozenset(volume.name for volume in (*request.volumes, *request.remote))
-    loads = Loads(view, settings, ledger, uid=uid, own=own)
-    holds = [hold for hold in ledger if hold.pod.uid != uid]
-    others = tuple(coming(holds, view, settings, own=own, ignored=ignored, utc=utc))
-    forecast = Forecast(Assignment(view, settings, loads, rankings, step_limit=step_limit))
-    forecast.place_all(others)
+    loads, forecast, others = outlook.without(request.pod.uid, own, utc, work)
     strict_nodes = _strict_nodes(request, view)
     return Case(
         is_strict=any(v.is_strict and v.name not in strict_nodes for v in request.volumes),
@@ -114,7 +105,7 @@ def prepare(
             for v in (*request.volumes, *request.remote)
         ),
         forecast=forecast,
-        rankings=rankings,
+        work=work,
         step_limit=step_limit,
         request=request,
         view=view,
@@ -125,6 +116,52 @@ def prepare(
         holders=frozenset(name for by_node in existing.values() for name in by_node),
         strict_nodes=strict_nodes,
     )
+
+
+def prepare_once(
+    request: PodRequest,
+    existing: Existing,
+    view: ClusterView,
+    settings: Settings,
+    ledger: Ledger,
+    *,
+    step_limit: int,
+    utc: Moment | None = None,
+) -> Case:
+    """Gather the same for what was answered: to say more of it.
+
+    Args:
+        request: The pod with its claims resolved.
+        existing: The replicas that there are of its volumes.
+        view: The cluster that the answer rests on.
+        settings: Longhorn's.
+        ledger: What was held at the answer.
+        step_limit: Most steps of the packing of one node.
+        utc: The date and time, None if it is not known.
+    """
+    return prepare(
+        request,
+        existing,
+        view,
+        settings,
+        outlook=outlook_of(view, settings, ledger, step_limit=step_limit, utc=utc),
+        step_limit=step_limit,
+        work=Work.unlimited(),
+        utc=utc,
+    )
+
+
+def counts(case: Case) -> dict[str, int]:
+    """Count the replicas coming that are sure, those of open holds, and those without room."""
+    coming, nowhere = case.coming, case.forecast.nowhere
+    found = {
+        "sure": sum(each.count for each in coming if each.is_sure),
+        "open": sum(each.count for each in coming if not each.is_sure),
+        "nowhere": sum(nowhere.values()),
+    }
+    for each in coming if nowhere else ():
+        found["sure" if each.is_sure else "open"] -= nowhere.get(each.volume.name, 0)
+    return found
 
 
 def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, frozenset[NodeName]]:

@@ -4,19 +4,16 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import coming
-from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rankings
+from extender.forecast.outlook import outlook_of
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.candidates import StepLimits
-from extender.verdicts.case import prepare
+from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
 from extender.view import ClusterView
+from extender.work import Work
 from longhorn import DiskName, Moment, NodeName, Settings, VolumeName
 from packing import Packed, pack
 
@@ -73,10 +70,8 @@ def expected(
     settings = view.settings
     if not isinstance(settings, Settings):
         return {}
-    loads = Loads(view, settings, ledger, uid=but, own=own)
-    forecast = Forecast(Assignment(view, settings, loads, Rankings(), step_limit=limits.per_node))
-    holds = [hold for hold in ledger if hold.pod.uid != but]
-    forecast.place_all(coming(holds, view, settings, own=own, utc=utc))
+    outlook = outlook_of(view, settings, ledger, step_limit=limits.per_node, utc=utc)
+    loads, forecast, _ = outlook.without(but, own, utc, Work.unlimited())
     found = {}
     for name, remotes in forecast.on.items():
         space = view.spaces[name]
@@ -136,14 +131,8 @@ def explain(
         return {name: Plan(existing=existing[name]) for name in answer.accepted}
     if not isinstance(view.settings, Settings):
         return {}  # no node is accepted by its room without settings
-    case = prepare(
-        request,
-        answer.existing,
-        view,
-        view.settings,
-        ledger=ledger,
-        rankings=Rankings(),
-        step_limit=limits.per_node,
+    case = prepare_once(
+        request, answer.existing, view, view.settings, ledger, step_limit=limits.per_node
     )
     sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
     plans = {}

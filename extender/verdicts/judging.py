@@ -1,11 +1,11 @@
 """Whether a pod's volumes have room on a node, beside all that competes there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
 from extender.demand.items import Demand, suits, total_of
-from extender.forecast.loads import fits
+from extender.forecast.needs import fits
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
 from extender.verdicts.competitors import Competitors, competitors_of
@@ -30,6 +30,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """On an accepted node the disk's name for each volume that a new replica is needed for."""
     steps: int = 0
     """Steps that the packing took."""
+    is_lasting: bool = True
+    """Whether it stands until something changes on the node, or in what comes there."""
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +43,9 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that must be judged singly."""
 
 
-def glance(case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item]) -> Glance:
+def glance(
+    case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item], busy: Container[NodeName]
+) -> Glance:
     """Judge the nodes whose verdict follows without packing; `judge` says the same of them.
 
     On most nodes one disk takes everything, or none takes the largest volume.
@@ -49,28 +53,38 @@ def glance(case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item]) -> 
     Args:
         case: The pod; none of its strict-local volumes is placed.
         nodes: None of them holds a replica of the pod's volumes.
-        beside: What is held for other pods on each of these nodes.
+        beside: What open holds of other pods keep on each of these nodes.
+        busy: Nodes to which something else comes as well.
     """
     demand, settings, spaces = case.demand, case.settings, case.view.spaces
     total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
     logical_bytes, physical_bytes = total.logical_bytes, total.physical_bytes
     suits_any_node = not (demand.node_selectors or demand.topologies)
     accepted, rejected, rest = list[NodeName](), dict[NodeName, Rejection](), list[NodeName]()
+    own_logical_bytes, own_physical_bytes, own_kinds = logical_bytes, physical_bytes, total.kinds
+    kinds = own_kinds
     for name in nodes:
         space = spaces.get(name)
         if (
             space is None
             or not space.takes_replicas
-            or space.pending
             or not (suits_any_node or suits(demand, space.node, settings))
         ):
             rest.append(name)
             continue
+        if name in busy or space.pending:
+            taken = case.forecast.assignment.taken(name)
+            logical_bytes = own_logical_bytes + taken.logical_bytes
+            physical_bytes = own_physical_bytes + taken.physical_bytes
+            kinds = own_kinds.intersection(*(item.kinds for item in taken.items))
+        else:
+            logical_bytes, physical_bytes = own_logical_bytes, own_physical_bytes
+            kinds = own_kinds
         for disk in space.roomiest:
             if (
                 logical_bytes <= disk.logical_bytes
                 and physical_bytes <= disk.physical_bytes
-                and disk.kind in total.kinds
+                and disk.kind in kinds
             ):
                 accepted.append(name)
                 break
@@ -114,7 +128,7 @@ def _pack_beside(
     competitors: Competitors, demand: Demand, space: NodeSpace, case: Case, *, step_limit: int
 ) -> Verdict:
     """Pack *demand* with all its competitors; if that fails, find out who is in the way."""
-    trial = _Trial(demand, space, step_limit)
+    trial, is_lasting = _Trial(demand, space, step_limit), True
     load = competitors.load.items
     outcome = trial.beside(load + competitors.remote_items)
     if competitors.remote and not isinstance(outcome, Packed):
@@ -125,11 +139,14 @@ def _pack_beside(
         if isinstance(outcome, Packed) and not case.forecast.gives_way(space.node.name, staying):
             is_open = isinstance(trial.beside(load + competitors.sure_items), Packed)
             return Verdict(
-                rejection=competitors.remote_rejection(by_open=is_open), steps=trial.steps
+                rejection=competitors.remote_rejection(by_open=is_open),
+                steps=trial.steps,
+                is_lasting=False,
             )
+        is_lasting = not isinstance(outcome, Packed)
     if isinstance(outcome, Packed):
         own = {item.id: outcome.assignment[item.id] for item in demand.items}
-        return Verdict(assignment=own, steps=trial.steps)
+        return Verdict(assignment=own, steps=trial.steps, is_lasting=is_lasting)
     for rejection, beside in competitors.fewer_each_time():
         if isinstance(outcome, Undecided) and isinstance(rejection, PendingReplicas):
             break  # holds end by themselves, but what Longhorn will place stays

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from extender.demand.items import total_of
 from extender.forecast.coming import Coming
-from extender.forecast.loads import fits
+from extender.forecast.needs import fits
 from extender.forecast.takers import may_fill, may_tie, most_bytes, spread, takers
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace

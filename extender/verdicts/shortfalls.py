@@ -6,12 +6,11 @@ from enum import StrEnum
 import msgspec
 
 from extender.demand.items import demand_of, suits
-from extender.forecast.ranking import Rankings
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.answering import Answer
 from extender.verdicts.candidates import StepLimits
-from extender.verdicts.case import Case, prepare
+from extender.verdicts.case import Case, prepare_once
 from extender.verdicts.rejections import (
     InsufficientStorage,
     NoRoomAnywhere,
@@ -77,13 +76,12 @@ def shortfalls(
     about_room = [n for n, why in answer.rejected.items() if isinstance(why, _ABOUT_ROOM)]
     if not about_room or not isinstance(view.settings, Settings):
         return {}
-    case = prepare(
+    case = prepare_once(
         answer.request,
         answer.existing,
         view,
         view.settings,
-        ledger=ledger,
-        rankings=Rankings(),
+        ledger,
         step_limit=limits.per_node,
         utc=utc,
     )

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from extender.demand.requests import PodRequest
-from extender.forecast.coming import Coming, coming_of
+from extender.forecast.coming import Coming, by_certainty, coming_of
 from extender.forecast.forecast import Forecast
-from extender.forecast.loads import fits
+from extender.forecast.moving import MOST_MOVED
+from extender.forecast.needs import fits
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
 from extender.view import ClusterView
@@ -26,21 +27,18 @@ def needs_room(request: PodRequest, view: ClusterView, settings: Settings) -> bo
 def start_rejection(case: Case) -> Rejection | None:
     """Say why no node will do for the volumes that need nothing on the pod's node.
 
-    All pass while nodes cannot be read: they may have room. This places the volumes in the case's
-    forecast, so it comes last.
+    All pass while nodes cannot be read: they may have room.
     """
     needed = _all_needed(case)
     if not needed:
         return None
-    missing, with_open = _first_missing(needed, case.forecast), False
+    missing, with_open = _first_missing(needed, case.trial()), False
     if missing is None and case.loads.has_open:
         with_open = True
-        missing = _first_missing(needed, case.new_forecast(case.coming, with_open=True))
+        missing = _missing_beside_open(needed, case)
     if missing is None:
         return None
-    sure = [each for each in case.coming if each.is_sure]
-    has_open = len(sure) < len(case.coming)
-    by_open = with_open or (has_open and _first_missing(needed, case.new_forecast(sure)) is None)
+    by_open = with_open or _is_missing_by_open(needed, case)
     size_bytes = missing.need.size_bytes
     fits_one = missing.count > 1 and _fits_one(missing, case, with_open=with_open)
     if not (missing.replicas or fits_one):
@@ -52,29 +50,57 @@ def start_rejection(case: Case) -> Rejection | None:
 def crowded_out(case: Case, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
     """Return those of *nodes* whose room the pod's local volumes need and the others as well.
 
-    The others are placed in the case's forecast, since there was no `start_rejection`. They must
-    find room beside what is local.
+    The others find room, as there is no `start_rejection`. They must find it beside what is local.
     """
     needed = _all_needed(case)
     if not (needed and case.request.volumes):
         return {}
+    forecast = case.trial()
+    forecast.place_all(needed)
     size_bytes = max(each.need.size_bytes for each in needed)
     found: dict[NodeName, Rejection] = {}
     for name in nodes:
-        if name in case.forecast.on:
+        if name in forecast.on:
             load = case.loads.on(case.view.spaces[name])
-            if not _gives_way(name, load.sure_items, case):
+            if not _gives_way(name, load.sure_items, forecast, case):
                 found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=False)
-            elif load.open and not _gives_way(name, load.items, case):
+            elif load.open and not _gives_way(name, load.items, forecast, case):
                 found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=True)
     return found
 
 
-def _gives_way(name: NodeName, load: Sequence[Item], case: Case) -> bool:
+def _gives_way(name: NodeName, load: Sequence[Item], forecast: Forecast, case: Case) -> bool:
     """Whether what is forecast on a node finds room there or elsewhere beside what is local."""
     space, local = case.view.spaces[name], (*case.demand_on(name).items, *load)
-    there = (*local, *(each.item for each in case.forecast.on[name]))
-    return fits(there, space, case.step_limit) or case.forecast.gives_way(name, local)
+    there = (*local, *(each.item for each in forecast.on[name]))
+    return fits(there, space, case.step_limit) or forecast.gives_way(name, local)
+
+
+def _missing_beside_open(needed: Sequence[Coming], case: Case) -> Coming | None:
+    """Return the first volume without the room that it needs beside all that open holds keep.
+
+    What is forecast stays where it is. If that leaves no room, it is forecast anew, unless it is
+    too much for that.
+    """
+    missing = _first_missing(needed, case.trial(with_open=True))
+    if missing is None or sum(each.count for each in case.coming) > MOST_MOVED:
+        return missing
+    anew = case.trial(with_open=True)
+    for each in case.coming:
+        anew.take_out(each.volume.name)
+    anew.place_all(sorted(case.coming, key=by_certainty))
+    return _first_missing(needed, anew)
+
+
+def _is_missing_by_open(needed: Sequence[Coming], case: Case) -> bool:
+    """Whether all would find room without what comes only with open holds."""
+    open_ = [each.volume.name for each in case.coming if not each.is_sure]
+    if not open_:
+        return False
+    without = case.trial()
+    for name in open_:
+        without.take_out(name)
+    return _first_missing(needed, without) is None
 
 
 def _all_needed(case: Case) -> list[Coming]:
@@ -105,4 +131,4 @@ def _first_missing(needed: Sequence[Coming], forecast: Forecast) -> Coming | Non
 
 def _fits_one(coming: Coming, case: Case, *, with_open: bool) -> bool:
     one = structs.replace(coming, count=1)
-    return _first_missing([one], case.new_forecast(case.coming, with_open=with_open)) is None
+    return _first_missing([one], case.trial(with_open=with_open)) is None

@@ -8,11 +8,10 @@ from msgspec import structs
 
 from extender.demand.existing import existing_of
 from extender.demand.requests import PodRequest, WantedVolume
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import Coming, coming, coming_of
+from extender.forecast.coming import Coming, by_certainty, coming_of
 from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Places, Rankings
+from extender.forecast.outlook import outlook_of
+from extender.forecast.ranking import Places
 from extender.holds.hold import Hold, charged
 from extender.holds.ledger import Ledger
 from extender.holds.making import hold_for
@@ -97,10 +96,12 @@ def spreads(
         held.put(hold)
     wanted = (*request.volumes, *request.remote)
     own = frozenset(each.name for each in wanted)
-    loads = Loads(view, settings, held, uid="", own=())
-    assignment = Assignment(view, settings, loads, Rankings(), step_limit=limits.per_node)
-    forecast = Forecast(assignment)
-    forecast.place_all(coming(others, view, settings, own=own, utc=utc))
+    outlook = outlook_of(view, settings, held, step_limit=limits.per_node, utc=utc)
+    forecast = outlook.forecast
+    for name in outlook.coming:
+        forecast.take_out(name)
+    rest = (each for each in outlook.coming.values() if each.volume.name not in own)
+    forecast.place_all(sorted(rest, key=by_certainty))
     local = _local(own_hold, view)
     return [
         _spread(each, node if each.name in local else None, forecast, view, settings)

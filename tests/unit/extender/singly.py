@@ -1,8 +1,7 @@
 """The slow way to an answer: every node is packed by itself, and nothing is remembered."""
 
 from extender import Answer, ClusterView, Ledger, Rejection
-from extender.forecast.ranking import Rankings
-from extender.verdicts.case import prepare
+from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
 from longhorn import NodeName, Settings
 
@@ -11,15 +10,7 @@ def judged_singly(answer: Answer, view: ClusterView, ledger: Ledger) -> dict[Nod
     """Return why nodes are rejected that *answer* is about, all of them known to Longhorn."""
     assert isinstance(view.settings, Settings)
     request = answer.request
-    case = prepare(
-        request,
-        answer.existing,
-        view,
-        view.settings,
-        ledger=ledger,
-        rankings=Rankings(),
-        step_limit=1_000_000,
-    )
+    case = prepare_once(request, answer.existing, view, view.settings, ledger, step_limit=1_000_000)
     rejections = {}
     for name in (*answer.accepted, *answer.rejected):
         rejection = judge(case, view.spaces[name], step_limit=1_000_000).rejection

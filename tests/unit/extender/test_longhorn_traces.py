@@ -13,14 +13,11 @@ import pytest
 
 from app.kube.records import read_object
 from app.kube.resources import NODES, REPLICAS, VOLUMES
-from extender import Ledger, ViewBuilder
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import coming
+from extender import ViewBuilder
 from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rankings
-from longhorn import Node, Replica, Settings, Volume, VolumeName
+from longhorn import Node, Replica, Volume, VolumeName
 from tests import traces
+from tests.unit.extender.outlooks import forecast_of
 
 RESOURCES = {resource.kind: resource for resource in (NODES, VOLUMES, REPLICAS)}
 RETRY_SECONDS = 31.0
@@ -60,12 +57,7 @@ class Live:
         return pinned + (0 if due is None else due.anywhere + (due.on_node is not None))
 
     def forecast(self) -> Forecast:
-        view, ledger = self.builder.view, Ledger()
-        assert isinstance(view.settings, Settings)
-        loads = Loads(view, view.settings, ledger, uid="", own=())
-        forecast = Forecast(Assignment(view, view.settings, loads, Rankings(), step_limit=1_000))
-        forecast.place_all(coming([], view, view.settings, own=()))
-        return forecast
+        return forecast_of(self.builder.view)
 
 
 def events(name: str) -> list[traces.Event]:

@@ -18,8 +18,7 @@ import pytest
 from app.kube.view import build_view
 from extender import ClusterView, Ledger
 from extender.demand.requests import PodRequest, WantedVolume
-from extender.forecast.ranking import Rankings
-from extender.verdicts.case import prepare
+from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
 from longhorn import Need, NodeName, Settings, need_of
 from tests.builders import document, objects_of, pod, read, volume
@@ -78,15 +77,8 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
     view, need = situation_of(vector)
     assert isinstance(view.settings, Settings)
     asked = WantedVolume(volume=volume(), need=need)
-    case = prepare(
-        PodRequest(pod=pod(), volumes=(asked,)),
-        {},
-        view,
-        view.settings,
-        ledger=Ledger(),
-        rankings=Rankings(),
-        step_limit=10,
-    )
+    request = PodRequest(pod=pod(), volumes=(asked,))
+    case = prepare_once(request, {}, view, view.settings, Ledger(), step_limit=10)
     only_node = vector["scheduling"]["spec"]["hardNodeAffinity"]
     for name, space in view.spaces.items():
         usable = {bin_.id: bin_ for bin_ in space.bins}

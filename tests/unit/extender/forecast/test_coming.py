@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from app.kube.resources import AnyRecord
 from extender import Ended, Extender, PodStatus, Timeouts
-from extender.forecast.coming import coming
 from extender.verdicts.rejections import LocalRoomAtRisk
 from extender.view import ClusterView
 from longhorn import Disk, Locality, NodeName, Replica, Settings
@@ -27,6 +26,7 @@ from tests.builders import (
     volume,
     wanted,
 )
+from tests.unit.extender.outlooks import coming_in
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 NODES = [NodeName(f"node-{number}") for number in (1, 2, 3)]
@@ -102,7 +102,7 @@ def replaced(
     seen = view_of(*records)
     assert isinstance(seen.settings, Settings)
     own = replace(hold(volumes=[]), remote=(wanted(volume("shop")),))
-    found = coming([own] if with_hold else [], seen, seen.settings, own=(), utc=at)
+    found = coming_in(seen, [own] if with_hold else [], at)
     assert [(each.count, each.is_sure) for each in found] == [(1, True)] * len(found)
     return [(*each.replicas,) for each in found]
 
@@ -171,7 +171,7 @@ def test_it_counts_once_if_a_pods_hold_keeps_its_room() -> None:
     assert isinstance(settings, Settings)
     its_own = hold(volumes=["shop"], nodes=["node-1"], replicas=[failed], only_candidate=True)
 
-    found = [coming(holds, seen, settings, own=(), utc=WAIT_OVER) for holds in ((), (its_own,))]
+    found = [coming_in(seen, holds, WAIT_OVER) for holds in ((), (its_own,))]
 
     assert [sum(each.count for each in comings) for comings in found] == [1, 0]
 

@@ -10,17 +10,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.kube.resources import AnyRecord
-from extender import ClusterView, Hold, Ledger, State, ViewBuilder
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import coming
+from extender import ClusterView, Hold, State, ViewBuilder
 from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
 from extender.forecast.moving import MOST_MOVED
 from extender.forecast.ranking import Places, Rankings
 from longhorn import Locality, Node, NodeName, Settings, Volume, need_of
 from packing import Item
 from tests.builders import (
-    GENEROUS,
     GIB,
     backing_image,
     disk,
@@ -33,6 +29,7 @@ from tests.builders import (
     wanted,
 )
 from tests.strategies import nodes, volumes
+from tests.unit.extender.outlooks import forecast_of
 
 Forecasted = Mapping[str, Sequence[str]]
 """The nodes of each volume, sorted."""
@@ -58,19 +55,6 @@ def held(*of: Volume, on: Iterable[str], pod: str = "pod") -> Hold:
     return replace(found, volumes=local, remote=others, state=state)
 
 
-def new_forecast(view: ClusterView, *holds: Hold) -> Forecast:
-    ledger = Ledger()
-    for each in holds:
-        ledger.put(each)
-    assert isinstance(view.settings, Settings)
-    loads = Loads(view, view.settings, ledger, uid="", own=())
-    found = Forecast(
-        Assignment(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
-    )
-    found.place_all(coming(ledger, view, view.settings, own=()))
-    return found
-
-
 def by_volume(found: Forecast) -> dict[str, list[str]]:
     volumes: dict[str, list[str]] = {}
     for name, remotes in found.on.items():
@@ -82,7 +66,7 @@ def by_volume(found: Forecast) -> dict[str, list[str]]:
 def forecast(*records: AnyRecord | Hold) -> tuple[Forecasted, Mapping[str, int]]:
     """Return where replicas are forecast, and how many of each volume nowhere."""
     view = view_of(*(each for each in records if not isinstance(each, Hold)))
-    found = new_forecast(view, *(each for each in records if isinstance(each, Hold)))
+    found = forecast_of(view, [each for each in records if isinstance(each, Hold)])
     return by_volume(found), {str(name): count for name, count in found.nowhere.items()}
 
 
@@ -458,7 +442,7 @@ def test_many_replicas_beside_one_that_does_not_fit_are_no_trouble() -> None:
 
 
 def test_what_is_forecast_gives_way_if_it_finds_another_node() -> None:
-    found = new_forecast(view_of(sized("large", 100), sized("small", 60), remote(gib=60)))
+    found = forecast_of(view_of(sized("large", 100), sized("small", 60), remote(gib=60)))
     item = Item("new", 60 * GIB, 0, frozenset({0}))
 
     assert by_volume(found) == {"vol": ["large"]}
@@ -467,7 +451,7 @@ def test_what_is_forecast_gives_way_if_it_finds_another_node() -> None:
 
 
 def test_what_is_forecast_does_not_give_way_if_it_finds_none() -> None:
-    found = new_forecast(view_of(sized("large", 100), sized("small", 59), remote(gib=60)))
+    found = forecast_of(view_of(sized("large", 100), sized("small", 59), remote(gib=60)))
 
     assert not found.gives_way(NodeName("large"), [Item("new", 60 * GIB, 0, frozenset({0}))])
 
@@ -479,8 +463,8 @@ def test_that_all_are_full_is_seen_however_many_there_are() -> None:
     of = [remote(f"v-{number}") for number in range(count)]
     item = Item("new", 10 * GIB, 0, frozenset({0}))
 
-    assert not new_forecast(view_of(*full, *of)).gives_way(NodeName("node-1"), [item])
-    assert new_forecast(view_of(*full, spare, *of)).gives_way(NodeName("node-1"), [item])
+    assert not forecast_of(view_of(*full, *of)).gives_way(NodeName("node-1"), [item])
+    assert forecast_of(view_of(*full, spare, *of)).gives_way(NodeName("node-1"), [item])
 
 
 def test_others_are_moved_so_that_it_finds_one() -> None:
@@ -491,7 +475,7 @@ def test_others_are_moved_so_that_it_finds_one() -> None:
         remote("a", gib=60, node_selector=["one"]),
         remote("b", gib=60),
     )
-    found = new_forecast(view)
+    found = forecast_of(view)
     assert by_volume(found) == {"a": ["node-1"], "b": ["node-2"]}
 
     assert found.gives_way(NodeName("node-1"), [Item("new", 60 * GIB, 0, frozenset({0}))])

@@ -1,4 +1,4 @@
-"""The forecast on a view that is kept up to date, against one that tries everything anew.
+"""The outlook that is kept up to date with a view, against one that tries everything anew.
 
 Whatever happens: what comes, what each node takes, and how much of what comes finds room is what
 follows from the objects alone. A leader that has just taken over sees the same.
@@ -13,13 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from app.kube.mirror import Known
-from extender import ClusterView, Hold, Ledger, ViewBuilder
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import coming
-from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rankings
+from extender import ClusterView, Ledger, ViewBuilder
+from extender.forecast.coming import by_certainty
+from extender.forecast.outlook import Outlook
 from extender.holds.hold import End, State
+from extender.work import Work
 from longhorn import DiskId, Locality, Node, NodeName, Replica, Setting, Settings, Volume
 from tests.builders import (
     GIB,
@@ -76,7 +74,7 @@ class ForecastMachine(RuleBasedStateMachine):
         super().__init__()
         self.builder = ViewBuilder()
         self.ledger = Ledger()
-        self.rankings = Rankings()
+        self.outlook = Outlook(10_000)
         self.known: dict[tuple[type, str], Known] = {}
         self.utc = START
         self.number = 0
@@ -332,7 +330,7 @@ class ForecastMachine(RuleBasedStateMachine):
         if not self.known:
             return
         naive = self.naive()
-        live = Seen(self.builder.view, self.ledger, self.rankings, self.utc)
+        live = Seen(self.builder.view, self.ledger, self.outlook, self.utc)
 
         assert live.coming == naive.coming()
         assert live.local == naive.local()
@@ -349,9 +347,9 @@ class ForecastMachine(RuleBasedStateMachine):
         for each in reversed([*self.ledger]):
             ledger.put(each)
 
-        anew = Seen(view, ledger, Rankings(), self.utc)
-        live = Seen(self.builder.view, self.ledger, self.rankings, self.utc)
-        assert (anew.coming, anew.local, anew.on) == (live.coming, live.local, live.on)
+        anew = Seen(view, ledger, Outlook(10_000), self.utc)
+        live = Seen(self.builder.view, self.ledger, self.outlook, self.utc)
+        assert (anew.coming, anew.local, anew.placed) == (live.coming, live.local, live.placed)
 
     def naive(self) -> Naive:
         values = {each.name: each.value for each in self.of(Setting)}
@@ -363,15 +361,12 @@ class ForecastMachine(RuleBasedStateMachine):
 class Seen:
     """What the extender makes of a view, in the words of the naive forecast."""
 
-    def __init__(
-        self, view: ClusterView, ledger: Ledger, rankings: Rankings, utc: datetime
-    ) -> None:
+    def __init__(self, view: ClusterView, ledger: Ledger, outlook: Outlook, utc: datetime) -> None:
         assert isinstance(view.settings, Settings)
-        holds: list[Hold] = [*ledger]
-        found = coming(holds, view, view.settings, own=(), utc=utc)
-        loads = Loads(view, view.settings, ledger, uid="", own=())
-        forecast = Forecast(Assignment(view, view.settings, loads, rankings, step_limit=10_000))
-        forecast.place_all(found)
+        outlook.catch_up(view, view.settings, ledger, now=0.0, utc=utc, work=Work.unlimited())
+        assert not outlook.is_behind
+        found = sorted(outlook.coming.values(), key=by_certainty)
+        loads, forecast, _ = outlook.without("", (), utc, Work.unlimited())
         assert not forecast.is_undecided
         self.coming = [
             Coming(each.volume.name, each.count, each.is_sure, each.is_held) for each in found

@@ -1,53 +1,51 @@
 """What is due and not placed for a minute, though it would find room, counts no more."""
 
-import msgspec
 import pytest
 
-from extender import ClusterView
 from extender.forecast.patience import PATIENCE_SECONDS, Patience
-from longhorn import Locality, VolumeName
-from tests.builders import node, view_of, volume
+from longhorn import Due, VolumeName
 
 VOL = VolumeName("vol")
-DUE = volume("vol", locality=Locality.DISABLED, replicas=2)
-VIEW = view_of(node(), DUE)
-OTHER_VIEW = view_of(node(), msgspec.structs.replace(DUE, wanted_replicas=3))
+TWO, THREE = Due(anywhere=2), Due(anywhere=3)
 
 
-def after(*notes: tuple[float, set[VolumeName], ClusterView]) -> Patience:
+def after(*notes: tuple[float, Due | None]) -> Patience:
+    """Note at each time what was due that found room, None if nothing did."""
     patience = Patience()
-    for now, placed, view in notes:
-        patience.note(placed, view, now)
+    for now, due in notes:
+        if due is None:
+            patience.found_none(VOL)
+        else:
+            patience.found_room(VOL, due, now)
     return patience
 
 
 @pytest.mark.parametrize(
     ("notes", "expected"),
     [
-        pytest.param([(0.0, {VOL}, VIEW)], {VOL}, id="found-room-all-the-time"),
-        pytest.param([(0.1, {VOL}, VIEW)], set(), id="not-long-enough"),
-        pytest.param([(0.0, set(), VIEW)], set(), id="finds-no-room"),
-        pytest.param(
-            [(0.0, {VOL}, VIEW), (5.0, set(), VIEW), (6.0, {VOL}, VIEW)],
-            set(),
-            id="found-none-meanwhile",
-        ),
-        pytest.param(
-            [(0.0, {VOL}, VIEW), (5.0, {VOL}, OTHER_VIEW), (6.0, {VOL}, VIEW)],
-            set(),
-            id="changed-meanwhile",
-        ),
-        pytest.param([(0.0, {VOL}, VIEW), (59.0, {VOL}, VIEW)], {VOL}, id="noted-again-and-again"),
+        pytest.param([(0.0, TWO)], [VOL], id="found-room-all-the-time"),
+        pytest.param([(0.1, TWO)], [], id="not-long-enough"),
+        pytest.param([(0.0, None)], [], id="finds-no-room"),
+        pytest.param([(0.0, TWO), (5.0, None), (6.0, TWO)], [], id="found-none-meanwhile"),
+        pytest.param([(0.0, TWO), (5.0, THREE), (6.0, TWO)], [], id="changed-meanwhile"),
+        pytest.param([(0.0, TWO), (59.0, TWO)], [VOL], id="noted-again-and-again"),
     ],
 )
 def test_patience_is_over(
-    notes: list[tuple[float, set[VolumeName], ClusterView]], expected: set[VolumeName]
+    notes: list[tuple[float, Due | None]], expected: list[VolumeName]
 ) -> None:
-    assert after(*notes).is_over(VIEW, PATIENCE_SECONDS) == expected
+    patience = after(*notes)
+
+    assert patience.newly_over(PATIENCE_SECONDS) == expected
+    assert patience.newly_over(PATIENCE_SECONDS) == []
+    assert patience.is_over(VOL, TWO) is bool(expected)
 
 
 def test_once_over_it_stays_over_until_something_changes() -> None:
-    patience = after((0.0, {VOL}, VIEW), (60.0, {VOL}, VIEW), (61.0, set(), VIEW))
+    patience = after((0.0, TWO))
+    patience.newly_over(60.0)
 
-    assert patience.is_over(VIEW, 62.0) == {VOL}
-    assert patience.is_over(OTHER_VIEW, 62.0) == set()
+    patience.found_none(VOL)
+    assert patience.is_over(VOL, TWO)
+    assert not patience.is_over(VOL, THREE)
+    assert not patience.is_over(VOL, TWO)

@@ -2,13 +2,10 @@
 
 import pytest
 
-from extender import Ledger
-from extender.forecast.assignment import Assignment
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rankings
 from extender.forecast.takers import may_tie
-from longhorn import Node, Settings, need_of
-from tests.builders import GENEROUS, GIB, disk, node, view_of, volume
+from longhorn import Node, need_of
+from tests.builders import GIB, disk, node, view_of, volume
+from tests.unit.extender.outlooks import forecast_of
 
 NEED = need_of(volume(size_bytes=10 * GIB), None)
 
@@ -34,10 +31,7 @@ def test_nodes_tie_if_something_may_make_them_alike(
 ) -> None:
     grown = [host(each.name, *(of.maximum_bytes * GIB for of in each.disks)) for each in nodes]
     view = view_of(*grown)
-    assert isinstance(view.settings, Settings)
-    loads = Loads(view, view.settings, Ledger(), uid="", own=())
-    assignment = Assignment(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
 
-    found = may_tie(assignment, [NEED], [size * GIB for size in sizes_bytes])
+    found = may_tie(forecast_of(view).assignment, [NEED], [size * GIB for size in sizes_bytes])
 
     assert found is expected

@@ -16,13 +16,9 @@ from hypothesis import strategies as st
 
 from app.kube.resources import AnyRecord
 from extender import Answer, ClusterView, Extender, PodStatus, Rejection, Timeouts
-from extender.forecast.assignment import Assignment
-from extender.forecast.coming import coming
 from extender.forecast.forecast import Forecast
-from extender.forecast.loads import Loads
-from extender.forecast.ranking import Rankings
 from extender.verdicts.rejections import LocalRoomAtRisk, NoRoomAnywhere
-from longhorn import Locality, Node, NodeName, Settings, Volume, VolumeName
+from longhorn import Locality, Node, NodeName, Volume, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -37,6 +33,7 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.unit.extender.outlooks import forecast_of
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 
@@ -92,14 +89,7 @@ class Run:
 
     def forecast(self) -> Forecast:
         """Return the forecast that a pod meets that is asked about now."""
-        view, ledger = self.view, self.extender.ledger
-        assert isinstance(view.settings, Settings)
-        loads = Loads(view, view.settings, ledger, uid="", own=())
-        found = Forecast(
-            Assignment(view, view.settings, loads, Rankings(), step_limit=GENEROUS.per_node)
-        )
-        found.place_all(coming(ledger, view, view.settings, own=()))
-        return found
+        return forecast_of(self.view, self.extender.ledger)
 
 
 def hosts(*gib: int, zones: str = "") -> list[Node]:

@@ -13,7 +13,7 @@ from extender.verdicts.rejections import (
     UnreadableNode,
     VolumesDoNotFit,
 )
-from longhorn import Locality, Node, NodeName, Replica, Volume
+from longhorn import Locality, Node, NodeName, Replica, Volume, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -359,6 +359,7 @@ def test_pending_replica_counts_no_longer_when_its_volume_is_deleted() -> None:
 
     remaining = {name: each for name, each in view.volumes.items() if name != "other"}
     later = msgspec.structs.replace(view, volumes=remaining)  # no space was replaced
+    later.volume_changes.add(VolumeName("other"))
 
     assert extender.filter(pod(), names("node-1"), later).accepted == ["node-1"]
 

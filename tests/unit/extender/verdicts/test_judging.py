@@ -5,8 +5,7 @@ import pytest
 from extender import ClusterView, Ledger
 from extender.demand.existing import existing_of
 from extender.demand.requests import PodRequest, resolve
-from extender.forecast.ranking import Rankings
-from extender.verdicts.case import Case, prepare
+from extender.verdicts.case import Case, prepare_once
 from extender.verdicts.judging import glance
 from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
 from longhorn import Node, NodeName, Settings
@@ -19,15 +18,8 @@ HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-
 
 def case_of(request: PodRequest, view: ClusterView) -> Case:
     assert isinstance(view.settings, Settings)
-    return prepare(
-        request,
-        existing_of(request, view),
-        view,
-        view.settings,
-        ledger=Ledger(),
-        rankings=Rankings(),
-        step_limit=1_000_000,
-    )
+    existing = existing_of(request, view)
+    return prepare_once(request, existing, view, view.settings, Ledger(), step_limit=1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +49,7 @@ def test_verdict_without_packing(
     case = case_of(request, view)
     kinds = frozenset(view.disk_kinds.values())
 
-    seen = glance(case, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)])
+    seen = glance(case, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)], busy=())
 
     assert list(seen.accepted) == ([NODE] if expected is None else [])
     assert list(seen.rest) == ([NODE] if expected == "packed" else [])
@@ -65,8 +57,10 @@ def test_verdict_without_packing(
 
 
 def test_pending_replicas_are_packed_along() -> None:
-    view = view_of(node(), *bound(volume()), volume("other"), pending())
+    view = view_of(node(), *bound(volume(size_bytes=60 * GIB)), volume("other"), pending())
     request = resolve(pod(), view)
     case = case_of(request, view)
 
-    assert list(glance(case, [NODE], beside=()).rest) == [NODE]
+    assert list(glance(case, [NODE], beside=(), busy=()).accepted) == [NODE]
+    held = Item("held", 35 * GIB, 0, frozenset(view.disk_kinds.values()))
+    assert list(glance(case, [NODE], beside=[held], busy=()).rest) == [NODE]

@@ -234,7 +234,7 @@ IDS = [f"{rejection.reason}-{number}" for number, (rejection, _, _) in enumerate
 @pytest.mark.parametrize(("expected", "text", "view"), SITUATIONS, ids=IDS)
 def test_reason_is_reached(expected: Rejection, text: str, view: ClusterView) -> None:
     claims = [key.removeprefix("default/") for key in view.claims]
-    limits = StepLimits(per_node=0, per_request=0)
+    limits = StepLimits(per_node=0, per_request=1_000)
 
     result = ask(view, *claims, candidates=["node-1", "node-2"], limits=limits)
 

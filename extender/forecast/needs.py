@@ -1,0 +1,46 @@
+"""What new replicas need now, and whether a node takes them."""
+
+from collections.abc import Sequence
+
+from extender.demand.requests import WantedVolume
+from extender.space import NodeSpace
+from extender.view import ClusterView
+from longhorn import Need, Volume, need_of
+from packing import Infeasible, Item, is_stranded, pack
+
+
+def need_in(volume: Volume, view: ClusterView) -> Need | None:
+    """Say what a new replica of a volume needs, None if Longhorn places none."""
+    if volume.deleting:
+        return None
+    image = None
+    if volume.backing_image is not None:
+        image = view.backing_images.get(volume.backing_image)
+        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
+            return None
+    return need_of(volume, image)
+
+
+def need_now(wanted: WantedVolume, view: ClusterView) -> Need:
+    """Say what a new replica of a held volume needs, now that the volume may exist.
+
+    It may be larger than its claim asked for: one that is restored from a backup is.
+    """
+    volume = view.volumes.get(wanted.name)
+    return (None if volume is None else need_in(volume, view)) or wanted.need
+
+
+def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
+    """Say whether a node takes all of *items*; not decided within the limit counts as yes."""
+    logical = sum(item.logical_bytes for item in items)
+    physical = sum(item.physical_bytes for item in items)
+    for bin_ in space.roomiest:
+        if (
+            logical <= bin_.logical_bytes
+            and physical <= bin_.physical_bytes
+            and all(bin_.kind in item.kinds for item in items)
+        ):
+            return True
+    if any(is_stranded(item, space.roomiest) for item in items):
+        return False
+    return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)

@@ -1,0 +1,388 @@
+"""What will take room in the whole cluster, and where it finds room: kept up to date.
+
+An answer about one pod rests on it, less what is the pod's own. It is not made anew for each
+request: only what depends on what has changed since is worked out again. So where a replica is
+forecast may depend on what was forecast before. Whether all find room does not, nor which of them
+do, unless there are too many to try all of them again (`moving.MOST_MOVED`).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from heapq import heappop, heappush
+
+from extender.forecast.assignment import Assignment, Remote
+from extender.forecast.coming import Coming, by_certainty
+from extender.forecast.forecast import Forecast
+from extender.forecast.gathering import Gathering
+from extender.forecast.loads import Loads, OthersLoads
+from extender.forecast.moving import MOST_MOVED, MOST_STEPS
+from extender.forecast.patience import Patience
+from extender.forecast.ranking import Rankings
+from extender.holds.hold import State
+from extender.holds.ledger import Ledger
+from extender.view import ChangeLog, ClusterView, Cursor
+from extender.work import Work
+from longhorn import Moment, NodeName, NodeRefusal, Settings, VolumeName
+
+_MOST_TRIED_AGAIN = 8
+"""For so many volumes without room others are moved again, whenever one of them may find some."""
+_STEPS_PER_VOLUME, _STEPS_PER_NODE = 3, 1
+"""What it takes to find out what is coming of a volume, and whether a node still takes all."""
+
+
+class Outlook:
+    """What is coming, and the forecast of it.
+
+    Args:
+        step_limit: Most steps of the packing of one node.
+
+    Attributes:
+        changes: The nodes whose space has changed, or what comes there for sure or by the forecast.
+        rankings: The nodes by what is unused on them.
+        coming: What counts of what is coming, by volume.
+    """
+
+    forecast: Forecast
+    """Of all that is coming."""
+    _view: ClusterView
+    _gathering: Gathering
+    _loads: Loads
+    _assignment: Assignment
+
+    def __init__(self, step_limit: int) -> None:
+        self.changes = ChangeLog[NodeName]()
+        self.rankings = Rankings()
+        self.coming: dict[VolumeName, Coming] = {}
+        self._step_limit = step_limit
+        self._patience = Patience()
+        self._cursors: tuple[Cursor | None, Cursor | None, Cursor | None] = (None, None, None)
+        self._settings: Settings | None = None
+        self._kinds = 0
+
+    def catch_up(
+        self,
+        view: ClusterView,
+        settings: Settings,
+        ledger: Ledger,
+        *,
+        now: float,
+        utc: Moment | None,
+        work: Work,
+    ) -> None:
+        """Take in what has changed in the cluster and in what is held.
+
+        What there is no work left for is done the next time. Until then some replicas are forecast
+        nowhere, and take no room.
+
+        Args:
+            view: The cluster.
+            settings: Longhorn's.
+            ledger: What is held for pods.
+            now: The time, in seconds; where no time passes, nothing is given up.
+            utc: The date and time, None if it is not known.
+            work: What may be done for it.
+        """
+        nodes, nodes_seen = view.changes.since(self._cursors[0])
+        volumes, volumes_seen = view.volume_changes.since(self._cursors[1])
+        uids, uids_seen = ledger.changes.since(self._cursors[2])
+        self._cursors = nodes_seen, volumes_seen, uids_seen
+        is_same = settings == self._settings and len(view.disk_kinds) == self._kinds
+        if nodes is None or volumes is None or uids is None or not is_same:
+            self._begin(view, settings, ledger)
+        else:
+            self._view = self._loads.view = self._assignment.view = view
+            self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger)
+        self._assignment.work = work
+        self._gathering.note_time(utc)
+        while self._gathering.outdated and not work.is_over:
+            work.spend(_STEPS_PER_VOLUME)
+            name = self._gathering.next_changed(view, utc)
+            if name is not None:
+                self._adjust(name)
+        for name in (*self._displaced, *self._patience.newly_over(now)):
+            self._adjust(name)
+        self._displaced.clear()
+        self._check_nodes(work)
+        self._place(now, work)
+        for node in self._assignment.drain_changed():
+            self.changes.add(node)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was left for the next time."""
+        return bool(self._gathering.outdated or self._unchecked or self._unplaced)
+
+    def without(
+        self, uid: str, own: Collection[VolumeName], utc: Moment | None, work: Work
+    ) -> tuple[OthersLoads, Forecast, tuple[Coming, ...]]:
+        """Return what one pod finds: the loads, the forecast, and what is coming of others.
+
+        Args:
+            uid: The pod, whose hold does not count.
+            own: Its volumes; they do not count either.
+            utc: The date and time, None if it is not known.
+            work: What may be done for the pod.
+        """
+        loads = OthersLoads(self._loads, self._gathering, uid=uid, own=own)
+        self._assignment.work = work
+        forecast = self.forecast.copy(lambda space: loads.sure(space).sure_items, loads.apart)
+        others = self.coming
+        if not self.coming.keys().isdisjoint(own):
+            others = {name: each for name, each in others.items() if name not in own}
+        for name in own:
+            forecast.take_out(name)
+        for hold in self._gathering.hold_of(uid):
+            if hold.state is State.CHOSEN and (changed := self._returned(uid, hold.node, utc)):
+                others = {**others}
+                for name, now in changed.items():
+                    forecast.take_out(name)
+                    others.pop(name, None)
+                    if now is not None and name not in own:
+                        others[name] = now
+                        forecast.place(now)
+        if forecast.nowhere and (loads.apart or len(others) < len(self.coming)):
+            self._place_others(forecast, others)
+        return loads, forecast, tuple(others.values())
+
+    # What follows keeps it up to date.
+
+    def _begin(self, view: ClusterView, settings: Settings, ledger: Ledger) -> None:
+        """Begin anew: everything may have changed."""
+        self.changes.cut()
+        self._view, self._settings, self._kinds = view, settings, len(view.disk_kinds)
+        self._gathering = Gathering(settings)
+        self._loads = Loads(view, settings, self._gathering)
+        self._assignment = Assignment(
+            view,
+            settings,
+            lambda space: self._loads.sure(space).sure_items,
+            self.rankings,
+            step_limit=self._step_limit,
+        )
+        self.forecast = Forecast(self._assignment)
+        self.coming = {}
+        self._replicas = 0
+        """How many are coming in all."""
+        self._open: dict[VolumeName, None] = {}
+        """The volumes of which something comes only with open holds."""
+        self._unchecked: dict[NodeName, None] = {}
+        """Nodes that may not take all any more that is forecast there."""
+        self._displaced: dict[VolumeName, None] = {}
+        """Volumes whose replicas may have to go elsewhere, as those that there are count elsewhere."""
+        self._unplaced: list[tuple[bool, VolumeName]] = []
+        """A heap of the volumes whose replicas are to find room, the surest first."""
+        self._is_roomier = False
+        """Whether some replica may find room that found none."""
+        self._hosts = {name: _host(view, name) for name in view.spaces}
+        """Of each node what decides whether its replicas keep others of their volumes away."""
+        for hold in ledger:
+            self._gathering.note_hold(hold.pod.uid, hold, view)
+        self._gathering.note_volumes(view.due, view)
+
+    def _note(
+        self,
+        nodes: Collection[NodeName],
+        volumes: Collection[VolumeName],
+        uids: Iterable[str],
+        ledger: Ledger,
+    ) -> None:
+        """Note what has changed."""
+        view, changed = self._view, dict.fromkeys(nodes)
+        for uid in uids:
+            after = ledger.get(uid)
+            before = self._gathering.note_hold(uid, after, view)
+            changed |= dict.fromkeys(sorted(self._loads.note_hold(before, after)))
+        self._gathering.note_volumes(volumes, view)
+        changed |= dict.fromkeys(sorted(self._loads.note_volumes(volumes)))
+        for name in volumes:
+            self._assignment.note_volume(name)
+        self._loads.note_nodes(nodes)
+        moved = set[NodeName]()
+        for node in nodes:
+            self._gathering.note_node(node, view)
+            host = _host(view, node)
+            if host != self._hosts.get(node):
+                moved.add(node)
+                self._hosts[node] = host
+        self._assignment.note_nodes(changed, ranked=bool(nodes))
+        self._unchecked |= changed
+        if moved:  # others of a volume may go elsewhere now, or no longer where they are
+            for name, each in self.coming.items():
+                if each.local in moved or any(r.node in moved for r in each.replicas):
+                    self._assignment.note_volume(name)
+                    self._displaced[name] = None
+            for node in moved:
+                there = self._assignment.on.get(node, ())
+                self._displaced |= dict.fromkeys(each.coming.volume.name for each in there)
+
+    def _adjust(self, name: VolumeName) -> None:
+        """Take in that something else is coming of a volume: keep what may stay where it is."""
+        before, now = self.coming.pop(name, None), self._gathering.coming.get(name)
+        self._replicas -= before.count if before else 0
+        self._open.pop(name, None)
+        if now is not None and not now.is_held:
+            is_over = self._patience.is_over(name, self._view.due.get(name))
+            now = None if is_over else now
+        nodes = self.forecast.take_out(name)
+        self._is_roomier |= bool(nodes)
+        if now is None:
+            self._patience.found_none(name)
+            return
+        self.coming[name] = now
+        self._replicas += now.count
+        if not now.is_sure:
+            self._open[name] = None
+        self._keep(now, nodes)
+        heappush(self._unplaced, by_certainty(now))
+
+    def _keep(self, coming: Coming, nodes: Iterable[NodeName]) -> None:
+        """Put replicas of a volume back on these nodes, where they may stay."""
+        assignment = self._assignment
+        for node in nodes:
+            if len(assignment.nodes_of(coming.volume.name)) == coming.count:
+                break
+            places = assignment.places(coming.need)
+            usage = assignment.usage_of(coming)
+            is_allowed = node in places and assignment.stage(node, coming, usage) is not None
+            if is_allowed and assignment.takes(node, places):
+                assignment.put(coming, places.item, node)
+
+    def _check_nodes(self, work: Work) -> None:
+        """Take away what nodes do not take any more."""
+        while self._unchecked and not work.is_over:
+            node = next(iter(self._unchecked))
+            del self._unchecked[node]
+            self._is_roomier = True
+            work.spend(_STEPS_PER_NODE)
+            for remote in self._beyond(node):
+                self._evict(remote.coming, node)
+
+    def _beyond(self, node: NodeName) -> list[Remote]:
+        """Return what a node does not take of what is forecast there: the least sure of it."""
+        assignment = self._assignment
+        there = assignment.on.get(node, ())
+        if not there or node not in self._view.spaces:
+            return [*there]
+        suited = [each for each in there if node in assignment.places(each.coming.need)]
+        if len(suited) == len(there) and assignment.fits(node, assignment.taken(node).items):
+            return []
+        kept = [*assignment.load(node)]
+        beyond = [each for each in there if not any(each is one for one in suited)]
+        for remote in sorted(suited, key=lambda each: by_certainty(each.coming)):
+            if assignment.fits(node, [*kept, remote.item]):
+                kept.append(remote.item)
+            else:
+                beyond.append(remote)
+        return beyond
+
+    def _evict(self, coming: Coming, node: NodeName) -> None:
+        """Take a replica of a volume away from a node, to find another one for it."""
+        assignment = self._assignment
+        nodes = [*assignment.take_out(coming.volume.name)]
+        nodes.remove(node)
+        for other in nodes:
+            assignment.put(coming, assignment.places(coming.need).item, other)
+        heappush(self._unplaced, by_certainty(coming))
+
+    def _place(self, now: float, work: Work) -> None:
+        """Find room for what has none yet."""
+        are_few, is_short = self._replicas <= MOST_MOVED, False
+        self.forecast.begin_moving(4 * MOST_STEPS if are_few else MOST_STEPS)
+        while self._unplaced and not work.is_over:
+            coming = self.coming.get(self._unplaced[0][1])
+            if coming is not None:
+                missing = self._find_room(coming, now)
+                if missing and self._assignment.is_cut_short:
+                    break
+                if missing and coming.is_sure and not are_few and self._take_out_open():
+                    missing = self._find_room(coming, now)
+                is_short |= bool(missing)
+            heappop(self._unplaced)
+        if are_few and self.forecast.nowhere and (is_short or self._is_roomier):
+            self._place_anew(now)
+        elif self.forecast.nowhere and self._is_roomier:
+            self._try_again(now, work)
+        self._is_roomier = False
+
+    def _find_room(self, coming: Coming, now: float) -> int:
+        missing = self.forecast.place(coming)
+        self._assignment.work.spend(coming.count)
+        name = coming.volume.name
+        if not coming.is_held:
+            if missing < coming.count:
+                self._patience.found_room(name, self._view.due[name], now)
+            else:
+                self._patience.found_none(name)
+        return missing
+
+    def _take_out_open(self) -> bool:
+        """Take away what comes only with open holds, to find room for it after all else."""
+        found = [name for name in self._open if self.forecast.take_out(name)]
+        for name in found:
+            heappush(self._unplaced, by_certainty(self.coming[name]))
+        return bool(found)
+
+    def _place_anew(self, now: float) -> None:
+        """Find room for everything again, the surest first."""
+        self.forecast.begin_moving(4 * MOST_STEPS)
+        for name in self.coming:
+            self.forecast.take_out(name)
+        for coming in sorted(self.coming.values(), key=by_certainty):
+            self._find_room(coming, now)
+
+    def _try_again(self, now: float, work: Work) -> None:
+        """Find room for what has found none so far."""
+        waiting = sorted(by_certainty(self.coming[name]) for name in self.forecast.nowhere)
+        for number, (_, name) in enumerate(waiting):
+            if work.is_over:
+                break
+            if number == _MOST_TRIED_AGAIN:
+                self.forecast.begin_moving(0)
+            work.spend(1)
+            self._find_room(self.coming[name], now)
+
+    def _place_others(self, forecast: Forecast, others: Mapping[VolumeName, Coming]) -> None:
+        """Find room where the pod itself counted for those of *others* that have none."""
+        if sum(each.count for each in others.values()) <= MOST_MOVED:
+            for name in others:
+                forecast.take_out(name)
+            forecast.place_all(sorted(others.values(), key=by_certainty))
+            return
+        forecast.begin_moving(0)
+        for name in [*forecast.nowhere]:
+            if not self._assignment.work.is_over:
+                forecast.place(others[name])
+        forecast.begin_moving(4 * MOST_STEPS)
+
+    def _returned(
+        self, uid: str, node: NodeName, utc: Moment | None
+    ) -> dict[VolumeName, Coming | None]:
+        """Return what is coming of volumes that have room on a node if the pod has none there."""
+        now = self._gathering.displaced_without(uid, node, self._view)
+        return {
+            name: self._gathering.work_out(
+                name, self._gathering.holds_of(name, but=uid), now, self._view, utc
+            )
+            for name in sorted(now ^ self._gathering.displaced_now(node))
+        }
+
+
+_Host = tuple[str, NodeRefusal | None]
+
+
+def _host(view: ClusterView, name: NodeName) -> _Host | None:
+    space = view.spaces.get(name)
+    return None if space is None else (space.node.zone, space.refusal)
+
+
+def outlook_of(
+    view: ClusterView,
+    settings: Settings,
+    ledger: Ledger,
+    *,
+    step_limit: int,
+    utc: Moment | None = None,
+) -> Outlook:
+    """Return all that is coming at one moment, for a command that asks once; see `catch_up`."""
+    made = Outlook(step_limit)
+    made.catch_up(view, settings, ledger, now=0.0, utc=utc, work=Work.unlimited())
+    return made
