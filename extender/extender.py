@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec import structs
+
 from extender.demand.requests import resolve
 from extender.forecast.outlook import Outlook
 from extender.holds.hold import End, Mode, is_shown, may_be_refused
@@ -16,7 +18,7 @@ from extender.verdicts.answering import Answer, Basis, answer
 from extender.verdicts.candidates import StepLimits
 from extender.verdicts.case import Case
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
-from extender.view import ClusterView
+from extender.view import ClusterView, Cursor
 from extender.work import Work
 from longhorn import Moment, NodeName
 
@@ -29,6 +31,16 @@ class Judged(NamedTuple):
     answer: Answer
     case: Case | None
     """What was prepared for it; None if there was nothing to judge."""
+
+
+class _Last(NamedTuple):
+    """What was judged last, and of which cluster and holds that is true."""
+
+    judged: Judged
+    view: ClusterView
+    nodes: Cursor
+    volumes: Cursor
+    holds: Cursor
 
 
 class Extender:
@@ -53,6 +65,7 @@ class Extender:
         self._verdicts = RememberedVerdicts(Verdicts)
         self._scores = RememberedScores(Known)
         self._outlook = Outlook(limits.per_node)
+        self._last: _Last | None = None
 
     def filter(
         self,
@@ -87,9 +100,12 @@ class Extender:
     ) -> Scores:
         """Score *candidates*; the arguments and errors are those of `filter`.
 
-        A node that `filter` would reject now has nothing. Nothing is held.
+        A node that `filter` would reject now has nothing. Nothing is held. What `filter` has just
+        found out of these nodes is not found out again.
         """
-        return self.score(self.judge(pod, candidates, view, now, utc), view)
+        named = list(dict.fromkeys(candidates))
+        judged = self._judged_just_now(pod, named, view)
+        return self.score(judged or self.judge(pod, named, view, now, utc), view)
 
     def judge(
         self,
@@ -114,7 +130,15 @@ class Extender:
             now=now,
             utc=utc,
         )
-        return Judged(named, found, case)
+        judged = Judged(named, found, case)
+        self._last = _Last(
+            judged,
+            view,
+            nodes=view.changes.since(None)[1],
+            volumes=view.volume_changes.since(None)[1],
+            holds=self.ledger.changes.since(None)[1],
+        )
+        return judged
 
     def score(self, judged: Judged, view: ClusterView) -> Scores:
         """Score the candidates that were judged; neither *view* nor holds have changed since."""
@@ -173,3 +197,25 @@ class Extender:
             now=now,
         )
         return self.ledger.put(hold)
+
+    def _judged_just_now(
+        self, pod: PodRef, named: Sequence[NodeName], view: ClusterView
+    ) -> Judged | None:
+        """Return what was found out about these nodes, if nothing has changed since but its hold.
+
+        kube-scheduler asks for scores of the nodes that were accepted, right after `filter`.
+        """
+        last = self._last
+        if last is None or last.view is not view or last.judged.answer.accepted != named:
+            return None
+        request = last.judged.answer.request
+        others_changed = (
+            view.changes.since(last.nodes)[0] != []
+            or view.volume_changes.since(last.volumes)[0] != []
+            or {*(self.ledger.changes.since(last.holds)[0] or [""])} != {pod.uid}
+        )
+        if others_changed or request.pod != pod or resolve(pod, view) != request:
+            return None
+        return last.judged._replace(
+            candidates=named, answer=structs.replace(last.judged.answer, rejected={})
+        )

@@ -133,6 +133,7 @@ class Assignment:
                 self._places_of.clear()
             found = self._rankings.places(need, self.view, self.settings)
             self._places_of[need] = found
+            self._order(found)  # from now on it is kept up to date
         return found
 
     def nodes_of(self, name: VolumeName) -> tuple[NodeName, ...]:

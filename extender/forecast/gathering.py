@@ -18,11 +18,12 @@ class Gathering:
 
     Attributes:
         coming: Of each volume of which something is.
+        settings: Longhorn's.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.coming: dict[VolumeName, Coming] = {}
-        self._settings = settings
+        self.settings = settings
         self._holds: dict[str, Hold] = {}
         """By the pod's uid."""
         self._of_volume: dict[VolumeName, set[str]] = {}
@@ -113,7 +114,7 @@ class Gathering:
     ) -> frozenset[VolumeName]:
         """Return the volumes that would have no room on a node if the pod had no hold there."""
         others = [self._holds[each] for each in self._on_node.get(name, ()) if each != uid]
-        return displaced_on(view.spaces.get(name), others, view, self._settings)
+        return displaced_on(view.spaces.get(name), others, view, self.settings)
 
     def displaced_now(self, name: NodeName) -> frozenset[VolumeName]:
         """Return the volumes that have no room on a node though it is held for them there."""
@@ -143,7 +144,7 @@ class Gathering:
         utc: Moment | None,
     ) -> Coming | None:
         """Say what is coming of a volume by these holds; the arguments are as for all."""
-        return coming_of_all(name, holds, frozenset(displaced), view, self._settings, utc=utc)
+        return coming_of_all(name, holds, frozenset(displaced), view, self.settings, utc=utc)
 
     def _displaced_of(self, name: VolumeName) -> frozenset[VolumeName]:
         holds = (self._holds[uid] for uid in self._of_volume.get(name, ()))
@@ -156,7 +157,7 @@ class Gathering:
         if not (uids or before):
             return
         holds = [self._holds[uid] for uid in uids]
-        now = displaced_on(view.spaces.get(name), holds, view, self._settings)
+        now = displaced_on(view.spaces.get(name), holds, view, self.settings)
         if now:
             self._displaced[name] = now
         else:
@@ -174,9 +175,9 @@ class Gathering:
         for replica in view.replicas.get(name, ()):
             if replica.failed and replica.node is not None:
                 self._failed_on.setdefault(replica.node, set()).add(name)
-        if volume.degraded_at is None or (utc and wait_is_over(volume, self._settings, utc)):
+        if volume.degraded_at is None or (utc and wait_is_over(volume, self.settings, utc)):
             return
-        until = volume.degraded_at.timestamp() + self._settings.replenishment_wait_seconds
+        until = volume.degraded_at.timestamp() + self.settings.replenishment_wait_seconds
         if self._waits_until.get(name) != until:
             self._waits_until[name] = until
             heappush(self._alarms, (until, name))

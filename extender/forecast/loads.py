@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 
 import msgspec
 from msgspec import structs
@@ -13,7 +14,7 @@ from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import NOTHING_DUE, Need, NodeName, Replica, Settings, Volume, VolumeName
-from packing import Bin, Item, is_stranded
+from packing import Bin, Item, Kind, is_stranded
 
 _PLENTY_BYTES = 2**63
 _MOST_HELD = 10_000
@@ -186,6 +187,22 @@ class Loads:
             items.append(item)
         return items
 
+    def differing(self, names: Collection[VolumeName]) -> set[NodeName]:
+        """Return the nodes where held volumes may count less than elsewhere.
+
+        A replica of the volume is there already, or the node is that of another pod that uses it.
+        """
+        replicas = self.view.replicas
+        there = {
+            node
+            for volume in names
+            for replica in replicas.get(volume, ())
+            for node in (replica.node, replica.hard_node_affinity)
+            if node is not None
+        }
+        holds = (hold for volume in names for hold in self._gathering.holds_of(volume))
+        return there | {hold.node for hold in holds if hold.state is State.CHOSEN}
+
     def _needs(
         self, holds: Iterable[Hold], name: NodeName, own: Collection[VolumeName]
     ) -> dict[VolumeName, Need]:
@@ -214,6 +231,31 @@ class Loads:
             return ()
         demand = demand_of([(name, need)], self.view, self._settings)
         return demand.items if suits(demand, space.node, self._settings) else ()
+
+
+class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
+    """What is held for pods that may go to any of several nodes, taken together."""
+
+    needs: tuple[Need, ...] = ()
+    items: tuple[Item, ...] = ()
+    largest_bytes: int = 0
+    shared_kinds: frozenset[Kind] = frozenset()
+    """The kinds of disks that each of them may use."""
+    nodes: frozenset[NodeName] = frozenset()
+    """Where all of it takes room."""
+    partly: frozenset[NodeName] = frozenset()
+    """Where only a part of it does."""
+
+    def on(self, space: NodeSpace) -> tuple[Item, ...]:
+        """Return what of it could ever fit on one of *nodes*, mostly all."""
+        best = space.roomiest[0] if space.roomiest else None
+        if (
+            best is not None
+            and best.kind in self.shared_kinds
+            and self.largest_bytes <= best.logical_bytes
+        ):
+            return self.items
+        return _fitting(self.items, _emptied(space))
 
 
 class OthersLoads:
@@ -255,10 +297,28 @@ class OthersLoads:
         """The nodes that Longhorn will place a replica on that has no object yet."""
         return self._loads.nodes_due
 
-    @property
-    def has_open(self) -> bool:
-        """Whether room on nodes is held for other pods that may still go to several."""
-        return bool(self.open_holds)
+    @cached_property
+    def open(self) -> OpenHolds:
+        """What the open holds keep, without the volumes that the pod uses itself."""
+        needs: dict[VolumeName, Need] = {}
+        accepted: list[frozenset[NodeName]] = []
+        for hold in self.open_holds:
+            wanted = [each for each in hold.volumes if each.name not in self._own]
+            if wanted:
+                needs |= {each.name: need_now(each, self._loads.view) for each in wanted}
+                accepted.append(hold.nodes)
+        if not needs:
+            return OpenHolds()
+        nodes = accepted[0].intersection(*accepted[1:]) - self._loads.differing(needs)
+        items = tuple(self._loads.held_items(needs))
+        return OpenHolds(
+            needs=tuple(needs.values()),
+            items=items,
+            largest_bytes=max(item.logical_bytes for item in items),
+            shared_kinds=frozenset.intersection(*(item.kinds for item in items)),
+            nodes=nodes,
+            partly=frozenset().union(*accepted) - nodes,
+        )
 
     def sure(self, space: NodeSpace) -> Load:
         """Return what comes to a node for sure."""
@@ -276,9 +336,12 @@ class OthersLoads:
 
     def _work_out(self, space: NodeSpace) -> Load:
         name = space.node.name
-        if name not in self.apart and not any(name in hold.nodes for hold in self.open_holds):
-            return self._loads.sure(space)
-        return self._loads.work_out(space, self._uid, self._own, self.open_holds)
+        if name in self.apart or name in self.open.partly:
+            return self._loads.work_out(space, self._uid, self._own, self.open_holds)
+        sure = self._loads.sure(space)
+        if name not in self.open.nodes:
+            return sure
+        return structs.replace(sure, open=self.open.on(space))
 
 
 def _pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:

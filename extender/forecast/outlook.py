@@ -6,11 +6,12 @@ forecast may depend on what was forecast before. Whether all find room does not,
 do, unless there are too many to try all of them again (`moving.MOST_MOVED`).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from extender.forecast.assignment import Assignment, Remote
 from extender.forecast.coming import Coming, by_certainty
+from extender.forecast.crowd import Crowd, Sums, crowd_of
 from extender.forecast.forecast import Forecast
 from extender.forecast.gathering import Gathering
 from extender.forecast.loads import Loads, OthersLoads
@@ -113,7 +114,7 @@ class Outlook:
 
     def without(
         self, uid: str, own: Collection[VolumeName], utc: Moment | None, work: Work
-    ) -> tuple[OthersLoads, Forecast, tuple[Coming, ...]]:
+    ) -> tuple[OthersLoads, Forecast, Crowd]:
         """Return what one pod finds: the loads, the forecast, and what is coming of others.
 
         Args:
@@ -125,23 +126,15 @@ class Outlook:
         loads = OthersLoads(self._loads, self._gathering, uid=uid, own=own)
         self._assignment.work = work
         forecast = self.forecast.copy(lambda space: loads.sure(space).sure_items, loads.apart)
-        others = self.coming
-        if not self.coming.keys().isdisjoint(own):
-            others = {name: each for name, each in others.items() if name not in own}
+        others = self._crowd_of_all().without(own, self.coming, self._gathering.settings)
         for name in own:
             forecast.take_out(name)
         for hold in self._gathering.hold_of(uid):
             if hold.state is State.CHOSEN and (changed := self._returned(uid, hold.node, utc)):
-                others = {**others}
-                for name, now in changed.items():
-                    forecast.take_out(name)
-                    others.pop(name, None)
-                    if now is not None and name not in own:
-                        others[name] = now
-                        forecast.place(now)
-        if forecast.nowhere and (loads.apart or len(others) < len(self.coming)):
-            self._place_others(forecast, others)
-        return loads, forecast, tuple(others.values())
+                others = self._with_returned(changed, own, forecast, others)
+        if forecast.nowhere and (loads.apart or forecast.assignment.apart):
+            self._place_others(forecast, others.coming)
+        return loads, forecast, others
 
     # What follows keeps it up to date.
 
@@ -160,8 +153,9 @@ class Outlook:
         )
         self.forecast = Forecast(self._assignment)
         self.coming = {}
-        self._replicas = 0
-        """How many are coming in all."""
+        self._sums = Sums()
+        self._crowd: Crowd | None = None
+        """All that is coming; None if that has changed."""
         self._open: dict[VolumeName, None] = {}
         """The volumes of which something comes only with open holds."""
         self._unchecked: dict[NodeName, None] = {}
@@ -217,7 +211,9 @@ class Outlook:
     def _adjust(self, name: VolumeName) -> None:
         """Take in that something else is coming of a volume: keep what may stay where it is."""
         before, now = self.coming.pop(name, None), self._gathering.coming.get(name)
-        self._replicas -= before.count if before else 0
+        settings, self._crowd = self._gathering.settings, None
+        if before is not None:
+            self._sums = self._sums.plus(before, settings, times=-1)
         self._open.pop(name, None)
         if now is not None and not now.is_held:
             is_over = self._patience.is_over(name, self._view.due.get(name))
@@ -228,7 +224,7 @@ class Outlook:
             self._patience.found_none(name)
             return
         self.coming[name] = now
-        self._replicas += now.count
+        self._sums = self._sums.plus(now, settings)
         if not now.is_sure:
             self._open[name] = None
         self._keep(now, nodes)
@@ -285,7 +281,7 @@ class Outlook:
 
     def _place(self, now: float, work: Work) -> None:
         """Find room for what has none yet."""
-        are_few, is_short = self._replicas <= MOST_MOVED, False
+        are_few, is_short = self._sums.sure + self._sums.open <= MOST_MOVED, False
         self.forecast.begin_moving(4 * MOST_STEPS if are_few else MOST_STEPS)
         while self._unplaced and not work.is_over:
             coming = self.coming.get(self._unplaced[0][1])
@@ -340,18 +336,41 @@ class Outlook:
             work.spend(1)
             self._find_room(self.coming[name], now)
 
-    def _place_others(self, forecast: Forecast, others: Mapping[VolumeName, Coming]) -> None:
+    def _place_others(self, forecast: Forecast, others: Sequence[Coming]) -> None:
         """Find room where the pod itself counted for those of *others* that have none."""
-        if sum(each.count for each in others.values()) <= MOST_MOVED:
-            for name in others:
-                forecast.take_out(name)
-            forecast.place_all(sorted(others.values(), key=by_certainty))
+        if sum(each.count for each in others) <= MOST_MOVED:
+            for each in others:
+                forecast.take_out(each.volume.name)
+            forecast.place_all(sorted(others, key=by_certainty))
             return
         forecast.begin_moving(0)
+        by_name = {each.volume.name: each for each in others}
         for name in [*forecast.nowhere]:
             if not self._assignment.work.is_over:
-                forecast.place(others[name])
+                forecast.place(by_name[name])
         forecast.begin_moving(4 * MOST_STEPS)
+
+    def _with_returned(
+        self,
+        changed: Mapping[VolumeName, Coming | None],
+        own: Collection[VolumeName],
+        forecast: Forecast,
+        others: Crowd,
+    ) -> Crowd:
+        """Return *others* with what is coming of some volumes now, and place that."""
+        coming = {each.volume.name: each for each in others.coming}
+        for name, now in changed.items():
+            forecast.take_out(name)
+            coming.pop(name, None)
+            if now is not None and name not in own:
+                coming[name] = now
+                forecast.place(now)
+        return crowd_of(coming.values(), self._gathering.settings)
+
+    def _crowd_of_all(self) -> Crowd:
+        if self._crowd is None:
+            self._crowd = Crowd(coming=tuple(self.coming.values()), sums=self._sums)
+        return self._crowd
 
     def _returned(
         self, uid: str, node: NodeName, utc: Moment | None

@@ -9,7 +9,8 @@ from math import gcd
 
 from extender.forecast.assignment import Assignment
 from extender.forecast.coming import Coming
-from longhorn import Need, NodeName, Settings, Usage, may_share_node, may_share_zone
+from extender.forecast.crowd import most_on_a_node
+from longhorn import Need, NodeName, Usage
 from packing import Item
 
 _LOOKED_AT = 8
@@ -44,7 +45,7 @@ def takers(
             assignment, name, each, usage, stage, beside_bytes=beside_bytes
         ):
             continue
-        items += [places.item] * _most_on_a_node(each, assignment.settings)
+        items += [places.item] * most_on_a_node(each, assignment.settings)
     return tuple(items)
 
 
@@ -135,17 +136,6 @@ def may_tie(assignment: Assignment, needs: Iterable[Need], sizes_bytes: Iterable
                     return True
                 seen.add(rest)
     return False
-
-
-def most_bytes(coming: Iterable[Coming], settings: Settings) -> int:
-    """Return how many bytes of *coming* may go to one node."""
-    return sum(each.need.size_bytes * _most_on_a_node(each, settings) for each in coming)
-
-
-def _most_on_a_node(coming: Coming, settings: Settings) -> int:
-    volume = coming.volume
-    may_share = may_share_node(volume, settings) and may_share_zone(volume, settings)
-    return coming.count if may_share else min(1, coming.count)
 
 
 def _is_outdone(

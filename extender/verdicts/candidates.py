@@ -5,10 +5,10 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from extender.forecast.loads import OpenHolds
 from extender.holds.hold import Mode
 from extender.holds.ledger import Ledger
 from extender.verdicts.case import Case
-from extender.verdicts.competitors import OpenHolds, open_holds
 from extender.verdicts.judging import glance, judge
 from extender.verdicts.rejections import (
     NodeReserved,
@@ -55,7 +55,7 @@ def grouped(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> Groups:
     A burst of pods to thousands of nodes would look at each node for each pod otherwise.
     """
     uid = case.request.pod.uid
-    open_ = open_holds(case.loads.open_holds, case)
+    open_ = case.loads.open
     apart = case.holders | open_.partly | case.forecast.assignment.apart
     chosen = ledger.chosen_nodes(but=uid)
     if ledger.mode is Mode.NODE:

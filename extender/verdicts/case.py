@@ -8,6 +8,7 @@ from extender.demand.existing import Existing
 from extender.demand.items import Demand, demand_of
 from extender.demand.requests import PodRequest
 from extender.forecast.coming import Coming, coming_of
+from extender.forecast.crowd import Crowd
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import OthersLoads
 from extender.forecast.outlook import Outlook, outlook_of
@@ -36,12 +37,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a strict-local volume is not placed yet."""
     loads: OthersLoads
     """What goes to one node each, besides the pod's own."""
-    coming: tuple[Coming, ...]
+    others: Crowd
     """What Longhorn will place anywhere, besides the pod's own."""
     own_coming: tuple[Coming, ...]
     """What it will place anywhere of the pod's volumes."""
     forecast: Forecast
-    """Where *coming* finds room; nobody adds to it."""
+    """Where *others* find room; nobody adds to it."""
     work: Work
     """What may still be done for the request."""
     step_limit: int
@@ -99,7 +100,7 @@ def prepare(
     return Case(
         is_strict=any(v.is_strict and v.name not in strict_nodes for v in request.volumes),
         loads=loads,
-        coming=others,
+        others=others,
         own_coming=tuple(
             coming_of(v.volume, v.need, view, settings, has_local=v.is_local)
             for v in (*request.volumes, *request.remote)
@@ -153,13 +154,9 @@ def prepare_once(
 
 def counts(case: Case) -> dict[str, int]:
     """Count the replicas coming that are sure, those of open holds, and those without room."""
-    coming, nowhere = case.coming, case.forecast.nowhere
-    found = {
-        "sure": sum(each.count for each in coming if each.is_sure),
-        "open": sum(each.count for each in coming if not each.is_sure),
-        "nowhere": sum(nowhere.values()),
-    }
-    for each in coming if nowhere else ():
+    sums, nowhere = case.others.sums, case.forecast.nowhere
+    found = {"sure": sums.sure, "open": sums.open, "nowhere": sum(nowhere.values())}
+    for each in case.others.coming if nowhere else ():
         found["sure" if each.is_sure else "open"] -= nowhere.get(each.volume.name, 0)
     return found
 

@@ -5,18 +5,15 @@ as soon as there is any. docs/decisions/0001 says which of them count. What is h
 and what Longhorn is about to place, takes room until Longhorn's objects show it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from extender.demand.items import Demand, demand_of
+from extender.demand.items import Demand
 from extender.forecast.assignment import Remote
 from extender.forecast.loads import Load
-from extender.holds.hold import Hold
 from extender.space import NodeSpace
-from extender.verdicts.case import Case
 from extender.verdicts.rejections import PendingReplicas, Rejection, RoomHeld
-from longhorn import Need, NodeName, VolumeName
 from packing import Item, Kind
 
 
@@ -62,44 +59,6 @@ class Competitors(msgspec.Struct, frozen=True, kw_only=True):
             yield PendingReplicas(), ()
 
 
-class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
-    """What is held for other pods that may go to any of several nodes, taken together."""
-
-    needs: tuple[Need, ...] = ()
-    items: tuple[Item, ...] = ()
-    nodes: frozenset[NodeName] = frozenset()
-    """Where all of it takes room."""
-    partly: frozenset[NodeName] = frozenset()
-    """Where only a part of it does."""
-
-
-def open_holds(holds: Iterable[Hold], case: Case) -> OpenHolds:
-    """Take open holds together, without the volumes that the pod uses itself."""
-    needs: dict[VolumeName, Need] = {}
-    accepted: list[frozenset[NodeName]] = []
-    for hold in holds:
-        wanted = {v.name: v.need for v in hold.volumes if v.name not in case.own}
-        if wanted:
-            needs |= wanted
-            accepted.append(hold.nodes)
-    if not needs:
-        return OpenHolds()
-    replicas = case.view.replicas
-    there_already = {
-        node
-        for volume in needs
-        for replica in replicas.get(volume, ())
-        for node in (replica.node, replica.hard_node_affinity)
-    }
-    nodes = accepted[0].intersection(*accepted[1:]) - there_already
-    return OpenHolds(
-        needs=tuple(needs.values()),
-        items=_held(needs, case),
-        nodes=nodes,
-        partly=frozenset().union(*accepted) - nodes,
-    )
-
-
 _NONE = Competitors()
 
 
@@ -125,11 +84,6 @@ def competitors_of(
         load=Load(pending=kept[0], chosen=kept[1], open=kept[2]),
         remote=tuple(each for each in remote if each.item.id in ids),
     )
-
-
-def _held(needs: Mapping[VolumeName, Need], case: Case) -> tuple[Item, ...]:
-    named = [(f"held/{name}", need) for name, need in needs.items()]
-    return demand_of(named, case.view, case.settings).items
 
 
 def _reached(items: list[Item], kinds: frozenset[Kind], here: frozenset[Kind]) -> list[Item]:

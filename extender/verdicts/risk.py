@@ -9,10 +9,10 @@ enough of the others are placed.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from extender.demand.items import total_of
 from extender.forecast.coming import Coming
+from extender.forecast.crowd import crowd_of
 from extender.forecast.needs import fits
-from extender.forecast.takers import may_fill, may_tie, most_bytes, spread, takers
+from extender.forecast.takers import may_fill, may_tie, spread, takers
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
@@ -39,14 +39,14 @@ def risks(case: Case, nodes: Iterable[NodeName], ledger: Ledger) -> dict[NodeNam
     chosen = ledger.chosen_nodes(but=uid)
     if looking.takes_from_others(chosen):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
-    open_ = {name for hold in ledger.open_holds(but=uid) if hold.volumes for name in hold.nodes}
+    open_ = case.loads.open.nodes | case.loads.open.partly
     if looking.takes_from_others(open_, with_open=True):
         return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=True))
     if not case.request.volumes:
         return {}
     found: dict[NodeName, Rejection] = {}
     by_own: dict[NodeName, Rejection] = {}
-    for name in looking.endangered(nodes, chosen | open_ | case.loads.nodes_due):
+    for name in looking.endangered(nodes):
         if looking.is_at_risk(name):
             found[name] = LocalRoomAtRisk()
         elif name in open_ and looking.is_at_risk(name, with_open=True):
@@ -80,14 +80,23 @@ class _Looking:
             for name in hold.nodes
         }
         """The nodes to which a strict-local replica may come."""
-        self._pairs_left = _MOST_PAIRS
-        settings = case.settings
-        self._before_bytes = most_bytes(case.coming, settings)
-        self._all_bytes = self._before_bytes + most_bytes(case.own_coming, settings)
-        self._physical_bytes = sum(
-            each.count * each.need.actual_bytes for each in (*case.coming, *case.own_coming)
+        self._busy = (
+            ledger.chosen_nodes(but=case.request.pod.uid)
+            | case.loads.open.partly
+            | case.loads.nodes_due
+            | case.loads.apart
+            | case.holders
         )
-        self.is_needed = bool(case.coming or self._own or self._strict or case.is_strict)
+        """Those to which something comes that does not come to others."""
+        self._pairs_left = _MOST_PAIRS
+        self._pairs_of_a_node = len(case.others.coming) + len(self._own)
+        settings = case.settings
+        before, own = case.others.sums, crowd_of(case.own_coming, settings).sums
+        self._before_bytes = before.most_bytes
+        self._all_bytes = before.most_bytes + own.most_bytes
+        self._physical_bytes = before.physical_bytes + own.physical_bytes
+        self._total_anywhere_bytes = before.bytes + own.bytes
+        self.is_needed = bool(case.others.coming or self._own or self._strict or case.is_strict)
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
         """Whether the pod's volumes may cost other pods the room of their local replicas.
@@ -101,17 +110,19 @@ class _Looking:
         case, own_bytes = self._case, self._all_bytes - self._before_bytes
         demand_bytes = sum(item.logical_bytes for item in case.demand.items)
         after_bytes = self._all_bytes + demand_bytes
-        if not (own_bytes or (demand_bytes and case.coming)):
+        if not (own_bytes or (demand_bytes and case.others.coming)):
             return False
-        for name in sorted(nodes):
-            space = case.view.spaces.get(name)
-            items = () if space is None else self._load(space, with_open=with_open)
-            if space is None or not items or self._leaves_room_anyway(items, space):
+        if not self._may_look_closely:
+            nodes = self._strict.intersection(nodes)
+        for name in sorted(self._without_room(nodes, (), with_open=with_open)):
+            space = case.view.spaces[name]
+            items = self._load(space, with_open=with_open)
+            if not items or self._leaves_room_anyway(items, space):
                 continue
             if not (self._may_fill(items, space) and fits(items, space, case.step_limit)):
                 continue
-            theirs = self._takers(name, case.coming, beside_bytes=self._before_bytes)
-            then = self._takers(name, [*case.coming, *self._own], beside_bytes=after_bytes)
+            theirs = self._takers(name, case.others.coming, beside_bytes=self._before_bytes)
+            then = self._takers(name, [*case.others.coming, *self._own], beside_bytes=after_bytes)
             if theirs is None or then is None:
                 if name in self._strict:
                     return True
@@ -119,42 +130,60 @@ class _Looking:
                 return True
         return False
 
-    def endangered(
-        self, nodes: Sequence[NodeName], busy: Collection[NodeName]
+    def endangered(self, nodes: Sequence[NodeName]) -> Iterator[NodeName]:
+        """Yield those of *nodes*, all accepted else, to which too much may come first."""
+        case = self._case
+        if not (case.others.coming or self._anywhere or case.is_strict):
+            nodes = [name for name in nodes if name in self._strict]
+        open_ = case.loads.open
+        beside = [name for name in nodes if name in open_.nodes] if open_.nodes else []
+        alone = [name for name in nodes if name not in open_.nodes] if beside else nodes
+        found = {
+            *self._without_room(alone, case.demand.items, with_open=False),
+            *self._without_room(beside, case.demand.items, with_open=True),
+        }
+        for name in filter(found.__contains__, nodes):
+            if self._may_look_closely or self._is_strict(name):
+                yield name
+
+    def _without_room(
+        self, nodes: Iterable[NodeName], items: Sequence[Item], *, with_open: bool
     ) -> Iterator[NodeName]:
-        """Yield those of *nodes* to which too much may come first.
+        """Yield those of *nodes* that may have no room for *items*, if all that comes comes there.
+
+        On most nodes all fits on the best disk, or leaves room on some. Nodes to which something
+        comes for itself are always among them.
 
         Args:
-            nodes: All accepted else.
-            busy: Those to which local replicas of others come.
+            nodes: Any nodes.
+            items: What is to go there.
+            with_open: Whether what open holds keep there is to find room as well.
         """
-        case = self._case
-        if not (case.coming or self._anywhere or case.is_strict):
-            nodes = [name for name in nodes if name in self._strict]
-        total = total_of(case.demand.items)
-        logical_bytes = self._all_bytes + total.logical_bytes
-        physical_bytes = self._physical_bytes + total.physical_bytes
+        case, spaces = self._case, self._case.view.spaces
+        if with_open:
+            items = (*items, *case.loads.open.items)
+        alike = {(i.logical_bytes, i.physical_bytes, i.kinds): i for i in items}.values()
+        kinds = frozenset.intersection(*(i.kinds for i in alike)) if alike else frozenset()
+        logical_bytes = self._all_bytes + sum(i.logical_bytes for i in items)
+        physical_bytes = self._physical_bytes + sum(i.physical_bytes for i in items)
         for name in nodes:
-            space = case.view.spaces[name]
+            space = spaces.get(name)
+            if space is None:
+                continue
+            if space.pending or name in self._busy:
+                yield name
+                continue
             best = space.roomiest[0] if space.roomiest else None
             takes_all = (
                 best is not None
                 and logical_bytes <= best.logical_bytes
                 and physical_bytes <= best.physical_bytes
-                and best.kind in total.kinds
+                and best.kind in kinds
             )
-            # On most nodes all fits on the best disk, or leaves room on some.
-            if (
-                space.pending
-                or name in busy
-                or not (
-                    takes_all
-                    or _leaves_room(
-                        case.demand.items,
-                        space,
-                        logical_bytes=logical_bytes,
-                        physical_bytes=physical_bytes,
-                    )
+            if not (
+                takes_all
+                or _leaves_room(
+                    alike, space, logical_bytes=logical_bytes, physical_bytes=physical_bytes
                 )
             ):
                 yield name
@@ -172,6 +201,8 @@ class _Looking:
         """
         case, space = self._case, self._case.view.spaces[name]
         is_strict = self._is_strict(name)
+        if not (is_strict or self._may_look_closely):
+            return False
         load = self._load(space, with_open=with_open)
         demand = case.demand_on(name).items
         items = (*demand, *load)
@@ -179,7 +210,9 @@ class _Looking:
             return False
         if not self._may_fill(items, space):
             return False
-        others = [*case.coming, *self._anywhere] if with_own or is_strict else case.coming
+        others = (
+            [*case.others.coming, *self._anywhere] if with_own or is_strict else case.others.coming
+        )
         first = self._takers(name, others, beside_bytes=self._all_bytes)
         if first is None:
             return is_strict
@@ -202,25 +235,29 @@ class _Looking:
             beside_bytes=self._total_bytes,
         )
 
+    @property
+    def _may_look_closely(self) -> bool:
+        """Whether it does not cost too much to look at what may come to one more node."""
+        return self._pairs_of_a_node <= self._pairs_left
+
     @cached_property
     def _total_bytes(self) -> int:
         """All that may come besides what nodes take for sure."""
         case = self._case
-        anywhere = (each.count * each.need.size_bytes for each in (*case.coming, *self._own))
         demand = (item.logical_bytes for item in case.demand.items)
         open_ = self._ledger.open_holds(but=case.request.pod.uid)
         held = (volume.need.size_bytes for hold in open_ for volume in hold.volumes)
-        return sum(anywhere) + sum(demand) + sum(held)
+        return self._total_anywhere_bytes + sum(demand) + sum(held)
 
     @cached_property
     def _needs(self) -> Mapping[Need, int]:
-        return spread(self._case.forecast.assignment, [*self._case.coming, *self._own])
+        return spread(self._case.forecast.assignment, [*self._case.others.coming, *self._own])
 
     @cached_property
     def _may_tie(self) -> bool:
         """Whether several nodes may have the most unused bytes, so that nothing is certain."""
         case, view = self._case, self._case.view
-        needs = [each.need for each in (*case.coming, *case.own_coming)]
+        needs = [each.need for each in (*case.others.coming, *case.own_coming)]
         needs += [volume.need for hold in self._ledger for volume in hold.volumes]
         due = [view.volumes[name].size_bytes for name in view.due if name in view.volumes]
         demand = [item.logical_bytes for item in case.demand.items]
@@ -256,7 +293,7 @@ class _Looking:
 
 
 def _leaves_room(
-    items: Sequence[Item], space: NodeSpace, *, logical_bytes: int, physical_bytes: int
+    items: Collection[Item], space: NodeSpace, *, logical_bytes: int, physical_bytes: int
 ) -> bool:
     """Whether a node has room for *items* though so much comes there, they included."""
     for room in space.rooms:

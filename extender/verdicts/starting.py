@@ -33,7 +33,7 @@ def start_rejection(case: Case) -> Rejection | None:
     if not needed:
         return None
     missing, with_open = _first_missing(needed, case.trial()), False
-    if missing is None and case.loads.has_open:
+    if missing is None and case.loads.open_holds:
         with_open = True
         missing = _missing_beside_open(needed, case)
     if missing is None:
@@ -83,18 +83,18 @@ def _missing_beside_open(needed: Sequence[Coming], case: Case) -> Coming | None:
     too much for that.
     """
     missing = _first_missing(needed, case.trial(with_open=True))
-    if missing is None or sum(each.count for each in case.coming) > MOST_MOVED:
+    if missing is None or sum(each.count for each in case.others.coming) > MOST_MOVED:
         return missing
     anew = case.trial(with_open=True)
-    for each in case.coming:
+    for each in case.others.coming:
         anew.take_out(each.volume.name)
-    anew.place_all(sorted(case.coming, key=by_certainty))
+    anew.place_all(sorted(case.others.coming, key=by_certainty))
     return _first_missing(needed, anew)
 
 
 def _is_missing_by_open(needed: Sequence[Coming], case: Case) -> bool:
     """Whether all would find room without what comes only with open holds."""
-    open_ = [each.volume.name for each in case.coming if not each.is_sure]
+    open_ = [each.volume.name for each in case.others.coming if not each.is_sure]
     if not open_:
         return False
     without = case.trial()
