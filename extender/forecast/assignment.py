@@ -8,7 +8,7 @@ import msgspec
 
 from extender.forecast.coming import Coming
 from extender.forecast.needs import fits
-from extender.forecast.ranking import Full, Order, Places, Rank, Ranking, Rankings
+from extender.forecast.ranking import Order, Places, Rank, Ranking, Rankings
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from extender.work import Work
@@ -17,6 +17,8 @@ from packing import Item
 
 _MOST_PLACES = 50_000
 """For so many needs it is remembered where they may go."""
+_RANKS_PER_STEP, _PAIRS_PER_STEP = 100, 40
+"""So many nodes are passed over in the time of a step; so many pairs of replica and disk packed."""
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True):
@@ -229,22 +231,26 @@ class Assignment:
         item = places.item
         if self._is_refused(name, item):
             return False
-        if name in places:
-            self.work.spend(1)
-            taken = self.taken(name)
-            if not taken.items or self.fits(name, (*taken.items, item)):
-                return True
-            empty = msgspec.structs.replace(item, physical_bytes=0)
-            if item.physical_bytes and not self.fits(name, (*taken.items, empty)):
-                item = empty  # whatever is written to it, it has no room
-            known = self._refused.get(name, ())
-            larger = [each for each in known if not _is_as_large(each, item)]
-            self._refused[name] = [*larger, item]
+        if name not in places:
+            return False
+        taken = self.taken(name)
+        if not taken.items or self.fits(name, (*taken.items, item)):
+            return True
+        empty = msgspec.structs.replace(item, physical_bytes=0)
+        if not item.physical_bytes or not self.fits(name, (*taken.items, empty)):
+            item = empty  # whatever is written to it, it has no room
+            if self._copied is None:
+                self._order(places).refuse(name, item.logical_bytes)
+        known = self._refused.get(name, ())
+        larger = [each for each in known if not _is_as_large(each, item)]
+        self._refused[name] = [*larger, item]
         return False
 
     def fits(self, name: NodeName, items: Sequence[Item]) -> bool:
         """Whether a node takes all of *items*; not decided within the limit counts as yes."""
-        return fits(items, self.view.spaces[name], self._step_limit)
+        space = self.view.spaces[name]
+        self.work.spend(1 + len(items) * len(space.bins) // _PAIRS_PER_STEP)
+        return fits(items, space, self._step_limit)
 
     def ranks(self, zone: str, places: Places) -> Sequence[Rank]:
         """Return the nodes of a zone where a replica may go, those that were roomiest first."""
@@ -255,28 +261,22 @@ class Assignment:
 
         None if there is none besides those that the volume uses.
         """
-        order, item, used = self._order(places), places.item, usage.nodes
-        full = order.full.get(zone)
-        is_full = full is not None and (
-            item.logical_bytes >= full.logical_bytes and item.physical_bytes >= full.physical_bytes
-        )
-        ranks = order.ranks_of(zone, full.unknown) if full and is_full else order.ranks(zone)
-        best, unknown = None, set[NodeName]()
+        order, size, used = self._order(places), places.item.logical_bytes, usage.nodes
+        best, most = None, order.most_bytes
+        ranks = order.ranks(zone) if order.may_take(zone, size) else ()
+        self.work.spend(len(ranks) // _RANKS_PER_STEP)
         for rank in ranks:
             name = rank[1]
-            if name in used or name in self._apart:
-                unknown.add(name)
-            elif self.work.is_over:
+            if most[name] < size or name in used or name in self._apart:
+                continue
+            if self.work.is_over:
                 self.is_cut_short = True
                 return None
-            elif self.takes(name, places):
+            if self.takes(name, places):
                 best = rank
                 break
-        if best is None and not self._all_apart:
-            if full is None or not is_full:
-                order.full[zone] = self._full(item, ranks, unknown)
-            elif item.logical_bytes == full.logical_bytes and not full.physical_bytes:
-                full.unknown = unknown
+        if best is None and ranks:
+            order.note_full(zone)
         return self._better(best, zone, places, usage)
 
     def stage(self, name: NodeName, coming: Coming, usage: Usage) -> int | None:
@@ -305,13 +305,6 @@ class Assignment:
             staying_nodes=usage.staying_nodes | {name},
             staying_zones=usage.staying_zones | {zone},
         )
-
-    def _full(self, item: Item, ranks: Iterable[Rank], unknown: set[NodeName]) -> Full:
-        """Note that all nodes but the unknown ones refused a replica."""
-        empty = msgspec.structs.replace(item, physical_bytes=0)
-        base = self._base()
-        is_logical = all(base._is_refused(name, empty) for _, name in ranks if name not in unknown)  # noqa: SLF001
-        return Full(item.logical_bytes, 0 if is_logical else item.physical_bytes, unknown)
 
     def _is_refused(self, name: NodeName, item: Item) -> bool:
         return any(_is_as_large(item, each) for each in self._refused.get(name, ()))

@@ -143,6 +143,7 @@ class Moving:
         return [*load, *(each.item for each in there if id(each) not in going)]
 
     def _spend(self, steps: int) -> None:
+        self._assignment.work.spend(steps)
         self._steps_left = max(0, self._steps_left - steps)
 
     def _targets(

@@ -26,7 +26,7 @@ from longhorn import Moment, NodeName, NodeRefusal, Settings, VolumeName
 
 _MOST_TRIED_AGAIN = 8
 """For so many volumes without room others are moved again, whenever one of them may find some."""
-_STEPS_PER_VOLUME, _STEPS_PER_NODE = 3, 1
+_STEPS_PER_VOLUME, _STEPS_PER_NODE = 8, 1
 """What it takes to find out what is coming of a volume, and whether a node still takes all."""
 
 
@@ -92,7 +92,9 @@ class Outlook:
         else:
             self._view = self._loads.view = self._assignment.view = view
             self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger)
-        self._assignment.work = work
+            if nodes or volumes or uids:
+                self.forecast.begin_moving(MOST_STEPS)
+        self._assignment.work, self._assignment.is_cut_short = work, False
         self._gathering.note_time(utc)
         while self._gathering.outdated and not work.is_over:
             work.spend(_STEPS_PER_VOLUME)
@@ -152,6 +154,7 @@ class Outlook:
             step_limit=self._step_limit,
         )
         self.forecast = Forecast(self._assignment)
+        self.forecast.begin_moving(MOST_STEPS)
         self.coming = {}
         self._sums = Sums()
         self._crowd: Crowd | None = None
@@ -282,7 +285,6 @@ class Outlook:
     def _place(self, now: float, work: Work) -> None:
         """Find room for what has none yet."""
         are_few, is_short = self._sums.sure + self._sums.open <= MOST_MOVED, False
-        self.forecast.begin_moving(4 * MOST_STEPS if are_few else MOST_STEPS)
         while self._unplaced and not work.is_over:
             coming = self.coming.get(self._unplaced[0][1])
             if coming is not None:
@@ -332,7 +334,7 @@ class Outlook:
             if work.is_over:
                 break
             if number == _MOST_TRIED_AGAIN:
-                self.forecast.begin_moving(0)
+                self.forecast.begin_moving(0)  # too many to move others for each
             work.spend(1)
             self._find_room(self.coming[name], now)
 

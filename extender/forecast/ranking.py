@@ -1,7 +1,7 @@
 """The nodes that replicas of some kind may go to, those with the most unused bytes first."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
@@ -75,6 +75,10 @@ class Ranking:
         """Return what is unused on the disks of one of the nodes."""
         return -self._entries[name][1][0]
 
+    def largest_of(self, name: NodeName) -> int:
+        """Return the logical headroom of the best disk of one of the nodes."""
+        return self._entries[name][2]
+
     def zone_of(self, name: NodeName) -> str:
         """Return the zone of one of the nodes."""
         return self._entries[name][0]
@@ -100,45 +104,45 @@ class Ranking:
         return space.node.zone, (-unused, space.node.name), largest
 
 
-class Full(msgspec.Struct):
-    """What is known of a zone that has no room: no node takes a replica as large as this, or larger.
-
-    Nothing is known of some nodes: those left out of the question, and those that have more room
-    since.
-    """
-
-    logical_bytes: int
-    physical_bytes: int
-    unknown: set[NodeName]
-
-
 class Order:
     """The nodes of one ranking as a forecast finds them: by what is unused beside all it takes.
 
     Attributes:
         ranking: Without what the forecast takes.
-        full: What is known of zones without room.
+        most_bytes: Of each node, so much at most has a replica that finds room there.
     """
 
     def __init__(self, ranking: Ranking, taken_bytes: Callable[[NodeName], int]) -> None:
         self.ranking = ranking
-        self.full: dict[str, Full] = {}
+        self.most_bytes: dict[NodeName, int] = {}
         self._taken_bytes = taken_bytes
         self._by_zone: dict[str, list[Rank]] = {}
         self._entries: dict[NodeName, tuple[str, Rank]] = {}
+        self._most_in_zone: dict[str, int] = {}
         for zone, ranks in ranking.by_zone.items():
             now = [self._rank(name) for _, name in ranks]
             self._entries |= {rank[1]: (zone, rank) for rank in now}
             self._by_zone[zone] = sorted(now)
+            self.most_bytes |= {name: ranking.largest_of(name) for _, name in ranks}
+            self.note_full(zone)
 
     def ranks(self, zone: str) -> list[Rank]:
         """Return the nodes of a zone, the roomiest first."""
         return self._by_zone.get(zone, [])
 
-    def ranks_of(self, zone: str, names: Iterable[NodeName]) -> list[Rank]:
-        """Return the same for those of *names* that are in the zone."""
-        found = (self._entries.get(name) for name in names)
-        return sorted(entry[1] for entry in found if entry is not None and entry[0] == zone)
+    def may_take(self, zone: str, size_bytes: int) -> bool:
+        """Whether some node of a zone may have room for a replica of this size."""
+        return size_bytes <= self._most_in_zone.get(zone, -1)
+
+    def refuse(self, name: NodeName, size_bytes: int) -> None:
+        """Note that a node has no room for a replica of this size, whatever is written to it."""
+        if name in self.most_bytes:
+            self.most_bytes[name] = min(self.most_bytes[name], size_bytes - 1)
+
+    def note_full(self, zone: str) -> None:
+        """Note that a zone was searched in vain: what its nodes may take is known better."""
+        found = (self.most_bytes[name] for _, name in self._by_zone.get(zone, ()))
+        self._most_in_zone[zone] = max(found, default=-1)
 
     def update(self, name: NodeName, *, has_more: bool) -> None:
         """Take in that something else is unused on a node.
@@ -151,12 +155,15 @@ class Order:
         if before is not None:
             ranks = self._by_zone[before[0]]
             del ranks[bisect_left(ranks, before[1])]
-        if name in self.ranking:
-            zone, rank = self.ranking.zone_of(name), self._rank(name)
-            self._entries[name] = zone, rank
-            insort(self._by_zone.setdefault(zone, []), rank)
-            if has_more and zone in self.full:
-                self.full[zone].unknown.add(name)
+        if name not in self.ranking:
+            self.most_bytes.pop(name, None)
+            return
+        zone, rank = self.ranking.zone_of(name), self._rank(name)
+        self._entries[name] = zone, rank
+        insort(self._by_zone.setdefault(zone, []), rank)
+        if has_more:
+            most = self.most_bytes[name] = self.ranking.largest_of(name)
+            self._most_in_zone[zone] = max(most, self._most_in_zone.get(zone, -1))
 
     def _rank(self, name: NodeName) -> Rank:
         return -max(0, self.ranking.unused_bytes(name) - self._taken_bytes(name)), name
