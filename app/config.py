@@ -95,7 +95,7 @@ class Settings(ProcessSettings, frozen=True, kw_only=True):
     webhook_scheduler_name: Annotated[str, Meta(max_length=253)] = ""
     body_limit_bytes: Positive = 128 * 2**20
     step_limit: Positive = DEFAULT_STEP_LIMIT
-    request_step_limit: Positive = 20 * DEFAULT_STEP_LIMIT
+    request_step_limit: Positive = 10 * DEFAULT_STEP_LIMIT
     reservation_mode: Mode = Mode.CAPACITY
     balance: Balance = Balance.SPREAD
     filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0

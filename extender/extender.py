@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from extender.demand.requests import resolve
+from extender.errors import UnresolvableClaimError
 from extender.forecast.outlook import Outlook
 from extender.holds.hold import End, Mode, is_shown, may_be_refused
 from extender.holds.ledger import Ledger, Outcome, Timeouts
@@ -20,7 +21,12 @@ from extender.verdicts.case import Case
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.view import ClusterView, Cursor
 from extender.work import Work
-from longhorn import Moment, NodeName
+from longhorn import Moment, NodeName, UnreadableSetting
+
+NODES_IN_ONE_GO = 1_000
+"""So many nodes are judged without giving way to anything else, where none of them is known."""
+_STEPS_IN_ONE_GO = 2_000
+"""So much of what has changed is taken in without giving way."""
 
 
 class Judged(NamedTuple):
@@ -41,6 +47,7 @@ class _Last(NamedTuple):
     nodes: Cursor
     volumes: Cursor
     holds: Cursor
+    outlook: int
 
 
 class Extender:
@@ -51,6 +58,7 @@ class Extender:
 
     Attributes:
         ledger: What is held for pods and counts against others.
+        steps: What the last call took (`extender.work`).
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class Extender:
         self._limits = limits
         self._balance = balance
         self.ledger = Ledger(mode)
+        self.steps = 0
         self._verdicts = RememberedVerdicts(Verdicts)
         self._scores = RememberedScores(Known)
         self._outlook = Outlook(limits.per_node)
@@ -100,12 +109,48 @@ class Extender:
     ) -> Scores:
         """Score *candidates*; the arguments and errors are those of `filter`.
 
-        A node that `filter` would reject now has nothing. Nothing is held. What `filter` has just
-        found out of these nodes is not found out again.
+        A node that `filter` would reject now has nothing. Nothing is held.
+        """
+        named = list(dict.fromkeys(candidates))
+        known = self.prioritize_judged(pod, named, view)
+        return known or self.score(self.judge(pod, named, view, now, utc), view)
+
+    def prioritize_judged(
+        self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView
+    ) -> Scores | None:
+        """Return the same by what `filter` has just found out; None if something has changed since.
+
+        kube-scheduler asks for the scores of the nodes that were accepted right after `filter`.
         """
         named = list(dict.fromkeys(candidates))
         judged = self._judged_just_now(pod, named, view)
-        return self.score(judged or self.judge(pod, named, view, now, utc), view)
+        return None if judged is None else self.score(judged, view)
+
+    def catch_up(self, view: ClusterView, now: float = 0.0, utc: Moment | None = None) -> bool:
+        """Take in some of what has changed in the cluster; return whether nothing is left to do.
+
+        An answer takes in all that is left. A service whose answers must not take long does it
+        before, piece by piece.
+        """
+        settings = view.settings
+        if isinstance(settings, UnreadableSetting):
+            return True
+        work = Work(_STEPS_IN_ONE_GO)
+        self._outlook.catch_up(view, settings, self.ledger, now=now, utc=utc, work=work)
+        self.steps = work.spent
+        return not self._outlook.is_behind
+
+    def knows(self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView) -> bool:
+        """Whether most verdicts on *candidates* follow from earlier ones, or need no look."""
+        if len(candidates) <= NODES_IN_ONE_GO:
+            return True
+        try:
+            request = resolve(pod, view)
+        except UnresolvableClaimError:
+            return True
+        needs = tuple(volume.need for volume in request.volumes)
+        unknown = len(candidates) - self._verdicts.known(needs, self._outlook.changes)
+        return not needs or unknown <= NODES_IN_ONE_GO
 
     def judge(
         self,
@@ -130,6 +175,7 @@ class Extender:
             now=now,
             utc=utc,
         )
+        self.steps = work.spent
         judged = Judged(named, found, case)
         self._last = _Last(
             judged,
@@ -137,6 +183,7 @@ class Extender:
             nodes=view.changes.since(None)[1],
             volumes=view.volume_changes.since(None)[1],
             holds=self.ledger.changes.since(None)[1],
+            outlook=self._outlook.version,
         )
         return judged
 
@@ -201,12 +248,14 @@ class Extender:
     def _judged_just_now(
         self, pod: PodRef, named: Sequence[NodeName], view: ClusterView
     ) -> Judged | None:
-        """Return what was found out about these nodes, if nothing has changed since but its hold.
-
-        kube-scheduler asks for scores of the nodes that were accepted, right after `filter`.
-        """
+        """Return what was found out about these nodes; None if more than its hold has changed."""
         last = self._last
-        if last is None or last.view is not view or last.judged.answer.accepted != named:
+        if (
+            last is None
+            or last.view is not view
+            or last.outlook != self._outlook.version
+            or last.judged.answer.accepted != named
+        ):
             return None
         request = last.judged.answer.request
         others_changed = (

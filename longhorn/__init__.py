@@ -140,6 +140,6 @@ __all__ = [
     "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "parts",
     "read_settings", "refusal_of", "refused_owners", "reusable", "split_tags", "stage_of",
     "surplus", "tags_match", "takes_back", "takes_growth", "takes_replicas", "turned_away",
-    "unowned", "usage_of", "value_for_engine", "volume_size_bytes", "wait_is_over", "waits_for_attach",
-    "wants_replica_on_node", "with_growth",
+    "unowned", "usage_of", "value_for_engine", "volume_size_bytes", "wait_is_over",
+    "waits_for_attach", "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

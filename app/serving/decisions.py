@@ -12,6 +12,7 @@ from app.metrics import Metrics
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Verb
 from extender import (
+    NODES_IN_ONE_GO,
     Answer,
     ClusterView,
     Extender,
@@ -116,13 +117,14 @@ class Decisions:
         pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
         if pod in self._waiting:
             self._waiting.pop(pod).set()
+        await self._prepare(request)
         decided = self._decide(request, began)
         if isinstance(decided, Answer):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
             return await self._wait(asking, pod, began, decided)
 
-    def prioritize(self, request: ExtenderRequest) -> Scores:
+    async def prioritize(self, request: ExtenderRequest) -> Scores:
         """Score the candidates. It never waits and holds nothing.
 
         Raises:
@@ -131,12 +133,45 @@ class Decisions:
         """
         self._on_request(Verb.PRIORITIZE, request)
         self._check_available()
-        now = self._clock()
-        scores = self._extender.prioritize(
-            request.pod, request.candidates, self._current_view(), now, self._wall_clock()
-        )
-        self._on_scores(scores, now)
+        pod, candidates = request.pod, request.candidates
+        scores = self._extender.prioritize_judged(pod, candidates, self._current_view())
+        if scores is None:
+            await self._prepare(request)
+            scores = self._extender.prioritize(
+                pod, candidates, self._current_view(), self._clock(), self._wall_clock()
+            )
+        self._on_scores(scores, self._clock())
         return scores
+
+    async def _prepare(self, request: ExtenderRequest) -> None:
+        """Do piece by piece what would take too long in one go, and give way in between.
+
+        Raises:
+            UnavailableError: This instance cannot answer.
+            UnresolvableClaimError: A claim of the pod does not lead to a volume.
+        """
+        await self._catch_up()
+        candidates = request.candidates
+        if self._extender.knows(request.pod, candidates, self._current_view()):
+            return
+        for start in range(0, len(candidates), NODES_IN_ONE_GO):
+            piece = candidates[start : start + NODES_IN_ONE_GO]
+            self._extender.judge(
+                request.pod, piece, self._current_view(), self._clock(), self._wall_clock()
+            )
+            await asyncio.sleep(0)
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Take in what has changed, so that the next decision need not.
+
+        Raises:
+            UnavailableError: This instance cannot answer.
+        """
+        self._check_available()
+        while not self._extender.catch_up(self._current_view(), self._clock(), self._wall_clock()):
+            await asyncio.sleep(0)
+            self._check_available()
 
     async def _wait(self, asking: Asking, pod: str, began: float, left_seconds: float) -> Answer:
         woken = self._waiting[pod] = asyncio.Event()
@@ -149,6 +184,7 @@ class Decisions:
                 woken.clear()
                 await self.turns.take(asking.client)
                 await self._check_wanted(asking, pod, woken)
+                await self._catch_up()
                 decided = self._decide(asking.request, began)
                 if isinstance(decided, Answer):
                     outcome = "timeout" if decided.is_open else "resolved"

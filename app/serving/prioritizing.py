@@ -55,7 +55,7 @@ class Prioritizing:
         request, pod = asking.request, pod_of(asking)
         duration_seconds = self._metrics.prioritize_duration_seconds
         try:
-            scores = self._decisions.prioritize(request)
+            scores = await self._decisions.prioritize(request)
         except UnavailableError as error:
             self.count_failure("unavailable")
             log.warning("prioritize.unavailable", pod=pod, error=str(error))

@@ -61,7 +61,7 @@ class Moving:
         """Find room for one more replica of a volume by moving others, and move them."""
         assignment = self._assignment
         on = assignment.on
-        if not self._steps_left:
+        if self._is_over:
             self.is_undecided = True
             return False
         near = {n for n in on if n in places and self._may_go(coming, n, usage)}
@@ -100,27 +100,22 @@ class Moving:
             moved: What may go anywhere; all else that is forecast stays.
             fixed: What some nodes must take besides, in place of their load.
         """
-        if not self._steps_left:
+        if self._is_over:
             return Undecided(0)
-        assignment, going = self._assignment, {id(each) for each in moved}
+        going = {id(each) for each in moved}
         targets = self._targets(moved, fixed)
         self._spend(len(moved) * len(targets) // PAIRS_PER_STEP)
-        if not self._steps_left:
+        if self._is_over:
             return Undecided(0)
         rooms = {name: self._room(name, self._staying(name, going, fixed)) for name in targets}
-        kept: dict[VolumeName, list[NodeName]] = {}
-        for volume in {each.coming.volume.name for each in moved}:
-            for name in dict.fromkeys(assignment.nodes_of(volume)):
-                for each in assignment.on[name]:
-                    if each.coming.volume.name == volume and id(each) not in going:
-                        kept.setdefault(volume, []).append(name)
         of_volume: dict[VolumeName, Piece] = {}
         pieces: dict[Piece, Remote] = {}
         todo: list[Piece] = []
         for remote in moved:
             volume = remote.coming.volume.name
-            piece = of_volume.get(volume) or self._piece(remote, rooms, kept.get(volume, ()))
-            of_volume[volume] = piece
+            piece = of_volume.get(volume)
+            if piece is None:
+                piece = of_volume[volume] = self._piece(remote, rooms, self._kept(volume, going))
             pieces.setdefault(piece, remote)
             todo.append(piece)
         if not all(piece.nodes for piece in todo):
@@ -134,6 +129,15 @@ class Moving:
             return None
         return {piece: (pieces[piece], names) for piece, names in found.items()}
 
+    def _kept(self, volume: VolumeName, going: Collection[int]) -> list[NodeName]:
+        """Return the nodes on which replicas of a volume stay that are not in *going*."""
+        return [
+            name
+            for name in dict.fromkeys(self._assignment.nodes_of(volume))
+            for each in self._assignment.on[name]
+            if each.coming.volume.name == volume and id(each) not in going
+        ]
+
     def _staying(
         self, name: NodeName, going: Collection[int], fixed: Mapping[NodeName, Sequence[Item]]
     ) -> list[Item]:
@@ -141,6 +145,10 @@ class Moving:
         load = fixed[name] if name in fixed else self._assignment.load(name)
         there = self._assignment.on.get(name, ())
         return [*load, *(each.item for each in there if id(each) not in going)]
+
+    @property
+    def _is_over(self) -> bool:
+        return not self._steps_left or self._assignment.work.is_over
 
     def _spend(self, steps: int) -> None:
         self._assignment.work.spend(steps)
@@ -170,7 +178,7 @@ class Moving:
                 looked_at = 0
                 fresh = 0
                 for _, name in assignment.ranks(zone, places):
-                    if fresh == len(moved) or not self._steps_left:
+                    if fresh == len(moved) or self._is_over:
                         break
                     if name not in known and self._may_go(coming, name, usage):
                         looked_at += 1

@@ -39,6 +39,7 @@ class Outlook:
     Attributes:
         changes: The nodes whose space has changed, or what comes there for sure or by the forecast.
         rankings: The nodes by what is unused on them.
+        version: Another one whenever something has changed in what is known here.
         coming: What counts of what is coming, by volume.
     """
 
@@ -52,6 +53,7 @@ class Outlook:
     def __init__(self, step_limit: int) -> None:
         self.changes = ChangeLog[NodeName]()
         self.rankings = Rankings()
+        self.version = 0
         self.coming: dict[VolumeName, Coming] = {}
         self._step_limit = step_limit
         self._patience = Patience()
@@ -108,6 +110,8 @@ class Outlook:
         self._place(now, work)
         for node in self._assignment.drain_changed():
             self.changes.add(node)
+        if nodes != [] or volumes != [] or uids != [] or work.spent:
+            self.version += 1
 
     @property
     def is_behind(self) -> bool:
@@ -164,7 +168,7 @@ class Outlook:
         self._unchecked: dict[NodeName, None] = {}
         """Nodes that may not take all any more that is forecast there."""
         self._displaced: dict[VolumeName, None] = {}
-        """Volumes whose replicas may have to go elsewhere, as those that there are count elsewhere."""
+        """Volumes whose replicas may have to go elsewhere, as nodes have changed where they are."""
         self._unplaced: list[tuple[bool, VolumeName]] = []
         """A heap of the volumes whose replicas are to find room, the surest first."""
         self._is_roomier = False

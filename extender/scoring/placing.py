@@ -42,6 +42,9 @@ class Known:
         self.unsure: set[NodeName] = set()
         self._cursor: Cursor | None = None
 
+    def __len__(self) -> int:
+        return len(self.scores)
+
     def catch_up(self, changes: ChangeLog[NodeName]) -> None:
         """Forget the nodes that have changed since the last time."""
         changed, self._cursor = changes.since(self._cursor)

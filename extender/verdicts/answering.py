@@ -50,6 +50,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the candidates."""
     rejected: Mapping[NodeName, Rejection] = {}
     steps: int = 0
+    """Of the packing."""
+    is_cut_short: bool = False
+    """Whether the work for it was over before all was decided (`extender.work`): what was not
+    decided to be moved counts as able to give way, and what was not packed is rejected."""
     forecast: Mapping[str, int] = {}
     """How many replicas of other volumes count that are not placed: sure, open, nowhere. Empty if
     nothing was judged."""
@@ -144,6 +148,7 @@ def answer(
         accepted=list(filterfalse(rejected.__contains__, candidates)) if rejected else candidates,
         rejected=rejected,
         steps=steps,
+        is_cut_short=work.is_over,
         forecast=forecast,
     )
     return found, case

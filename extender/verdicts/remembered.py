@@ -41,6 +41,9 @@ class Verdicts:
                 self._judged.discard(name)
                 self.rejections.pop(name, None)
 
+    def __len__(self) -> int:
+        return len(self._judged)
+
     def missing(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
         """Return those of *nodes* of which nothing is known."""
         if self._judged.issuperset(nodes):
@@ -55,6 +58,9 @@ class Verdicts:
 
 class _Kept(Protocol):
     """What is kept for one set of needs."""
+
+    def __len__(self) -> int:
+        """Return of how many nodes something is known."""
 
     def catch_up(self, changes: ChangeLog[NodeName]) -> None:
         """Forget what has changed since the last time."""
@@ -73,6 +79,11 @@ class Remembered(Generic[Kept]):
     def __init__(self, new: Callable[[], Kept]) -> None:
         self._new = new
         self._by_needs: dict[Needs, Kept] = {}
+
+    def known(self, needs: tuple[Need, ...], changes: ChangeLog[NodeName]) -> int:
+        """Return of how many nodes something is kept for *needs*, beside whatever is held."""
+        found = [key for key in self._by_needs if key[0] == needs]
+        return max((len(self.for_needs(key, changes)) for key in found), default=0)
 
     def for_needs(self, needs: Needs, changes: ChangeLog[NodeName]) -> Kept:
         """Return what is kept for *needs*, up to date with the *changes* of a view."""

@@ -69,8 +69,8 @@ class Bench:
             metrics=Metrics(self.registry, version="1"),
         )
 
-    def prioritize(self, name: str) -> Scores:
-        return self.decisions.prioritize(self.asking(pod(name, name=name)).request)
+    async def prioritize(self, name: str) -> Scores:
+        return await self.decisions.prioritize(self.asking(pod(name, name=name)).request)
 
     async def ask(self, name: str) -> Answer:
         return await self.decisions.filter(self.asking(pod(name, name=name)))
@@ -399,7 +399,7 @@ async def test_who_is_woken_takes_turns_with_other_clients() -> None:
 async def test_scores_are_told_at_once_and_nothing_is_held() -> None:
     bench = Bench()
 
-    scores = bench.prioritize("first")
+    scores = await bench.prioritize("first")
 
     assert [*scores.by_node] == NODES
     assert bench.scored == [scores]
@@ -412,7 +412,7 @@ async def test_scores_are_told_while_an_answer_for_the_same_pod_waits() -> None:
     await bench.ask("first")
     waiting = await bench.waits("second")
 
-    scores = bench.prioritize("second")
+    scores = await bench.prioritize("second")
 
     assert {score.total for score in scores.by_node.values()} == {0}
     assert not waiting.done()
@@ -425,7 +425,7 @@ async def test_an_object_that_is_not_heard_of_yet_leaves_no_scores() -> None:
     bench.view = view_of(*(node(name) for name in NODES))
 
     with pytest.raises(UnresolvableClaimError, match="default/first"):
-        bench.prioritize("first")
+        await bench.prioritize("first")
 
     assert bench.scored == []
 
@@ -435,6 +435,6 @@ async def test_who_cannot_answer_has_no_scores_either() -> None:
     bench.unavailable = "not the leader"
 
     with pytest.raises(UnavailableError, match="not the leader"):
-        bench.prioritize("first")
+        await bench.prioritize("first")
 
     assert bench.scored == []
