@@ -233,6 +233,10 @@ class Metrics(ProcessMetrics):
             "Placements the exact search tried for one filter request.",
             buckets=_STEPS,
         )
+        self.answers_cut_short_total = counter(
+            "answers_cut_short_total",
+            "Filter requests whose work was over before everything was decided.",
+        )
         self.settings_errors_total = counter(
             "settings_errors_total",
             "Values of live settings that could not be used, each counted once.",
@@ -336,6 +340,7 @@ class Metrics(ProcessMetrics):
         self._decisions[outcome_of(result)].inc()
         self.candidates.observe(len(result.accepted) + len(result.rejected))
         self.packing_steps.observe(result.steps)
+        self.answers_cut_short_total.inc(result.is_cut_short)
         for state, count in result.forecast.items():
             self.forecast_replicas.labels(state).set(count)
         for reason, count in rejections.items():

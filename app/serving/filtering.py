@@ -64,6 +64,7 @@ class Filtering:
                 accepted=len(result.accepted),
                 rejected=dict(reasons),
                 steps=result.steps,
+                cut_short=result.is_cut_short,
                 duration_seconds=round(perf_counter() - started, 6),
             )
         return timed(answer, started, self._metrics.filter_duration_seconds)

@@ -15,7 +15,7 @@ from packing import Item
 
 _LOOKED_AT = 8
 """So many of the roomiest nodes of a zone are looked at for a better choice."""
-_MOST_TO_FILL = 64
+MOST_TO_FILL = 64
 """So many of them for how much they take."""
 
 
@@ -104,7 +104,7 @@ def _to_fill(assignment: Assignment, name: NodeName, need: Need, spare_bytes: in
     size = need.size_bytes
     unused = places.ranking.unused_bytes(name) - spare_bytes + size
     found: list[int] = []
-    for less_unused, other in places.ranking.by_zone[spaces[name].node.zone][:_MOST_TO_FILL]:
+    for less_unused, other in places.ranking.by_zone[spaces[name].node.zone][:MOST_TO_FILL]:
         if other != name and other in places:
             disks = len(spaces[other].bins)
             # Disks that do not take the replica do not count, and have less than its size.

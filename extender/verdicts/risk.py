@@ -12,7 +12,7 @@ from functools import cached_property
 from extender.forecast.coming import Coming
 from extender.forecast.crowd import crowd_of
 from extender.forecast.needs import fits
-from extender.forecast.takers import may_fill, may_tie, spread, takers
+from extender.forecast.takers import MOST_TO_FILL, may_fill, may_tie, spread, takers
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.case import Case
@@ -20,6 +20,10 @@ from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from longhorn import Need, NodeName
 from packing import Item, bytes_to_block, fits_in_any_order
 
+_MOST_RANKS, _RANKS_PER_STEP = 40_000, 20
+"""So many nodes are looked at for how much must come there before a replica goes elsewhere."""
+_PAIRS_PER_STEP, _NODES_PER_STEP = 5, 10
+"""So many pairs, and so many nodes seen at a glance, take the time of a step (`extender.work`)."""
 _MOST_PAIRS = 4_000
 """So many pairs of node and volume are looked at closely. Beyond, best-effort volumes may lose
 their room, and strict-local ones are refused where not all that comes would fit besides."""
@@ -88,7 +92,7 @@ class _Looking:
             | case.holders
         )
         """Those to which something comes that does not come to others."""
-        self._pairs_left = _MOST_PAIRS
+        self._pairs_left, self._ranks_left = _MOST_PAIRS, _MOST_RANKS
         self._pairs_of_a_node = len(case.others.coming) + len(self._own)
         settings = case.settings
         before, own = case.others.sums, crowd_of(case.own_coming, settings).sums
@@ -147,7 +151,7 @@ class _Looking:
                 yield name
 
     def _without_room(
-        self, nodes: Iterable[NodeName], items: Sequence[Item], *, with_open: bool
+        self, nodes: Collection[NodeName], items: Sequence[Item], *, with_open: bool
     ) -> Iterator[NodeName]:
         """Yield those of *nodes* that may have no room for *items*, if all that comes comes there.
 
@@ -166,6 +170,7 @@ class _Looking:
         kinds = frozenset.intersection(*(i.kinds for i in alike)) if alike else frozenset()
         logical_bytes = self._all_bytes + sum(i.logical_bytes for i in items)
         physical_bytes = self._physical_bytes + sum(i.physical_bytes for i in items)
+        case.work.spend(len(nodes) // _NODES_PER_STEP)
         for name in nodes:
             space = spaces.get(name)
             if space is None:
@@ -221,10 +226,18 @@ class _Looking:
         return not fits_in_any_order(items, first, space.bins)
 
     def _may_fill(self, items: Sequence[Item], space: NodeSpace) -> bool:
-        """Whether so much may come to a node that some of *items* find no room."""
+        """Whether so much may come to a node that some of *items* find no room.
+
+        What would cost too much to find out is taken for true.
+        """
         name = space.node.name
         if self._is_strict(name) or self._may_tie:
             return True  # Longhorn is not taken at its word
+        ranks = len(self._needs) * MOST_TO_FILL
+        if ranks > self._ranks_left:
+            return True
+        self._ranks_left -= ranks
+        self._case.work.spend(ranks // _RANKS_PER_STEP)
         logical = sum(item.logical_bytes for item in items)
         to_block = (bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
         return may_fill(
@@ -287,6 +300,7 @@ class _Looking:
         if len(coming) > self._pairs_left:
             return None
         self._pairs_left -= len(coming)
+        self._case.work.spend(len(coming) // _PAIRS_PER_STEP)
         is_free = self._is_strict(name) or self._may_tie
         assignment = self._case.forecast.assignment
         return takers(assignment, name, coming, beside_bytes=None if is_free else beside_bytes)
