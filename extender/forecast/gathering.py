@@ -4,7 +4,7 @@ What comes of a volume follows from the volume, its replicas, and the holds for 
 out again when one of these has changed, and only then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from extender.forecast.coming import Coming, coming_of_all, displaced_on
@@ -109,16 +109,31 @@ class Gathering:
                 del self._waits_until[name]
                 self._outdated[name] = None
 
-    def displaced_without(
-        self, uid: str, name: NodeName, view: ClusterView
-    ) -> frozenset[VolumeName]:
-        """Return the volumes that would have no room on a node if the pod had no hold there."""
-        others = [self._holds[each] for each in self._on_node.get(name, ()) if each != uid]
-        return displaced_on(view.spaces.get(name), others, view, self.settings)
+    def without(
+        self, hold: Hold, own: Collection[VolumeName], view: ClusterView, utc: Moment | None
+    ) -> dict[VolumeName, Coming | None]:
+        """Return what is coming of other volumes than a pod's own if its hold does not count.
 
-    def displaced_now(self, name: NodeName) -> frozenset[VolumeName]:
-        """Return the volumes that have no room on a node though it is held for them there."""
-        return self._displaced.get(name, frozenset())
+        They may have room on its node then; and a hold may name volumes that are not its own.
+
+        Args:
+            hold: The pod's.
+            own: Its volumes.
+            view: The cluster.
+            utc: The date and time, None if it is not known.
+        """
+        uid, displaced = hold.pod.uid, self._displaced
+        changed = {each.name for each in (*hold.volumes, *hold.remote)}
+        if hold.state is State.CHOSEN:
+            here, others = hold.node, self.chosen_on(hold.node, but=uid)
+            now = displaced_on(view.spaces.get(here), others, view, self.settings)
+            changed |= now ^ displaced.get(here, frozenset())
+            displaced = {**displaced, here: now}
+        found: dict[VolumeName, Coming | None] = {}
+        for name in sorted(changed.difference(own)):
+            holds = self.holds_of(name, but=uid)
+            found[name] = self._work_out(name, holds, displaced, view, utc)
+        return found
 
     def next_changed(self, view: ClusterView, utc: Moment | None) -> VolumeName | None:
         """Work out the next volume again, of which there is one; return it if the result is new."""
@@ -126,7 +141,7 @@ class Gathering:
         del self._outdated[name]
         before = self.coming.get(name)
         self._await_failed(name, view, utc)
-        now = self.work_out(name, self.holds_of(name), self._displaced_of(name), view, utc)
+        now = self._work_out(name, self.holds_of(name), self._displaced, view, utc)
         if now == before:
             return None
         if now is None:
@@ -135,25 +150,22 @@ class Gathering:
             self.coming[name] = now
         return name
 
-    def work_out(
+    def _work_out(
         self,
         name: VolumeName,
-        holds: Iterable[Hold],
-        displaced: Iterable[VolumeName],
+        holds: Sequence[Hold],
+        displaced: Mapping[NodeName, frozenset[VolumeName]],
         view: ClusterView,
         utc: Moment | None,
     ) -> Coming | None:
-        """Say what is coming of a volume by these holds; the arguments are as for all."""
-        return coming_of_all(name, holds, frozenset(displaced), view, self.settings, utc=utc)
-
-    def _displaced_of(self, name: VolumeName) -> frozenset[VolumeName]:
-        holds = (self._holds[uid] for uid in self._of_volume.get(name, ()))
-        nodes = (each.node for each in holds if each.state is State.CHOSEN)
-        return frozenset().union(*(self.displaced_now(node) for node in nodes))
+        """Say what is coming of a volume by these holds, where they keep no room for it."""
+        nodes = {each.node for each in holds if each.state is State.CHOSEN}
+        without_room = frozenset[VolumeName]().union(*(displaced.get(n, ()) for n in nodes))
+        return coming_of_all(name, holds, without_room, view, self.settings, utc=utc)
 
     def _note_displaced(self, name: NodeName, view: ClusterView) -> None:
         uids = self._on_node.get(name, ())
-        before = self.displaced_now(name)
+        before = self._displaced.get(name, frozenset())
         if not (uids or before):
             return
         holds = [self._holds[uid] for uid in uids]

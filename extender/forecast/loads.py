@@ -320,6 +320,13 @@ class OthersLoads:
             partly=frozenset().union(*accepted) - nodes,
         )
 
+    @cached_property
+    def open_nodes(self) -> frozenset[NodeName]:
+        """The nodes of all open holds, also of those for the pod's own volumes."""
+        found = self.open.nodes | self.open.partly
+        of_own = (h.nodes for h in self.open_holds if {v.name for v in h.volumes} <= {*self._own})
+        return found.union(*of_own)
+
     def sure(self, space: NodeSpace) -> Load:
         """Return what comes to a node for sure."""
         if space.node.name in self.apart:

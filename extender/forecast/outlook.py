@@ -18,7 +18,6 @@ from extender.forecast.loads import Loads, OthersLoads
 from extender.forecast.moving import MOST_MOVED, MOST_STEPS
 from extender.forecast.patience import Patience
 from extender.forecast.ranking import Rankings
-from extender.holds.hold import State
 from extender.holds.ledger import Ledger
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.work import Work
@@ -136,8 +135,9 @@ class Outlook:
         for name in own:
             forecast.take_out(name)
         for hold in self._gathering.hold_of(uid):
-            if hold.state is State.CHOSEN and (changed := self._returned(uid, hold.node, utc)):
-                others = self._with_returned(changed, own, forecast, others)
+            changed = self._gathering.without(hold, own, self._view, utc)
+            if changed:
+                others = self._with_changed(changed, forecast, others)
         if forecast.nowhere and (loads.apart or forecast.assignment.apart):
             self._place_others(forecast, others.coming)
         return loads, forecast, others
@@ -356,19 +356,15 @@ class Outlook:
                 forecast.place(by_name[name])
         forecast.begin_moving(4 * MOST_STEPS)
 
-    def _with_returned(
-        self,
-        changed: Mapping[VolumeName, Coming | None],
-        own: Collection[VolumeName],
-        forecast: Forecast,
-        others: Crowd,
+    def _with_changed(
+        self, changed: Mapping[VolumeName, Coming | None], forecast: Forecast, others: Crowd
     ) -> Crowd:
         """Return *others* with what is coming of some volumes now, and place that."""
         coming = {each.volume.name: each for each in others.coming}
         for name, now in changed.items():
             forecast.take_out(name)
             coming.pop(name, None)
-            if now is not None and name not in own:
+            if now is not None:
                 coming[name] = now
                 forecast.place(now)
         return crowd_of(coming.values(), self._gathering.settings)
@@ -377,18 +373,6 @@ class Outlook:
         if self._crowd is None:
             self._crowd = Crowd(coming=tuple(self.coming.values()), sums=self._sums)
         return self._crowd
-
-    def _returned(
-        self, uid: str, node: NodeName, utc: Moment | None
-    ) -> dict[VolumeName, Coming | None]:
-        """Return what is coming of volumes that have room on a node if the pod has none there."""
-        now = self._gathering.displaced_without(uid, node, self._view)
-        return {
-            name: self._gathering.work_out(
-                name, self._gathering.holds_of(name, but=uid), now, self._view, utc
-            )
-            for name in sorted(now ^ self._gathering.displaced_now(node))
-        }
 
 
 _Host = tuple[str, NodeRefusal | None]

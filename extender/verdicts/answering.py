@@ -139,7 +139,9 @@ def answer(
             utc=utc,
         )
         forecast = counts(case)
-        rejected, steps = _judge(case, candidates, limits, remembered, outlook.changes, ledger)
+        judging = Judging(case, limits, ledger)
+        rejected, case = _judge(case, candidates, judging, remembered, outlook.changes, ledger)
+        steps = judging.steps
     found = Answer(
         request=request,
         existing=existing,
@@ -157,26 +159,25 @@ def answer(
 def _judge(
     case: Case,
     candidates: Sequence[NodeName],
-    limits: StepLimits,
+    judging: Judging,
     remembered: RememberedVerdicts,
     changes: ChangeLog[NodeName],
     ledger: Ledger,
-) -> tuple[Mapping[NodeName, Rejection], int]:
-    """Return why candidates are rejected, and the steps that the packing took."""
+) -> tuple[Mapping[NodeName, Rejection], Case]:
+    """Return why candidates are rejected, and the case with all that is forecast for it."""
     rejected: Mapping[NodeName, Rejection] = {}
-    judging = Judging(case, limits, ledger)
     if case.request.volumes:
         rejected = judging.rejections(candidates, remembered, changes)
     if len(rejected) == len(candidates):
-        return rejected, judging.steps
-    everywhere = start_rejection(case)
+        return rejected, case
+    everywhere, case = start_rejection(case)
     if everywhere is not None:
-        return dict.fromkeys(candidates, everywhere), judging.steps
+        return dict.fromkeys(candidates, everywhere), case
     # Lazily: for most pods nobody looks at the thousands of nodes that are accepted so far.
     crowded = crowded_out(case, filterfalse(rejected.__contains__, candidates))
     rejected = {**rejected, **crowded} if crowded else rejected
     at_risk = risks(case, filterfalse(rejected.__contains__, candidates), ledger)
-    return {**rejected, **at_risk} if at_risk else rejected, judging.steps
+    return {**rejected, **at_risk} if at_risk else rejected, case
 
 
 def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:

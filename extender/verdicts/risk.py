@@ -43,7 +43,7 @@ def risks(case: Case, nodes: Iterable[NodeName], ledger: Ledger) -> dict[NodeNam
     chosen = ledger.chosen_nodes(but=uid)
     if looking.takes_from_others(chosen):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
-    open_ = case.loads.open.nodes | case.loads.open.partly
+    open_ = case.loads.open_nodes
     if looking.takes_from_others(open_, with_open=True):
         return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=True))
     if not case.request.volumes:

@@ -24,72 +24,78 @@ def needs_room(request: PodRequest, view: ClusterView, settings: Settings) -> bo
     )
 
 
-def start_rejection(case: Case) -> Rejection | None:
+def start_rejection(case: Case) -> tuple[Rejection | None, Case]:
     """Say why no node will do for the volumes that need nothing on the pod's node.
 
-    All pass while nodes cannot be read: they may have room.
+    All pass while nodes cannot be read: they may have room. Returned is also the case with these
+    volumes in its forecast.
     """
     needed = _all_needed(case)
     if not needed:
-        return None
-    missing, with_open = _first_missing(needed, case.trial()), False
+        return None, case
+    forecast = case.trial()
+    missing, with_open = _first_missing(needed, forecast), False
     if missing is None and case.loads.open_holds:
         with_open = True
         missing = _missing_beside_open(needed, case)
     if missing is None:
-        return None
+        return None, structs.replace(case, forecast=forecast)
     by_open = with_open or _is_missing_by_open(needed, case)
     size_bytes = missing.need.size_bytes
     fits_one = missing.count > 1 and _fits_one(missing, case, with_open=with_open)
     if not (missing.replicas or fits_one):
-        return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
+        return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open), case
     wanted = missing.volume.wanted_replicas
-    return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
+    return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open), case
 
 
 def crowded_out(case: Case, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
     """Return those of *nodes* whose room the pod's local volumes need and the others as well.
 
-    The others find room, as there is no `start_rejection`. They must find it beside what is local.
+    The others are in the case's forecast (`start_rejection`). They must find room beside what is
+    local.
     """
     needed = _all_needed(case)
     if not (needed and case.request.volumes):
         return {}
-    forecast = case.trial()
-    forecast.place_all(needed)
     size_bytes = max(each.need.size_bytes for each in needed)
     found: dict[NodeName, Rejection] = {}
     for name in nodes:
-        if name in forecast.on:
+        if name in case.forecast.on:
             load = case.loads.on(case.view.spaces[name])
-            if not _gives_way(name, load.sure_items, forecast, case):
+            if not _gives_way(name, load.sure_items, case):
                 found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=False)
-            elif load.open and not _gives_way(name, load.items, forecast, case):
+            elif load.open and not _gives_way(name, load.items, case):
                 found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=True)
     return found
 
 
-def _gives_way(name: NodeName, load: Sequence[Item], forecast: Forecast, case: Case) -> bool:
+def _gives_way(name: NodeName, load: Sequence[Item], case: Case) -> bool:
     """Whether what is forecast on a node finds room there or elsewhere beside what is local."""
     space, local = case.view.spaces[name], (*case.demand_on(name).items, *load)
-    there = (*local, *(each.item for each in forecast.on[name]))
-    return fits(there, space, case.step_limit) or forecast.gives_way(name, local)
+    there = (*local, *(each.item for each in case.forecast.on[name]))
+    return fits(there, space, case.step_limit) or case.forecast.gives_way(name, local)
 
 
 def _missing_beside_open(needed: Sequence[Coming], case: Case) -> Coming | None:
     """Return the first volume without the room that it needs beside all that open holds keep.
 
-    What is forecast stays where it is. If that leaves no room, it is forecast anew, unless it is
+    What is forecast stays where it is if it has room there. Else it is forecast anew, unless it is
     too much for that.
     """
-    missing = _first_missing(needed, case.trial(with_open=True))
-    if missing is None or sum(each.count for each in case.others.coming) > MOST_MOVED:
-        return missing
-    anew = case.trial(with_open=True)
+    sums, anew = case.others.sums, case.trial(with_open=True)
+    if sums.sure + sums.open > MOST_MOVED or _all_stay(anew):
+        return _first_missing(needed, anew)
     for each in case.others.coming:
         anew.take_out(each.volume.name)
     anew.place_all(sorted(case.others.coming, key=by_certainty))
     return _first_missing(needed, anew)
+
+
+def _all_stay(forecast: Forecast) -> bool:
+    """Whether all that is forecast has room where it is."""
+    assignment = forecast.assignment
+    return all(assignment.fits(name, assignment.taken(name).items) for name in forecast.on)
 
 
 def _is_missing_by_open(needed: Sequence[Coming], case: Case) -> bool:
