@@ -280,9 +280,10 @@ class OthersLoads:
         self._uid = uid
         self._whole: dict[NodeName, Load] = {}
         view = loads.view
-        of_own = [hold for name in own for hold in gathering.holds_of(name)]
-        of_own += gathering.hold_of(uid)
-        due = (view.due.get(name, NOTHING_DUE).on_node for name in own)
+        mine = gathering.hold_of(uid)
+        of_own = [*mine, *(hold for name in own for hold in gathering.holds_of(name))]
+        held = (volume.name for hold in mine for volume in hold.volumes)
+        due = (view.due.get(name, NOTHING_DUE).on_node for name in (*own, *held))
         self.apart = frozenset(
             [
                 *(hold.node for hold in of_own if hold.state is State.CHOSEN),
