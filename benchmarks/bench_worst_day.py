@@ -7,7 +7,7 @@ nothing else is said: they are nearly the same however busy the machine is.
 import argparse
 from collections.abc import Callable
 
-from benchmarks import worst_answers, worst_bursts
+from benchmarks import worst_answers, worst_bursts, worst_lead, worst_waiting
 
 ROWS: dict[str, Callable[[float], None]] = {
     "room": worst_answers.room,
@@ -15,6 +15,9 @@ ROWS: dict[str, Callable[[float], None]] = {
     "events": worst_answers.events,
     "burst": worst_bursts.burst,
     "settle": worst_bursts.settle,
+    "lead": worst_lead.lead,
+    "memory": worst_waiting.memory,
+    "waking": worst_waiting.waking,
 }
 
 

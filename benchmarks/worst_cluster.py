@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from benchmarks.clusters import GIB, Object, cluster, node_name
+from benchmarks.clusters import GIB, Object, cluster, node_name, pod
 from benchmarks.templates import LONGHORN, NAMESPACE
 
 COPIES, DISKS, ZONES, SEED = 3, 10, 3, 1
@@ -11,6 +11,7 @@ DEGRADED_AT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 UTC_NOW = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
 """Half an hour later: Longhorn does not wait for failed replicas any more."""
 _VOLUME_BYTES = 10 * GIB
+_SIZES = 4_000
 _DOWN = [{"type": "Ready", "status": "False", "reason": "KubernetesNodeNotReady"}]
 
 
@@ -22,14 +23,15 @@ def due_volumes(
     Args:
         replicas: How many are due.
         size_bytes: Of each volume.
-        distinct: Whether each volume is larger than the one before it, by 2 MiB.
+        distinct: Whether each volume is larger than the one before it, by 2 MiB; after 4,000 they
+            begin again.
         copies: Replicas of a volume; the last volume may have less.
         first: The number of the first volume.
     """
     items = []
     for number in range(first, first - (-replicas // copies)):
         name = f"pvc-due-{number:05d}"
-        size = size_bytes + number * 2**21 * distinct
+        size = size_bytes + number % _SIZES * 2**21 * distinct
         count = min(copies, replicas - (number - first) * copies)
         items.append(_volume(name, size, copies=count))
         items += [_replica(name, size, copy) for copy in range(count)]
@@ -60,6 +62,23 @@ def zone_down(nodes: int, volumes: int, pods: list[Object]) -> list[Object]:
             shown["scheduledReplica"][items[-1]["metadata"]["name"]] = _VOLUME_BYTES
             shown["storageScheduled"] += _VOLUME_BYTES
     return items
+
+
+def waiting_pods(count: int, size_gib: int) -> list[Object]:
+    """Return pods that got no node because of us, with a claim of at least *size_gib* each.
+
+    There are a hundred sizes.
+    """
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1000 nodes are available: 1000 no room on the node's disks.",
+        "lastTransitionTime": DEGRADED_AT.isoformat(),
+    }
+    pods = [pod(f"waiting-{n:05d}", [(size_gib + n % 100) * GIB]) for n in range(count)]
+    status = {"phase": "Pending", "conditions": [condition]}
+    return [{"apiVersion": "v1", "kind": "Pod", **each, "status": status} for each in pods]
 
 
 def _volume(name: str, size_bytes: int, *, copies: int, **status: Any) -> Object:
