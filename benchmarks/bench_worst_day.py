@@ -1,34 +1,50 @@
 """Measures the worst day: replicas that find no place, pods that wait, a leader that must lead.
 
 Run as ``python -m benchmarks.bench_worst_day [--rows room,zone]``. Times are of the processor where
-nothing else is said: they are nearly the same however busy the machine is.
+nothing else is said: they depend less on what else the machine does.
 """
 
 import argparse
-from collections.abc import Callable
 
 from benchmarks import worst_answers, worst_bursts, worst_lead, worst_waiting
 
-ROWS: dict[str, Callable[[float], None]] = {
-    "room": worst_answers.room,
-    "zone": worst_answers.zone,
-    "events": worst_answers.events,
-    "burst": worst_bursts.burst,
-    "settle": worst_bursts.settle,
-    "lead": worst_lead.lead,
-    "memory": worst_waiting.memory,
-    "waking": worst_waiting.waking,
-}
+ROWS = ("room", "zone", "events", "burst", "settle", "memory", "waking", "lead")
 
 
 def main() -> None:
     """Print the tables that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS), help="which tables, e.g. room,zone")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a line of a table")
+    parser.add_argument("--rows", default=",".join(ROWS), help=f"some of {', '.join(ROWS)}")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds for a burst, and to wake a pod"
+    )
+    parser.add_argument("--lead", type=float, default=15.0, help="seconds to watch a leader")
     options = parser.parse_args()
-    for row in options.rows.split(","):
-        ROWS[row](options.limit)
+    rows = options.rows.split(",")
+    if unknown := sorted({*rows} - {*ROWS}):
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(ROWS)}")
+    for row in rows:
+        _print(row, limit_seconds=options.limit, lead_seconds=options.lead)
+
+
+def _print(row: str, *, limit_seconds: float, lead_seconds: float) -> None:
+    match row:
+        case "room":
+            worst_answers.room()
+        case "zone":
+            worst_answers.zone()
+        case "events":
+            worst_answers.events()
+        case "burst":
+            worst_bursts.burst(limit_seconds)
+        case "settle":
+            worst_bursts.settle()
+        case "memory":
+            worst_waiting.memory()
+        case "waking":
+            worst_waiting.waking(limit_seconds)
+        case "lead":
+            worst_lead.lead(lead_seconds)
 
 
 if __name__ == "__main__":

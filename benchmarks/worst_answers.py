@@ -110,7 +110,7 @@ class Cluster:
         return random.sample(self.candidates, len(self.candidates))
 
 
-def room(_limit_seconds: float) -> None:
+def room() -> None:
     """Print what an answer costs when what is due outgrows the room."""
     print("\nWhat is due outgrows the room: milliseconds of CPU\n")
     print(f"{'nodes':>6}{'disks':>6}{'GiB':>5}{'due':>6}{'copies':>7}  {'sizes':8}{_HEAD}")
@@ -129,7 +129,7 @@ def room(_limit_seconds: float) -> None:
         )
 
 
-def zone(_limit_seconds: float) -> None:
+def zone() -> None:
     """Print what an answer costs when a zone is down."""
     print("\nOne of three zones is down, 1,000 nodes: milliseconds of CPU\n")
     print(f"{'degraded':>9}{_HEAD}")
@@ -149,7 +149,7 @@ def zone(_limit_seconds: float) -> None:
         print(f"{volumes:9}{_figures(found, new)}", flush=True)
 
 
-def events(_limit_seconds: float) -> None:
+def events() -> None:
     """Print what an answer costs while the cluster changes: 17 nodes report between two answers."""
     print("\n17 nodes change between two answers, 1,000 replicas are due: milliseconds of CPU\n")
     print(f"{'nodes':>6}{'answer':>9}{'max':>9}{'settle':>9}")

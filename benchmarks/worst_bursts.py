@@ -138,7 +138,7 @@ def burst(limit_seconds: float) -> None:
         )
 
 
-def settle(_limit_seconds: float) -> None:
+def settle() -> None:
     """Print what it costs to compare many holds with the cluster."""
     print(
         f"\nSettling {HOLDS:,} holds of pods with a volume of three replicas: milliseconds of CPU"

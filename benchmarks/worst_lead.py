@@ -39,15 +39,15 @@ DAYS = (
 )
 
 
-def lead(limit_seconds: float) -> None:
+def lead(seconds: float) -> None:
     """Print how instances lead for so long."""
-    print(f"\nA real process, for {limit_seconds:g} s after it got the lease\n")
+    print(f"\nA real process, for {seconds:g} s after it got the lease\n")
     print(
         f"{'nodes':>6}{'due':>6}{'GiB':>5}  {'sizes':9}{'waiting':>8}{'known s':>9}{'answer s':>9}"
         f"{'lost':>5}{'stall ms':>9}{'filter ms':>10}{'failed':>7}{'MiB':>6}{'then':>6}"
     )
     for day in DAYS:
-        asyncio.run(_row(day, limit_seconds))
+        asyncio.run(_row(day, seconds))
 
 
 async def _row(day: Day, seconds: float) -> None:

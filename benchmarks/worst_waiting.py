@@ -45,7 +45,7 @@ class Crowd(NamedTuple):
 CROWDS = (Crowd(0, Due(67)), Crowd(5_000, Due(67)), Crowd(1_000, Due(334)), Crowd(5_000, Due(334)))
 
 
-def memory(_limit_seconds: float) -> None:
+def memory() -> None:
     """Print what a waiting pod takes of memory."""
     print(f"\nMemory of a pod that waits, {NODES:,} nodes, {PODS:,} pods: kB\n")
     print(f"{'candidates':12}{'kB':>9}{'MiB':>9}")
