@@ -24,7 +24,15 @@ def main() -> None:
     if unknown := sorted({*rows} - {*ROWS}):
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(ROWS)}")
     for row in rows:
+        print(f"\n{row}: a million additions take {worst_answers.measured(_add):.0f} ms of CPU now")
         _print(row, limit_seconds=options.limit, lead_seconds=options.lead)
+
+
+def _add() -> None:
+    """Do what shows how fast the machine is: others may share its cores."""
+    number = 0
+    for each in range(10**6):
+        number += each
 
 
 def _print(row: str, *, limit_seconds: float, lead_seconds: float) -> None:

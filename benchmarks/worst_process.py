@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -133,10 +132,18 @@ def memory_mib(instance: InstanceProcess) -> float:
     return int(resident) / 1024
 
 
-def cpu_seconds(instance: InstanceProcess) -> float:
-    """Return what an instance has used of the processor."""
-    fields = Path(f"/proc/{instance.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+class Used(NamedTuple):
+    """What a process has had of the processor."""
+
+    ran_seconds: float
+    waited_seconds: float
+    """It could have run, and others did."""
+
+
+def used(instance: InstanceProcess) -> Used:
+    """Return what the main thread of an instance has had of the processor: its event loop."""
+    ran, waited, _ = Path(f"/proc/{instance.pid}/schedstat").read_text().split()
+    return Used(int(ran) / 1e9, int(waited) / 1e9)
 
 
 async def _report(server: FakeApiServer, nodes: int) -> None:

@@ -14,7 +14,7 @@ from benchmarks.clusters import GIB, Object, cluster, node_name, request
 from benchmarks.templates import NAMESPACE
 from benchmarks.worst_cluster import DISKS, SEED, waiting_pods
 from benchmarks.worst_lead import START_SECONDS
-from benchmarks.worst_process import Due, changing, cpu_seconds, event, memory_mib, running
+from benchmarks.worst_process import Due, changing, event, memory_mib, running, used
 from tests.fakes import Change, FakeApiServer, Resource
 from tests.monitoring.instances import InstanceProcess
 
@@ -54,8 +54,8 @@ def memory() -> None:
 
 def waking(limit_seconds: float) -> None:
     """Print what it costs to look after waiting pods, and how soon one is woken that fits."""
-    print("\nWaking on 1,000 nodes that change all the time: percent of a core over ten seconds\n")
-    print(f"{'waiting':>8}{'due':>6}{'percent':>9}{'woken s':>9}")
+    print("\nWaking on 1,000 nodes that change all the time: shares of ten seconds\n")
+    print(f"{'waiting':>8}{'due':>6}{'runs %':>8}{'wants %':>8}{'woken s':>9}")
     for crowd in CROWDS:
         asyncio.run(_waking(crowd, limit_seconds))
 
@@ -97,10 +97,10 @@ async def _waking(crowd: Crowd, limit_seconds: float) -> None:
         for each in crowd.due.objects():
             server.put(each)
         async with changing(server, _WAKING_NODES, crowd.due):
-            share = await _share(instance)
+            runs, wants = await _shares(instance)
             woken = await _woken_seconds(server, limit_seconds)
     print(
-        f"{crowd.waiting:8}{crowd.due.replicas:6}{100 * share:9.0f}"
+        f"{crowd.waiting:8}{crowd.due.replicas:6}{100 * runs:8.0f}{100 * wants:8.0f}"
         + (f"{f'> {limit_seconds:g}':>9}" if woken is None else f"{woken:9.1f}"),
         flush=True,
     )
@@ -127,12 +127,17 @@ async def _reject(
             assert (answer["Error"], answer["NodeNames"]) == ("", []), answer
 
 
-async def _share(instance: InstanceProcess) -> float:
-    """Return the share of a core that an instance takes while nobody asks."""
+async def _shares(instance: InstanceProcess) -> tuple[float, float]:
+    """Return the share of the time that an instance runs while nobody asks, and runs or waits to.
+
+    The second is the first where nobody else wants the cores.
+    """
     await asyncio.sleep(2)
-    began, used = time.monotonic(), cpu_seconds(instance)
+    began, before = time.monotonic(), used(instance)
     await asyncio.sleep(_SHARE_SECONDS)
-    return (cpu_seconds(instance) - used) / (time.monotonic() - began)
+    seconds, after = time.monotonic() - began, used(instance)
+    ran = (after.ran_seconds - before.ran_seconds) / seconds
+    return ran, ran + (after.waited_seconds - before.waited_seconds) / seconds
 
 
 async def _woken_seconds(server: FakeApiServer, limit_seconds: float) -> float | None:
