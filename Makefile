@@ -74,12 +74,13 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the picture, synchronisation, load and the commands filter and plan; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the worst day, the picture, synchronisation, load and the commands filter and plan; prints the tables of benchmarks/README.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack
 	$(BIN)/python -m benchmarks.bench_holds
 	$(BIN)/python -m benchmarks.bench_forecast
+	$(BIN)/python -m benchmarks.bench_worst_day
 	$(BIN)/python -m benchmarks.bench_picture
 	$(BIN)/python -m benchmarks.bench_sync
 	$(BIN)/python -m benchmarks.bench_load
