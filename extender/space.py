@@ -49,7 +49,7 @@ class DiskRefusal(StrEnum):
     NO_SIZE = "has no size or nothing available"
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class Room(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the usable disks of one kind have, ready for questions that need no packing."""
 
     kind: Kind
@@ -99,7 +99,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
         return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
 
 
-class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
+class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     """One node with everything about it that does not depend on the pod asked for."""
 
     bins: tuple[Bin, ...]
