@@ -152,7 +152,7 @@ async def _measure(port: int) -> dict[str, object]:
         random=Random(1),
     )
     pauses = Pauses(connection)
-    tasks = [asyncio.create_task(reflector.run()) for reflector in cluster.reflectors]
+    tasks = [asyncio.create_task(loop) for loop in cluster.loops()]
     measuring = [asyncio.create_task(pauses.tick()), asyncio.create_task(pauses.renew())]
     try:
         async with asyncio.timeout(_DEADLINE_SECONDS):
