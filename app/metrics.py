@@ -312,6 +312,11 @@ class Metrics(ProcessMetrics):
             "Rejected pods for which there was room again, by the outcome of waking them.",
             ["outcome"],
         )
+        self.event_loop_lag_seconds = histogram(
+            "event_loop_lag_seconds",
+            "By how much sleeps of 50 ms were too long: so long something else ran.",
+            buckets=_SECONDS,
+        )
         self.tls_reloads_total = counter(
             "tls_reloads_total",
             "Changes found in the certificate files, by whether the new ones could be used.",

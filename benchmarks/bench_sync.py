@@ -1,4 +1,4 @@
-"""Measures following a large cluster: the first synchronisation, a second one, and single events.
+"""Measures following a large cluster: listing it, listing it again, a setting, and single events.
 
 Run as ``python -m benchmarks.bench_sync``. `api_stub.py` is the API server and `follower.py` the
 service, processes of their own on loopback; everything between the socket and the view is real.
@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.objects import kinds
 
 ROOT = Path(__file__).parents[1]
-_LIMIT_SECONDS = 58
+_LIMIT_SECONDS = 200
 _SAMPLES = 50
 
 
@@ -31,7 +31,7 @@ def main() -> None:
         f"{'stall ms':>10}{'gc ms':>8}{'renewal ms':>12}"
     )
     for lists, result in results.items():
-        for phase in ("first", "again"):
+        for phase in ("first", "again", "setting"):
             row = result[phase]
             print(
                 f"{lists:8}{phase:10}{row['seconds']:9.1f}{row['cpu_seconds']:7.1f}"

@@ -14,6 +14,8 @@ from benchmarks.templates import DISKS, LONGHORN, NAMESPACE
 
 NODES, VOLUMES, COPIES, SETTINGS = 5_000, 50_000, 3, 100
 REPLICAS = VOLUMES * COPIES
+DOUBLE_PERCENT = 200
+"""Over-provisioning, once the setting has changed."""
 _TEAMS = 200
 _DISK_BYTES = 400 * GIB
 _STEP_BYTES = 100 * 2**20
@@ -122,10 +124,12 @@ def unchanged_node(number: int, edition: int) -> bytes:
 
 
 def setting(number: int, edition: int) -> bytes:
-    """Return a Setting."""
+    """Return a Setting; another edition of the first has disks take twice as much."""
     name, value = [*_SETTINGS.items(), (f"some-other-setting-{number}", "true")][
         min(number, len(_SETTINGS))
     ]
+    if edition and not number:
+        value = str(DOUBLE_PERCENT)
     values = _common(5, number, edition) | {b"name": name.encode(), b"value": value.encode()}
     return templates.SETTING % values
 

@@ -1,6 +1,6 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
-from extender.building import ViewBuilder, key_of
+from extender.building import ViewBuilder
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.demand.requests import LONGHORN_DRIVERS, LONGHORN_PROVISIONERS
@@ -15,6 +15,7 @@ from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.waiting import WaitingPod, WaitingPods
+from extender.known import key_of
 from extender.kubernetes import (
     Claim,
     ClaimKey,

@@ -38,7 +38,7 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
     """It has run, or is being deleted before it was bound: nothing will be placed for it."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A PersistentVolumeClaim."""
 
     key: ClaimKey
@@ -72,7 +72,7 @@ class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[Requirement, ...] = ()
 
 
-class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
+class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A PersistentVolume; one that is not a CSI volume has neither driver nor handle."""
 
     name: str
@@ -84,7 +84,7 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     it is read for the command line alone."""
 
 
-class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
+class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A StorageClass with its parameters as written."""
 
     name: str

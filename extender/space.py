@@ -19,6 +19,7 @@ from longhorn import (
     Disk,
     DiskId,
     DiskKind,
+    DiskName,
     DiskSchedule,
     DiskSpace,
     Node,
@@ -49,7 +50,7 @@ class DiskRefusal(StrEnum):
     NO_SIZE = "has no size or nothing available"
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class Room(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the usable disks of one kind have, ready for questions that need no packing."""
 
     kind: Kind
@@ -99,7 +100,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
         return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
 
 
-class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
+class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     """One node with everything about it that does not depend on the pod asked for."""
 
     bins: tuple[Bin, ...]
@@ -126,6 +127,10 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True):
     """
 
 
+_Usable = tuple[DiskSpace, Bin, int]
+"""A usable disk, and its unused bytes."""
+
+
 def node_space(
     node: Node,
     replicas: Iterable[Replica],
@@ -134,6 +139,7 @@ def node_space(
     expanded: Mapping[VolumeName, int] | None = None,
     images: Mapping[VolumeName, BackingImage] | None = None,
     schedules: Mapping[DiskId, DiskSchedule] | None = None,
+    known: Mapping[DiskName, DiskSpace] | None = None,
 ) -> NodeSpace:
     """Work out what *node* has left.
 
@@ -145,8 +151,10 @@ def node_space(
         expanded: The size that volumes are to have which are being expanded.
         images: The backing images of volumes.
         schedules: The DiskSchedules that name the node.
+        known: What those of its disks have left for which nothing of the above has changed. The
+            replicas on them may be left out.
     """
-    replicas = tuple(replicas)
+    replicas, known, schedules = tuple(replicas), known or {}, schedules or {}
     placed: dict[DiskId, list[Replica]] = {}
     for replica in replicas:
         if replica.node is not None and replica.disk is not None:
@@ -154,36 +162,55 @@ def node_space(
     disks = []
     away: dict[ReplicaName, Replica] = {}
     for disk in node.disks:
-        here = placed.get(disk.id, []) if disk.id is not None else []
-        schedule = schedules.get(disk.id) if schedules and disk.id is not None else None
-        if schedule is not None and not is_of_disk(schedule, node.name, disk):
-            schedule = None
-        space = account(disk, settings, here, schedule=schedule, expanded=expanded, images=images)
+        space = known.get(disk.name)
+        if space is None:
+            here, schedule = [], None
+            if disk.id is not None:
+                here, schedule = placed.get(disk.id, []), schedules.get(disk.id)
+            if schedule is not None and not is_of_disk(schedule, node.name, disk):
+                schedule = None
+            space = account(
+                disk, settings, here, schedule=schedule, expanded=expanded, images=images
+            )
+            if space.schedule is not None:
+                away |= _turned_away(space, here)
         disks.append(space)
-        if space.schedule is not None:
-            names = turned_away(space, here)
-            away |= {
-                each.name: structs.replace(each, node=None, disk=None)
-                for each in here
-                if each.name in names
-            }
-    usable = [space for space in disks if why_unusable(space.disk) is None]
-    bins = tuple(_bin(space, kinds) for space in usable)
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
+    return _summed_up(node, disks, kinds, replicas, away)
+
+
+def _turned_away(space: DiskSpace, replicas: Sequence[Replica]) -> dict[ReplicaName, Replica]:
+    names = turned_away(space, replicas)
+    return {r.name: structs.replace(r, node=None, disk=None) for r in replicas if r.name in names}
+
+
+def _summed_up(
+    node: Node,
+    disks: Sequence[DiskSpace],
+    kinds: dict[DiskKind, int],
+    replicas: Iterable[Replica],
+    away: Mapping[ReplicaName, Replica],
+) -> NodeSpace:
+    bins = []
+    by_kind: dict[Kind, list[_Usable]] = {}
+    all_usable = True
+    for space in disks:
+        if why_unusable(space.disk) is None:
+            bin_ = _bin(space, kinds)
+            bins.append(bin_)
+            by_kind.setdefault(bin_.kind, []).append((space, bin_, space.unused_bytes()))
+        elif takes_replicas(space.disk):
+            all_usable = False
     refusal = refusal_of(node)
-    unused: dict[Kind, int] = {}
-    for space in usable:
-        kind = kinds[space.kind]
-        unused[kind] = unused.get(kind, 0) + space.unused_bytes()
     return NodeSpace(
         node=node,
         disks=tuple(disks),
-        bins=bins,
+        bins=tuple(bins),
         roomiest=_roomiest(bins),
-        unused_bytes=unused,
-        rooms=_rooms(usable, kinds),
-        all_usable=sum(takes_replicas(each.disk) for each in disks) == len(bins),
+        unused_bytes={kind: sum([u for *_, u in found]) for kind, found in by_kind.items()},
+        rooms=tuple(_room(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()),
+        all_usable=all_usable,
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
@@ -226,26 +253,16 @@ def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
     )
 
 
-def _rooms(spaces: Iterable[DiskSpace], kinds: Mapping[DiskKind, Kind]) -> tuple[Room, ...]:
-    by_kind: dict[Kind, list[DiskSpace]] = {}
-    for space in spaces:
-        by_kind.setdefault(kinds[space.kind], []).append(space)
-    is_only = len(by_kind) == 1
-    return tuple(_room(kind, found, is_only=is_only) for kind, found in by_kind.items())
-
-
-def _room(kind: Kind, spaces: Sequence[DiskSpace], *, is_only: bool) -> Room:
-    headrooms = sorted(space.logical_headroom_bytes for space in spaces)
-    most = max(space.unused_bytes() for space in spaces)
-    first = [
-        min(most, space.logical_headroom_bytes) for space in spaces if space.unused_bytes() == most
-    ]
-    least_physical_bytes = min(space.physical_headroom_bytes for space in spaces)
+def _room(kind: Kind, disks: Sequence[_Usable], *, is_only: bool) -> Room:
+    headrooms = sorted([bin_.logical_bytes for _, bin_, _ in disks])
+    most = max([unused for _, _, unused in disks])
+    first = [min(most, bin_.logical_bytes) for _, bin_, unused in disks if unused == most]
+    least_physical_bytes = min([bin_.physical_bytes for _, bin_, _ in disks])
     sums = accumulate(reversed(headrooms), initial=0)
     return Room(
         kind=kind,
-        limit_bytes=sum(space.limit_bytes for space in spaces),
-        free_bytes=sum(max(0, headroom) for headroom in headrooms),
+        limit_bytes=sum([space.limit_bytes for space, _, _ in disks]),
+        free_bytes=sum([headroom for headroom in headrooms if headroom > 0]),
         headrooms=tuple(headrooms),
         sums=tuple(reversed([*sums])),
         first_bytes=first[0] if is_only and len(first) == 1 and least_physical_bytes >= 0 else -1,

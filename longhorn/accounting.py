@@ -205,11 +205,11 @@ def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]
 
     A replica that grew counts with what is not listed of it.
     """
+    listed = disk.listed
     return {
-        replica.name: replica.size_bytes - listed
+        replica.name: replica.size_bytes - listed.get(replica.name, 0)
         for replica in replicas
-        for listed in (disk.listed.get(replica.name, 0),)
-        if replica.size_bytes > listed
+        if replica.size_bytes > listed.get(replica.name, 0)
     }
 
 

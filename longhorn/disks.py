@@ -19,7 +19,7 @@ _EXT_LIMIT_BYTES = 2**44
 _XFS_LIMIT_BYTES = 2**63 - 1
 
 
-class DiskKind(msgspec.Struct, frozen=True, kw_only=True):
+class DiskKind(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What decides, besides room, which volumes a disk may hold."""
 
     type: str
@@ -27,7 +27,7 @@ class DiskKind(msgspec.Struct, frozen=True, kw_only=True):
     tags: frozenset[str]
 
 
-class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
+class DiskSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A disk with its limits, worked out once for as long as disk and settings stay the same."""
 
     disk: Disk

@@ -16,7 +16,7 @@ MOST_REPLICAS = 20
 """Longhorn's webhook refuses a volume that wants more."""
 
 
-class Due(msgspec.Struct, frozen=True, kw_only=True):
+class Due(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The replicas of one volume that Longhorn places as soon as they fit.
 
     Left out are Replica objects with hardNodeAffinity: they name their node themselves.

@@ -26,7 +26,7 @@ class NodeRefusal(StrEnum):
     NOT_SCHEDULABLE = "is not schedulable"
 
 
-class NodeSpace(msgspec.Struct, frozen=True, kw_only=True):
+class NodeSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node with its disks' limits, worked out once for as long as it stays the same."""
 
     node: Node

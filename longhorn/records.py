@@ -1,4 +1,8 @@
-"""Longhorn's objects, as far as its rules read them: plain frozen records, sizes in bytes."""
+"""Longhorn's objects, as far as its rules read them: plain frozen records, sizes in bytes.
+
+Nothing that a record refers to refers back. So the garbage collector is told to pass over records
+(`gc=False`), of which a large cluster has several 100,000.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +28,7 @@ class Locality(StrEnum):
     STRICT_LOCAL = "strict-local"
 
 
-class Condition(msgspec.Struct, frozen=True):
+class Condition(msgspec.Struct, frozen=True, gc=False):
     """One condition of a node or disk; Unknown if the object has none of its type.
 
     Source: longhorn-manager types/condition.go GetCondition.
@@ -41,7 +45,7 @@ class Condition(msgspec.Struct, frozen=True):
         return self.status == "True"
 
 
-class BackingImage(msgspec.Struct, frozen=True, kw_only=True):
+class BackingImage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn BackingImage: its selectors bind the replicas of volumes made from it."""
 
     name: str
@@ -51,14 +55,14 @@ class BackingImage(msgspec.Struct, frozen=True, kw_only=True):
     disk_selector: tuple[str, ...]
 
 
-class TopologyTerm(msgspec.Struct, frozen=True, kw_only=True):
+class TopologyTerm(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One alternative of a Volume's topologyRequirement; an empty part matches any node."""
 
     zone: str
     region: str
 
 
-class Volume(msgspec.Struct, frozen=True, kw_only=True):
+class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn Volume, existing or estimated from a claim and its StorageClass."""
 
     name: VolumeName
@@ -116,7 +120,7 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
         return self.locality is not Locality.DISABLED and not detached_from_pod
 
 
-class Replica(msgspec.Struct, frozen=True, kw_only=True):
+class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn Replica: one copy of a volume, placed (*node* and *disk* set) or not yet."""
 
     name: ReplicaName
@@ -148,7 +152,7 @@ def named_volume(replica: str) -> VolumeName:
     return VolumeName(replica.rpartition("-r-")[0])
 
 
-class Disk(msgspec.Struct, frozen=True, kw_only=True):
+class Disk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A disk listed in both spec and status of its Longhorn Node."""
 
     name: DiskName
@@ -172,7 +176,7 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
     """scheduledBackingImage: the same for copies of backing images."""
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn Node; its name is the Kubernetes node's."""
 
     name: NodeName
@@ -187,7 +191,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     disks: tuple[Disk, ...]
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class Setting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn Setting; its value as written."""
 
     name: str
@@ -204,7 +208,7 @@ class EntryState(StrEnum):
     REJECTED = "rejected"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """What a disk holds for one replica or one copy of a backing image."""
 
     state: EntryState
@@ -212,7 +216,7 @@ class Entry(msgspec.Struct, frozen=True):
     """Held now, also while a request for more is rejected; 0 for a new request without room."""
 
 
-class DiskSchedule(msgspec.Struct, frozen=True, kw_only=True):
+class DiskSchedule(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn DiskSchedule: what is asked of one disk, and what the disk holds.
 
     Names without an entry are not decided yet; entries without a request are about to be released.

@@ -15,6 +15,7 @@ from monitoring.series import (
     CONTROLLER_PREFIX,
     FILTER_SECONDS_LIMIT,
     JOB,
+    LAG_SECONDS_LIMIT,
     PREFIX,
     RAN_OUT,
 )
@@ -66,6 +67,7 @@ _HEARTBEATS = f"max by (namespace, pod) ({PREFIX}heartbeat)"
 _CONFLICTS = _increase("disk_schedule_passes_total", 'outcome="conflict"', "15m")
 _WRITTEN = _increase("disk_schedule_passes_total", 'outcome="written"', "15m")
 _BY_DISK = "max by (namespace, node, disk)"
+_LAG = f"{PREFIX}event_loop_lag_seconds"
 _UP = f'max by (namespace, pod) (up{{job="{JOB}"}})'
 
 ALERTS = (
@@ -132,6 +134,19 @@ ALERTS = (
         summary="An instance of the Longhorn scheduler extender restarts again and again.",
         description="Pod {{ $labels.pod }} in {{ $labels.namespace }} was restarted "
         '{{ $value | printf "%.0f" }} times within an hour.',
+    ),
+    Alert(
+        name="EventLoopLag",
+        severity="warning",
+        expr=(
+            f"max by (namespace, pod) (increase({_LAG}_count[10m])) - max by (namespace, pod) "
+            f'(increase({_LAG}_bucket{{le="{LAG_SECONDS_LIMIT:.1f}"}}[10m])) > 5'
+        ),
+        lasts="5m",
+        summary="An instance of the Longhorn scheduler extender is held up again and again.",
+        description="Pod {{ $labels.pod }} in {{ $labels.namespace }} did nothing else for more "
+        f'than {LAG_SECONDS_LIMIT:g} s {{{{ $value | printf "%.0f" }}}} times within 10 minutes; '
+        "it may answer late, and lose the lease.",
     ),
     # What is answered
     Alert(

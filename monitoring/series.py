@@ -11,5 +11,7 @@ RAN_OUT = "not_chosen|not_bound|not_placed"
 FILTER_SECONDS_LIMIT = 2.5
 """Half of the httpTimeout of the shipped kube-scheduler configurations. It bounds a bucket of
 `filter_duration_seconds`, so that no interpolation decides whether it is exceeded."""
+LAG_SECONDS_LIMIT = 0.5
+"""Twice as long as an answer may take. It bounds a bucket of `event_loop_lag_seconds`."""
 SCRAPE_INTERVAL = "30s"
 """As the PodMonitor asks for. Grafana makes the windows of rates four times as long."""

@@ -21,7 +21,7 @@ class Item(msgspec.Struct, frozen=True):
     kinds: frozenset[Kind]
 
 
-class Bin(msgspec.Struct, frozen=True):
+class Bin(msgspec.Struct, frozen=True, gc=False):
     """One place for items. A bin with a negative headroom takes no item, not even of zero bytes."""
 
     id: BinId

@@ -1,7 +1,9 @@
 """The cluster as the API server shows it: a reflector for each kind, and the view of them all."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
+from typing import NoReturn
 
 import structlog
 
@@ -10,6 +12,7 @@ from app.instance.live_settings import LiveSettings, read_live_settings, relevan
 from app.kube.connection import Connection
 from app.kube.following import Following, Gap
 from app.kube.mirror import Change
+from app.kube.resources import NODES
 from app.kube.sources import sources
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
@@ -29,9 +32,10 @@ class LiveCluster:
         random: Spreads retries.
 
     Attributes:
-        listeners: Told what has changed, when the view is up to date with it.
+        listeners: Told what has changed, when the view is up to date with it. Told without changes
+            once the view is also up to date with what is worked out in pieces.
         live_settings: The settings in force.
-        reflectors: What follows the kinds, to be run.
+        reflectors: What follows the kinds.
     """
 
     def __init__(
@@ -51,6 +55,8 @@ class LiveCluster:
         self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._problems: list[str] = []
         self._is_complete = False
+        """Whether all that was listed first is worked out."""
+        self._is_behind = asyncio.Event()
         self._following = Following(
             connection,
             sources(settings),
@@ -73,8 +79,26 @@ class LiveCluster:
         return self._following.is_current
 
     def gaps(self, now: float) -> list[Gap]:
-        """Return the kinds that were never listed, or not heard of for too long."""
-        return self._following.gaps(now)
+        """Return the kinds that were never listed or worked out, or not heard of for too long."""
+        gaps = self._following.gaps(now)
+        if not (gaps or self._is_complete):
+            return [Gap(NODES.name, "not worked out yet", None)]
+        return gaps
+
+    def loops(self) -> list[Coroutine[None, None, NoReturn]]:
+        """Return what must run for the cluster to be followed."""
+        return [*(reflector.run() for reflector in self.reflectors), self._catch_up()]
+
+    async def _catch_up(self) -> NoReturn:
+        """Work out what concerns many nodes or volumes, and give way after each piece."""
+        while True:
+            await self._is_behind.wait()
+            while self._builder.is_behind:
+                self._builder.settle_piece()
+                await asyncio.sleep(0)
+            self._is_behind.clear()
+            self._is_complete = True
+            self._tell(())
 
     def _take(self, changes: Sequence[Change]) -> None:
         """Take what one reflector heard, and bring the view and the settings up to date."""
@@ -85,13 +109,17 @@ class LiveCluster:
                     self._config_map = dict(data)
                 case Change(ConfigMap() | Unreadable(kind="ConfigMap"), None):
                     self._config_map = {}
-        if not self._is_complete:
-            self._is_complete = self._following.is_complete
-        if self._is_complete:
-            self._builder.settle()
-            self._follow_settings()
-            for listener in self.listeners:
-                listener(changes)
+        if self._following.is_complete:
+            self._builder.settle_changes()
+            if self._builder.is_behind or not self._is_complete:
+                self._is_behind.set()
+            if self._is_complete:
+                self._tell(changes)
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        self._follow_settings()
+        for listener in self.listeners:
+            listener(changes)
 
     def _follow_settings(self) -> None:
         given = (self._config_map, relevant(self.view.setting_values))

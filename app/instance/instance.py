@@ -208,9 +208,8 @@ class Instance:
 
     def _loops(self) -> list[Coroutine[None, None, None]]:
         """Return what must run for as long as the instance does; none of them ends by itself."""
-        followers = [reflector.run() for reflector in self.cluster.reflectors]
         leading = [self._election.run(), self._publisher.run(), self._taking_over.run()]
-        loops = [*followers, *leading, *self.holds.loops()]
+        loops = [*self.cluster.loops(), *leading, *self.holds.loops()]
         return [*loops, self._waking.run()] if self._settings.wake_up else loops
 
     async def _stop_answering(self) -> None:

@@ -62,7 +62,7 @@ class Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One line of a watch."""
 
     type: str

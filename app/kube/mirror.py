@@ -26,7 +26,7 @@ class Mirror:
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
-        self._unlisted: set[str] | None = None
+        self._unlisted: dict[str, None] | None = None
         """Keys that the current listing has not shown yet; None between listings."""
         self.version = ""
         """From where to continue watching."""
@@ -40,7 +40,7 @@ class Mirror:
 
     def begin_listing(self) -> None:
         """Begin a listing of everything; it replaces one that has not ended."""
-        self._unlisted = set(self._known)
+        self._unlisted = dict.fromkeys(self._known)
 
     def begin_with(self, item: Item) -> None:
         """Begin with the only object there is, of which another source has told us."""
@@ -51,7 +51,7 @@ class Mirror:
     def put(self, item: Item) -> Change | None:
         """Add or replace an object; return None if what we use of it is as before."""
         if self._unlisted is not None:
-            self._unlisted.discard(item.key)
+            self._unlisted.pop(item.key, None)
         old = self._known.get(item.key)
         if old == item.record:
             return None
@@ -61,13 +61,13 @@ class Mirror:
     def remove(self, key: str) -> Change | None:
         """Remove an object; return None if it was not known."""
         if self._unlisted is not None:
-            self._unlisted.discard(key)
+            self._unlisted.pop(key, None)
         old = self._known.pop(key, None)
         return None if old is None else self._counted(Change(old, None))
 
     def end_listing(self, version: str) -> Iterator[Change]:
-        """Remove what the listing lacked; *version* is the listing's."""
-        unlisted, self._unlisted = sorted(self._unlisted or ()), None
+        """Remove what the listing lacked, one by one; *version* is the listing's."""
+        unlisted, self._unlisted = self._unlisted or (), None
         self.version = version
         self.is_complete = True
         for key in unlisted:

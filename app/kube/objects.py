@@ -15,7 +15,7 @@ Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | str | None
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 
 
-class KubeStruct(msgspec.Struct, frozen=True, rename="camel"):
+class KubeStruct(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Base of all objects here: unknown fields are ignored."""
 
 

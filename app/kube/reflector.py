@@ -1,7 +1,8 @@
 """The loop that keeps one mirror in step with the API server: list, watch, and start again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import NoReturn, TypeVar
 
@@ -40,7 +41,7 @@ _ABSENT_SECONDS = 30.0
 """How long a kind that is not served is taken not to be. It must be well below the age that the
 view may have: to have asked is all that is ever heard of such a kind."""
 _BATCH_OBJECTS = 100
-"""How many are applied before another task may run."""
+"""So many are read or applied, and as many changes passed on, before another task may run."""
 
 
 class Reflector:
@@ -168,7 +169,7 @@ class Reflector:
         if self.objects or not self.is_complete:
             log.info("view.kind_absent", resource=self.name)
         self._skipped = 0
-        self._report(self._feed.forget())
+        await self._report(self._feed.forget())
         self._heard()
         await asyncio.sleep(_ABSENT_SECONDS)
 
@@ -184,11 +185,10 @@ class Reflector:
             )
             page = self._feed.read_page(content)
             for batch in _batches(page.items or ()):
-                self._report(self._feed.take_objects(batch))
-                await asyncio.sleep(0)
+                await self._report(self._feed.take_objects(batch))
             token = page.metadata.token or ""
             if not token:
-                self._report(self._feed.end_pages(page))
+                await self._report(self._feed.end_pages(page))
                 self._heard()
                 return
 
@@ -205,8 +205,7 @@ class Reflector:
                 self._skipped = 0
             async for lines in self._lines(chunks):
                 for batch in _batches(lines):
-                    self._report(self._feed.take_events(batch))
-                    await asyncio.sleep(0)
+                    await self._report(self._feed.take_events(batch))
                 if not self._feed.is_listing:  # half a list does not say what the other half is
                     self._heard()
                 if self._clock() - started >= _HEALTHY_SECONDS:
@@ -247,22 +246,32 @@ class Reflector:
             elif begun_bytes > _LINE_LIMIT_BYTES:
                 raise MalformedError(f"an event of {self.name} is larger than any object")
 
-    def _report(self, changes: Iterable[Change]) -> None:
-        """Pass on what has changed, also what comes before an error."""
-        taken: list[Change] = []
-        try:
-            for change in changes:
-                taken.append(change)
-        finally:
-            self._on_changes(taken)
-            for change in taken:
-                if isinstance(change.new, Unreadable):
-                    log.warning(
-                        "view.object_unreadable",
-                        kind=change.new.kind,
-                        object=change.new.name,
-                        error=change.new.why[:300],
-                    )
+    async def _report(self, changes: Iterator[Change]) -> None:
+        """Pass on what has changed, also what comes before an error, and give way to other tasks.
+
+        The end of a list may change much more than a batch does: it removes all that was missing.
+        """
+        is_over = False
+        while not is_over:
+            taken: list[Change] = []
+            try:
+                for change in islice(changes, _BATCH_OBJECTS):
+                    taken.append(change)
+            finally:
+                self._pass_on(taken)
+            is_over = len(taken) < _BATCH_OBJECTS
+            await asyncio.sleep(0)
+
+    def _pass_on(self, changes: Sequence[Change]) -> None:
+        self._on_changes(changes)
+        for change in changes:
+            if isinstance(change.new, Unreadable):
+                log.warning(
+                    "view.object_unreadable",
+                    kind=change.new.kind,
+                    object=change.new.name,
+                    error=change.new.why[:300],
+                )
 
     def _confirmed(self) -> None:
         """Count a silent watch as news: its version is accepted, and nothing has changed."""

@@ -222,7 +222,7 @@ def node_record(node: objects.LonghornNode) -> Node:
         name=NodeName(node.metadata.name),
         zone=status.zone or "",
         region=status.region or "",
-        tags=frozenset(spec.tags or ()),
+        tags=_tags(tuple(spec.tags or ())),
         allow_scheduling=bool(spec.allow_scheduling),
         evicting=bool(spec.eviction_requested),
         ready=_condition(status.conditions, "Ready"),
@@ -242,7 +242,7 @@ def _disk(name: str, spec: objects.DiskSpec, status: objects.DiskStatus) -> Disk
         id=DiskId(status.disk_uuid) if status.disk_uuid else None,
         type=spec.disk_type or "filesystem",
         filesystem=status.filesystem_type or "",
-        tags=frozenset(spec.tags or ()),
+        tags=_tags(tuple(spec.tags or ())),
         allow_scheduling=bool(spec.allow_scheduling),
         evicting=bool(spec.eviction_requested),
         ready=_condition(status.conditions, "Ready"),
@@ -392,6 +392,12 @@ def _condition(conditions: Iterable[objects.Condition] | None, type_: str) -> Co
 def _conditions(status: str, reason: str) -> Condition:
     """Share equal ones: a cluster has thousands of disks and few conditions."""
     return Condition(status, reason)
+
+
+@lru_cache(maxsize=1024)
+def _tags(tags: tuple[str, ...]) -> frozenset[str]:
+    """Share equal ones, as above."""
+    return frozenset(tags)
 
 
 def _is_soft(anti_affinity: str | None) -> bool | None:

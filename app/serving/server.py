@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -14,6 +15,7 @@ from app.errors import InputError
 from app.metrics import Metrics
 from app.serving.connections import Connection, Connections
 from app.serving.http import Apps
+from app.serving.lag import watch_lag
 from app.serving.tls import Tls, TlsFiles
 
 log = structlog.get_logger()
@@ -74,6 +76,7 @@ class Servers:
         tls = Tls(_main_files(settings), metrics) if settings.tls_cert_file else None
         self._servers = {_Server(apps.main, connections, settings, tls): listeners.main}
         self._certificates = [] if tls is None else [tls]
+        self._observe_lag = metrics.event_loop_lag_seconds.observe
         ports = {"port": listeners.port}
         if apps.on_metrics_port is not None and listeners.metrics is not None:
             server = _Server(apps.on_metrics_port, connections, settings, None)
@@ -92,6 +95,7 @@ class Servers:
         """Serve until *stop* is set, then until the requests that have arrived are answered."""
         async with asyncio.TaskGroup() as tasks:
             following = [tasks.create_task(each.follow()) for each in self._certificates]
+            following.append(tasks.create_task(watch_lag(self._observe_lag, time.monotonic)))
             serving = [
                 tasks.create_task(server.serve(sockets=[listener]))
                 for server, listener in self._servers.items()

@@ -1,7 +1,15 @@
 """Rows on the instances themselves: who leads, what they know, what they take."""
 
-from monitoring.panels.panel import FULL, HALF, Panel, Query, Row
-from monitoring.panels.queries import INTERVAL, OURS, events, largest, process, series
+from monitoring.panels.panel import HALF, Panel, Query, Row
+from monitoring.panels.queries import (
+    INTERVAL,
+    OURS,
+    events,
+    largest,
+    process,
+    quantile_by,
+    series,
+)
 
 LEADER_AND_VIEW = Row(
     "Leader and view",
@@ -118,6 +126,16 @@ PROCESSES = Row(
             alerts=("Restarts",),
         ),
         Panel(
+            title="Event loop lag",
+            question="For how long does an instance do one thing only?",
+            advice="Above 0.25 s: it gets no CPU, or works too long without giving way. Answers "
+            "and the renewal of the lease wait meanwhile.",
+            queries=(quantile_by("event_loop_lag_seconds", "pod", 0.99),),
+            unit="s",
+            alerts=("EventLoopLag",),
+            good=(0, 0.25),
+        ),
+        Panel(
             title="Open files",
             question="Is an instance near its limit of open files?",
             advice="Near the limit connections are refused: see connections.",
@@ -128,6 +146,7 @@ PROCESSES = Row(
                     "limit",
                 ),
             ),
+            width=HALF,
         ),
         Panel(
             title="Time since the start",
@@ -137,7 +156,7 @@ PROCESSES = Row(
                 Query(process(f"(time() - process_start_time_seconds{{{OURS}}})"), "{{pod}}"),
             ),
             unit="s",
-            width=FULL,
+            width=HALF,
             alerts=("Restarts",),
         ),
     ),

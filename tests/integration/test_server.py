@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
@@ -105,6 +106,12 @@ def test_metrics_tell_of_the_process_too(goal2: Server) -> None:
 
     assert (status, b"\nprocess_resident_memory_bytes " in text) == (200, True)
     assert b"\nlonghorn_scheduler_extender_filter_duration_seconds_count " in text
+
+
+def test_the_lag_of_the_event_loop_is_watched(goal2: Server) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not goal2.metric("event_loop_lag_seconds_count"):
+        assert time.monotonic() < deadline
 
 
 def test_one_connection_serves_many_requests(goal2: Server) -> None:

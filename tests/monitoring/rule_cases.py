@@ -248,6 +248,18 @@ CASES = (
         {'process_start_time_seconds{pod="b"}': "1000x20 1600x4 1700x4 1800x4 1900x200"},
         {14: NOTHING, 17: ("Restarts",)},
     ),
+    Case(
+        "an instance is held up twice a minute",
+        {'event_loop_lag_seconds_count{pod="a"}': "0+600x20 12601+601x200"}
+        | {'event_loop_lag_seconds_bucket{le="0.5",pod="a"}': "0+600x240"},
+        {10: NOTHING, 12: NOTHING, 25: ("EventLoopLag",)},
+    ),
+    Case(
+        "an instance is held up when it starts",
+        {'event_loop_lag_seconds_count{pod="b"}': "0x20 603+600x200"}
+        | {'event_loop_lag_seconds_bucket{le="0.5",pod="b"}': "0x20 600+600x200"},
+        {12: NOTHING, 16: NOTHING, 20: NOTHING},
+    ),
     # What is answered
     Case(
         "every request reaches an instance that may not answer",

@@ -11,7 +11,14 @@ from app.metrics import ControllerMetrics, DiskFigures, Metrics
 from extender import End, State
 from monitoring.panels import NAMESPACE, ROWS, Query
 from monitoring.rules import ALERTS
-from monitoring.series import CONTROLLER_JOB, FILTER_SECONDS_LIMIT, JOB, PREFIX, RAN_OUT
+from monitoring.series import (
+    CONTROLLER_JOB,
+    FILTER_SECONDS_LIMIT,
+    JOB,
+    LAG_SECONDS_LIMIT,
+    PREFIX,
+    RAN_OUT,
+)
 from tests.unit.manifests.rendered import MANIFESTS
 from tests.unit.monitoring.promql import grouping_labels, selectors
 
@@ -120,10 +127,17 @@ def test_slow_is_half_of_the_timeout_of_kube_scheduler() -> None:
     assert timeouts == {2 * FILTER_SECONDS_LIMIT}
 
 
-def test_slow_is_the_bound_of_a_bucket() -> None:
-    bounds = KNOWN[f"{PREFIX}filter_duration_seconds_bucket"]["le"]
+@pytest.mark.parametrize(
+    ("metric", "limit_seconds"),
+    [
+        ("filter_duration_seconds", FILTER_SECONDS_LIMIT),
+        ("event_loop_lag_seconds", LAG_SECONDS_LIMIT),
+    ],
+)
+def test_slow_is_the_bound_of_a_bucket(metric: str, limit_seconds: float) -> None:
+    bounds = KNOWN[f"{PREFIX}{metric}_bucket"]["le"]
 
-    assert str(FILTER_SECONDS_LIMIT) in bounds
+    assert str(limit_seconds) in bounds
 
 
 def test_a_view_is_stale_when_the_service_says_so() -> None:

@@ -17,6 +17,7 @@ from app.kube.connection import Connection
 from app.kube.reflector import CAUSES
 from app.kube.view import build_view
 from app.metrics import Metrics
+from extender.building import NODES_AT_ONCE
 from tests.builders import core_document, document, node_document, objects_of, read
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, WatchCut
 
@@ -93,7 +94,7 @@ async def live(server: FakeApiServer, **settings: Any) -> AsyncIterator[Running]
     """Follow everything until the block ends."""
     async with server.client("us") as client:
         running = Running(Connection(client), Settings(namespace=NAMESPACE, **settings))
-        tasks = [asyncio.create_task(each.run()) for each in running.cluster.reflectors]
+        tasks = [asyncio.create_task(loop) for loop in running.cluster.loops()]
         try:
             yield running
             assert not any(task.done() for task in tasks)
@@ -390,3 +391,51 @@ async def test_broken_volume_is_known_by_name_until_it_is_mended(server: FakeApi
         await asyncio.sleep(1)
         assert running.cluster.view.unreadable == {}
         assert "vol" in running.cluster.view.volumes
+
+
+OVER_PROVISIONING = "storage-over-provisioning-percentage"
+TOTAL = 2 * NODES_AT_ONCE + 50
+
+
+def put_many_nodes(server: FakeApiServer) -> None:
+    """Add nodes until there are `TOTAL`."""
+    for number in range(TOTAL - len(server.list("nodes.longhorn.io", "longhorn-system"))):
+        server.put(node_document(f"node-{number:03}"))
+
+
+def with_half_the_limit(running: Running) -> int:
+    """Return how many nodes are worked out with an over-provisioning of 50 %."""
+    spaces = [space.disks[0] for space in running.cluster.view.spaces.values()]
+    return sum(2 * space.limit_bytes == space.disk.maximum_bytes for space in spaces)
+
+
+async def test_nodes_are_worked_out_piece_by_piece_before_the_cluster_is_complete(
+    server: FakeApiServer,
+) -> None:
+    put_many_nodes(server)
+    async with live(server) as running:
+        gaps = dict[int, dict[str, str]]()
+        while not gaps or running.gaps:
+            gaps[len(running.cluster.view.spaces)] = running.gaps
+            await asyncio.sleep(0)
+
+        assert gaps.keys() == {0, NODES_AT_ONCE, 2 * NODES_AT_ONCE, TOTAL}
+        assert gaps[NODES_AT_ONCE] == {"nodes.longhorn.io": "not worked out yet"}
+
+
+async def test_a_changed_setting_is_worked_out_piece_by_piece(server: FakeApiServer) -> None:
+    put_many_nodes(server)
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        told = list[int]()
+        running.cluster.listeners.append(lambda _: told.append(with_half_the_limit(running)))
+        server.put(longhorn_setting(OVER_PROVISIONING, "50"))
+        seen, gaps = set[int](), list[dict[str, str]]()
+        while len(seen) < 4:
+            seen.add(with_half_the_limit(running))
+            gaps.append(running.gaps)
+            await asyncio.sleep(0)
+
+        assert seen == {0, NODES_AT_ONCE, 2 * NODES_AT_ONCE, TOTAL}
+        assert not any(gaps)
+        assert told == [0, TOTAL]

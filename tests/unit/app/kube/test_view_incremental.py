@@ -7,12 +7,19 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from app.kube.mirror import Known
 from extender import (
     Answer,
     ClusterView,
+    Cursor,
     Extender,
     Scores,
     Unreadable,
@@ -20,7 +27,7 @@ from extender import (
     ViewBuilder,
 )
 from extender.view import MOST_CHANGES
-from longhorn import DiskSchedule, Node, NodeName, Replica
+from longhorn import DiskSchedule, Node, NodeName, Replica, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -44,6 +51,8 @@ BUSY = [
     if pair[0] in ("Node", "Volume", "Replica", "BackingImage", "DiskSchedule")
 ]
 CANDIDATES = [NodeName(name) for name in (*KINDS["Node"], "node-unknown")]
+PIECES = st.sampled_from([0, 1, 2, 99])
+"""How many are settled before something else happens; 99 are all."""
 PODS = [pod("vol-0"), pod("vol-1"), pod("new"), pod("vol-0", "vol-1"), pod("vol-1", "new")]
 
 
@@ -99,6 +108,16 @@ class ViewMachine(RuleBasedStateMachine):
         self.builder = ViewBuilder()
         self.extender = Extender(GENEROUS)
         self.known: dict[tuple[str, str], Known] = {}
+        self.told_nodes: dict[NodeName, Any] = {}
+        """What somebody knows who looks at nothing but what is logged as changed."""
+        self.told_volumes: dict[VolumeName, Any] = {}
+        self.cursors: tuple[Cursor | None, Cursor | None] = (None, None)
+
+    def settle(self, pieces: int) -> None:
+        """Settle what must be at once, and some pieces of the rest."""
+        self.builder.settle_changes()
+        for _ in range(pieces):
+            self.builder.settle_piece()
 
     def apply(self, key: tuple[str, str], new: Known | None) -> None:
         old = self.known.pop(key, None)
@@ -107,68 +126,102 @@ class ViewMachine(RuleBasedStateMachine):
         if new is not None:
             self.known[key] = new
 
-    @initialize(data=st.data())
-    def list_everything(self, data: st.DataObject) -> None:
+    @initialize(data=st.data(), pieces=PIECES)
+    def list_everything(self, data: st.DataObject, pieces: int) -> None:
         for key in NAMES:
             if key[0] != "Setting":
                 self.apply(key, data.draw(known_objects(*key)))
-        self.builder.settle()
+        self.settle(pieces)
 
-    @rule(data=st.data(), keys=st.lists(st.sampled_from(BUSY), max_size=3, unique=True))
-    def put(self, data: st.DataObject, keys: list[tuple[str, str]]) -> None:
+    @rule(
+        data=st.data(), keys=st.lists(st.sampled_from(BUSY), max_size=3, unique=True), pieces=PIECES
+    )
+    def put(self, data: st.DataObject, keys: list[tuple[str, str]], pieces: int) -> None:
         for key in keys:
             self.apply(key, data.draw(known_objects(*key)))
-        self.builder.settle()
+        self.settle(pieces)
 
-    @rule(data=st.data(), key=st.sampled_from(NAMES))
-    def put_anything(self, data: st.DataObject, key: tuple[str, str]) -> None:
+    @rule(data=st.data(), key=st.sampled_from(NAMES), pieces=PIECES)
+    def put_anything(self, data: st.DataObject, key: tuple[str, str], pieces: int) -> None:
         self.apply(key, data.draw(known_objects(*key)))
-        self.builder.settle()
+        self.settle(pieces)
 
-    @rule(keys=st.lists(st.sampled_from(BUSY), min_size=1, max_size=2, unique=True))
-    def remove(self, keys: list[tuple[str, str]]) -> None:
+    @rule(keys=st.lists(st.sampled_from(BUSY), min_size=1, max_size=2, unique=True), pieces=PIECES)
+    def remove(self, keys: list[tuple[str, str]], pieces: int) -> None:
         for key in keys:
             self.apply(key, None)
-        self.builder.settle()
+        self.settle(pieces)
 
-    @rule(keys=st.lists(st.sampled_from(NAMES), min_size=1, max_size=8, unique=True))
-    def remove_anything(self, keys: list[tuple[str, str]]) -> None:
+    @rule(keys=st.lists(st.sampled_from(NAMES), min_size=1, max_size=8, unique=True), pieces=PIECES)
+    def remove_anything(self, keys: list[tuple[str, str]], pieces: int) -> None:
         for key in keys:
             self.apply(key, None)
-        self.builder.settle()
+        self.settle(pieces)
 
-    @rule(data=st.data(), keys=st.lists(st.sampled_from(NAMES), min_size=8, unique=True))
-    def flap(self, data: st.DataObject, keys: list[tuple[str, str]]) -> None:
+    @rule(
+        data=st.data(),
+        keys=st.lists(st.sampled_from(NAMES), min_size=8, unique=True),
+        pieces=PIECES,
+    )
+    def flap(self, data: st.DataObject, keys: list[tuple[str, str]], pieces: int) -> None:
         """Much changes before the view is settled, some of it back to what it was."""
         before = dict(self.known)
         for key in keys:
             self.apply(key, data.draw(st.none() | known_objects(*key)))
         for key in data.draw(st.lists(st.sampled_from(keys))):
             self.apply(key, before.get(key))
-        self.builder.settle()
+        self.settle(pieces)
 
-    @rule(data=st.data(), key=st.sampled_from([("Replica", name) for name in KINDS["Replica"]]))
-    def place(self, data: st.DataObject, key: tuple[str, str]) -> None:
+    @rule(
+        data=st.data(),
+        key=st.sampled_from([("Replica", name) for name in KINDS["Replica"]]),
+        pieces=PIECES,
+    )
+    def place(self, data: st.DataObject, key: tuple[str, str], pieces: int) -> None:
         """Longhorn puts a waiting replica on the node it is bound to."""
         found = self.known.get(key)
         if isinstance(found, Replica) and found.hard_node_affinity and not found.node:
             disk = data.draw(st.sampled_from(["uuid-disk-0", "uuid-disk-1"]))
             placed = msgspec.structs.replace(found, node=found.hard_node_affinity, disk=disk)
             self.apply(key, placed)
-        self.builder.settle()
+        self.settle(pieces)
 
     def anew(self) -> ClusterView:
         """Make the view of the same records, in an order of its own."""
         return view_of(*(known for _, known in sorted(self.known.items())))
 
+    @precondition(lambda self: not self.builder.is_behind)
     @invariant()
     def view_is_that_made_anew(self) -> None:
         assert contents(self.builder.view) == contents(self.anew())
 
+    @precondition(lambda self: not self.builder.is_behind)
     @invariant()
     def answers_are_those_of_a_new_extender_on_a_new_view(self) -> None:
         anew = answers(Extender(GENEROUS), self.anew())
         assert list(answers(self.extender, self.builder.view)) == list(anew)
+
+    @invariant()
+    def changes_of_nodes_and_volumes_are_logged(self) -> None:
+        view = self.builder.view
+        names, of_nodes = view.changes.since(self.cursors[0])
+        for name in [*self.told_nodes, *view.spaces] if names is None else names:
+            self.told_nodes[name] = view.spaces.get(name)
+        others, of_volumes = view.volume_changes.since(self.cursors[1])
+        for each in [*self.told_volumes, *view.volumes] if others is None else others:
+            self.told_volumes[each] = self.of_volume(each)
+        self.cursors = of_nodes, of_volumes
+
+        assert all(space == view.spaces.get(node) for node, space in self.told_nodes.items())
+        assert self.told_nodes.keys() >= view.spaces.keys()
+        assert all(known == self.of_volume(name) for name, known in self.told_volumes.items())
+        assert self.told_volumes.keys() >= view.volumes.keys() | view.due.keys()
+
+    def of_volume(self, name: VolumeName) -> tuple[object, ...]:
+        view = self.builder.view
+        found = view.volumes.get(name)
+        image = None if found is None else view.backing_images.get(found.backing_image or "")
+        return found, image, view.replicas.get(name), view.due.get(name)
 
 
 TestViewMachine = ViewMachine.TestCase

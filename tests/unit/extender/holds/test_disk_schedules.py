@@ -165,7 +165,7 @@ def test_a_refused_replica_with_data_stays_where_it_is() -> None:
 
     view = seen(schedule("refused", FULL), with_data)
 
-    assert view.replicas[VolumeName("vol")] == [with_data]
+    assert view.replicas[VolumeName("vol")] == (with_data,)
 
 
 @pytest.mark.parametrize("step", ["", "asked", "refused"])

@@ -1,0 +1,169 @@
+"""What follows from the records: what each node has left, and what each volume is about to do."""
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from extender.known import Known, put
+from extender.space import NodeSpace, node_space
+from extender.view import ClusterView
+from longhorn import (
+    NOTHING_DUE,
+    BackingImage,
+    DiskId,
+    DiskKind,
+    DiskName,
+    DiskSchedule,
+    DiskSpace,
+    Due,
+    Node,
+    NodeName,
+    Replica,
+    ReplicaName,
+    Settings,
+    UnreadableSetting,
+    Volume,
+    VolumeName,
+    due_replicas,
+    expanded_bytes,
+)
+
+
+class Work:
+    """What must be worked out again, in the order in which that was found."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[NodeName, set[DiskId | None]] = {}
+        """And their disks for which more has changed than the Node."""
+        self.volumes: dict[VolumeName, None] = {}
+
+    def add_node(self, name: NodeName, *disks: DiskId | None) -> None:
+        """Add a node, and disks of it."""
+        self.nodes.setdefault(name, set()).update(disks)
+
+    def add_volume(self, name: VolumeName) -> None:
+        """Add a volume."""
+        self.volumes[name] = None
+
+
+class Derived:
+    """What follows from the records, as far as it is worked out.
+
+    Attributes:
+        spaces: What each node has left.
+        kinds: A number for each kind of disks.
+        replicas: Of each volume, by name; those that their disk turned away as not placed.
+        due: Volumes of which Longhorn is about to place replicas, and which.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self.spaces: dict[NodeName, NodeSpace] = {}
+        self.kinds: dict[DiskKind, int] = {}
+        self.replicas: dict[VolumeName, tuple[Replica, ...]] = {}
+        self.due: dict[VolumeName, Due] = {}
+        self._expanded: dict[VolumeName, int] = {}
+        """The size of volumes whose Replica objects are still smaller."""
+        self._images: dict[VolumeName, BackingImage] = {}
+        """The backing images of volumes, as far as they are known."""
+
+    def work_out_node(
+        self, name: NodeName, disks: set[DiskId | None] | None, view: ClusterView, work: Work
+    ) -> bool:
+        """Work out what a node has left; return whether that is something else than before.
+
+        Args:
+            name: The node.
+            disks: Those for which more has changed than the Node; None for all of them.
+            view: Has the settings, and says whether enough is known of the node.
+            work: Gets the volumes that this concerns.
+        """
+        node, before = self._known.all(Node).get(name), self.spaces.get(name)
+        space = None
+        if node is not None and name not in view.unreadable_nodes:
+            known = _untouched(node, before, disks)
+            changed = [disk.id for disk in node.disks if disk.name not in known]
+            space = node_space(
+                node,
+                [
+                    replica
+                    for disk in dict.fromkeys((None, *changed))
+                    for replica in self._known.replicas_on.of((name, disk))
+                ],
+                view.settings,
+                self.kinds,
+                self._expanded,
+                self._images,
+                {schedule.name: schedule for schedule in self._known.schedules_on.of(name)},
+                known,
+            )
+        for each in _differently_turned_away(before, space):
+            work.add_volume(each.volume)
+        return put(self.spaces, name, space)
+
+    def work_out_volume(
+        self, name: VolumeName, settings: Settings | UnreadableSetting, work: Work
+    ) -> bool:
+        """Work out what becomes of a volume; return whether that is something else than before.
+
+        Args:
+            name: The volume.
+            settings: Longhorn's.
+            work: Gets the disks that this concerns.
+        """
+        volume, replicas = self._known.all(Volume).get(name), self._shown_replicas(name)
+        due, image = NOTHING_DUE, None
+        if volume is not None and isinstance(settings, Settings):
+            due = due_replicas(volume, replicas, settings)
+        if volume is not None and not volume.deleting and volume.backing_image is not None:
+            image = self._known.all(BackingImage).get(volume.backing_image)
+        is_other = put(self.replicas, name, replicas or None)
+        is_other |= put(self.due, name, None if due == NOTHING_DUE else due)
+        expanded = expanded_bytes(volume, replicas) or None
+        if put(self._expanded, name, expanded) | put(self._images, name, image):
+            for each in replicas:
+                if each.node is not None:
+                    work.add_node(each.node, each.disk)
+            return True
+        return is_other
+
+    def _shown_replicas(self, volume: VolumeName) -> tuple[Replica, ...]:
+        found = sorted(self._known.replicas_of.of(volume), key=_name_of)
+        if not self._known.all(DiskSchedule):  # nothing is turned away
+            return tuple(found)
+        return tuple(
+            structs.replace(each, node=None, disk=None) if self._is_turned_away(each) else each
+            for each in found
+        )
+
+    def _is_turned_away(self, replica: Replica) -> bool:
+        space = None if replica.node is None else self.spaces.get(replica.node)
+        return space is not None and replica.name in space.turned_away
+
+
+def _untouched(
+    node: Node, before: NodeSpace | None, disks: set[DiskId | None] | None
+) -> dict[DiskName, DiskSpace]:
+    """Return what was worked out of disks for which nothing has changed."""
+    if before is None or disks is None:
+        return {}
+    return {
+        disk.name: space
+        for disk, space in zip(node.disks, before.disks, strict=False)
+        if space.disk is disk and disk.id not in disks and space.schedule is None
+    }
+
+
+def _differently_turned_away(
+    before: NodeSpace | None, after: NodeSpace | None
+) -> Iterator[Replica]:
+    """Yield the replicas that a node turns away and did not before, or the reverse."""
+    old = before.turned_away if before is not None else {}
+    new = after.turned_away if after is not None else {}
+    for name in old.keys() | new.keys():
+        if old.get(name) != new.get(name):
+            yield from (each[name] for each in (old, new) if name in each)
+
+
+def _name_of(replica: Replica) -> ReplicaName:
+    return replica.name

@@ -1,0 +1,165 @@
+"""All records that decisions rest on, and which of them refer to what."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Generic, TypeGuard, TypeVar, get_args
+
+from extender.kubernetes import Claim, PersistentVolume, StorageClass, Unreadable
+from longhorn import (
+    BackingImage,
+    DiskId,
+    DiskSchedule,
+    Node,
+    NodeName,
+    Replica,
+    Setting,
+    Volume,
+    VolumeName,
+)
+
+Key = TypeVar("Key")
+Kept = TypeVar("Kept")
+Record = (
+    BackingImage
+    | Claim
+    | DiskSchedule
+    | Node
+    | PersistentVolume
+    | Replica
+    | Setting
+    | StorageClass
+    | Unreadable
+    | Volume
+)
+"""What decisions rest on."""
+
+
+class Index(Generic[Key, Kept]):
+    """Records by what they refer to. What none refers to is not in it.
+
+    Args:
+        referred: Returns what a record refers to.
+    """
+
+    def __init__(self, referred: Callable[[Kept], Iterable[Key]]) -> None:
+        self._referred = referred
+        self._found: dict[Key, dict[Any, Kept]] = {}
+
+    def of(self, key: Key) -> Collection[Kept]:
+        """Return the records that refer to *key*."""
+        return self._found.get(key, _NOTHING).values()
+
+    def keys(self) -> Collection[Key]:
+        """Return what some record refers to; it is the same collection each time."""
+        return self._found.keys()
+
+    def add(self, name: Any, record: Kept) -> None:
+        """Add a record by its name."""
+        for key in self._referred(record):
+            self._found.setdefault(key, {})[name] = record
+
+    def remove(self, name: Any, record: Kept) -> None:
+        """Remove a record that was added."""
+        for key in self._referred(record):
+            found = self._found[key]
+            del found[name]
+            if not found:
+                del self._found[key]
+
+
+class Known:
+    """All records.
+
+    Attributes:
+        replicas_of: Those of each volume.
+        replicas_on: Those on each disk of a node; with None for the disk, those bound to the node
+            and not placed yet.
+        schedules_on: Those that name each node, whether or not it has such a disk.
+        volumes_from: Those made from each backing image.
+        broken_of: Replicas of each volume that cannot be read.
+        broken_on: What cannot be read and belongs to each node.
+        with_node_tag: The nodes that have each tag.
+        with_disk_tag: The nodes with a disk that has each tag.
+    """
+
+    def __init__(self) -> None:
+        self._records: defaultdict[type, dict[Any, Any]] = defaultdict(dict)
+        self.replicas_of = Index[VolumeName, Replica](lambda replica: (replica.volume,))
+        self.replicas_on = Index[tuple[NodeName, DiskId | None], Replica](_place_of)
+        self.schedules_on = Index[NodeName, DiskSchedule](lambda schedule: (schedule.node,))
+        self.volumes_from = Index[str, Volume](_image_of)
+        self.broken_of = Index[VolumeName, Unreadable](_volume_of)
+        self.broken_on = Index[NodeName, Unreadable](lambda broken: {*broken.nodes})
+        self.with_node_tag = Index[str, Node](lambda node: node.tags)
+        self.with_disk_tag = Index[str, Node](
+            lambda node: {tag for disk in node.disks for tag in disk.tags}
+        )
+        self._indexes: Mapping[type, tuple[Index[Any, Any], ...]] = {
+            Replica: (self.replicas_of, self.replicas_on),
+            DiskSchedule: (self.schedules_on,),
+            Volume: (self.volumes_from,),
+            Unreadable: (self.broken_of, self.broken_on),
+            Node: (self.with_node_tag, self.with_disk_tag),
+        }
+
+    def all(self, type_: type[Kept]) -> dict[Any, Kept]:
+        """Return all records of a type, by `key_of`; it is the same mapping each time."""
+        return self._records[type_]
+
+    def add(self, record: Record) -> None:
+        """Add a record."""
+        name = key_of(record)
+        self._records[type(record)][name] = record
+        for index in self._indexes.get(type(record), ()):
+            index.add(name, record)
+
+    def remove(self, record: Record) -> None:
+        """Remove a record that was added."""
+        name = key_of(record)
+        del self._records[type(record)][name]
+        for index in self._indexes.get(type(record), ()):
+            index.remove(name, record)
+
+
+def is_record(value: object) -> TypeGuard[Record]:
+    """Say whether decisions rest on *value*, and not on None or another kind of record."""
+    return type(value) in _RECORDS  # ten times as fast as to ask whether it is an instance
+
+
+def key_of(record: Record) -> Any:
+    """Return what other objects refer to a record by."""
+    match record:
+        case Claim():
+            return record.key
+        case Unreadable():
+            return record.kind, record.name
+    return record.name
+
+
+def put(mapping: dict[Key, Kept], key: Key, value: Kept | None) -> bool:
+    """Have *mapping* give *value*, None for nothing; return whether that is another one."""
+    if mapping.get(key) == value:
+        return False
+    if value is None:
+        del mapping[key]
+    else:
+        mapping[key] = value
+    return True
+
+
+def _place_of(replica: Replica) -> tuple[tuple[NodeName, DiskId | None], ...]:
+    if replica.node is not None:
+        return ((replica.node, replica.disk),)
+    return () if replica.hard_node_affinity is None else ((replica.hard_node_affinity, None),)
+
+
+def _image_of(volume: Volume) -> tuple[str, ...]:
+    return () if volume.backing_image is None else (volume.backing_image,)
+
+
+def _volume_of(broken: Unreadable) -> tuple[VolumeName, ...]:
+    return () if broken.volume is None else (broken.volume,)
+
+
+_RECORDS = frozenset(get_args(Record))
+_NOTHING: Mapping[Any, Any] = {}
