@@ -258,12 +258,14 @@ class Extender:
         ):
             return None
         request = last.judged.answer.request
-        others_changed = (
-            view.changes.since(last.nodes)[0] != []
-            or view.volume_changes.since(last.volumes)[0] != []
-            or {*(self.ledger.changes.since(last.holds)[0] or [""])} != {pod.uid}
+        holds = self.ledger.changes.since(last.holds)[0]
+        is_same = (
+            view.changes.since(last.nodes)[0] == []
+            and view.volume_changes.since(last.volumes)[0] == []
+            and holds is not None
+            and {pod.uid}.issuperset(holds)
         )
-        if others_changed or request.pod != pod or resolve(pod, view) != request:
+        if not is_same or request.pod != pod or resolve(pod, view) != request:
             return None
         return last.judged._replace(
             candidates=named, answer=structs.replace(last.judged.answer, rejected={})

@@ -20,7 +20,8 @@ from longhorn import (
 )
 
 MOST_CHANGES = 10_000
-"""So many changes are kept; after as many more, everything counts as changed."""
+"""So many changes are kept at least, and twice as many at most. For who has not asked since an
+earlier one, everything counts as changed."""
 
 Name = TypeVar("Name", bound=str)
 
@@ -36,32 +37,35 @@ class ChangeLog(Generic[Name]):
     """The names of objects that were changed or removed, in order.
 
     Whoever remembers something about such objects keeps a cursor, and asks what has changed since.
-    For a cursor of another log, or of the time before the log was cut, everything may have changed.
+    For a cursor of another log, or one that is too old, everything may have changed.
     """
 
     def __init__(self) -> None:
         self._names: list[Name] = []
+        self._first = 0
+        """The position of the first name that is kept."""
         self._era = object()
 
     def add(self, name: Name) -> None:
         """Note that the object *name* was changed or removed."""
-        if len(self._names) == MOST_CHANGES:
-            self.cut()
+        if len(self._names) == 2 * MOST_CHANGES:
+            del self._names[:MOST_CHANGES]
+            self._first += MOST_CHANGES
         self._names.append(name)
 
     def cut(self) -> None:
         """Drop all entries, and have every reader learn that everything may have changed."""
-        self._names, self._era = [], object()
+        self._names, self._first, self._era = [], 0, object()
 
     def since(self, cursor: Cursor | None) -> tuple[Sequence[Name] | None, Cursor]:
         """Return what has changed since *cursor*, and the cursor to ask with the next time.
 
         The changes are None if everything may have changed, also for a reader without a cursor.
         """
-        now = Cursor(self._era, len(self._names))
-        if cursor is None or cursor.era is not self._era:
+        now = Cursor(self._era, self._first + len(self._names))
+        if cursor is None or cursor.era is not self._era or cursor.position < self._first:
             return None, now
-        return self._names[cursor.position :], now
+        return self._names[cursor.position - self._first :], now
 
 
 class ClusterView(msgspec.Struct, frozen=True, kw_only=True):

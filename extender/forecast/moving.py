@@ -18,6 +18,8 @@ PAIRS_PER_STEP = 20
 """So many pairs of replica and node are set up for a search at the cost of a step."""
 NODES_PER_STEP = 5
 """So many nodes are looked at for whether a replica may go there at the cost of a step."""
+MOST_LOOKED_AT = 1_000
+"""So many nodes that something is forecast on are looked at for what could be moved."""
 MOST_TARGETS = 400
 """With more nodes that something is forecast on, a search is about those that it moves from."""
 
@@ -64,12 +66,13 @@ class Moving:
         if self._is_over:
             self.is_undecided = True
             return False
-        near = {n for n in on if n in places and self._may_go(coming, n, usage)}
-        self._spend(len(on) // NODES_PER_STEP)
+        looked_at = [*islice(on, MOST_LOOKED_AT)]
+        near = {n for n in looked_at if n in places and self._may_go(coming, n, usage)}
+        self._spend(len(looked_at) // NODES_PER_STEP)
         if not near:
             return False
         cleared, moved = set[NodeName](), list[Remote]()
-        for name in sorted(on, key=lambda each: (each not in near, each)):
+        for name in sorted(looked_at, key=lambda each: (each not in near, each)):
             if len(moved) + len(on[name]) < MOST_MOVED:
                 cleared.add(name)
                 moved += on[name]

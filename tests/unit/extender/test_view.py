@@ -49,10 +49,20 @@ def test_everything_may_have_changed_between_two_logs() -> None:
 def test_only_so_many_changes_are_kept() -> None:
     log = ChangeLog[NodeName]()
     _, cursor = log.since(None)
-    for _ in range(MOST_CHANGES):
+    for _ in range(2 * MOST_CHANGES):
         log.add(A)
-    assert log.since(cursor)[0] == [A] * MOST_CHANGES
+    assert log.since(cursor)[0] == [A] * 2 * MOST_CHANGES
 
     log.add(B)
 
     assert log.since(cursor)[0] is None
+
+
+def test_who_asks_often_hears_of_every_change_however_many_there_are() -> None:
+    log = ChangeLog[NodeName]()
+    log.add(A)
+    _, cursor = log.since(None)
+    for _ in range(5 * MOST_CHANGES):
+        log.add(B)
+        changed, cursor = log.since(cursor)
+        assert changed == [B]
