@@ -1,6 +1,6 @@
 """Which node each replica is forecast on, and what that leaves of the nodes."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -252,9 +252,16 @@ class Assignment:
         self.work.spend(1 + len(items) * len(space.bins) // _PAIRS_PER_STEP)
         return fits(items, space, self._step_limit)
 
-    def ranks(self, zone: str, places: Places) -> Sequence[Rank]:
-        """Return the nodes of a zone where a replica may go, those that were roomiest first."""
-        return self._order(places).ranks(zone)
+    def may_take(self, zone: str, places: Places) -> Iterator[NodeName]:
+        """Yield the nodes of a zone that may take one more replica, those that were roomiest first.
+
+        That they may is all that is known of nodes of a copy that are not as before.
+        """
+        order, size = self._order(places), places.item.logical_bytes
+        is_full = not order.may_take(zone, size)
+        for _, name in order.ranks(zone) if self._apart or not is_full else ():
+            if order.most_bytes[name] >= size or name in self._apart:
+                yield name
 
     def roomiest(self, zone: str, places: Places, usage: Usage) -> Rank | None:
         """Return that node of a zone with the most unused bytes that takes one more replica.

@@ -180,7 +180,7 @@ class Moving:
             for zone in places.ranking.by_zone:
                 looked_at = 0
                 fresh = 0
-                for _, name in assignment.ranks(zone, places):
+                for name in assignment.may_take(zone, places):
                     if fresh == len(moved) or self._is_over:
                         break
                     if name not in known and self._may_go(coming, name, usage):
