@@ -7,6 +7,7 @@ nothing else is said: they depend less on what else the machine does.
 import argparse
 
 from benchmarks import worst_answers, worst_bursts, worst_lead, worst_waiting
+from benchmarks.asking import measured
 
 ROWS = ("room", "zone", "events", "burst", "settle", "memory", "waking", "lead")
 
@@ -24,7 +25,7 @@ def main() -> None:
     if unknown := sorted({*rows} - {*ROWS}):
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(ROWS)}")
     for row in rows:
-        print(f"\n{row}: a million additions take {worst_answers.measured(_add):.0f} ms of CPU now")
+        print(f"\n{row}: a million additions take {measured(_add):.0f} ms of CPU now")
         _print(row, limit_seconds=options.limit, lead_seconds=options.lead)
 
 

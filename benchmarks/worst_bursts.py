@@ -14,8 +14,8 @@ from statistics import median
 
 from msgspec.structs import replace
 
+from benchmarks.asking import Cluster, measured, pod_record
 from benchmarks.clusters import GIB, cluster, pod
-from benchmarks.worst_answers import Cluster, measured, pod_record
 from benchmarks.worst_cluster import COPIES, DISKS, SEED
 from extender import ClusterView, End, Ledger, PodRef, PodStatus, Sighting, Timeouts
 from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
@@ -33,7 +33,7 @@ class Burst:
     Attributes:
         filter_ms: What each `/filter` took of the processor, in order.
         prioritize_ms: The same for `/prioritize`.
-        others_ms: The same for all else: holding, settling the view and the ledger.
+        others_ms: The same for all else: preparing, holding, settling the view and the ledger.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -66,6 +66,7 @@ class Burst:
     def _ask(self, asked: PodRef) -> None:
         extender, view = self._cluster.extender, self._cluster.builder.view
         candidates = self._cluster.candidates
+        self.others_ms.append(sum(self._cluster.prepare_ms()))
         began = time.process_time()
         answer = extender.filter(asked, candidates, view)
         answered = time.process_time()
