@@ -14,10 +14,12 @@ MOST_MOVED = 200
 """So many replicas are moved at most to make room for one more."""
 MOST_STEPS = 1_500
 """Of one search; all searches of a request may take four times as many."""
-PAIRS_PER_STEP = 20
+PAIRS_PER_STEP = 5
 """So many pairs of replica and node are set up for a search at the cost of a step."""
 NODES_PER_STEP = 5
 """So many nodes are looked at for whether a replica may go there at the cost of a step."""
+ROOMS_PER_STEP = 50
+"""A step of a search among so many nodes more takes the time of another one."""
 MOST_LOOKED_AT = 1_000
 """So many nodes that something is forecast on are looked at for what could be moved."""
 MOST_TARGETS = 400
@@ -49,15 +51,15 @@ class Moving:
         on = self._assignment.on
         moved = on.get(name, ())
         fixed = {name: items}
-        found = self._search(moved, fixed)
-        if isinstance(found, dict) or not on.keys() - {name}:
+        found = self._search(moved, [name], fixed)
+        if isinstance(found, dict) or len(on) == (name in on):
             return found is not None
         if not self._has_bytes_for(name, items):
             return False
         others = [*islice(_others(on, name), MOST_MOVED - len(moved) + 1)]
         if len(moved) + len(others) > MOST_MOVED:
             return True
-        return self._search([*moved, *others], fixed) is not None
+        return self._search([*moved, *others], [name, *on], fixed) is not None
 
     def make_room(self, coming: Coming, places: Places, usage: Usage) -> bool:
         """Find room for one more replica of a volume by moving others, and move them."""
@@ -77,7 +79,7 @@ class Moving:
                 cleared.add(name)
                 moved += on[name]
         one = Remote(coming=coming, item=places.item)
-        found = self._search([*moved, one], {})
+        found = self._search([*moved, one], cleared, {})
         if not isinstance(found, dict):
             self.is_undecided |= isinstance(found, Undecided)
             return False
@@ -95,18 +97,22 @@ class Moving:
         return moved <= max(0, here) + assignment.spare_bytes(but=name)
 
     def _search(
-        self, moved: Sequence[Remote], fixed: Mapping[NodeName, Sequence[Item]]
+        self,
+        moved: Sequence[Remote],
+        nodes: Collection[NodeName],
+        fixed: Mapping[NodeName, Sequence[Item]],
     ) -> Found | Undecided | None:
         """Find nodes on which all of *moved* fit together.
 
         Args:
             moved: What may go anywhere; all else that is forecast stays.
+            nodes: Where it is now.
             fixed: What some nodes must take besides, in place of their load.
         """
         if self._is_over:
             return Undecided(0)
         going = {id(each) for each in moved}
-        targets = self._targets(moved, fixed)
+        targets = self._targets(moved, nodes)
         self._spend(len(moved) * len(targets) // PAIRS_PER_STEP)
         if self._is_over:
             return Undecided(0)
@@ -123,9 +129,10 @@ class Moving:
             todo.append(piece)
         if not all(piece.nodes for piece in todo):
             return None
-        search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS))
+        weight = 1 + len(rooms) // ROOMS_PER_STEP  # each step looks at all of them
+        search = Search(todo, rooms, step_limit=min(self._steps_left, MOST_STEPS) // weight)
         found = search.run()
-        self._spend(search.steps)
+        self._spend(search.steps * weight)
         if search.is_cut_short:
             return Undecided(search.steps)
         if found is None:
@@ -157,22 +164,15 @@ class Moving:
         self._assignment.work.spend(steps)
         self._steps_left = max(0, self._steps_left - steps)
 
-    def _targets(
-        self, moved: Sequence[Remote], fixed: Mapping[NodeName, Sequence[Item]]
-    ) -> list[NodeName]:
+    def _targets(self, moved: Sequence[Remote], nodes: Collection[NodeName]) -> list[NodeName]:
         """Return all nodes that something is forecast on, and others as could ever be needed.
 
         That something may be moved in a circle, all its nodes take part. On large clusters that
-        would be too many: then only the nodes do from which something is moved.
+        would be too many: then only those *nodes* do from which something is moved.
         """
         assignment = self._assignment
-        going = {id(each) for each in moved}
-        on = assignment.on
-        if len(on) > MOST_TARGETS:
-            names = [name for name in on if any(id(each) in going for each in on[name])]
-        else:
-            names = [*on]
-        known = {name for name in (*names, *fixed) if name in self._assignment.view.spaces}
+        names = nodes if len(assignment.on) > MOST_TARGETS else {*nodes, *assignment.on}
+        known = {name for name in names if name in assignment.view.spaces}
         targets = dict.fromkeys(sorted(known))
         for coming in {each.coming.volume.name: each.coming for each in moved}.values():
             places = assignment.places(coming.need)
