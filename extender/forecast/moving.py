@@ -113,9 +113,11 @@ class Moving:
             return Undecided(0)
         going = {id(each) for each in moved}
         targets = self._targets(moved, nodes)
-        self._spend(len(moved) * len(targets) // PAIRS_PER_STEP)
-        if self._is_over:
+        setting_up = len(moved) * len(targets) // PAIRS_PER_STEP
+        if setting_up >= min(self._steps_left, self._assignment.work.left):
+            self._steps_left = 0  # others would not be smaller by much
             return Undecided(0)
+        self._spend(setting_up)
         rooms = {name: self._room(name, self._staying(name, going, fixed)) for name in targets}
         of_volume: dict[VolumeName, Piece] = {}
         pieces: dict[Piece, Remote] = {}
