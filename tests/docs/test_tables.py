@@ -219,8 +219,11 @@ def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
     assert [row[1:] for row in explaining] == [
         [f"{seconds} s", f"{cpu} s", f"{peak} MB"] for seconds, cpu, peak in runs
     ]
+    _, _, of_plans = measured.partition("## The command `plan`\n")
     plans = re.findall(
-        r"^ +1000  (\S.*?)  +(\S+) +(\S+) +(\d+) +\S+ +\S+(?:  .*)?$", measured, flags=re.MULTILINE
+        r"^ +1000  (\S.*?)  +(\S+) +(\S+) +(\d+) +\S+ +\S+(?:  .*)?$",
+        of_plans.partition("\n## ")[0],
+        flags=re.MULTILINE,
     )
     assert planning == [
         [name, f"{seconds} s", f"{cpu} s", f"{peak} MB"] for name, seconds, cpu, peak in plans
