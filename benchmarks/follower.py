@@ -24,6 +24,7 @@ from app.config import Settings
 from app.instance.cluster import LiveCluster
 from app.kube.connection import Chunks, Connection, Query
 from app.metrics import Metrics
+from app.serving.process import pass_over_modules
 from benchmarks.objects import DOUBLE_PERCENT, kinds
 from longhorn import limit_bytes
 
@@ -231,5 +232,6 @@ async def _until(done: Callable[[], bool]) -> None:
 
 
 if __name__ == "__main__":
+    pass_over_modules()
     with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
         print(json.dumps(runner.run(_measure(int(sys.argv[1])))))

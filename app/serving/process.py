@@ -1,6 +1,7 @@
 """What every process does that serves: from its start to its end, by which clock, told by whom."""
 
 import asyncio
+import gc
 import signal
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -34,9 +35,17 @@ def run_until_told(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
         await main(stop)
         log.info("serve.stopped")
 
+    pass_over_modules()
     loop_factory = uvicorn.Config("", log_config=None).get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(run())
+
+
+def pass_over_modules() -> None:
+    """Have the garbage collector pass over what is imported: it stays, and looking through it again
+    and again would hold up the event loop each time."""
+    gc.collect()
+    gc.freeze()
 
 
 async def live(
