@@ -1,5 +1,6 @@
 """A cluster in memory, and one who asks about it and measures the answers."""
 
+import gc
 import time
 from collections.abc import Callable, Iterable
 from random import Random
@@ -29,6 +30,8 @@ class Cluster:
         for document in items:
             self.builder.apply(None, read_object(document))
         self.builder.settle()
+        gc.collect()
+        gc.freeze()  # as the service does with what it has listed
         self.extender = Extender(Settings().step_limits)
         self.candidates = [NodeName(node_name(number)) for number in range(nodes)]
         self._utc = utc
