@@ -45,6 +45,8 @@ ORDERS: Sequence[Callable[[Missing], tuple[int, str]]] = (
 
 SURE = 16
 """So many replicas our service's search places in any way there is (docs/limits.md)."""
+MOST = 24
+"""Of more replicas the judge itself could not say whether they find room together."""
 
 
 class Everywhere:
@@ -70,8 +72,17 @@ class Everywhere:
             return Excuse.CAME
         if self._leaves_room(new, in_time, then):
             return Excuse.SEVERAL
-        missing = [*self.needed(new, now), *self._others(everyone, now)]
-        return Excuse.BOUNDED if sum(each.anywhere for each in missing) > SURE else False
+        return Excuse.BOUNDED if self._count(new, everyone) > SURE else False
+
+    def is_beyond_judgement(self, new: Choice) -> bool:
+        """Say whether so much is to be placed that nobody can say if there is room for all."""
+        return self._count(new, [each for each in self._choices.all() if each is not new]) > MOST
+
+    def _count(self, new: Choice, others: Sequence[Choice]) -> int:
+        """Count what may go anywhere."""
+        known = self._truth.known()
+        missing = [*self.needed(new, known), *self._others(others, known)]
+        return sum(each.anywhere for each in missing)
 
     def _returns(self, new: Choice) -> bool:
         """Say whether a pod has all its local replicas there: then it goes back to its data."""
