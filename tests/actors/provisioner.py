@@ -98,7 +98,7 @@ class Provisioner:
         size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
         parameters = storage_class.get("parameters") or {}
         await self._driver.create_volume(name, size, parameters)
-        await self._api.ensure(_persistent_volume(name, claim, storage_class), PERSISTENT_VOLUMES)
+        await self._api.ensure(persistent_volume(name, claim, storage_class), PERSISTENT_VOLUMES)
 
     async def _reschedule(self, claim: Object) -> None:
         """Leave it to kube-scheduler to select another node (its lib's rescheduleProvisioning)."""
@@ -143,7 +143,7 @@ def _is_left_behind(volume: Object) -> bool:
     )
 
 
-def _persistent_volume(name: str, claim: Object, storage_class: Object) -> Object:
+def persistent_volume(name: str, claim: Object, storage_class: Object) -> Object:
     metadata = claim["metadata"]
     return {
         "metadata": {"name": name, "annotations": {_PROVISIONED_BY: DRIVER}},

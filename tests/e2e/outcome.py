@@ -7,7 +7,7 @@ import msgspec
 
 from packing import Bin, Item, Packed, pack
 from tests.actors.api import Object
-from tests.actors.longhorn.accounts import counted, disks, limit_bytes
+from tests.actors.longhorn.accounts import by_disk, counted, disks, limit_bytes
 
 _PLENTY = 2**62
 
@@ -78,7 +78,7 @@ def _without_room(
     The smallest ones are kept: where any *n* volumes fit, each can make way for one of the *n*
     smallest.
     """
-    others = [each for each in replicas if each["spec"]["volumeName"] not in volumes]
+    others = by_disk(each for each in replicas if each["spec"]["volumeName"] not in volumes)
     bins = [
         Bin(name, 0, limit_bytes(spec, status, settings) - scheduled, _PLENTY)
         for name, spec, status in disks(node)

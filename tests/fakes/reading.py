@@ -50,7 +50,7 @@ def list_objects(
     found = [
         (key.path, obj)
         for key, obj in storage.at(resource, version).items()
-        if key.path > start and selection.matches(obj)
+        if selection.matches(obj) and key.path > start
     ]
     page = found[:limit] if limit else found
     metadata: dict[str, Any] = {"resourceVersion": str(version)}

@@ -75,6 +75,8 @@ class Storage:
         self.changed = Signal()
         self.observers: list[Callable[[Resource, Change], None]] = []
         self._objects: defaultdict[Resource, dict[Key, Object]] = defaultdict(dict)
+        self._out_of_order: set[Resource] = set()
+        """Kinds of which objects came since they were last sorted."""
         self._log: defaultdict[Resource, list[Change]] = defaultdict(list)
 
     def get(self, resource: Resource, key: Key) -> Object | None:
@@ -82,8 +84,14 @@ class Storage:
 
     def at(self, resource: Resource, version: int) -> dict[Key, Object]:
         """Return the objects as they were after *version*, ordered by key."""
+        if resource in self._out_of_order:
+            self._objects[resource] = dict(sorted(self._objects[resource].items()))
+            self._out_of_order.remove(resource)
         objects = dict(self._objects[resource])
-        for change in reversed(self.after(resource, version)):
+        changes = self.after(resource, version)
+        if not changes:
+            return objects
+        for change in reversed(changes):
             if change.old is None:
                 del objects[change.key]
             else:
@@ -107,6 +115,8 @@ class Storage:
             self._objects[resource].pop(key)
         else:
             self._objects[resource][key] = last
+            if old is None:
+                self._out_of_order.add(resource)
         change = Change(self.version, key, old, None if new is None else last, last)
         self._log[resource].append(change)
         self.changed.fire()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from tests.simulation.simulation import Result, run
+from tests.simulation.simulation import Kind, Result, run
 
 
 def main() -> int:
@@ -21,11 +21,14 @@ def main() -> int:
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count(), help="how many work at once; all cores"
     )
-    parser.add_argument(
-        "--disk-schedules", action="store_true", help="let Longhorn ask DiskSchedules for room"
-    )
+    kind = parser.add_mutually_exclusive_group()
+    for option, of, what in (
+        ("--disk-schedules", Kind.DISK_SCHEDULES, "let Longhorn ask DiskSchedules for room"),
+        ("--worst-day", Kind.WORST_DAY, "a zone goes, disks are full, the leader is lost twice"),
+    ):
+        kind.add_argument(option, dest="kind", action="store_const", const=of, help=what)
     arguments = parser.parse_args()
-    run_one = partial(run, disk_schedules=arguments.disk_schedules)
+    run_one = partial(run, kind=arguments.kind or Kind.USUAL)
     if arguments.seed is not None:
         return _replay(arguments.seed, run_one)
     seeds = range(arguments.first, arguments.first + arguments.seeds)

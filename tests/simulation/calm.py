@@ -13,20 +13,33 @@ from tests.simulation.limits import Excuse
 from tests.simulation.losses import Losses
 from tests.simulation.plan import Plan
 from tests.simulation.room import has_room, has_room_in_any_order
-from tests.simulation.truth import HOSTS, LONGHORN_NODES, REPLICAS, SCHEDULES, Truth
+from tests.simulation.truth import (
+    CLAIMS,
+    HOSTS,
+    LONGHORN_NODES,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICAS,
+    SCHEDULES,
+    Truth,
+)
 
 
 class Calm:
-    """Looks at the cluster as it is now."""
+    """Looks at the cluster as it is now.
+
+    Attributes:
+        unplaced: Names the pods without a node that fit on one.
+    """
 
     def __init__(self, truth: Truth, everywhere: Everywhere, losses: Losses, plan: Plan) -> None:
         self._truth = truth
         self._everywhere = everywhere
         self._losses = losses
         self._plan = plan
+        self.unplaced = truth.once(self._unplaced, PODS, CLAIMS, PERSISTENT_VOLUMES, HOSTS)
 
-    def unplaced(self) -> list[str]:
-        """Name the pods without a node that fit on one."""
+    def _unplaced(self) -> list[str]:
         return [
             f"{pod['metadata']['name']} fits on {', '.join(nodes)}"
             for pod in self._truth.pods()
@@ -116,7 +129,7 @@ class Calm:
         selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE, node)
         if not claim["spec"].get("volumeName") and selected != node:
             return False
-        bound_to = self._truth.get("persistentvolumes", claim["spec"].get("volumeName", ""))
+        bound_to = self._truth.get(PERSISTENT_VOLUMES, claim["spec"].get("volumeName", ""))
         if bound_to is not None and node not in (pinned_to(bound_to) or (node,)):
             return False
         volume = self._truth.volume(claim)
@@ -131,7 +144,7 @@ class Calm:
         A strict-local volume must find room in whatever order all of them come.
         """
         placed = self._truth.placed()
-        here = {each["spec"]["volumeName"] for each in placed if each["spec"]["nodeID"] == name}
+        here = self._truth.volumes_on(name)
         own = self._truth.wants(pod)
         wants = {want.volume: want for want in own}
         for other in self._truth.pods():
@@ -143,10 +156,12 @@ class Calm:
         node = self._truth.longhorn_node(name)
         assert node is not None
         settings = self._truth.settings()
-        if own:
-            missing += self._everywhere.may_come(pod, name)
         if not has_room(node, placed, missing, settings, only_usable=True):
             return False
+        if own:
+            missing += self._everywhere.may_come(pod, name)
+            if not has_room(node, placed, missing, settings, only_usable=True):
+                return False
         is_strict = any(v.locality is Locality.STRICT_LOCAL for v in self._truth.volumes(pod))
         if is_strict and not has_room_in_any_order(node, placed, missing, settings):
             return False

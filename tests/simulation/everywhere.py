@@ -12,7 +12,6 @@ from msgspec import structs
 
 from longhorn import (
     Locality,
-    NodeSpace,
     Settings,
     Volume,
     due_replicas,
@@ -25,7 +24,15 @@ from tests.actors.api import Object
 from tests.simulation.choices import Choice, Choices
 from tests.simulation.limits import Excuse, Limits
 from tests.simulation.room import Want
-from tests.simulation.together import Known, Missing, find_room, spaces_of
+from tests.simulation.together import (
+    Known,
+    Missing,
+    filled,
+    find_room,
+    has_room_for_more,
+    most_of,
+    spaces_of,
+)
 from tests.simulation.truth import Truth, want_of
 
 ORDERS: Sequence[Callable[[Missing], tuple[int, str]]] = (
@@ -38,6 +45,8 @@ ORDERS: Sequence[Callable[[Missing], tuple[int, str]]] = (
 
 SURE = 16
 """So many replicas our service's search places in any way there is (docs/limits.md)."""
+MOST = 24
+"""Of more replicas the judge itself could not say whether they find room together."""
 
 
 class Everywhere:
@@ -63,8 +72,17 @@ class Everywhere:
             return Excuse.CAME
         if self._leaves_room(new, in_time, then):
             return Excuse.SEVERAL
-        missing = [*self.needed(new, now), *self._others(everyone, now)]
-        return Excuse.BOUNDED if sum(each.anywhere for each in missing) > SURE else False
+        return Excuse.BOUNDED if self._count(new, everyone) > SURE else False
+
+    def is_beyond_judgement(self, new: Choice) -> bool:
+        """Say whether so much is to be placed that nobody can say if there is room for all."""
+        return self._count(new, [each for each in self._choices.all() if each is not new]) > MOST
+
+    def _count(self, new: Choice, others: Sequence[Choice]) -> int:
+        """Count what may go anywhere."""
+        known = self._truth.known()
+        missing = [*self.needed(new, known), *self._others(others, known)]
+        return sum(each.anywhere for each in missing)
 
     def _returns(self, new: Choice) -> bool:
         """Say whether a pod has all its local replicas there: then it goes back to its data."""
@@ -88,7 +106,7 @@ class Everywhere:
         found = [
             f"{space.node.name} {space.node.zone} "
             + " ".join(f"{disk.logical_headroom_bytes / 2**30:g}" for disk in space.disks)
-            for space in spaces_of(self._truth.known(), self._truth.known_settings())
+            for space in self._truth.spaces()
         ]
         return f"left, in GiB: {'; '.join(found)}"
 
@@ -115,21 +133,21 @@ class Everywhere:
 
     def may_come(self, pod: Object, node: str) -> list[Want]:
         """Return what may come to a node of those volumes of a pod that need nothing there."""
-        known, settings = self._truth.known(), self._truth.known_settings()
-        spaces = [space for space in spaces_of(known, settings) if space.node.name == node]
+        settings = self._truth.known_settings()
+        spaces = [space for space in self._truth.spaces() if space.node.name == node]
         return [
             structs.replace(want_of(each.volume), volume=f"{each.volume.name}/{number}")
             for each in self._remote(pod)
-            for most in (_most([each], spaces, settings),)
+            for most in (most_of([each], spaces, settings),)
             if most is not None
             for number in range(most[0].least)
         ]
 
     def may_start(self, pod: Object) -> bool:
         """Say whether those volumes of a pod find the room that they need to start."""
-        known, settings = self._truth.known(), self._truth.known_settings()
+        settings = self._truth.known_settings()
         needed = [_needed(each, settings) for each in self._remote(pod)]
-        return find_room(needed, spaces_of(known, settings), settings) is not None
+        return find_room(needed, self._truth.spaces(), settings) is not None
 
     def may_run(self, pod: Object) -> bool:
         """Say whether the volumes of a pod that has a node find the room that they need to start.
@@ -145,7 +163,7 @@ class Everywhere:
             missing = _missing(volume, known, settings, node=node, attaching=True)
             least = needed_to_start(volume, missing.replicas, settings, due=missing.anywhere)
             needed.append(structs.replace(missing, anywhere=least, local=node).whole)
-        return find_room(needed, spaces_of(known, settings), settings) is not None
+        return find_room(needed, self._truth.spaces(), settings) is not None
 
     def due_on(self, volume: str, node: str) -> Want | None:
         """Return what of a volume Longhorn would place on a node, None if nothing."""
@@ -156,7 +174,7 @@ class Everywhere:
         missing = _missing(found, known, settings)
         if missing.local != node:
             counted = [each for each in missing.replicas if not each.failed]
-            spaces = spaces_of(known, settings)
+            spaces = self._truth.spaces()
             [here] = [space.node for space in spaces if space.node.name == node]
             is_allowed = stage_of(here, usage_of(counted, spaces), found, settings) is not None
             if not (missing.anywhere and found.node == node and is_allowed):
@@ -181,14 +199,14 @@ class Everywhere:
             return True
         # The rest does not find room as a whole. What finds room of it without the new pod, so that
         # there is none for more, must find room beside it. There may be several ways to choose.
-        kept = _most([*needed, *rest], spaces, settings)
+        kept = most_of([*needed, *rest], spaces, settings)
         if kept is None:
             return False
-        if not _has_room_for_more(kept[len(needed) :], spaces, settings):
+        if not has_room_for_more(kept[len(needed) :], spaces, settings):
             return True
         return any(
             find_room(
-                [*needed, *_filled(sorted(rest, key=order), spaces, settings)], spaces, settings
+                [*needed, *filled(sorted(rest, key=order), spaces, settings)], spaces, settings
             )
             is not None
             for order in ORDERS
@@ -240,54 +258,3 @@ def _needed(missing: Missing, settings: Settings) -> Missing:
         volume, replicas = missing.volume, missing.replicas
         least = needed_to_start(volume, replicas, settings, due=missing.anywhere)
     return structs.replace(missing, anywhere=least).whole
-
-
-def _most(
-    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
-) -> list[Missing] | None:
-    """Return as many as find room together, all of them needed; None without room for the least."""
-    found = find_room(missing, spaces, settings)
-    if found is None:
-        return None
-    return [
-        structs.replace(each, least=there.anywhere, needs_local=bool(there.local))
-        for each in missing
-        for there in (found[each.volume.name],)
-    ]
-
-
-def _has_room_for_more(
-    kept: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
-) -> bool:
-    """Say whether one more replica finds room beside those that are needed of *kept*."""
-    return any(
-        find_room([*kept[:index], more, *kept[index + 1 :]], spaces, settings) is not None
-        for index, each in enumerate(kept)
-        for more in _one_more(each)
-    )
-
-
-def _filled(
-    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
-) -> list[Missing]:
-    """Return what finds room if all get as much as they can in this order, all of it needed."""
-    kept = [*missing]
-    for index in range(len(kept)):
-        while found := next(
-            (
-                more
-                for more in _one_more(kept[index])
-                if find_room([*kept[:index], more, *kept[index + 1 :]], spaces, settings)
-                is not None
-            ),
-            None,
-        ):
-            kept[index] = found
-    return kept
-
-
-def _one_more(missing: Missing) -> Iterable[Missing]:
-    if missing.least < missing.anywhere:
-        yield structs.replace(missing, least=missing.least + 1)
-    if missing.local and not missing.needs_local:
-        yield structs.replace(missing, needs_local=True)

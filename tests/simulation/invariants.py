@@ -122,6 +122,8 @@ class Invariants:
                 f"beyond the limit: {choice}; chosen there: {'; '.join(others)}; "
                 f"placed there: {', '.join(placed_here)}; disks: {self._plan.nodes[node]}"
             )
+        elif self._everywhere.is_beyond_judgement(choice):
+            self._trace.count("choices not judged by 2: too much is to be placed")
         elif not self._judge(choice, self._everywhere.judge(choice)):
             self.violate(f"no room left for all: {choice}; {self._everywhere.describe(choice)}")
 

@@ -103,8 +103,9 @@ class Limits:
 
         A replica that no disk has granted may be refused, so its room must still be held then.
         """
+        here = self._truth.volumes_on(choice.node, for_good=True)
         wanted = self._choices.wanted(choice, for_good=True)
-        return _without(wanted, choice.node, self._truth.granted())
+        return [want for want in wanted if want.volume not in here]
 
     def _fits(self, name: str, choices: Sequence[Choice], placed: Sequence[Object]) -> bool:
         node = self._truth.longhorn_node(name)
@@ -139,7 +140,8 @@ class Limits:
 
     def _pending(self, wants: Sequence[Want], node: str) -> list[Want]:
         """Return what has no replica on the node yet."""
-        return _without(wants, node, self._truth.placed())
+        here = self._truth.volumes_on(node)
+        return [want for want in wants if want.volume not in here]
 
     def _is_known(self, replica: Object, new: Choice, choices: Sequence[Choice]) -> bool:
         """Say whether a replica counts: it was known at the answer, or belongs to a choice."""
@@ -148,12 +150,6 @@ class Limits:
             replica["metadata"]["name"] in new.answer.placed
             or replica["spec"]["volumeName"] in chosen
         )
-
-
-def _without(wants: Sequence[Want], node: str, replicas: Sequence[Object]) -> list[Want]:
-    """Return what none of *replicas* on the node is of."""
-    here = {each["spec"]["volumeName"] for each in replicas if each["spec"]["nodeID"] == node}
-    return [want for want in wants if want.volume not in here]
 
 
 def _by_size(want: Want) -> tuple[int, str]:

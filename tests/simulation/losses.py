@@ -5,7 +5,7 @@ Longhorn does not keep room for them: until a volume is attached, replicas of ot
 
 from collections.abc import Sequence
 
-from longhorn import Locality
+from longhorn import Locality, Settings, due_replicas
 from tests.actors.api import Object
 from tests.simulation.choices import Choice, Choices
 from tests.simulation.limits import Excuse, Limits
@@ -74,7 +74,8 @@ class Losses:
         beside = [each for each in self._choices.on_node(choice.node) if self._limits.waiting(each)]
         if any(self._limits.ran_out(each, choice.answer.at) for each in (*owners, *beside)):
             return Excuse.RAN_OUT
-        if not owners and volume not in choice.answer.known.volumes:
+        settings = self._truth.known_settings()
+        if not owners and not _is_to_come(volume, choice.answer.known, settings):
             return Excuse.CAME
         usable = _usable(self._truth.known())
         if any(_usable(each.answer.known) - usable for each in (choice, *owners)):
@@ -99,6 +100,18 @@ class Losses:
             and each["metadata"]["name"] not in choice.answer.placed
         ]
         return has_room(node, before, [*wants, *since], self._truth.settings())
+
+
+def _is_to_come(volume: str, known: Known, settings: Settings) -> bool:
+    """Say whether by what is known Longhorn is about to place a replica of a volume.
+
+    It is not before a volume shows as degraded, a moment after its replica has failed.
+    """
+    found, replicas = known.volumes.get(volume), known.replicas.get(volume, ())
+    if found is None:
+        return False
+    due = due_replicas(found, replicas, settings)
+    return bool(due.anywhere or due.on_node) or any(each.node is None for each in replicas)
 
 
 def _names(choice: Choice) -> set[str]:

@@ -87,8 +87,8 @@ def draw_plan(random: Random, *, disk_schedules: bool) -> Plan:
         nodes=nodes,
         zones={name: random.choice(zones) for name in nodes},
         anti_affinity={
-            "replica-soft-anti-affinity": _draw_bool(random, 0.15),
-            "replica-zone-soft-anti-affinity": _draw_bool(random, 0.65),
+            "replica-soft-anti-affinity": draw_bool(random, 0.15),
+            "replica-zone-soft-anti-affinity": draw_bool(random, 0.65),
         },
         allow_degraded=random.random() < 0.7,
         is_stale=random.random() < 0.6,
@@ -97,7 +97,7 @@ def draw_plan(random: Random, *, disk_schedules: bool) -> Plan:
         choosing_seconds=random.choice([0, 1]) if impatient else 5,
         placing_seconds=random.choice([0, 1, 5]) if impatient else 5,
         mode=mode,
-        scheduler=_draw_scheduler(random, mode),
+        scheduler=draw_scheduler(random, mode),
         classes=_draw_classes(random, has_ssd=has_ssd),
         disk_schedules=disk_schedules,
         demand=random.uniform(0.3, 1.3),
@@ -148,7 +148,7 @@ def live_settings(plan: Plan) -> Object:
     }
 
 
-def _draw_scheduler(random: Random, mode: Mode) -> Configuration:
+def draw_scheduler(random: Random, mode: Mode) -> Configuration:
     """Draw kube-scheduler's configuration; in mode `node` it must let answers wait for longer."""
     return Configuration(
         http_timeout_seconds=10.0 if mode is Mode.NODE else 5.0,
@@ -177,5 +177,6 @@ def _draw_classes(random: Random, *, has_ssd: bool) -> dict[str, dict[str, str]]
     return classes
 
 
-def _draw_bool(random: Random, probability: float) -> str:
+def draw_bool(random: Random, probability: float) -> str:
+    """Draw a setting of Longhorn's."""
     return str(random.random() < probability).lower()

@@ -9,7 +9,7 @@ import msgspec
 
 from packing import Bin, Item, Packed, pack
 from tests.actors.api import Object
-from tests.actors.longhorn.accounts import counted, disks, limit_bytes
+from tests.actors.longhorn.accounts import by_disk, counted, disks, limit_bytes
 from tests.actors.longhorn.records import condition_status
 
 _PLENTY = 2**62
@@ -48,7 +48,7 @@ def has_room(
         return True
     if only_usable and not _is_usable(node["status"]):
         return False
-    taken = [*replicas]
+    taken = by_disk(replicas)
     tags = sorted({want.tags for want in wants})
     bins = [
         Bin(f"{name}", _kind(spec, tags), left, _PLENTY)
@@ -72,7 +72,7 @@ def has_room_in_any_order(
 
     More than five are too many to try all orders; then it is not said.
     """
-    wants, taken = [*wants], [*replicas]
+    wants, taken = [*wants], by_disk(replicas)
     if len(wants) > _MOST_TO_ORDER:
         return False
     usable = [(spec, status) for _, spec, status in disks(node) if _is_usable(status)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from enum import StrEnum
 from random import Random
 
 import looptime
@@ -14,6 +15,8 @@ from tests.simulation.plan import Plan, draw_plan
 from tests.simulation.trace import Trace
 from tests.simulation.users import Users
 from tests.simulation.world import World
+from tests.simulation.worst_day import live_through, prepare
+from tests.simulation.worst_plan import draw_worst_day
 
 RESOLUTION = 2**-20
 """Ticks are a power of two so that sums of times are exact."""
@@ -39,6 +42,14 @@ WELL_SECONDS = 10.0
 STEP_SECONDS = 0.5
 
 
+class Kind(StrEnum):
+    """What is particular about a run; by the option of `make simulate`."""
+
+    USUAL = ""
+    DISK_SCHEDULES = "DISK_SCHEDULES"  # Longhorn asks them for room
+    WORST_DAY = "WORST_DAY"  # a zone goes, disks are full, the leader is lost twice
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a run."""
 
@@ -48,29 +59,30 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     counts: dict[str, int]
     seconds: float
-    disk_schedules: bool
+    kind: Kind
 
     @property
     def command(self) -> str:
         """Replays the run."""
-        options = " DISK_SCHEDULES=1" if self.disk_schedules else ""
+        options = "" if self.kind is Kind.USUAL else f" {self.kind}=1"
         return f"make simulate SEED={self.seed}{options}"
 
 
-def run(seed: int, *, disk_schedules: bool = False) -> Result:
-    """Go through one run, on virtual time; with *disk_schedules* Longhorn asks them for room."""
+def run(seed: int, kind: Kind = Kind.USUAL) -> Result:
+    """Go through one run, on virtual time."""
     loop = looptime.new_event_loop(resolution=RESOLUTION, noop_cycles=0)
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        return runner.run(simulate(seed, disk_schedules=disk_schedules))
+        return runner.run(simulate(seed, kind))
 
 
-async def simulate(seed: int, *, disk_schedules: bool = False) -> Result:
+async def simulate(seed: int, kind: Kind = Kind.USUAL) -> Result:
     """Go through one run on the running loop, without its log."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     random = Random(f"simulation {seed}")
     trace = Trace()
-    kind_seconds = _draw_kind_seconds(seed) if disk_schedules else 0.0
-    plan = draw_plan(random, disk_schedules=disk_schedules)
+    kind_seconds = _draw_kind_seconds(seed) if kind is Kind.DISK_SCHEDULES else 0.0
+    day = draw_worst_day(random) if kind is Kind.WORST_DAY else None
+    plan = day.plan if day else draw_plan(random, disk_schedules=kind is Kind.DISK_SCHEDULES)
     trace.note(f"plan: {plan}")
     invariants = Invariants(plan, trace)
     world = World(
@@ -84,28 +96,20 @@ async def simulate(seed: int, *, disk_schedules: bool = False) -> Result:
     invariants.watch(world)
     users = Users(world.server, world.truth, plan, Random(random.getrandbits(32)), trace)
     faults = Faults(world, Random(random.getrandbits(32)))
+    if day:
+        prepare(day, world, Random(random.getrandbits(32)))
     async with world.running():
-        longer = kind_seconds + NOTICED_SECONDS if kind_seconds else 0.0
-        await _suffer(random, plan, users, faults, invariants, longer_seconds=longer)
+        if day:
+            await live_through(day, world, users, invariants, random)
+        else:
+            longer = kind_seconds + NOTICED_SECONDS if kind_seconds else 0.0
+            await _suffer(random, plan, users, faults, invariants, longer_seconds=longer)
         await faults.mend()
         users.finish()
         await _calm_down(world, invariants)
         _judge_end(plan, invariants, trace)
-    pods = [pod for pod in world.truth.pods() if pod["spec"].get("nodeName")]
-    trace.counts["pods bound at the end"] += len(pods)
-    if plan.disk_schedules:
-        trace.counts["DiskSchedules: conflicts of requesters"] += world.longhorn.requests.conflicts
-        trace.counts["DiskSchedules: conflicts of the controller"] += world.granting.conflicts
-    trace.counts["pods left"] += len(world.truth.pods()) - len(pods)
-    return Result(
-        seed=seed,
-        violations=invariants.violations,
-        lines=trace.lines,
-        digest=trace.digest(),
-        counts=dict(sorted(trace.counts.items())),
-        seconds=trace.seconds,
-        disk_schedules=disk_schedules,
-    )
+    _count_end(world)
+    return _result(seed, kind, invariants, trace)
 
 
 def _draw_kind_seconds(seed: int) -> float:
@@ -147,6 +151,29 @@ async def _calm_down(world: World, invariants: Invariants) -> None:
         for what, why in wrong.items():
             if world.trace.seconds - began > LONGEST_SECONDS[what]:
                 invariants.violate(f"{what} after {LONGEST_SECONDS[what]:g} s of calm: {why}")
+
+
+def _count_end(world: World) -> None:
+    """Count what there is at the end."""
+    counts, pods = world.trace.counts, world.truth.pods()
+    bound = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+    counts["pods bound at the end"] += bound
+    if world.plan.disk_schedules:
+        counts["DiskSchedules: conflicts of requesters"] += world.longhorn.requests.conflicts
+        counts["DiskSchedules: conflicts of the controller"] += world.granting.conflicts
+    counts["pods left"] += len(pods) - bound
+
+
+def _result(seed: int, kind: Kind, invariants: Invariants, trace: Trace) -> Result:
+    return Result(
+        seed=seed,
+        violations=invariants.violations,
+        lines=trace.lines,
+        digest=trace.digest(),
+        counts=dict(sorted(trace.counts.items())),
+        seconds=trace.seconds,
+        kind=kind,
+    )
 
 
 def _judge_end(plan: Plan, invariants: Invariants, trace: Trace) -> None:

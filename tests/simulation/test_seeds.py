@@ -7,18 +7,19 @@ import sys
 import pytest
 
 from tests.integration.instances import VIRTUAL_TIME
-from tests.simulation.simulation import Result, simulate
+from tests.simulation.simulation import Kind, Result, simulate
 
 SEEDS = range(1, 4)
 """A few of those that `make simulate SEEDS=500` goes through."""
 WITH_DISK_SCHEDULES = [1, 24]
 """In the second one they are served only once the service runs."""
+WORST_DAY = 6
 
 
-def replay(seed: int, hash_seed: str, *, disk_schedules: bool) -> str:
+def replay(seed: int, hash_seed: str, kind: Kind) -> str:
     """Run a seed in a process of its own; return the digest of its trace."""
-    result = f"run({seed}, disk_schedules={disk_schedules})"
-    code = f"from tests.simulation.simulation import run; print({result}.digest)"
+    result = f"run({seed}, Kind('{kind}'))"
+    code = f"from tests.simulation.simulation import Kind, run; print({result}.digest)"
     environ = {**os.environ, "PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
@@ -40,16 +41,23 @@ async def test_all_that_must_hold_holds(seed: int) -> None:
 @VIRTUAL_TIME
 @pytest.mark.parametrize("seed", WITH_DISK_SCHEDULES)
 async def test_all_that_must_hold_holds_where_disk_schedules_grant_room(seed: int) -> None:
-    result = await simulate(seed, disk_schedules=True)
+    result = await simulate(seed, Kind.DISK_SCHEDULES)
 
     assert not result.violations, told(result)
 
 
 @VIRTUAL_TIME
-@pytest.mark.parametrize("disk_schedules", [False, True])
-async def test_the_same_seed_gives_the_same_trace(*, disk_schedules: bool) -> None:
+async def test_all_that_must_hold_holds_on_the_worst_day() -> None:
+    result = await simulate(WORST_DAY, Kind.WORST_DAY)
+
+    assert not result.violations, told(result)
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize("kind", [Kind.USUAL, Kind.DISK_SCHEDULES])
+async def test_the_same_seed_gives_the_same_trace(kind: Kind) -> None:
     other_hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
 
-    found = await simulate(5, disk_schedules=disk_schedules)
+    found = await simulate(5, kind)
 
-    assert found.digest == replay(5, other_hash_seed, disk_schedules=disk_schedules)
+    assert found.digest == replay(5, other_hash_seed, kind)

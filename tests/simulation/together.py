@@ -73,16 +73,14 @@ class Found(msgspec.Struct, frozen=True):
 
 def spaces_of(known: Known, settings: Settings) -> list[NodeSpace]:
     """Return what each disk has left beside all replicas that are placed on it."""
-    placed = [each for replicas in known.replicas.values() for each in replicas if each.disk]
+    placed: dict[tuple[object, object], dict[str, int]] = {}
+    for each in (each for replicas in known.replicas.values() for each in replicas if each.disk):
+        placed.setdefault((each.node, each.disk), {})[str(each.name)] = each.size_bytes
     spaces = []
     for node in known.nodes:
         disks = []
         for disk in node.disks:
-            listed = {
-                str(each.name): each.size_bytes
-                for each in placed
-                if (each.node, each.disk) == (node.name, disk.id)
-            }
+            listed = placed.get((node.name, disk.id), {})
             scheduled = sum(listed.values())
             counted = msgspec.structs.replace(disk, listed=listed, scheduled_bytes=scheduled)
             disks.append(disk_space(counted, settings))
@@ -129,11 +127,62 @@ def find_room(
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return None
-    assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE), solver.status_name()
+    assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE), solver.status_name(status)
     return {
         name: Found(solver.value(elsewhere), solver.value(local))
         for name, (elsewhere, local) in chosen.items()
     }
+
+
+def most_of(
+    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+) -> list[Missing] | None:
+    """Return as many as find room together, all of them needed; None without room for the least."""
+    found = find_room(missing, spaces, settings)
+    if found is None:
+        return None
+    return [
+        msgspec.structs.replace(each, least=there.anywhere, needs_local=bool(there.local))
+        for each in missing
+        for there in (found[each.volume.name],)
+    ]
+
+
+def has_room_for_more(
+    kept: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+) -> bool:
+    """Say whether one more replica finds room beside those that are needed of *kept*."""
+    return any(
+        find_room([*kept[:index], more, *kept[index + 1 :]], spaces, settings) is not None
+        for index, each in enumerate(kept)
+        for more in _one_more(each)
+    )
+
+
+def filled(
+    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+) -> list[Missing]:
+    """Return what finds room if all get as much as they can in this order, all of it needed."""
+    kept = [*missing]
+    for index in range(len(kept)):
+        while found := next(
+            (
+                more
+                for more in _one_more(kept[index])
+                if find_room([*kept[:index], more, *kept[index + 1 :]], spaces, settings)
+                is not None
+            ),
+            None,
+        ):
+            kept[index] = found
+    return kept
+
+
+def _one_more(missing: Missing) -> Iterable[Missing]:
+    if missing.least < missing.anywhere:
+        yield msgspec.structs.replace(missing, least=missing.least + 1)
+    if missing.local and not missing.needs_local:
+        yield msgspec.structs.replace(missing, needs_local=True)
 
 
 def _variables(

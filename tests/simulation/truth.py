@@ -1,6 +1,7 @@
 """The objects of the API server as they are at this moment, whatever anybody has heard of them."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import NamedTuple
 
 from msgspec import structs
@@ -16,21 +17,42 @@ from tests.actors.longhorn.records import T, recorded
 from tests.actors.longhorn.settings import known
 from tests.fakes import Change, FakeApiServer, Resource
 from tests.simulation.grants import is_granted, turned_away
+from tests.simulation.once import Once, R
 from tests.simulation.room import Want
-from tests.simulation.together import Known
+from tests.simulation.together import Known, spaces_of
 
 CLAIMS, PODS, HOSTS = "persistentvolumeclaims", "pods", "nodes"
+PERSISTENT_VOLUMES = "persistentvolumes"
 VOLUMES, REPLICAS = "volumes.longhorn.io", "replicas.longhorn.io"
 LONGHORN_NODES, SETTINGS = "nodes.longhorn.io", "settings.longhorn.io"
 SCHEDULES = "diskschedules.longhorn.io"
+OF_LONGHORN = (LONGHORN_NODES, VOLUMES, REPLICAS, SETTINGS, SCHEDULES)
 WORKLOADS = "default"
+
+
+class OnDisks:
+    """Replicas that have a disk.
+
+    Attributes:
+        all: By name.
+        of: By volume.
+        on: The volumes that have one on a node, by node.
+    """
+
+    def __init__(self, replicas: list[Object]) -> None:
+        self.all = replicas
+        self.of: defaultdict[str, list[Object]] = defaultdict(list)
+        self.on: defaultdict[str, set[str]] = defaultdict(set)
+        for each in replicas:
+            self.of[each["spec"]["volumeName"]].append(each)
+            self.on[each["spec"]["nodeID"]].add(each["spec"]["volumeName"])
 
 
 class Replicas(NamedTuple):
     """Those that have a disk, by what the DiskSchedules of these say."""
 
-    placed: list[Object]
-    granted: list[Object]
+    placed: OnDisks
+    granted: OnDisks
     turned_away: set[str]
 
 
@@ -38,22 +60,36 @@ class Truth:
     """Follows the API server change by change.
 
     Attributes:
-        version: Counts the changes.
+        known: Returns all that there is of Longhorn.
+        spaces: Returns what each disk has left beside all replicas that are placed on it.
     """
 
     def __init__(self, server: FakeApiServer) -> None:
-        self.version = 0
-        self._objects: dict[str, dict[tuple[str, str], Object]] = {}
+        self._changes: Counter[str] = Counter()
+        self._objects: defaultdict[str, dict[tuple[str, str], Object]] = defaultdict(dict)
         self._records: dict[tuple[type, str], tuple[Object, object]] = {}
-        self._sorted_at, self._sorted = 0, Replicas([], [], set())
+        self._lists: dict[str, Once[list[Object]]] = {}
+        self._replicas = self.once(self._sort)
+        self.known = self.once(self._know)
+        self.spaces = self.once(lambda: spaces_of(self.known(), self.known_settings()))
         server.observers.append(self._take)
 
     def all(self, resource: str) -> list[Object]:
         """Return the objects of a kind, by namespace and name."""
-        return [obj for _, obj in sorted(self._objects.get(resource, {}).items(), key=_key)]
+        if resource not in self._lists:
+            self._lists[resource] = Once(
+                lambda: [each for _, each in sorted(self._objects[resource].items(), key=_key)],
+                self._changes,
+                resource,
+            )
+        return self._lists[resource]()
+
+    def once(self, make: Callable[[], R], *kinds: str) -> Once[R]:
+        """Return what makes something of Longhorn's objects and those of other *kinds*."""
+        return Once(make, self._changes, *OF_LONGHORN, *kinds)
 
     def get(self, resource: str, name: str, namespace: str = "") -> Object | None:
-        return self._objects.get(resource, {}).get((namespace, name))
+        return self._objects[resource].get((namespace, name))
 
     def pods(self) -> list[Object]:
         """Return the pods of workloads."""
@@ -94,17 +130,20 @@ class Truth:
 
     def placed(self) -> list[Object]:
         """Return the replicas that have a disk which did not turn them away."""
-        return self._replicas().placed
+        return self._replicas().placed.all
 
     def granted(self) -> list[Object]:
         """Return the replicas that have a disk for good."""
-        return self._replicas().granted
+        return self._replicas().granted.all
 
     def placed_of(self, volumes: Iterable[str], *, for_good: bool = False) -> list[Object]:
         """Return the placed replicas of volumes; *for_good* leaves out who may be refused yet."""
-        wanted = set(volumes)
-        replicas = self.granted() if for_good else self.placed()
-        return [each for each in replicas if each["spec"]["volumeName"] in wanted]
+        found = self._on_disks(for_good=for_good).of
+        return [each for name in sorted({*volumes}) for each in found[name]]
+
+    def volumes_on(self, node: str, *, for_good: bool = False) -> Set[str]:
+        """Name the volumes with a placed replica on a node; *for_good* as in `placed_of`."""
+        return self._on_disks(for_good=for_good).on[node]
 
     def schedules(self) -> Mapping[str, Object]:
         """Return the DiskSchedules by the UUIDs of their disks."""
@@ -130,8 +169,7 @@ class Truth:
     def known_settings(self) -> longhorn.Settings:
         return known(self.settings())
 
-    def known(self) -> Known:
-        """Return all that there is of Longhorn."""
+    def _know(self) -> Known:
         away = self._replicas().turned_away
         replicas: dict[str, list[longhorn.Replica]] = {}
         for each in self.all(REPLICAS):
@@ -148,13 +186,11 @@ class Truth:
             replicas=replicas,
         )
 
-    def _replicas(self) -> Replicas:
-        """Sort the replicas by how far they have come, once for as long as nothing changes."""
-        if self._sorted_at != self.version:
-            self._sorted_at, self._sorted = self.version, self._sort()
-        return self._sorted
+    def _on_disks(self, *, for_good: bool) -> OnDisks:
+        return self._replicas().granted if for_good else self._replicas().placed
 
     def _sort(self) -> Replicas:
+        """Sort the replicas by how far they have come."""
         schedules = self.schedules()
         limits = {
             disk: self.limit_bytes(each["spec"]["nodeID"], each["spec"]["name"])
@@ -163,8 +199,8 @@ class Truth:
         on_disks = [each for each in self.all(REPLICAS) if each["spec"].get("diskID")]
         away = turned_away(on_disks, schedules, limits)
         return Replicas(
-            placed=[each for each in on_disks if each["metadata"]["name"] not in away],
-            granted=[each for each in on_disks if is_granted(each, schedules)],
+            placed=OnDisks([each for each in on_disks if each["metadata"]["name"] not in away]),
+            granted=OnDisks([each for each in on_disks if is_granted(each, schedules)]),
             turned_away=away,
         )
 
@@ -179,10 +215,10 @@ class Truth:
         return record
 
     def _take(self, resource: Resource, change: Change) -> None:
-        self.version += 1
+        self._changes[resource.key] += 1
         metadata = change.last["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
-        objects = self._objects.setdefault(resource.key, {})
+        objects = self._objects[resource.key]
         if change.new is None:
             objects.pop(key, None)
         else:

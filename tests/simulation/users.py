@@ -80,6 +80,13 @@ class Users:
             acts += [self._create_workload] * 6
         self._random.choice(acts)()
 
+    def start(self, workload: Workload) -> None:
+        """Create the pods of a workload, and those claims of theirs that are not there yet."""
+        self._workloads[workload.name] = workload
+        self._trace.note(f"users: {workload.name} of {workload.pods} pods with {workload.claims}")
+        for ordinal in range(workload.pods):
+            self._create_pod(workload, ordinal)
+
     def finish(self) -> None:
         """Take back what would keep pods off nodes for ever."""
         for host in self._truth.all(HOSTS):
@@ -103,10 +110,7 @@ class Users:
             claims=claims,
             pods=self._random.choice([1, 2, 3, 4, 6]) if is_stateful else 1,
         )
-        self._workloads[workload.name] = workload
-        self._trace.note(f"users: {workload.name} of {workload.pods} pods with {claims}")
-        for ordinal in range(workload.pods):
-            self._create_pod(workload, ordinal)
+        self.start(workload)
 
     def _restart_pod(self) -> None:
         pods = [pod for pod in self._truth.pods() if not _is_ending(pod)]
@@ -132,7 +136,7 @@ class Users:
 
     def _drain(self) -> None:
         """Cordon a node, evict its pods, and uncordon it after a while."""
-        nodes = sorted(self._plan.nodes)
+        nodes = [host["metadata"]["name"] for host in self._truth.all(HOSTS)]
         node = self._random.choice(nodes)
         seconds = self._random.uniform(2, 25)
         self._trace.note(f"users: drain {node} for {seconds:.1f} s")
@@ -144,7 +148,8 @@ class Users:
 
     def _cordon(self, node: str, *, on: bool) -> None:
         host = self._truth.get(HOSTS, node)
-        assert host is not None
+        if host is None:
+            return
         spec = {"unschedulable": True} if on else {}
         self._server.put({**host, "kind": "Node", "apiVersion": "v1", "spec": spec})
 
@@ -157,8 +162,7 @@ class Users:
 
     def _mark(self, kind: str, obj: Object) -> None:
         """Write that an object is to be deleted; claims go when no pod uses them."""
-        metadata = {**obj["metadata"], "deletionTimestamp": DELETED}
-        self._server.put({**obj, "kind": kind, "apiVersion": "v1", "metadata": metadata})
+        self._server.put({**marked_deleted(obj), "kind": kind, "apiVersion": "v1"})
 
     def _changed(self, resource: Resource, change: Change) -> None:
         metadata = change.last["metadata"]
@@ -184,6 +188,11 @@ class Users:
         pod = workload.pod_name(ordinal)
         self._ordinals[pod] = (workload.name, ordinal)
         self._server.put(_pod(pod, names))
+
+
+def marked_deleted(obj: Object) -> Object:
+    """Return an object as it is once somebody wants it deleted."""
+    return {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": DELETED}}
 
 
 def _is_ending(pod: Object) -> bool:

@@ -23,7 +23,9 @@ from tests.simulation.service import Service
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
 
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+EPOCH = datetime(2025, 12, 31, 23, tzinfo=UTC)
+"""By Longhorn's clock. Those of instances are an hour ahead, so that none of them thinks that
+Longhorn still waits for a lost replica when it does not."""
 START_SECONDS = 20.0
 END_SECONDS = (0.5, 3.0)
 GRANTING = "granting"
@@ -148,6 +150,10 @@ class World:
             for task in [*work, *self._schedulers]:
                 task.cancel()
 
+    def put(self, kind: Kind, obj: Object) -> Object:
+        """Create or replace an object; return it as it is there."""
+        return self.server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+
     def start_scheduler(self) -> None:
         """Start a process of kube-scheduler, be there another one or not."""
         number = len(self._schedulers)
@@ -219,15 +225,12 @@ class World:
         self.server.put(live_settings(self.plan))
         for node in longhorn_nodes(self.plan):
             name = node["metadata"]["name"]
-            self._put(kinds.LONGHORN_NODES, node)
-            self._put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
+            self.put(kinds.LONGHORN_NODES, node)
+            self.put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
         for storage_class in storage_classes(self.plan):
-            self._put(kinds.STORAGE_CLASSES, storage_class)
+            self.put(kinds.STORAGE_CLASSES, storage_class)
         for name, value in settings(self.plan).items():
-            self._put(kinds.SETTINGS, setting(name, value))
-
-    def _put(self, kind: Kind, obj: Object) -> None:
-        self.server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+            self.put(kinds.SETTINGS, setting(name, value))
 
     def _draw_latency(self, _: Call) -> tuple[float, float]:
         half = self.latency_seconds / 2

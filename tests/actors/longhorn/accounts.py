@@ -33,7 +33,7 @@ def overcommitted(
     nodes: Iterable[Object], replicas: Iterable[Object], settings: Settings
 ) -> tuple[Overcommitted, ...]:
     """Find the disks beyond their limit by the Replica objects, whatever node statuses say."""
-    assigned = _by_disk(replicas)
+    assigned = by_disk(replicas)
     return tuple(
         over
         for node in nodes
@@ -88,7 +88,7 @@ def growth_is_beyond(
 
     Source: longhorn-manager scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
     """
-    here = _by_disk(replicas)
+    here = by_disk(replicas)
     return any(
         status["storageScheduled"] + sum(size_bytes - old for old in grown.values())
         > limit_bytes(spec, status, settings)
@@ -99,15 +99,17 @@ def growth_is_beyond(
     )
 
 
-def counted(
-    status: Object, replicas: Iterable[Object], images: Iterable[Object] | None = None
-) -> Object:
-    """Return a disk's status once it counts all of *replicas* that are assigned to it.
+Assigned = Mapping[str, Mapping[str, int]]
+"""The bytes of each replica by the UUID of its disk and its own name."""
+
+
+def counted(status: Object, assigned: Assigned, images: Iterable[Object] | None = None) -> Object:
+    """Return a disk's status once it counts all that is assigned to it.
 
     Copies of backing images stay as they are, unless all *images* are given.
     """
     uuid = status["diskUUID"]
-    here = _by_disk(replicas).get(uuid, {})
+    here = assigned.get(uuid, {})
     if images is not None:
         copies = {
             image["metadata"]["name"]: image_bytes(image)
@@ -128,7 +130,8 @@ def _backing_image_bytes(status: Object) -> int:
     return sum((status.get("scheduledBackingImage") or {}).values())
 
 
-def _by_disk(replicas: Iterable[Object]) -> dict[str, dict[str, int]]:
+def by_disk(replicas: Iterable[Object]) -> Assigned:
+    """Return what is assigned to each disk."""
     found: dict[str, dict[str, int]] = {}
     for replica in replicas:
         spec = replica["spec"]

@@ -11,7 +11,7 @@ import msgspec
 from longhorn import DiskSpace, Node, is_schedulable, node_space
 from tests.actors.api import LONGHORN_NODES, Object
 from tests.actors.controller import Controller
-from tests.actors.longhorn.accounts import counted, disks
+from tests.actors.longhorn.accounts import by_disk, counted, disks
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.objects import condition
 from tests.actors.longhorn.records import recorded
@@ -47,10 +47,11 @@ def node_status(
     What is on the disks only the node's own manager knows: while that is away, the numbers stay as
     they are. What is free on a disk is never changed here.
     """
-    replicas, images = tuple(replicas), tuple(images)
+    images = tuple(images)
     statuses = dict(node["status"].get("diskStatus") or {})
     if not situation.not_ready:
-        statuses |= {name: counted(status, replicas, images) for name, _, status in disks(node)}
+        assigned = by_disk(replicas)
+        statuses |= {name: counted(status, assigned, images) for name, _, status in disks(node)}
     counting = {**node, "status": {**node["status"], "diskStatus": statuses}}
     for space in node_space(recorded(counting, Node), known(situation.settings)).disks:
         status = statuses[space.disk.name]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import longhorn
 from longhorn import Candidate, Candidates, node_space
 from tests.actors.api import Object
-from tests.actors.longhorn.accounts import counted, disks
+from tests.actors.longhorn.accounts import Assigned, by_disk, counted, disks
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.draft import merged
 from tests.actors.longhorn.records import recorded
@@ -46,7 +46,8 @@ class Placement:
         name = replica["metadata"]["name"]
         self.forget(name)
         if not self._stale:
-            nodes = [counting(node, self._assigned()) for node in nodes]
+            assigned = by_disk(self._assigned())
+            nodes = [counting(node, assigned) for node in nodes]
         candidates = self._search(replica, volume, replicas, nodes)
         chosen = longhorn.choices(candidates, int(volume["spec"]["size"]))
         if not chosen:
@@ -97,12 +98,11 @@ class Placement:
         )
 
 
-def counting(node: Object, replicas: Iterable[Object]) -> Object:
-    """Return *node* as it will be published once its status counts all of *replicas*."""
-    replicas = tuple(replicas)
+def counting(node: Object, assigned: Assigned) -> Object:
+    """Return *node* as it will be published once its status counts all that is assigned."""
     statuses = dict(node["status"].get("diskStatus") or {})
     for name, _, status in disks(node):
-        statuses[name] = counted(status, replicas)
+        statuses[name] = counted(status, assigned)
     return {**node, "status": {**node["status"], "diskStatus": statuses}}
 
 
