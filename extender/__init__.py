@@ -3,7 +3,12 @@
 from extender.building import ViewBuilder
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
-from extender.demand.requests import LONGHORN_DRIVERS, LONGHORN_PROVISIONERS
+from extender.demand.requests import (
+    LONGHORN_DRIVERS,
+    LONGHORN_PROVISIONERS,
+    PodRequest,
+    resolve,
+)
 from extender.errors import (
     ClaimProblem,
     ExtenderError,
@@ -14,7 +19,6 @@ from extender.extender import NODES_IN_ONE_GO, Extender, Judged
 from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
 from extender.holds.rebuild import are_unseen, rebuild
-from extender.holds.waiting import WaitingPod, WaitingPods
 from extender.known import key_of
 from extender.kubernetes import (
     Claim,
@@ -40,6 +44,10 @@ from extender.verdicts.shortfalls import Headroom, Shortfall, shortfalls
 from extender.verdicts.suitability import node_rejection
 from extender.verdicts.whole import Hindrance, Spread, spreads
 from extender.view import ChangeLog, ClusterView, Cursor
+from extender.waiting.lookout import Lookout
+from extender.waiting.looks import Look, looks
+from extender.waiting.pods import WaitingPod, WaitingPods
+from extender.waiting.wants import Wants, wants_of
 
 __all__ = [
     "HIGHEST_SCORE",
@@ -72,6 +80,8 @@ __all__ = [
     "Injection",
     "Judged",
     "Ledger",
+    "Look",
+    "Lookout",
     "Mode",
     "NewPod",
     "NodeSpace",
@@ -80,6 +90,7 @@ __all__ = [
     "PersistentVolume",
     "Plan",
     "PodRef",
+    "PodRequest",
     "PodStatus",
     "Rejection",
     "Requirement",
@@ -99,6 +110,7 @@ __all__ = [
     "ViewBuilder",
     "WaitingPod",
     "WaitingPods",
+    "Wants",
     "are_unseen",
     "charges",
     "estimate_volume",
@@ -108,11 +120,14 @@ __all__ = [
     "judge_claims",
     "judge_pod",
     "key_of",
+    "looks",
     "node_rejection",
     "node_space",
     "rebuild",
+    "resolve",
     "rooms_taken",
     "shortfalls",
     "spreads",
+    "wants_of",
     "why_unusable",
 ]  # fmt: skip

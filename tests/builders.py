@@ -30,6 +30,7 @@ from extender import (
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import WantedVolume
 from extender.holds.hold import Hold, State
+from extender.waiting.wants import Kind, Wants
 from longhorn import (
     BackingImage,
     Condition,
@@ -364,6 +365,12 @@ def pod(*claims: str, name: str = "pod") -> PodRef:
 def wanted(of: Volume) -> WantedVolume:
     """Build what a pod asks for that uses a volume without backing image."""
     return WantedVolume(volume=of, need=need_of(of, None))
+
+
+def wants(*sizes: int, kind: str = "", volumes: Iterable[str] = ()) -> Wants:
+    """Build what a waiting pod asks for."""
+    names = frozenset(VolumeName(each) for each in volumes)
+    return Wants(kind=Kind(kind), sizes=sizes, volumes=names)
 
 
 def hold(

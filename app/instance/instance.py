@@ -117,11 +117,13 @@ class Instance:
             random=random,
         )
         self._taking_over = TakingOver(
+            extender,
             self.holds,
             self._waking,
             self.cluster,
             connection,
             clock=clock,
+            wall_clock=wall_clock,
             random=random,
             on_done=self._publisher.wake,
         )
@@ -284,7 +286,8 @@ class Instance:
         )
 
     def _cluster_changed(self, changes: Sequence[Change]) -> None:
-        self._waking.take(changes)
+        if self._settings.wake_up:
+            self._waking.take_changes()
         self.holds.take(changes)
         if self.standing.is_leading():  # all instances see the same
             for data, size_bytes in attached_bytes(changes, self.cluster.view).items():
@@ -307,7 +310,9 @@ class Instance:
             if self._settings.debug:  # only the picture shows them
                 self._refusals.remember(request.pod.uid, result.rejected)
             depends = result.depends_on_others
-            self._waking.remember(request.pod, request.candidates, now, depends_on_others=depends)
+            self._waking.remember(
+                result.request, request.candidates, now, depends_on_others=depends
+            )
 
     def _less_is_held(self, nodes: frozenset[NodeName]) -> None:
         if self._settings.reservation_mode is Mode.NODE:  # an open hold closes all nodes

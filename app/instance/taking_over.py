@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from random import Random
 from typing import NoReturn
 
@@ -9,12 +10,12 @@ import structlog
 
 from app.instance.cluster import LiveCluster
 from app.instance.holds import Holds
-from app.instance.waking import Waking
+from app.instance.waking import PODS_IN_ONE_GO, Waking
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.pods import list_unfinished
-from extender import PodRef, PodStatus, rebuild
+from extender import Extender, PodRef, PodStatus, rebuild
 
 log = structlog.get_logger()
 
@@ -23,36 +24,42 @@ class TakingOver:
     """Reads all unfinished pods once in each term, and fills the ledger from them.
 
     Args:
+        extender: Has the ledger.
         holds: Filled with what the leader before held.
         waking: Told of the pods that the leader before rejected.
         cluster: What is known of the cluster.
         connection: To its API server.
         clock: Monotonic seconds.
+        wall_clock: UTC, for what Longhorn's objects say the time of.
         random: Spreads retries.
         on_done: Called when the ledger is complete.
     """
 
     def __init__(
         self,
+        extender: Extender,
         holds: Holds,
         waking: Waking,
         cluster: LiveCluster,
         connection: Connection,
         *,
         clock: Callable[[], float],
+        wall_clock: Callable[[], datetime],
         random: Random,
         on_done: Callable[[], None],
     ) -> None:
+        self._extender = extender
         self._holds = holds
         self._waking = waking
         self._cluster = cluster
         self._connection = connection
         self._clock = clock
+        self._wall_clock = wall_clock
         self._backoff = Backoff(random)
         self._on_done = on_done
         self._is_wanted = asyncio.Event()
         self._term = 0
-        """How many times this instance began to lead."""
+        """How many times this instance began or ceased to lead."""
 
     def begin(self) -> None:
         """Take over: this instance begins to lead."""
@@ -61,6 +68,7 @@ class TakingOver:
 
     def give_up(self) -> None:
         """Stop: this instance leads no longer."""
+        self._term += 1
         self._is_wanted.clear()
 
     async def run(self) -> NoReturn:
@@ -75,17 +83,33 @@ class TakingOver:
                 await asyncio.sleep(self._backoff.next_seconds())
                 continue
             self._backoff.reset()
-            if term == self._term and self._is_wanted.is_set():
+            if term == self._term:
                 self._is_wanted.clear()
-                self._restore(pods)
+                await self._restore(pods, term)
 
-    def _restore(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
-        now, ledger = self._clock(), self._holds.ledger
+    async def _restore(self, pods: Sequence[tuple[PodRef, PodStatus]], term: int) -> None:
+        """Fill the ledger piece by piece, and give way in between: the lease must be renewed."""
+        for start in range(0, len(pods), PODS_IN_ONE_GO):
+            self._take(pods[start : start + PODS_IN_ONE_GO])
+            await asyncio.sleep(0)
+            if term != self._term:
+                return
+        while not self._extender.catch_up(
+            self._cluster.view, self._clock(), self._wall_clock()
+        ):  # or the first answer would have to
+            await asyncio.sleep(0)
+            if term != self._term:
+                return
+        ledger = self._extender.ledger
+        ledger.is_complete = True
+        log.info("holds.known", pods=len(pods), holds=len(ledger))
+        self._waking.look_everywhere()
+        self._on_done()
+
+    def _take(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
+        now, ledger = self._clock(), self._extender.ledger
         statuses = {pod.uid: status for pod, status in pods}
         for hold in rebuild(pods, self._cluster.view, ledger.mode, now):
             self._holds.restore(hold, statuses[hold.pod.uid], now)
         refused = [pod for pod, status in pods if status.refusal and not status.node]
         self._waking.adopt([pod for pod in refused if ledger.get(pod.uid) is None], now)
-        ledger.is_complete = True
-        log.info("holds.known", pods=len(pods), holds=len(ledger))
-        self._on_done()

@@ -6,38 +6,48 @@ Claims are never touched: kube-scheduler's own write to a claim would fail.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from random import Random
 from typing import NoReturn
 
 import structlog
 
+from app.instance.budget import Budget
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
-from app.kube.mirror import Change
 from app.kube.pods import wake
 from app.metrics import Metrics
 from extender import (
+    NODES_IN_ONE_GO,
     ClusterView,
-    Cursor,
     Extender,
+    Look,
+    Lookout,
     PodRef,
+    PodRequest,
     UnresolvableClaimError,
     WaitingPod,
     WaitingPods,
+    Wants,
+    looks,
+    resolve,
+    wants_of,
 )
-from longhorn import DiskSchedule, NodeName, Replica, Volume
+from longhorn import NodeName
 
 log = structlog.get_logger()
 
 _PAUSE_SECONDS = 0.05
 """Between two wake-ups: kube-scheduler asks about a woken pod within milliseconds, so that what it
 gets is held before the next pod is judged."""
-_REST, _LONGEST_REST_SECONDS = 9, 1.0
-"""After judging pods, rest this many times as long as it took, and this long at most. With
-thousands of waiting pods and nodes that change all the time, judging would take all the CPU."""
+_SHARE, _MOST_SECONDS = 0.08, 0.15
+"""With thousands of waiting pods and nodes that change all the time, judging would take all the
+CPU. It may take this share, and so much at once: in any ten seconds less than one."""
+PODS_IN_ONE_GO = 200
+"""What so many pods ask for is found out without giving way to anything else."""
 _GONE = frozenset({404, 409, 422})
 """The pod does not exist, or another one has its name."""
 
@@ -80,34 +90,32 @@ class Waking:
         self._wall_clock = wall_clock
         self._backoff = Backoff(random)
         self.pods = WaitingPods()
-        self._cursor: Cursor | None = None
-        """Up to where the changes of nodes are taken in."""
-        self._nodes: set[NodeName] = set()
-        """Nodes that may have room since they were last judged."""
-        self._all_nodes = False
+        self._lookout = Lookout(self.pods.nodes)
+        self._budget = Budget(_SHARE, _MOST_SECONDS)
         self._stirred = asyncio.Event()
         metrics.waiting_pods.set_function(lambda: len(self.pods))
         metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
 
     def remember(
         self,
-        pod: PodRef,
+        request: PodRequest,
         candidates: Iterable[NodeName],
         now: float,
         *,
         depends_on_others: bool = False,
     ) -> None:
         """Remember a pod that got no node; whether room on other nodes than these helps it, too."""
-        if pod.uid:
-            self.pods.add(pod, candidates, now, depends_on_others=depends_on_others)
+        if request.pod.uid:
+            wants = wants_of(request, self._current_view())
+            self.pods.add(request.pod, wants, candidates, now, depends_on_others=depends_on_others)
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
         view = self._current_view()
         for pod in pods:
-            if self._needs_room(pod, view):
-                self.remember(pod, view.spaces, now, depends_on_others=True)
-        self.look_everywhere()
+            wants = self._wants_of(pod)
+            if wants is not None and wants.volumes:
+                self.pods.add(pod, wants, view.spaces, now, depends_on_others=True)
 
     def forget(self, uid: str) -> None:
         """Forget a pod that was answered with nodes."""
@@ -116,83 +124,119 @@ class Waking:
     def forget_all(self) -> None:
         """Forget all pods: the next leader finds them itself."""
         self.pods.forget_all()
-        self._nodes.clear()
+        self._lookout.drain()
 
     def look_on(self, nodes: Iterable[NodeName]) -> None:
         """Look for pods that fit on *nodes* now."""
-        self._nodes.update(nodes)
-        if self._nodes:
-            self._stirred.set()
+        self._lookout.note_nodes(nodes)
+        self._stir()
 
     def look_everywhere(self) -> None:
         """Look for pods that fit on any node now."""
-        self._all_nodes = True
-        self._stirred.set()
+        self._lookout.note_everything()
+        self._stir()
 
-    def take(self, changes: Sequence[Change]) -> None:
-        """Look on the nodes that have changed, and where replicas have: a pod may restart there.
-
-        Pods that depend on other nodes are looked at whenever a volume or replica has changed, or
-        what a disk grants.
-        """
-        self._take_changed_spaces()
-        changed = [each for change in changes for each in change]
-        replicas = (each for each in changed if isinstance(each, Replica))
-        self.look_on(node for each in replicas if (node := each.node or each.hard_node_affinity))
-        if self.pods.some_depend_on_others and any(
-            isinstance(each, Replica | Volume | DiskSchedule) for each in changed
-        ):
-            self._stirred.set()
+    def take_changes(self) -> None:
+        """Look for pods that fit because of what has changed in the cluster."""
+        self._lookout.take(self._current_view())
+        if len(self.pods):
+            self._stir()
+        else:
+            self.forget_all()
 
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            nodes = None if self._all_nodes else self._nodes
-            self._nodes, self._all_nodes = set(), False
-            self.pods.forget_old(self._clock())
-            busy_seconds = 0.0
-            for pod in self.pods:
-                began = self._clock()
-                fits = (
-                    self._may_wake() and self.pods.is_asleep(pod.pod.uid) and self._fits(pod, nodes)
-                )
-                busy_seconds += self._clock() - began
-                if fits:
-                    await self._wake(pod)
-                await asyncio.sleep(_PAUSE_SECONDS if fits else 0)
-            await asyncio.sleep(min(busy_seconds * _REST, _LONGEST_REST_SECONDS))
+            if self._may_wake():
+                self.pods.forget_old(self._clock())
+                await self._look()
 
-    def _take_changed_spaces(self) -> None:
-        changed, self._cursor = self._current_view().changes.since(self._cursor)
-        if changed is None:
-            self.look_everywhere()
-        else:
-            self.look_on(changed)
+    def _stir(self) -> None:
+        if self._lookout.is_stirred:
+            self._stirred.set()
 
-    def _fits(self, waiting: WaitingPod, nodes: set[NodeName] | None) -> bool:
-        """Whether a pod gets a node now that *nodes* have changed, None being all."""
-        candidates = waiting.candidates
-        if nodes is not None and not waiting.depends_on_others:
-            candidates &= nodes
-        if not candidates:
-            return False
+    async def _look(self) -> None:
+        """Look for pods that fit because of what is noted, and wake them."""
+        stir = self._lookout.drain()
+        await self._renew([each for each in self.pods if stir.is_about(each.wants)])
+        asking = looks(self.pods, stir)
+        fits: bool | None = None
+        while self._may_wake():
+            try:
+                with self._charged():
+                    look = asking.send(fits)
+            except StopIteration:
+                return
+            fits = await self._fits(look)
+            if fits and look.is_for_itself:
+                await self._wake(look.waiting)
+                await asyncio.sleep(_PAUSE_SECONDS)
+            await self._rest()
+        self._lookout.note_everything()  # for when it may again
+
+    async def _renew(self, pods: Sequence[WaitingPod]) -> None:
+        """Find out again what pods ask for whose volumes have changed."""
+        for start in range(0, len(pods), PODS_IN_ONE_GO):
+            with self._charged():
+                for each in pods[start : start + PODS_IN_ONE_GO]:
+                    self.pods.set_wants(each.pod.uid, self._wants_of(each.pod))
+            await asyncio.sleep(0)
+
+    def _wants_of(self, pod: PodRef) -> Wants | None:
+        """Return what a pod asks for now; None if its claims do not lead to volumes."""
         view = self._current_view()
         try:
-            result = self._extender.filter(
-                waiting.pod, sorted(candidates), view, self._clock(), self._wall_clock()
-            )
+            return wants_of(resolve(pod, view), view)
         except UnresolvableClaimError:
-            return False
-        return bool(result.accepted)
+            return None
 
-    def _needs_room(self, pod: PodRef, view: ClusterView) -> bool:
+    async def _fits(self, look: Look) -> bool | None:
+        """Whether a pod gets one of some nodes now; None if its claims do not lead to volumes."""
+        names = self.pods.nodes.names(look.nodes)
+        for start in range(0, len(names), NODES_IN_ONE_GO):
+            await self._catch_up()
+            try:
+                with self._charged():
+                    answer = self._extender.filter(
+                        look.waiting.pod,
+                        names[start : start + NODES_IN_ONE_GO],
+                        self._current_view(),
+                        self._clock(),
+                        self._wall_clock(),
+                    )
+            except UnresolvableClaimError:
+                self.pods.set_wants(look.waiting.pod.uid, None)
+                return None
+            if answer.accepted:
+                return True
+            await self._rest()
+        return False
+
+    async def _catch_up(self) -> None:
+        """Take in what has changed, and give way after each piece of it."""
+        while True:
+            with self._charged():
+                is_done = self._extender.catch_up(
+                    self._current_view(), self._clock(), self._wall_clock()
+                )
+            if is_done:
+                return
+            await asyncio.sleep(0)
+
+    @contextmanager
+    def _charged(self) -> Iterator[None]:
+        """Charge what the block takes; it does not give way."""
+        began = self._clock()
         try:
-            request = self._extender.filter(pod, (), view, self._clock()).request
-            return bool(request.volumes or request.remote)
-        except UnresolvableClaimError:
-            return False
+            yield
+        finally:
+            now = self._clock()
+            self._budget.spend(now - began, now)
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(self._budget.wait_seconds(self._clock()))
 
     async def _wake(self, waiting: WaitingPod) -> None:
         pod = waiting.pod

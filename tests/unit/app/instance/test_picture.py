@@ -28,7 +28,18 @@ from planner.outcome import (
     Reason,
     ReplicaReport,
 )
-from tests.builders import GIB, bound, disk, hold, node, pod, replica, view_of, volume
+from tests.builders import (
+    GIB,
+    bound,
+    disk,
+    hold,
+    node,
+    pod,
+    replica,
+    view_of,
+    volume,
+    wants,
+)
 
 LEADER = RoleState(role="leader", unavailable="", unready="", identity="extender-0_1", holder="")
 STANDBY = RoleState(
@@ -51,7 +62,7 @@ def sources(
         ledger.put(each)
     for name in waiting:
         one = NodeName("node-1")
-        pods.add(pod(name=name), [one], 0.0)
+        pods.add(pod(name=name), wants(), [one], 0.0)
         refusals.remember(pod(name=name).uid, {one: NodeNotReady()})
     return Sources(current_view=lambda: view, ledger=ledger, waiting=pods, refusals=refusals)
 

@@ -15,8 +15,19 @@ from app.instance.waking import Waking
 from app.kube.connection import Connection
 from app.kube.resources import AnyRecord
 from app.metrics import Metrics
-from extender import ChangeLog, ClaimKey, ClusterView, End, Extender, PodRef, PodStatus, Timeouts
-from longhorn import NodeName
+from extender import (
+    ChangeLog,
+    ClaimKey,
+    ClusterView,
+    End,
+    Extender,
+    PodRef,
+    PodRequest,
+    PodStatus,
+    Timeouts,
+    resolve,
+)
+from longhorn import NodeName, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -26,6 +37,7 @@ from tests.builders import (
     disk,
     node,
     persistent_volume,
+    replica,
     view_of,
     volume,
 )
@@ -50,19 +62,26 @@ class Bench:
         self.registry = CollectorRegistry()
         self._volumes: list[AnyRecord] = []
         self._sizes = {ONE: 0, TWO: 0}
+        self._node_changes = ChangeLog[NodeName]()
+        self._volume_changes = ChangeLog[VolumeName]()
         self.view: ClusterView = view_of()
         self.rebuild()
-        loop = asyncio.get_running_loop()
+        self.seconds_per_call, self.calls, self._passed = 0.0, 0, 0.0
         self.waking = Waking(
             self.extender,
             lambda: self.view,
             connection,
             Metrics(self.registry, version="1"),
             may_wake=lambda: self.may_wake,
-            clock=loop.time,
-            wall_clock=lambda: EPOCH + timedelta(seconds=loop.time()),
+            clock=self._clock,
+            wall_clock=lambda: EPOCH + timedelta(seconds=asyncio.get_running_loop().time()),
             random=Random(1),
         )
+
+    def _clock(self) -> float:
+        self.calls += 1
+        self._passed += self.seconds_per_call
+        return asyncio.get_running_loop().time() + self._passed
 
     def rebuild(self) -> None:
         """Show the nodes and claims as they are now."""
@@ -73,7 +92,16 @@ class Bench:
         """Give a node a size and the view its log of changes, and tell nobody."""
         self._sizes[name] = size_bytes
         self.rebuild()
-        self.view = msgspec.structs.replace(self.view, changes=changes)
+        self.view = msgspec.structs.replace(
+            self.view, changes=changes, volume_changes=self._volume_changes
+        )
+
+    def place(self, name: str, on: NodeName) -> None:
+        """Show a healthy replica of a pod's volume on a node, and tell of it."""
+        self._volumes.append(replica(of=name, on=on))
+        self._volume_changes.add(VolumeName(name))
+        self.show(on, 0, self._node_changes)
+        self.waking.take_changes()
 
     def add(self, *names: str, size_bytes: int = SMALL) -> list[PodRef]:
         """Create pods whose volumes are bound and not placed."""
@@ -89,11 +117,16 @@ class Bench:
         claims = (ClaimKey(f"default/{name}"),)
         return PodRef(namespace="default", name=name, uid=found["metadata"]["uid"], claims=claims)
 
+    def request(self, pod: PodRef) -> PodRequest:
+        """Return what a pod asks for; also for a pod whose claims are not those that it had."""
+        had = msgspec.structs.replace(pod, claims=(ClaimKey(f"default/{pod.name}"),))
+        return msgspec.structs.replace(resolve(had, self.view), pod=pod)
+
     def reject(self, pods: Iterable[PodRef], nodes: Iterable[NodeName] = (ONE, TWO)) -> None:
         """Take in that pods got no node, one a moment after the other."""
         now = asyncio.get_running_loop().time()
         for number, pod in enumerate(pods):
-            self.waking.remember(pod, nodes, now + number * 1e-9)
+            self.waking.remember(self.request(pod), nodes, now + number * 1e-9)
 
     def grow(self, name: NodeName, size_bytes: int) -> None:
         """Make room on a node."""
@@ -179,7 +212,7 @@ async def test_room_anywhere_wakes_a_pod_that_depends_on_others() -> None:
     """What is in its way may go to the other node then."""
     async with waking() as bench:
         [pod] = bench.add("pod")
-        bench.waking.remember(pod, [ONE], 0.0, depends_on_others=True)
+        bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
         bench.show(ONE, LARGE, bench.view.changes)
 
         bench.waking.look_on([TWO])
@@ -435,11 +468,11 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
 async def test_another_log_of_changes_may_be_room_anywhere() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
-        bench.waking.take([])
+        bench.waking.take_changes()
         await asyncio.sleep(1)
 
         bench.show(TWO, SMALL, ChangeLog[NodeName]())
-        bench.waking.take([])
+        bench.waking.take_changes()
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod"]
@@ -450,41 +483,68 @@ async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> 
         [pod] = bench.add("pod")
         changes = ChangeLog[NodeName]()
         bench.show(TWO, 0, changes)
-        bench.waking.take([])
+        bench.waking.take_changes()
         await asyncio.sleep(1)
         bench.reject([pod])
         bench.show(TWO, SMALL, changes)
 
         changes.add(ONE)
-        bench.waking.take([])
+        bench.waking.take_changes()
         await asyncio.sleep(1)
         assert bench.woken == []
 
         changes.add(TWO)
-        bench.waking.take([])
+        bench.waking.take_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
 
         bench.reject([pod])
-        bench.waking.take([])
+        bench.waking.take_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
 
 
-async def test_one_that_fits_is_found_among_thousands() -> None:
+async def test_one_that_fits_is_found_among_thousands_with_few_looks() -> None:
     async with waking() as bench:
-        pods = bench.add(*(f"pod-{number:04}" for number in range(2_999)), size_bytes=LARGE)
-        bench.reject([*pods, *bench.add("small")])
-        turns = 0
+        names = [f"pod-{number:03}" for number in range(1_000)]
+        bench.reject([*bench.add(*names, size_bytes=LARGE), *bench.add("small")])
+        looks = 0
 
-        async def take_turns() -> None:
-            nonlocal turns
+        async def count_looks() -> None:
+            nonlocal looks
             while not bench.woken:
-                turns += 1
+                looks += 1
                 await asyncio.sleep(0)
 
         bench.grow(ONE, SMALL)
-        await take_turns()
+        await count_looks()
 
         assert bench.woken == ["small"]
-        assert turns > 1_000
+        assert looks < 50
+
+
+async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> None:
+    """A replica of it may be on a node by now."""
+    async with waking() as bench:
+        bench.reject(bench.add("one", "two"))
+        bench.waking.take_changes()
+        await asyncio.sleep(1)
+
+        bench.place("two", ONE)
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["two"]
+
+
+async def test_looks_take_no_more_than_their_share_of_the_time() -> None:
+    """Whatever is done takes 5 ms here: so much passes whenever somebody asks for the time."""
+    async with waking() as bench:
+        bench.reject(bench.add("pod", size_bytes=LARGE))
+        bench.seconds_per_call = 0.005
+        bench.calls = 0
+
+        for _ in range(1_000):
+            bench.waking.look_on([ONE])
+            await asyncio.sleep(0.01)
+
+        assert 100 < bench.calls < 1_000

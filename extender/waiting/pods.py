@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec import structs
 
 from extender.kubernetes import PodRef
+from extender.waiting.node_sets import NodeSet, NodeSets
+from extender.waiting.wants import Kind, Wants
 from longhorn import NodeName
 
 MOST_PODS = 10_000
@@ -17,7 +20,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that was rejected everywhere."""
 
     pod: PodRef
-    candidates: frozenset[NodeName]
+    wants: Wants
+    candidates: NodeSet
     """Where it could go if there were room."""
     depends_on_others: bool = False
     """Whether room on other nodes helps, too."""
@@ -30,20 +34,28 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WaitingPods:
-    """The rejected pods by uid. They come in the order of their first rejection."""
+    """The rejected pods by uid. They come in the order of their first rejection.
+
+    Attributes:
+        nodes: What their candidates mean.
+    """
 
     def __init__(self) -> None:
+        self.nodes = NodeSets()
         self._pods: dict[str, WaitingPod] = {}
+        self._last: WaitingPod | None = None
+        """The one that was added last: the next one is often like it, and shares what is equal."""
 
     def __len__(self) -> int:
         return len(self._pods)
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        return iter(sorted(self._pods.values(), key=lambda each: (each.since, each.pod.uid)))
+        return iter([*self._pods.values()])
 
     def longest_wait_seconds(self, now: float) -> float:
         """Return how long ago the first waiting pod was rejected; 0 if none waits."""
-        return max((now - each.since for each in self._pods.values()), default=0.0)
+        first = next(iter(self._pods.values()), None)
+        return 0.0 if first is None else now - first.since
 
     def is_asleep(self, uid: str) -> bool:
         """Whether a pod waits and was not woken since its last rejection."""
@@ -58,14 +70,10 @@ class WaitingPods:
         """Note that waking a pod failed."""
         self._set_woken(uid, woken=False)
 
-    @property
-    def some_depend_on_others(self) -> bool:
-        """Whether room on any node may help some pod."""
-        return any(each.depends_on_others for each in self._pods.values())
-
     def add(
         self,
         pod: PodRef,
+        wants: Wants,
         candidates: Iterable[NodeName],
         now: float,
         *,
@@ -75,35 +83,51 @@ class WaitingPods:
 
         Args:
             pod: The pod.
+            wants: What it asks for.
             candidates: Where it could go if there were room.
-            now: The time.
+            now: The time, not before that of any pod added so far.
             depends_on_others: Whether room on other nodes helps, too.
         """
-        before = self._pods.get(pod.uid)
+        before, last = self._pods.get(pod.uid), self._last
         if before is None and len(self._pods) >= MOST_PODS:
             return
-        self._pods[pod.uid] = WaitingPod(
+        nodes = self.nodes.of(candidates)
+        if last is not None and last.candidates == nodes:
+            nodes = last.candidates
+        if last is not None and last.wants.kind == wants.kind:
+            wants = structs.replace(wants, kind=last.wants.kind)
+        self._last = self._pods[pod.uid] = WaitingPod(
             pod=pod,
-            candidates=frozenset(candidates),
+            wants=wants,
+            candidates=nodes,
             depends_on_others=depends_on_others,
             since=before.since if before else now,
             asked_at=now,
         )
+
+    def set_wants(self, uid: str, wants: Wants | None) -> None:
+        """Note what a pod asks for now; None if that is not known: then it is like no other."""
+        found = self._pods.get(uid)
+        if found is not None:
+            apart = structs.replace(found.wants, kind=Kind(uid))
+            self._pods[uid] = structs.replace(found, wants=wants or apart)
 
     def forget(self, uid: str) -> None:
         """Drop a pod that no longer waits."""
         self._pods.pop(uid, None)
 
     def forget_all(self) -> None:
-        """Drop all pods."""
+        """Drop all pods; then no set of nodes means anything any more."""
         self._pods.clear()
+        self._last = None
+        self.nodes.clear()
 
     def forget_old(self, now: float) -> None:
         """Drop the pods that kube-scheduler has not asked about for long."""
-        self._pods = {
-            uid: each for uid, each in self._pods.items() if now - each.asked_at < FORGET_SECONDS
-        }
+        for each in [*self._pods.values()]:
+            if now - each.asked_at >= FORGET_SECONDS:
+                self.forget(each.pod.uid)
 
     def _set_woken(self, uid: str, *, woken: bool) -> None:
         if uid in self._pods:
-            self._pods[uid] = msgspec.structs.replace(self._pods[uid], woken=woken)
+            self._pods[uid] = structs.replace(self._pods[uid], woken=woken)

@@ -1,11 +1,13 @@
 """Whom to wake: those that wait longest, each once for a rejection."""
 
+import sys
+
 import pytest
 
 from extender import WaitingPod, WaitingPods
-from extender.holds.waiting import FORGET_SECONDS, MOST_PODS
+from extender.waiting.pods import FORGET_SECONDS, MOST_PODS
 from longhorn import NodeName
-from tests.builders import pod
+from tests.builders import pod, wants
 
 NODES = [NodeName("node-1"), NodeName("node-2")]
 
@@ -18,26 +20,28 @@ def waiting_for(**since: float) -> WaitingPods:
     """Build the pods that were rejected, each at its time."""
     pods = WaitingPods()
     for name, now in since.items():
-        pods.add(pod(name=name), NODES, now)
+        pods.add(pod(name=name), wants(), NODES, now)
     return pods
 
 
 def test_a_rejected_pod_is_remembered_with_its_candidates() -> None:
     pods = waiting_for(one=3.0)
 
-    assert [*pods] == [
-        WaitingPod(pod=pod(name="one"), candidates=frozenset(NODES), since=3.0, asked_at=3.0)
-    ]
+    [found] = pods
+    assert found == WaitingPod(
+        pod=pod(name="one"), wants=wants(), candidates=0b11, since=3.0, asked_at=3.0
+    )
+    assert pods.nodes.names(found.candidates) == NODES
     assert pods.is_asleep("uid-one")
 
 
-def test_the_longest_wait_comes_first_and_equal_ones_by_uid() -> None:
-    assert names(waiting_for(c=2.0, b=1.0, a=2.0, d=0.5)) == ["d", "b", "a", "c"]
+def test_the_longest_wait_comes_first() -> None:
+    assert names(waiting_for(d=0.5, b=1.0, a=2.0, c=2.0)) == ["d", "b", "a", "c"]
 
 
 def test_the_longest_wait_counts_from_the_first_rejection() -> None:
     pods = waiting_for(one=1.0, two=2.0)
-    pods.add(pod(name="one"), NODES, 8.0)
+    pods.add(pod(name="one"), wants(), NODES, 8.0)
 
     assert pods.longest_wait_seconds(10.0) == 9.0
     assert WaitingPods().longest_wait_seconds(10.0) == 0.0
@@ -46,11 +50,11 @@ def test_the_longest_wait_counts_from_the_first_rejection() -> None:
 def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
-    pods.add(pod(name="one"), [NodeName("node-9")], 3.0)
+    pods.add(pod(name="one"), wants(), [NodeName("node-9")], 3.0)
 
     first = next(iter(pods))
     assert (first.pod.name, first.since, first.asked_at) == ("one", 1.0, 3.0)
-    assert first.candidates == {"node-9"}
+    assert pods.nodes.names(first.candidates) == ["node-9"]
     assert len(pods) == 2
 
 
@@ -59,7 +63,7 @@ def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:
 
     pods.mark_woken("uid-one")
     woken = pods.is_asleep("uid-one")
-    pods.add(pod(name="one"), NODES, 2.0)
+    pods.add(pod(name="one"), wants(), NODES, 2.0)
 
     assert not woken
     assert pods.is_asleep("uid-one")
@@ -80,7 +84,7 @@ def test_a_forgotten_pod_waits_no_more_and_loses_its_place() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.forget("uid-one")
-    pods.add(pod(name="one"), NODES, 3.0)
+    pods.add(pod(name="one"), wants(), NODES, 3.0)
 
     assert names(pods) == ["two", "one"]
 
@@ -95,7 +99,7 @@ def test_all_pods_can_be_forgotten() -> None:
 
 def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -> None:
     pods = waiting_for(old=0.0, asked=0.0, new=10.0)
-    pods.add(pod(name="asked"), NODES, 10.0)
+    pods.add(pod(name="asked"), wants(), NODES, 10.0)
 
     pods.forget_old(FORGET_SECONDS)
 
@@ -105,8 +109,8 @@ def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -
 def test_the_newest_are_left_out_if_there_are_too_many() -> None:
     pods = WaitingPods()
     for number in range(MOST_PODS + 5):
-        pods.add(pod(name=str(number)), NODES, float(number))
-    pods.add(pod(name="3"), NODES, 99_999.0)
+        pods.add(pod(name=str(number)), wants(), NODES, float(number))
+    pods.add(pod(name="3"), wants(), NODES, 99_999.0)
 
     assert len(pods) == MOST_PODS
     assert not pods.is_asleep(f"uid-{MOST_PODS}")
@@ -120,6 +124,31 @@ def test_pods_may_come_and_go_while_one_looks_through_them() -> None:
     for each in pods:
         seen.append(each.pod.name)
         pods.forget(each.pod.uid)
-        pods.add(pod(name=f"{each.pod.name}-again"), NODES, 9.0)
+        pods.add(pod(name=f"{each.pod.name}-again"), wants(), NODES, 9.0)
 
     assert seen == ["a", "b", "c"]
+
+
+def test_pods_with_the_same_candidates_and_of_a_kind_share_them() -> None:
+    """There may be ten thousand, with five thousand candidates each."""
+    pods = WaitingPods()
+    many = [NodeName(f"node-{number}") for number in range(5_000)]
+    for name in ("one", "two"):
+        pods.add(pod(name=name), wants(kind="".join(["ki", "nd"])), [*many], 0.0)
+
+    one, two = pods
+    assert one.candidates is two.candidates
+    assert one.wants.kind is two.wants.kind
+    assert sys.getsizeof(one.candidates) < 1_000
+
+
+def test_a_pod_of_which_nothing_is_known_is_like_no_other() -> None:
+    pods = waiting_for(one=1.0, two=2.0)
+
+    pods.set_wants("uid-one", None)
+    pods.set_wants("uid-two", wants(7))
+    pods.set_wants("uid-gone", wants(7))
+
+    one, two = pods
+    assert one.wants.kind != wants().kind
+    assert two.wants == wants(7)
