@@ -16,8 +16,9 @@ from extender.errors import (
     UnseenObjectError,
 )
 from extender.extender import NODES_IN_ONE_GO, Extender, Judged
+from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
-from extender.holds.ledger import Advanced, Ended, Ledger, Outcome, Timeouts
+from extender.holds.ledger import Advanced, Ended, Ledger, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.known import key_of
 from extender.kubernetes import (

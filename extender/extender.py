@@ -8,8 +8,9 @@ from msgspec import structs
 from extender.demand.requests import resolve
 from extender.errors import UnresolvableClaimError
 from extender.forecast.outlook import Outlook
+from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Mode, is_shown, may_be_refused
-from extender.holds.ledger import Ledger, Outcome, Timeouts
+from extender.holds.ledger import Ledger, Outcome
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
 from extender.scoring.placing import Known, RememberedScores

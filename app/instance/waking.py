@@ -107,15 +107,16 @@ class Waking:
         """Remember a pod that got no node; whether room on other nodes than these helps it, too."""
         if request.pod.uid:
             wants = wants_of(request, self._current_view())
-            self.pods.add(request.pod, wants, candidates, now, depends_on_others=depends_on_others)
+            nodes = self.pods.nodes.of(candidates)
+            self.pods.add(request.pod, wants, nodes, now, depends_on_others=depends_on_others)
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
-        view = self._current_view()
+        everywhere = self.pods.nodes.of(self._current_view().spaces)
         for pod in pods:
             wants = self._wants_of(pod)
             if wants is not None and wants.volumes:
-                self.pods.add(pod, wants, view.spaces, now, depends_on_others=True)
+                self.pods.add(pod, wants, everywhere, now, depends_on_others=True)
 
     def forget(self, uid: str) -> None:
         """Forget a pod that was answered with nodes."""

@@ -203,12 +203,17 @@ def is_confirmed(hold: Hold, view: ClusterView) -> bool:
             for volume in hold.volumes
         )
         and all(is_shown(volume, view) for volume in (*hold.volumes, *hold.remote))
-        and not any(
-            is_tentative(replica, view)
-            for volume in (*hold.volumes, *hold.remote)
-            for replica in view.replicas.get(volume.name, ())
-            if replica.name not in hold.placed_before
-        )
+        and not is_asking(hold, view)
+    )
+
+
+def is_asking(hold: Hold, view: ClusterView) -> bool:
+    """Whether some replica that was placed since the answer may be refused by its disk yet."""
+    return any(
+        is_tentative(replica, view)
+        for volume in (*hold.volumes, *hold.remote)
+        for replica in view.replicas.get(volume.name, ())
+        if replica.name not in hold.placed_before
     )
 
 

@@ -10,37 +10,23 @@ from typing import TypeVar
 
 import msgspec
 
+from extender.holds.deadlines import Deadlines, Timeouts
 from extender.holds.hold import (
     End,
     Hold,
     Mode,
     Sighting,
-    Signal,
     State,
     advance,
+    is_asking,
     is_confirmed,
 )
 from extender.holds.sightings import sighting_of, without_stale
 from extender.kubernetes import Claim, ClaimKey, PodStatus
-from extender.view import ChangeLog, ClusterView
-from longhorn import NodeName
+from extender.view import ChangeLog, ClusterView, Cursor
+from longhorn import NodeName, VolumeName
 
 Key = TypeVar("Key", bound=str)
-
-PROVISIONING_SECONDS = 600.0
-"""How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
-GIVEN_UP_SECONDS = 2.0
-"""How long a hold stands while the attempt seems to be given up. A node is named within some 30 ms
-of an answer, and the pod is bound within a second of its last claim."""
-
-
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a hold stands, in seconds; 0: nothing is held."""
-
-    choosing_seconds: float
-    """From the answer until a node is chosen."""
-    placing_seconds: float
-    """From binding until the replicas are placed."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,30 +77,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 NO_CHANGE = Outcome()
 
 
-def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
-    """Return until when a hold stands at most, and how it ends then.
-
-    While a claim has selected-node, kube-scheduler waits until the claim is bound, and so do we. We
-    also wait while a pod with unbound claims is nominated, as its claims are marked after the pod.
-    """
-    until, why = _deadline(hold, timeouts)
-    if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
-        return hold.given_up_at + GIVEN_UP_SECONDS, End.UNSCHEDULED
-    return until, why
-
-
-def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
-    if hold.bound_at is not None:
-        return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
-    is_provisioning = hold.named_by is Signal.SELECTED or (
-        hold.named_by is Signal.NOMINATED and hold.unbound
-    )
-    if is_provisioning and timeouts.choosing_seconds:
-        return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
-    why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND
-    return hold.answered_at + timeouts.choosing_seconds, why
-
-
 class Ledger:
     """All holds, by pod, by node and by claim.
 
@@ -133,8 +95,14 @@ class Ledger:
         self._open: dict[str, Hold] = {}
         self._chosen: dict[NodeName, dict[str, Hold]] = {}
         self._by_claim: dict[ClaimKey, dict[str, Hold]] = {}
+        self._by_volume: dict[VolumeName, dict[str, Hold]] = {}
         self._seen: dict[str, PodStatus | None] = {}
         """By uid, the pods as last heard of since they have a hold; None: gone."""
+        self._deadlines = Deadlines(self._holds, self.changes)
+        self._cursors: tuple[Cursor | None, Cursor | None] = (None, None)
+        """Up to where the changes of holds and of volumes are compared with each other."""
+        self._asking: set[str] = set()
+        """The holds for which a disk has yet to grant a replica that is placed there."""
 
     def __len__(self) -> int:
         return len(self._holds)
@@ -228,12 +196,33 @@ class Ledger:
 
     def settle(self, view: ClusterView, timeouts: Timeouts, now: float) -> Outcome:
         """End the holds that the objects of *view* confirm or whose time is over."""
-        due = [(uid, _due(hold, view, timeouts, now)) for uid, hold in self._holds.items()]
-        return _together(self.drop(uid, why, now) for uid, why in due if why is not None)
+        confirmed = [uid for uid in self._changed(view) if self._is_confirmed(uid, view)]
+        over = self._deadlines.over(timeouts, now)
+        ends = {**over, **dict.fromkeys(confirmed, End.CONFIRMED)}
+        return _together(self.drop(uid, why, now) for uid, why in ends.items())
 
     def next_deadline(self, timeouts: Timeouts) -> float | None:
         """Return when the time of the next hold is over, None if there are no holds."""
-        return min((deadline(hold, timeouts)[0] for hold in self._holds.values()), default=None)
+        return self._deadlines.next(timeouts)
+
+    def _changed(self, view: ClusterView) -> list[str]:
+        """Return the holds that may be confirmed by what has changed since the last time."""
+        uids, holds_seen = self.changes.since(self._cursors[0])
+        volumes, volumes_seen = view.volume_changes.since(self._cursors[1])
+        self._cursors = holds_seen, volumes_seen
+        if uids is None or volumes is None:
+            return [*self._holds]
+        waiting = (uid for name in volumes for uid in self._by_volume.get(name, ()))
+        changed = {*uids, *waiting, *self._asking}
+        return sorted(uid for uid in changed if uid in self._holds)
+
+    def _is_confirmed(self, uid: str, view: ClusterView) -> bool:
+        hold = self._holds[uid]
+        self._asking.discard(uid)
+        if is_asking(hold, view):
+            self._asking.add(uid)
+            return False
+        return is_confirmed(hold, view)
 
     def _look(self, uid: str, claims: Mapping[ClaimKey, Claim], now: float) -> Outcome:
         """Compare a hold with what is seen of its pod and its claims."""
@@ -254,6 +243,8 @@ class Ledger:
         self._holds[uid] = hold
         for key in hold.pod.claims:
             self._by_claim.setdefault(key, {})[uid] = hold
+        for volume in (*hold.volumes, *hold.remote):
+            self._by_volume.setdefault(volume.name, {})[uid] = hold
         if hold.state is State.OPEN:
             self._open[uid] = hold
         else:
@@ -270,6 +261,8 @@ class Ledger:
         self.changes.add(uid)
         for key in dict.fromkeys(hold.pod.claims):
             _remove(self._by_claim, key, uid)
+        for volume in (*hold.volumes, *hold.remote):
+            _remove(self._by_volume, volume.name, uid)
         if hold.state is State.OPEN:
             del self._open[uid]
         else:
@@ -288,11 +281,3 @@ def _together(outcomes: Iterable[Outcome]) -> Outcome:
         ended=tuple(each for outcome in found for each in outcome.ended),
         advanced=tuple(each for outcome in found for each in outcome.advanced),
     )
-
-
-def _due(hold: Hold, view: ClusterView, timeouts: Timeouts, now: float) -> End | None:
-    """Return why a hold ends now, None if it stands."""
-    if is_confirmed(hold, view):
-        return End.CONFIRMED
-    until, why = deadline(hold, timeouts)
-    return why if now >= until else None

@@ -35,11 +35,13 @@ def rebuild(
     """
     holds = []
     for pod, status in pods:
+        if status.running or status.ended or not _is_chosen(pod, status, view):
+            continue
         try:
             request = resolve_for_scheduled(pod, view)
         except UnresolvableClaimError:
             continue
-        if (request.volumes or request.remote) and not (status.running or status.ended):
+        if request.volumes or request.remote:
             asked = PodStatus(version=status.version, refusal=status.refusal)
             existing = existing_of(request, view)
             made = hold_for(request, existing, (), view, asked=asked, only_candidate=True, now=now)

@@ -1,6 +1,6 @@
 """The pods that got no node: whom to wake when there is room for them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import structs
@@ -8,7 +8,6 @@ from msgspec import structs
 from extender.kubernetes import PodRef
 from extender.waiting.node_sets import NodeSet, NodeSets
 from extender.waiting.wants import Kind, Wants
-from longhorn import NodeName
 
 MOST_PODS = 10_000
 FORGET_SECONDS = 900.0
@@ -74,7 +73,7 @@ class WaitingPods:
         self,
         pod: PodRef,
         wants: Wants,
-        candidates: Iterable[NodeName],
+        candidates: NodeSet,
         now: float,
         *,
         depends_on_others: bool = False,
@@ -84,22 +83,21 @@ class WaitingPods:
         Args:
             pod: The pod.
             wants: What it asks for.
-            candidates: Where it could go if there were room.
+            candidates: Where it could go if there were room, as `nodes` has it.
             now: The time, not before that of any pod added so far.
             depends_on_others: Whether room on other nodes helps, too.
         """
         before, last = self._pods.get(pod.uid), self._last
         if before is None and len(self._pods) >= MOST_PODS:
             return
-        nodes = self.nodes.of(candidates)
-        if last is not None and last.candidates == nodes:
-            nodes = last.candidates
+        if last is not None and last.candidates == candidates:
+            candidates = last.candidates
         if last is not None and last.wants.kind == wants.kind:
             wants = structs.replace(wants, kind=last.wants.kind)
         self._last = self._pods[pod.uid] = WaitingPod(
             pod=pod,
             wants=wants,
-            candidates=nodes,
+            candidates=candidates,
             depends_on_others=depends_on_others,
             since=before.since if before else now,
             asked_at=now,

@@ -62,7 +62,7 @@ def sources(
         ledger.put(each)
     for name in waiting:
         one = NodeName("node-1")
-        pods.add(pod(name=name), wants(), [one], 0.0)
+        pods.add(pod(name=name), wants(), 1, 0.0)
         refusals.remember(pod(name=name).uid, {one: NodeNotReady()})
     return Sources(current_view=lambda: view, ledger=ledger, waiting=pods, refusals=refusals)
 

@@ -8,17 +8,9 @@ import math
 import msgspec
 import pytest
 
+from extender.holds.deadlines import GIVEN_UP_SECONDS, PROVISIONING_SECONDS, Timeouts, deadline
 from extender.holds.hold import End, Hold, Mode, Sighting, State, advance
-from extender.holds.ledger import (
-    GIVEN_UP_SECONDS,
-    PROVISIONING_SECONDS,
-    Advanced,
-    Ended,
-    Ledger,
-    Outcome,
-    Timeouts,
-    deadline,
-)
+from extender.holds.ledger import Advanced, Ended, Ledger, Outcome
 from extender.kubernetes import Claim, ClaimKey, PodStatus
 from longhorn import NodeName
 from tests.builders import claim, hold, pending, pod, replica, view_of
@@ -173,11 +165,11 @@ def test_settle_ends_each_in_its_own_way_and_leaves_the_rest() -> None:
 
     outcome = ledger.settle(PLACED, TIMEOUTS, 100.0)
 
-    assert outcome.ended == (
+    assert {*outcome.ended} == {
         Ended(hold=late, why=End.NOT_CHOSEN, at=100.0),
         Ended(hold=stuck, why=End.NOT_PLACED, at=100.0),
         Ended(hold=done, why=End.CONFIRMED, at=100.0),
-    )
+    }
     assert [*ledger] == [open_, waiting]
 
 

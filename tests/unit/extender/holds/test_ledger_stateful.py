@@ -13,10 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from extender.building import ViewBuilder
+from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Sighting, State, charged
-from extender.holds.ledger import Ended, Ledger, Outcome, Timeouts
+from extender.holds.ledger import Ended, Ledger, Outcome
+from extender.view import ClusterView
 from longhorn import NodeName, Replica, VolumeName
-from tests.builders import hold, replica, view_of
+from tests.builders import hold, replica
 
 Event = Mapping[str, Any]
 Kept = dict[str, Any]
@@ -173,6 +176,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.ended: list[Ended] = []
         self.counted: set[tuple[str, NodeName, State]] = set()
         self.replicas: dict[str, Replica] = {}
+        self.shown: dict[str, Replica] = {}
+        self.builder = ViewBuilder()
 
     @rule(
         pod=pods,
@@ -277,15 +282,23 @@ class LedgerMachine(RuleBasedStateMachine):
             choosing=self.timeouts.choosing_seconds,
             placing=self.timeouts.placing_seconds,
         )
-        self._note_outcome(
-            self.ledger.settle(view_of(*self.replicas.values()), self.timeouts, self.now)
-        )
+        self._note_outcome(self.ledger.settle(self._view(), self.timeouts, self.now))
         until = self.ledger.next_deadline(self.timeouts)
         assert until is None or until > self.now
 
     @rule(timeouts=timeouts)
     def the_timeouts_are_changed(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
+
+    def _view(self) -> ClusterView:
+        """Show the replicas as they are now, as one view after another shows them."""
+        for name in {**self.shown, **self.replicas}:
+            before, after = self.shown.get(name), self.replicas.get(name)
+            if before != after:
+                self.builder.apply(before, after)
+        self.shown = {**self.replicas}
+        self.builder.settle()
+        return self.builder.view
 
     @invariant()
     def all_follows_from_what_happened(self) -> None:

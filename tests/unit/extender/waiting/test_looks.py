@@ -33,7 +33,8 @@ class Waiting:
         depends: bool = False,
     ) -> None:
         of = wants(*sizes, kind=kind, volumes=volumes)
-        self.pods.add(pod(name=name), of, nodes, 0.0, depends_on_others=depends)
+        candidates = self.pods.nodes.of(nodes)
+        self.pods.add(pod(name=name), of, candidates, 0.0, depends_on_others=depends)
 
     def fits(self, waiting: WaitingPod, nodes: Iterable[NodeName]) -> bool:
         rooms = (self.room.get(name, ()) for name in nodes)

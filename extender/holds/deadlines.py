@@ -1,0 +1,118 @@
+"""Until when holds stand at most.
+
+There may be thousands, and they are looked at many times in a second: only of those that have
+changed the time is found out again.
+"""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+
+import msgspec
+
+from extender.holds.hold import End, Hold, Signal, State
+from extender.view import ChangeLog, Cursor
+
+PROVISIONING_SECONDS = 600.0
+"""How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
+GIVEN_UP_SECONDS = 2.0
+"""How long a hold stands while the attempt seems to be given up. A node is named within some 30 ms
+of an answer, and the pod is bound within a second of its last claim."""
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a hold stands, in seconds; 0: nothing is held."""
+
+    choosing_seconds: float
+    """From the answer until a node is chosen."""
+    placing_seconds: float
+    """From binding until the replicas are placed."""
+
+
+def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
+    """Return until when a hold stands at most, and how it ends then.
+
+    While a claim has selected-node, kube-scheduler waits until the claim is bound, and so do we. We
+    also wait while a pod with unbound claims is nominated, as its claims are marked after the pod.
+    """
+    until, why = _deadline(hold, timeouts)
+    if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
+        return hold.given_up_at + GIVEN_UP_SECONDS, End.UNSCHEDULED
+    return until, why
+
+
+def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
+    if hold.bound_at is not None:
+        return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
+    is_provisioning = hold.named_by is Signal.SELECTED or (
+        hold.named_by is Signal.NOMINATED and hold.unbound
+    )
+    if is_provisioning and timeouts.choosing_seconds:
+        return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
+    why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND
+    return hold.answered_at + timeouts.choosing_seconds, why
+
+
+class Deadlines:
+    """When the time of each hold is over.
+
+    Args:
+        holds: All holds, by uid.
+        changes: The uids whose hold was made, changed or ended.
+    """
+
+    def __init__(self, holds: Mapping[str, Hold], changes: ChangeLog[str]) -> None:
+        self._holds = holds
+        self._changes = changes
+        self._cursor: Cursor | None = None
+        self._timeouts: Timeouts | None = None
+        self._ends: dict[str, tuple[float, End]] = {}
+        self._heap: list[tuple[float, str]] = []
+        """Also of holds that stand until another time now, or no longer."""
+
+    def __len__(self) -> int:
+        """Return how many times are kept, those of holds that have changed included."""
+        return len(self._heap)
+
+    def next(self, timeouts: Timeouts) -> float | None:
+        """Return when the time of the next hold is over, None if there are no holds."""
+        self._catch_up(timeouts)
+        return self._heap[0][0] if self._heap else None
+
+    def over(self, timeouts: Timeouts, now: float) -> dict[str, End]:
+        """Return the uids whose time is over, and how their holds end."""
+        found = {}
+        while (until := self.next(timeouts)) is not None and until <= now:
+            _, uid = heappop(self._heap)
+            _, found[uid] = self._ends.pop(uid)
+        return found
+
+    def _catch_up(self, timeouts: Timeouts) -> None:
+        uids, self._cursor = self._changes.since(self._cursor)
+        if uids is None or timeouts != self._timeouts:
+            self._timeouts = timeouts
+            self._ends = {uid: deadline(hold, timeouts) for uid, hold in self._holds.items()}
+            self._begin_heap()
+        else:
+            for uid in dict.fromkeys(uids):
+                self._note(uid, timeouts)
+            if len(self._heap) > 2 * len(self._ends) + _SPARE:
+                self._begin_heap()
+        while self._heap and not self._stands(*self._heap[0]):
+            heappop(self._heap)
+
+    def _note(self, uid: str, timeouts: Timeouts) -> None:
+        self._ends.pop(uid, None)
+        hold = self._holds.get(uid)
+        if hold is not None:
+            self._ends[uid] = until, _ = deadline(hold, timeouts)
+            heappush(self._heap, (until, uid))
+
+    def _stands(self, until: float, uid: str) -> bool:
+        return uid in self._ends and self._ends[uid][0] == until
+
+    def _begin_heap(self) -> None:
+        self._heap = [(until, uid) for uid, (until, _) in self._ends.items()]
+        heapify(self._heap)
+
+
+_SPARE = 100
