@@ -6,6 +6,7 @@ forecast may depend on what was forecast before. Whether all find room does not,
 do, unless there are too many to try all of them again (`moving.MOST_MOVED`).
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
@@ -182,6 +183,8 @@ class Outlook:
         """Whether some replica has found none."""
         self._is_anew = False
         """Whether room is being found for everything again."""
+        self._next_tried = (False, VolumeName(""))
+        """Of many without room, who is tried again first."""
         self._hosts = {name: _host(view, name) for name in view.spaces}
         """Of each node what decides whether its replicas keep others of their volumes away."""
         for hold in ledger:
@@ -355,18 +358,20 @@ class Outlook:
             heappush(self._unplaced, by_certainty(coming))
 
     def _try_again(self, now: float, work: Work) -> None:
-        """Find room for what has found none so far."""
+        """Find room for what has found none so far; who gets no turn is the first the next time."""
         if not self._is_roomier:
             return
         self._is_roomier = False
         waiting = sorted(by_certainty(self.coming[name]) for name in self.forecast.nowhere)
-        for number, (_, name) in enumerate(waiting):
+        first = bisect_left(waiting, self._next_tried)
+        for number, turn in enumerate([*waiting[first:], *waiting[:first]]):
             if work.is_over:
+                self._is_roomier, self._next_tried = True, turn
                 break
             if number == _MOST_TRIED_AGAIN:
                 self.forecast.begin_moving(0)  # too many to move others for each
             work.spend(1)
-            self._find_room(self.coming[name], now)
+            self._find_room(self.coming[turn[1]], now)
 
     def _place_others(self, forecast: Forecast, others: Sequence[Coming]) -> None:
         """Find room where the pod itself counted for those of *others* that have none."""

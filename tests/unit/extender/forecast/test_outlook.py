@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.kube.resources import AnyRecord
-from extender import ClusterView, Ledger
+from extender import ClusterView, Ledger, ViewBuilder
 from extender.forecast.outlook import Outlook, outlook_of
 from extender.work import Work
 from longhorn import Locality, Node, Settings
@@ -30,11 +30,11 @@ def hosts(count: int, *sizes_gib: int) -> list[Node]:
     ]
 
 
-def new(count: int, *sizes_gib: int) -> list[AnyRecord]:
+def new(count: int, *sizes_gib: int, prefix: str = "new") -> list[AnyRecord]:
     """Build volumes of three replicas of which none is placed."""
     return [
         volume(
-            f"new-{number}",
+            f"{prefix}-{number}",
             size_bytes=sizes_gib[number % len(sizes_gib)] * GIB,
             locality=Locality.DISABLED,
             replicas=3,
@@ -72,3 +72,19 @@ def test_few_replicas_without_room_for_all_find_as_much_of_it_in_pieces(
 
     assert pieces > 1
     assert outlook.forecast.nowhere == whole.nowhere
+
+
+def test_of_many_without_room_each_has_its_turn_although_no_piece_gets_through_all() -> None:
+    builder, outlook, ledger = ViewBuilder(), Outlook(10_000), Ledger()
+    before, after = hosts(3, 50), hosts(3, 100)
+    for each in (*before, *new(600, 200), *new(1, 60, prefix="the-last")):
+        builder.apply(None, each)
+    builder.settle()
+    work_out(outlook, builder.view, ledger)
+    assert "the-last-0" in outlook.forecast.nowhere
+
+    for old, grown in zip(before, after, strict=True):
+        builder.apply(old, grown)
+        builder.settle()
+        work_out(outlook, builder.view, ledger)
+    assert "the-last-0" not in outlook.forecast.nowhere
