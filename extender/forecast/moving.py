@@ -67,6 +67,7 @@ class Moving:
         on = assignment.on
         if self._is_over:
             self.is_undecided = True
+            assignment.is_cut_short |= assignment.work.is_over
             return False
         looked_at = [*islice(on, MOST_LOOKED_AT)]
         near = {n for n in looked_at if n in places and self._may_go(coming, n, usage)}
@@ -114,8 +115,11 @@ class Moving:
         going = {id(each) for each in moved}
         targets = self._targets(moved, nodes)
         setting_up = len(moved) * len(targets) // PAIRS_PER_STEP
-        if setting_up >= min(self._steps_left, self._assignment.work.left):
+        if setting_up >= self._steps_left:
             self._steps_left = 0  # others would not be smaller by much
+            return Undecided(0)
+        if setting_up >= self._assignment.work.left:
+            self._assignment.is_cut_short = True
             return Undecided(0)
         self._spend(setting_up)
         rooms = {name: self._room(name, self._staying(name, going, fixed)) for name in targets}

@@ -6,6 +6,7 @@ forecast may depend on what was forecast before. Whether all find room does not,
 do, unless there are too many to try all of them again (`moving.MOST_MOVED`).
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
@@ -94,7 +95,10 @@ class Outlook:
             self._view = self._loads.view = self._assignment.view = view
             self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger)
             if nodes or volumes or uids:
-                self.forecast.begin_moving(MOST_STEPS)
+                self._has_news = True
+                self._is_roomier |= self._is_anew
+                if not self._is_anew:
+                    self.forecast.begin_moving(MOST_STEPS)
         self._assignment.work, self._assignment.is_cut_short = work, False
         self._gathering.note_time(utc)
         while self._gathering.outdated and not work.is_over:
@@ -171,8 +175,16 @@ class Outlook:
         """Volumes whose replicas may have to go elsewhere, as nodes have changed where they are."""
         self._unplaced: list[tuple[bool, VolumeName]] = []
         """A heap of the volumes whose replicas are to find room, the surest first."""
+        self._has_news = True
+        """Whether anything has changed since all found room that may."""
         self._is_roomier = False
         """Whether some replica may find room that found none."""
+        self._is_short = False
+        """Whether some replica has found none."""
+        self._is_anew = False
+        """Whether room is being found for everything again."""
+        self._next_tried = (False, VolumeName(""))
+        """Of many without room, who is tried again first."""
         self._hosts = {name: _host(view, name) for name in view.spaces}
         """Of each node what decides whether its replicas keep others of their volumes away."""
         for hold in ledger:
@@ -227,6 +239,7 @@ class Outlook:
             now = None if is_over else now
         nodes = self.forecast.take_out(name)
         self._is_roomier |= bool(nodes)
+        self._has_news = True
         if now is None:
             self._patience.found_none(name)
             return
@@ -287,23 +300,36 @@ class Outlook:
         heappush(self._unplaced, by_certainty(coming))
 
     def _place(self, now: float, work: Work) -> None:
+        """Find room for what has none yet, and then for what found none, if it may now.
+
+        What has changed while room is found for everything anew has it begun again with the next
+        news, not at once: where something changes all the time there would be no end.
+        """
+        self._place_waiting(now, work)
+        if self.is_behind:
+            return
+        if self._has_news and not self._is_anew and self.forecast.nowhere:
+            if self._sums.sure + self._sums.open > MOST_MOVED:
+                self._try_again(now, work)
+            elif self._is_short or self._is_roomier:
+                self._begin_anew()
+                self._place_waiting(now, work)
+        if not self.is_behind:
+            self._has_news = self._is_anew = self._is_short = False
+
+    def _place_waiting(self, now: float, work: Work) -> None:
         """Find room for what has none yet."""
-        are_few, is_short = self._sums.sure + self._sums.open <= MOST_MOVED, False
+        are_few = self._sums.sure + self._sums.open <= MOST_MOVED
         while self._unplaced and not work.is_over:
-            coming = self.coming.get(self._unplaced[0][1])
+            coming, is_first = self.coming.get(self._unplaced[0][1]), not work.spent
             if coming is not None:
                 missing = self._find_room(coming, now)
-                if missing and self._assignment.is_cut_short:
-                    break
+                if missing and self._assignment.is_cut_short and not is_first:
+                    break  # the next time there is more work left for it
                 if missing and coming.is_sure and not are_few and self._take_out_open():
                     missing = self._find_room(coming, now)
-                is_short |= bool(missing)
+                self._is_short |= bool(missing)
             heappop(self._unplaced)
-        if are_few and self.forecast.nowhere and (is_short or self._is_roomier):
-            self._place_anew(now)
-        elif self.forecast.nowhere and self._is_roomier:
-            self._try_again(now, work)
-        self._is_roomier = False
 
     def _find_room(self, coming: Coming, now: float) -> int:
         missing = self.forecast.place(coming)
@@ -323,24 +349,29 @@ class Outlook:
             heappush(self._unplaced, by_certainty(self.coming[name]))
         return bool(found)
 
-    def _place_anew(self, now: float) -> None:
-        """Find room for everything again, the surest first."""
+    def _begin_anew(self) -> None:
+        """Have room found for everything again, the surest first."""
+        self._is_anew, self._is_roomier = True, False
         self.forecast.begin_moving(4 * MOST_STEPS)
-        for name in self.coming:
+        for name, coming in self.coming.items():
             self.forecast.take_out(name)
-        for coming in sorted(self.coming.values(), key=by_certainty):
-            self._find_room(coming, now)
+            heappush(self._unplaced, by_certainty(coming))
 
     def _try_again(self, now: float, work: Work) -> None:
-        """Find room for what has found none so far."""
+        """Find room for what has found none so far; who gets no turn is the first the next time."""
+        if not self._is_roomier:
+            return
+        self._is_roomier = False
         waiting = sorted(by_certainty(self.coming[name]) for name in self.forecast.nowhere)
-        for number, (_, name) in enumerate(waiting):
+        first = bisect_left(waiting, self._next_tried)
+        for number, turn in enumerate([*waiting[first:], *waiting[:first]]):
             if work.is_over:
+                self._is_roomier, self._next_tried = True, turn
                 break
             if number == _MOST_TRIED_AGAIN:
                 self.forecast.begin_moving(0)  # too many to move others for each
             work.spend(1)
-            self._find_room(self.coming[name], now)
+            self._find_room(self.coming[turn[1]], now)
 
     def _place_others(self, forecast: Forecast, others: Sequence[Coming]) -> None:
         """Find room where the pod itself counted for those of *others* that have none."""

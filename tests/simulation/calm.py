@@ -109,7 +109,7 @@ class Calm:
         settings = self._truth.settings()
         if has_room(longhorn_node, self._truth.placed(), [want], settings, only_usable=True):
             return None
-        return self._losses.excuses.get(volume)
+        return self._losses.why(volume, node)
 
     def _nodes_for(self, pod: Object) -> Iterator[str]:
         """Name the nodes on which a pod fits, by what is there now."""

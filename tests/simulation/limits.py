@@ -27,6 +27,9 @@ class Excuse(StrEnum):
     CORDONED = "the pod's node, or another one for replicas, was cordoned after the answer"
     OWN = "the pod's own replica took the room of its local one, as on every node it could go to"
     LEFT_NONE = "Longhorn placed replicas so that there is no room for a volume to start"
+    GIVEN_UP = (
+        "Longhorn gave up the replica on the pod's node, which was being rebuilt at the answer"
+    )
     NOT_DUE = "Longhorn makes no replica for the pod's node, as the volume is degraded"
     BOUNDED = "more replicas were to be placed than our service's search is sure to decide"
     SEVERAL = "several of these"

@@ -40,6 +40,18 @@ class Losses:
             for want in self._limits.pending(each):
                 self.excuses.setdefault(want.volume, excuse)
 
+    def why(self, volume: str, node: str) -> Excuse | None:
+        """Return why a volume has no room on its pod's node, None if there is no excuse.
+
+        A replica that is being rebuilt goes when the volume is detached, as it is if its pod comes
+        from elsewhere. It has its room by then, so none is held for another one.
+        """
+        for each in self._choices.on_node(node) if volume not in self.excuses else ():
+            there = [r for r in each.answer.known.replicas.get(volume, ()) if r.node == node]
+            if volume in _names(each) and there and not any(r.healthy_once for r in there):
+                return Excuse.GIVEN_UP
+        return self.excuses.get(volume)
+
     def placed(self, replica: Object) -> None:
         """Take in that a replica was given a disk for good."""
         node, volume = replica["spec"]["nodeID"], replica["spec"]["volumeName"]

@@ -81,7 +81,7 @@ class Service(Processes):
         if len(self.leaders) != 1:
             return False
         answer = await self.leader.filter(body=PROBE)
-        return answer is not None and answer.is_verdict
+        return answer is not None and answer.is_verdict and len(self.leaders) == 1
 
     async def _serve(self, body: bytes) -> Reply | None:
         process = self._connect()

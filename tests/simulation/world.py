@@ -14,6 +14,7 @@ from tests.actors.binder import Binder
 from tests.actors.granting import Granting
 from tests.actors.kubelet import Kubelets
 from tests.actors.longhorn import NAMESPACE, Delays, DiskSchedules, Longhorn, setting
+from tests.actors.pod_collector import PodCollector
 from tests.actors.provisioner import Provisioner, ResourceExhaustedError
 from tests.actors.scheduler import Event, Scheduler
 from tests.fakes import Call
@@ -199,9 +200,15 @@ class World:
             left_to_others=None,
             **storage,
         )
+        collector = PodCollector(api, pods=cluster.pods, nodes=cluster.kubernetes_nodes)
         binder = Binder(api, pods=cluster.pods, storage_classes=classes, **storage)
         provisioner = Provisioner(api, self.driver, storage_classes=classes, **storage)
-        parts: list[Callable[[], object]] = [kubelets.run, binder.run, provisioner.run]
+        parts: list[Callable[[], object]] = [
+            kubelets.run,
+            collector.run,
+            binder.run,
+            provisioner.run,
+        ]
         return [*parts, self._once_served(self.granting.run)] if self.plan.disk_schedules else parts
 
     def _serve_kind(self) -> None:

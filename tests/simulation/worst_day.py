@@ -41,11 +41,15 @@ async def live_through(
     for workload in day.workloads:
         users.start(workload)
     await _go_on(users, random, random.uniform(0, 12))
+    if not _is_led(world, invariants):
+        return
     leaving = random.sample([each for each in day.tenants if each.node], 2 * LEAVING)
     _kill_leader(world, random)
     remove_tenants(world, leaving[:LEAVING])
     await _until_led("kill", world, invariants)
     await _go_on(users, random, random.uniform(0, 12))
+    if not _is_led(world, invariants):
+        return
     _freeze_leader(world, random)
     remove_tenants(world, leaving[LEAVING:])
     await _until_led("freeze", world, invariants)
@@ -74,6 +78,13 @@ async def _go_on(users: Users, random: Random, seconds: float) -> None:
     while (left := ends_at - loop.time()) > 0:
         await asyncio.sleep(min(left, random.expovariate(0.3)))
         users.act()
+
+
+def _is_led(world: World, invariants: Invariants) -> bool:
+    """Whether somebody leads; that a leader has lost its lease by itself is a violation."""
+    if not world.service.leaders:
+        invariants.violate("nobody leads, and no leader was lost")
+    return bool(world.service.leaders)
 
 
 def _kill_leader(world: World, random: Random) -> None:
