@@ -24,7 +24,7 @@ from extender.view import ClusterView, Cursor
 from extender.work import Work
 from longhorn import Moment, NodeName, UnreadableSetting
 
-NODES_IN_ONE_GO = 1_000
+NODES_IN_ONE_GO = 2_500
 """So many nodes are judged without giving way to anything else, where none of them is known."""
 _STEPS_IN_ONE_GO = 2_000
 """So much of what has changed is taken in without giving way."""

@@ -93,8 +93,8 @@ class Outlook:
             self._begin(view, settings, ledger)
         else:
             self._view = self._loads.view = self._assignment.view = view
-            self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger)
             if nodes or volumes or uids:
+                self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger)
                 self._has_news = True
                 self._is_roomier |= self._is_anew
                 if not self._is_anew:
