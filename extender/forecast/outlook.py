@@ -94,7 +94,9 @@ class Outlook:
         else:
             self._view = self._loads.view = self._assignment.view = view
             if nodes or volumes or uids:
-                self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger)
+                self._note(
+                    dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger
+                )
                 self._has_news = True
                 self._is_roomier |= self._is_anew
                 if not self._is_anew:
