@@ -48,6 +48,9 @@ _SHARE, _MOST_SECONDS = 0.08, 0.15
 CPU. It may take this share, and so much at once: in any ten seconds less than one."""
 PODS_IN_ONE_GO = 200
 """What so many pods ask for is found out without giving way to anything else."""
+_TIME_SECONDS = 10.0
+"""So often pods are looked at that depend on others: what these wait for may be given up because
+of the time alone, which no change tells of."""
 _GONE = frozenset({404, 409, 422})
 """The pod does not exist, or another one has its name."""
 
@@ -148,7 +151,11 @@ class Waking:
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""
         while True:
-            await self._stirred.wait()
+            try:
+                async with asyncio.timeout(_TIME_SECONDS):
+                    await self._stirred.wait()
+            except TimeoutError:
+                self._lookout.note_less_due()
             self._stirred.clear()
             if self._may_wake():
                 self.pods.forget_old(self._clock())

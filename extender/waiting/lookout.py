@@ -64,6 +64,10 @@ class Lookout:
         """Note that there may be room anywhere."""
         self._nodes = ALL
 
+    def note_less_due(self) -> None:
+        """Note that volumes of others may leave room that they were to take."""
+        self._has_less_due = True
+
     def note_nodes(self, names: Iterable[NodeName]) -> None:
         """Note that there may be room on nodes."""
         self._nodes |= self._sets.of(names)

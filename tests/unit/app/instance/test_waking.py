@@ -221,6 +221,20 @@ async def test_room_anywhere_wakes_a_pod_that_depends_on_others() -> None:
         assert bench.woken == ["pod"]
 
 
+async def test_time_alone_wakes_a_pod_that_depends_on_others() -> None:
+    """What others wait for is given up after a minute, and nothing tells of that."""
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
+        bench.show(ONE, LARGE, bench.view.changes)
+
+        await asyncio.sleep(9)
+        assert bench.woken == []
+
+        await asyncio.sleep(3)
+        assert bench.woken == ["pod"]
+
+
 async def test_only_nodes_that_changed_are_looked_at() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod", "another"))
