@@ -1,14 +1,14 @@
 # The service as an image: `make image IMAGE=REPOSITORY:TAG`, which adds the labels that depend on
 # the commit, or `docker build --tag REPOSITORY:TAG .` without them.
 #
-# The base is an argument. Builds of released images should pin it by its digest, so that they do
-# not depend on when they are made:
-#
-#   docker buildx imagetools inspect python:3.13-slim   # prints the digest
-#   make image IMAGE=REPOSITORY:TAG PYTHON_IMAGE=python:3.13-slim@sha256:...
+# The base is the stage `pinned`. Nothing is released unless its line has a digest, which
+# `make base-image` writes; Dependabot proposes newer ones, and reads no arguments. PYTHON_IMAGE is
+# another base, such as the same one in a registry of your own.
 #
 # All stages use it, since the virtual environment refers to the interpreter it was made with.
-ARG PYTHON_IMAGE=python:3.13-slim
+ARG PYTHON_IMAGE=pinned
+
+FROM python:3.13-slim AS pinned
 
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -50,11 +50,10 @@ ENV PATH=/opt/venv/bin:$PATH \
 USER 65532:65532
 EXPOSE 9504
 # Those that depend on the commit come from `make image`: better none than a wrong one.
-ARG PYTHON_IMAGE
 LABEL org.opencontainers.image.title="longhorn-scheduler-extender" \
       org.opencontainers.image.description="A kube-scheduler extender that places pods where Longhorn's disks can really hold their volumes" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.base.name="${PYTHON_IMAGE}"
+      org.opencontainers.image.base.name="python:3.13-slim"
 # No HEALTHCHECK: Kubernetes ignores it and probes by itself.
 ENTRYPOINT ["longhorn-scheduler-extender"]
 CMD ["serve"]

@@ -16,7 +16,7 @@ LABELS = --label org.opencontainers.image.version="$$($(PYTHON) -m supply.versio
 	--label org.opencontainers.image.revision="$$(git describe --always --abbrev=40 --dirty --exclude '*')" \
 	--label org.opencontainers.image.created="$$(git log -1 --format=%cI)" \
 	$(if $(SOURCE),--label org.opencontainers.image.source="$(SOURCE)") \
-	$(if $(PYTHON_IMAGE),--build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)")
+	$(if $(PYTHON_IMAGE),--label org.opencontainers.image.base.name="$(PYTHON_IMAGE)" --build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)")
 PLATFORM ?= linux-amd64
 REPORT ?= e2e-report
 SEED ?=
@@ -26,7 +26,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench bench-disk-schedule docs schema manifests image image-release install-cluster chart plugin lock clean
+	format bench bench-disk-schedule docs schema manifests image base-image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -129,6 +129,10 @@ chart: ## Pack the chart into dist/ (needs helm; IMAGE= is the repository that i
 	sed 's,^  repository: longhorn-scheduler-extender$$,  repository: $(IMAGE),' \
 		charts/longhorn-scheduler-extender/values.yaml > dist/chart/values.yaml
 	helm package dist/chart --destination dist
+
+base-image: ## Pin the base image in the Dockerfile by the digest that its tag has now (needs buildx)
+	digest="$$(docker buildx imagetools inspect "$$($(PYTHON) -m supply.base --tag)" --format '{{.Manifest.Digest}}')" \
+		&& $(PYTHON) -m supply.base --set "$$digest"
 
 image-release: ## Build the image for two architectures and push it (needs buildx; IMAGE=, SOURCE=, PYTHON_IMAGE=)
 	docker buildx build --push --tag $(IMAGE) --platform linux/amd64,linux/arm64 \

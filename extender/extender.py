@@ -1,6 +1,6 @@
 """The decision for one pod, and what is worth remembering between two of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -80,16 +80,16 @@ class Extender:
     def filter(
         self,
         pod: PodRef,
-        candidates: Iterable[NodeName],
+        candidates: Sequence[NodeName],
         view: ClusterView,
         now: float = 0.0,
         utc: Moment | None = None,
     ) -> Answer:
-        """Split *candidates* into accepted and rejected nodes; one named twice counts once.
+        """Split *candidates* into accepted and rejected nodes.
 
         Args:
             pod: The pod.
-            candidates: The nodes that kube-scheduler asks about.
+            candidates: The nodes that kube-scheduler asks about, each once.
             view: The cluster.
             now: The time, in seconds; where no time passes, nothing is given up.
             utc: The date and time, for what Longhorn's objects say the time of. None if it is not
@@ -103,7 +103,7 @@ class Extender:
     def prioritize(
         self,
         pod: PodRef,
-        candidates: Iterable[NodeName],
+        candidates: Sequence[NodeName],
         view: ClusterView,
         now: float = 0.0,
         utc: Moment | None = None,
@@ -112,19 +112,17 @@ class Extender:
 
         A node that `filter` would reject now has nothing. Nothing is held.
         """
-        named = list(dict.fromkeys(candidates))
-        known = self.prioritize_judged(pod, named, view)
-        return known or self.score(self.judge(pod, named, view, now, utc), view)
+        known = self.prioritize_judged(pod, candidates, view)
+        return known or self.score(self.judge(pod, candidates, view, now, utc), view)
 
     def prioritize_judged(
-        self, pod: PodRef, candidates: Iterable[NodeName], view: ClusterView
+        self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView
     ) -> Scores | None:
         """Return the same by what `filter` has just found out; None if something has changed since.
 
         kube-scheduler asks for the scores of the nodes that were accepted right after `filter`.
         """
-        named = list(dict.fromkeys(candidates))
-        judged = self._judged_just_now(pod, named, view)
+        judged = self._judged_just_now(pod, candidates, view)
         return None if judged is None else self.score(judged, view)
 
     def catch_up(self, view: ClusterView, now: float = 0.0, utc: Moment | None = None) -> bool:
@@ -156,17 +154,16 @@ class Extender:
     def judge(
         self,
         pod: PodRef,
-        candidates: Iterable[NodeName],
+        candidates: Sequence[NodeName],
         view: ClusterView,
         now: float = 0.0,
         utc: Moment | None = None,
     ) -> Judged:
         """Find out what `filter` answers; the arguments and errors are its own."""
-        named = list(dict.fromkeys(candidates))
         work = Work(self._limits.per_request)
         found, case = answer(
             resolve(pod, view),
-            named,
+            candidates,
             view,
             limits=self._limits,
             remembered=self._verdicts,
@@ -177,7 +174,7 @@ class Extender:
             utc=utc,
         )
         self.steps = work.spent
-        judged = Judged(named, found, case)
+        judged = Judged(candidates, found, case)
         self._last = _Last(
             judged,
             view,
@@ -247,7 +244,7 @@ class Extender:
         return self.ledger.put(hold)
 
     def _judged_just_now(
-        self, pod: PodRef, named: Sequence[NodeName], view: ClusterView
+        self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView
     ) -> Judged | None:
         """Return what was found out about these nodes; None if more than its hold has changed."""
         last = self._last
@@ -255,7 +252,7 @@ class Extender:
             last is None
             or last.view is not view
             or last.outlook != self._outlook.version
-            or last.judged.answer.accepted != named
+            or last.judged.answer.accepted != candidates
         ):
             return None
         request = last.judged.answer.request
@@ -269,5 +266,5 @@ class Extender:
         if not is_same or request.pod != pod or resolve(pod, view) != request:
             return None
         return last.judged._replace(
-            candidates=named, answer=structs.replace(last.judged.answer, rejected={})
+            candidates=candidates, answer=structs.replace(last.judged.answer, rejected={})
         )

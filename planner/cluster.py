@@ -193,7 +193,7 @@ class Cluster:
         self._judged = pod.key, judged
         return judged.answer
 
-    def scores(self, pod: Pod, nodes: Iterable[NodeName]) -> Mapping[NodeName, Score]:
+    def scores(self, pod: Pod, nodes: Sequence[NodeName]) -> Mapping[NodeName, Score]:
         """Return what the extender answers to `/prioritize`, at least for *nodes*.
 
         Raises:

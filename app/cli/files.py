@@ -1,14 +1,16 @@
 """A cluster from files: YAML, JSON, a directory of them, or a Longhorn support bundle."""
 
 import json
-import lzma
 import re
+import sys
 import zipfile
 import zlib
 from collections.abc import Hashable, Iterator
 from decimal import Decimal
+from functools import partial
+from itertools import islice
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -21,21 +23,37 @@ from extender import Unreadable
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIZE_LIMIT_BYTES = 2**30
 """Most that is read of one file, or unpacked of one bundle."""
+RATIO_LIMIT = 50
+"""A bundle and each file in it unpack to at most so many times their size. YAML of Kubernetes is
+some ten times its size, and twenty times where objects hardly differ."""
+_SMALL_BYTES = 2**20
+"""So much is unpacked whatever the ratio is."""
+VALUES_PER_BYTE = 2
+"""A file of a bundle has at most so many values, each of which takes some 350 B of memory, for each
+byte that it is packed to. YAML of Kubernetes has less than one."""
+FEW_VALUES = 100_000
+"""So many are read in any case."""
+_PIECE_BYTES = 2**20
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""As bundles are packed. Of the others Python unpacks any amount at once."""
 _DEPTH_LIMIT = 200
 _DIGITS_LIMIT = 30
 _BUNDLE_FOLDER = "yamls"
 _ZIP_START = b"PK\x03\x04"
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"7z\xbc\xaf": "7-Zip"}
 """What files begin with."""
+_TAR, _TAR_AT = b"ustar", 257
+"""What is in the first header of a tar, and where."""
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
-    lzma.LZMAError,
     OSError,
     EOFError,
     RuntimeError,  # encrypted
-    NotImplementedError,
 )
+
+
+_BY_HAND = "unpack it yourself and give the folder"
 
 
 def load_cluster(
@@ -131,9 +149,18 @@ def read_bytes(path: Path, limit_bytes: int = _SIZE_LIMIT_BYTES) -> bytes:
     try:
         if path.stat().st_size > limit_bytes:
             raise InputError(f"{path} is larger than {limit_bytes} B")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            # A pipe does not say how much comes: no more than one piece too many is read.
+            content = b"".join(islice(_pieces(file), limit_bytes // _PIECE_BYTES + 1))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if len(content) > limit_bytes:
+        raise InputError(f"{path} is larger than {limit_bytes} B")
+    return content
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(partial(file.read, _PIECE_BYTES), b"")
 
 
 def parse_yaml(origin: str, text: bytes) -> list[object]:
@@ -183,6 +210,8 @@ def _refuse_archive(path: Path, content: bytes) -> None:
     for start, name in _ARCHIVES.items():
         if content.startswith(start):
             raise InputError(f"{path} is packed by {name}; unpack it, and give the file or folder")
+    if content.startswith(_TAR, _TAR_AT):
+        raise InputError(f"{path} is packed by tar; unpack it, and give the file or folder")
     if path.suffix == ".zip":
         raise InputError(
             f"{path} is not a zip; download the bundle again, or end its name in .yaml or .json "
@@ -205,32 +234,79 @@ def _bundle(path: Path) -> Iterator[tuple[str, object]]:
                     f"{path} is a zip but no support bundle: it has no folder yamls; unpack it, "
                     f"and give the folder"
                 )
-            if sum(member.file_size for member in members) > _SIZE_LIMIT_BYTES:
-                raise InputError(f"{path} unpacks to more than {_SIZE_LIMIT_BYTES} B")
-            texts = [(member.filename, archive.read(member)) for member in members]
+            packed_bytes = path.stat().st_size
+            left_bytes = min(_SIZE_LIMIT_BYTES, _most_unpacked_bytes(packed_bytes))
+            for member in members:
+                origin = f"{path}:{member.filename}"
+                text = _member(archive, member, origin, left_bytes)
+                left_bytes -= len(text)
+                packed = min(packed_bytes, member.compress_size)
+                most_values = max(FEW_VALUES, VALUES_PER_BYTE * packed)
+                yield from _objects(origin, ".yaml", text, _BundleLoader, most_values)
     except _ZIP_ERRORS as error:
+        raise InputError(_not_unpacked(str(path), error)) from error
+
+
+def _member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: str, limit_bytes: int
+) -> bytes:
+    """Unpack one file of a bundle, piece by piece: no more than the bundle says it has.
+
+    Args:
+        archive: The bundle.
+        member: The file.
+        origin: Both, as errors name them.
+        limit_bytes: What the bundle may still unpack to.
+
+    Raises:
+        InputError: It cannot be unpacked, or is too large for what it is packed to.
+    """
+    if member.compress_type not in _METHODS:
+        raise InputError(f"{origin} is packed by a method that is not read; {_BY_HAND}")
+    if member.file_size > min(limit_bytes, _most_unpacked_bytes(member.compress_size)):
         raise InputError(
-            f"{path} cannot be unpacked: {_one_line(error)}; download or copy it again, or unpack "
-            f"it yourself and give the folder"
-        ) from error
-    for name, text in texts:
-        yield from _objects(f"{path}:{name}", ".yaml", text, _BundleLoader)
+            f"{origin} unpacks to too much: a bundle may unpack to {_SIZE_LIMIT_BYTES} B, and it "
+            f"and each file in it to {RATIO_LIMIT} times its size; if you trust it, {_BY_HAND}"
+        )
+    try:
+        with archive.open(member) as file:
+            # In pieces: all at once is unpacked first, and cut to the size it has then.
+            return b"".join(_pieces(file))
+    except _ZIP_ERRORS as error:
+        raise InputError(_not_unpacked(origin, error)) from error
+
+
+def _most_unpacked_bytes(packed_bytes: int) -> int:
+    return max(_SMALL_BYTES, RATIO_LIMIT * packed_bytes)
+
+
+def _not_unpacked(origin: str, error: Exception) -> str:
+    why = _one_line(error)
+    return f"{origin} cannot be unpacked: {why}; download or copy it again, or {_BY_HAND}"
 
 
 def _objects(
-    origin: str, suffix: str, text: bytes, loader: type[yaml.CSafeLoader] | None = None
+    origin: str,
+    suffix: str,
+    text: bytes,
+    loader: type[yaml.CSafeLoader] | None = None,
+    most_values: int = sys.maxsize,
 ) -> Iterator[tuple[str, object]]:
-    for index, document in enumerate(_parsed(origin, suffix, text, loader)):
+    for index, document in enumerate(_parsed(origin, suffix, text, loader, most_values)):
         yield from _flattened(f"{origin}[{index}]", document)
 
 
 def _parsed(
-    origin: str, suffix: str, text: bytes, loader: type[yaml.CSafeLoader] | None = None
+    origin: str,
+    suffix: str,
+    text: bytes,
+    loader: type[yaml.CSafeLoader] | None = None,
+    most_values: int = sys.maxsize,
 ) -> list[object]:
     try:
         if suffix == ".json":
             return [json.loads(text, parse_float=_number)]
-        _check_depth(text)
+        _check_shape(text, most_values)
         return list(yaml.load_all(text, loader or _Loader))
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -239,10 +315,16 @@ def _parsed(
         raise InputError(f"{origin} cannot be parsed: {_one_line(error)}") from error
 
 
-def _check_depth(text: bytes) -> None:
-    """Refuse what is nested so deep that the C parser, which recurses, would crash the process."""
-    depth = 0
+def _check_shape(text: bytes, most_values: int) -> None:
+    """Refuse what is nested so deep that the C parser, which recurses, would crash the process.
+
+    And what has more than *most_values*, before all of them are in memory.
+    """
+    depth = values = 0
     for event in yaml.parse(text, yaml.CSafeLoader):
+        values += isinstance(event, yaml.NodeEvent)
+        if values > most_values:
+            raise ValueError(f"it has more than {most_values} values; if you trust it, {_BY_HAND}")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEPTH_LIMIT:

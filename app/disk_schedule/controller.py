@@ -21,7 +21,7 @@ from app.disk_schedule.known import KnownDisks
 from app.disk_schedule.patches import FINALIZER, Patch, release_patch, spec_patch, status_patch
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
-from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.errors import ApiError, ImpossibleNameError, MalformedError, StatusError
 from app.kube.mirror import Change
 from app.kube.objects import KubeStruct, Metadata
 from app.kube.records import read_item
@@ -238,7 +238,7 @@ class Controller:
             if not self._may_go_on(stored.name):
                 return
             patch = status_patch(decision, stored.version, stored.conditions, self._wall_clock())
-            await self._write(stored, "/status", patch)
+            await self._write(stored, "status", patch)
         if decision.changes_spec or decision.changes_status:
             _log(decision)
         self._on_decision(decision)
@@ -249,7 +249,7 @@ class Controller:
         Raises:
             ApiError: It was not written, or that is not known.
         """
-        path = f"{STORED_SCHEDULES.path(self._namespace)}/{stored.name}{part}"
+        path = STORED_SCHEDULES.path(self._namespace, stored.name, part)
         content = await self._connection.request(
             "PATCH",
             path,
@@ -272,7 +272,10 @@ class Controller:
 
     async def _is_gone(self, owner: Owner) -> bool:
         resource = REPLICAS if owner.kind is OwnerKind.REPLICA else IMAGE_COPIES
-        path = f"{resource.path(self._namespace)}/{owner.name}"
+        try:
+            path = resource.path(self._namespace, owner.name)
+        except ImpossibleNameError:  # who may change a DiskSchedule may have written any text
+            return True
         try:
             content = await self._connection.request("GET", path, deadline_seconds=_REQUEST_SECONDS)
             found = msgspec.json.decode(content, type=_Owner)

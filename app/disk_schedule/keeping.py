@@ -67,8 +67,6 @@ class Keeping:
         random: Random,
     ) -> None:
         self._connection = connection
-        self._path = STORED_SCHEDULES.path(namespace)
-        self._nodes_path = NODES.path(namespace)
         self._namespace = namespace
         self._known = known
         self._may_write = may_write
@@ -150,7 +148,7 @@ class Keeping:
                 await self._create(node, disk, uuid)
 
     async def _read(self, name: NodeName) -> KnownNode | None:
-        path = f"{self._nodes_path}/{name}"
+        path = NODES.path(self._namespace, name)
         try:
             content = await self._connection.request("GET", path, deadline_seconds=_REQUEST_SECONDS)
             found = msgspec.json.decode(content, type=LonghornNode)
@@ -167,7 +165,7 @@ class Keeping:
         try:
             await self._connection.request(
                 "POST",
-                self._path,
+                STORED_SCHEDULES.path(self._namespace),
                 query=_FIELD_MANAGER,
                 body=body,
                 deadline_seconds=_REQUEST_SECONDS,
@@ -180,7 +178,7 @@ class Keeping:
 
     async def _delete(self, stored: StoredSchedule) -> None:
         """Delete an object, if it is still what was seen: it may have been asked for room since."""
-        path = f"{self._path}/{stored.name}"
+        path = STORED_SCHEDULES.path(self._namespace, stored.name)
         try:
             content = await self._connection.request(
                 "PATCH",

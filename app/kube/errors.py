@@ -2,6 +2,9 @@
 
 from app.errors import AppError
 
+_NAME_LENGTH = 60
+"""So much of a name is shown."""
+
 
 class ApiError(AppError):
     """A request to the API server failed. *cause* is a label from a closed set."""
@@ -23,6 +26,18 @@ class MalformedError(ApiError):
     """The answer is not what the API server sends; a proxy may have answered instead."""
 
     cause = "malformed"
+
+
+class ImpossibleNameError(ApiError):
+    """No object can have this name, so there is no path to it and nothing was sent.
+
+    A path made of it could lead to another object.
+    """
+
+    cause = "name"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no object can have the name {name[:_NAME_LENGTH]!r}; nothing was sent")
 
 
 class StatusError(ApiError):

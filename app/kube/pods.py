@@ -166,5 +166,5 @@ async def wake(connection: Connection, pod: PodRef, at: datetime) -> None:
         ApiError: It was not written, or that is not known.
     """
     change = {"metadata": {"uid": pod.uid, "annotations": {WOKEN_AT: at.isoformat()}}}
-    path = f"{PODS.path(pod.namespace)}/{pod.name}"
+    path = PODS.path(pod.namespace, pod.name)
     await connection.request("PATCH", path, body=change, deadline_seconds=_PATCH_SECONDS)

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import structs
 
 from app.kube import objects, placement, planned, schedules, translate, workloads
+from app.kube.paths import path_of
 from app.kube.planned_pods import PlannedPod
 from extender import Claim, PersistentVolume, StorageClass
 from longhorn import BackingImage, DiskSchedule, Node, Replica, Setting, Volume
@@ -87,10 +88,13 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         """The path where the API server lists the kinds of this version."""
         return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
 
-    def path(self, namespace: str = "") -> str:
-        """Return the path of all objects, or of those in *namespace*."""
-        within = f"/namespaces/{namespace}" if namespace else ""
-        return f"{self.version_path}{within}/{self.plural}"
+    def path(self, namespace: str = "", name: str | None = None, part: str = "") -> str:
+        """Return the path of all objects, of those in *namespace*, or of one or a part of it.
+
+        Raises:
+            ImpossibleNameError: No object can have that name or namespace.
+        """
+        return path_of(self.version_path, self.plural, namespace=namespace, name=name, part=part)
 
 
 def _longhorn(

@@ -7,6 +7,7 @@ import msgspec
 
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
+from app.kube.paths import path_of
 from leader import Absent, Body, Collection, Conflict, Failed, Listed, Stored
 
 _PREFIXES = {
@@ -30,7 +31,7 @@ class NamespaceStore:
         self, collection: Collection, name: str, *, deadline_seconds: float
     ) -> Stored | Absent | Failed:
         """Return one object."""
-        answer = await self._send("GET", self._path(collection, name), None, deadline_seconds)
+        answer = await self._send("GET", collection, name, None, deadline_seconds)
         return Failed(why="conflict") if isinstance(answer, Conflict) else answer
 
     async def select(
@@ -54,15 +55,15 @@ class NamespaceStore:
         self, collection: Collection, body: Body, *, deadline_seconds: float
     ) -> Stored | Conflict | Failed:
         """Create an object."""
-        answer = await self._send("POST", self._path(collection), body, deadline_seconds)
+        answer = await self._send("POST", collection, None, body, deadline_seconds)
         return Failed(why="the namespace is gone") if isinstance(answer, Absent) else answer
 
     async def replace(
         self, collection: Collection, body: Body, *, deadline_seconds: float
     ) -> Stored | Absent | Conflict | Failed:
         """Replace an object, if it still has the resourceVersion that *body* has."""
-        path = self._path(collection, body["metadata"]["name"])
-        return await self._send("PUT", path, body, deadline_seconds)
+        name = body["metadata"]["name"]
+        return await self._send("PUT", collection, name, body, deadline_seconds)
 
     async def delete(
         self, collection: Collection, body: Body, *, deadline_seconds: float
@@ -70,31 +71,40 @@ class NamespaceStore:
         """Delete an object, if it still has the resourceVersion that *body* has."""
         metadata = body["metadata"]
         options = {"preconditions": {"resourceVersion": metadata["resourceVersion"]}}
-        path = self._path(collection, metadata["name"])
+        name = metadata["name"]
         try:
             await self._connection.request(
-                "DELETE", path, body=options, deadline_seconds=deadline_seconds
+                "DELETE",
+                self._path(collection, name),
+                body=options,
+                deadline_seconds=deadline_seconds,
             )
         except ApiError as error:
-            return _outcome(error, f"DELETE {path}")
+            return _outcome(error, f"DELETE {collection} {name}")
         return Stored(body=body)
 
-    def _path(self, collection: Collection, name: str = "") -> str:
-        path = f"{_PREFIXES[collection]}/namespaces/{self._namespace}/{collection}"
-        return f"{path}/{name}" if name else path
+    def _path(self, collection: Collection, name: str | None = None) -> str:
+        return path_of(_PREFIXES[collection], collection, namespace=self._namespace, name=name)
 
     async def _send(
-        self, method: str, path: str, body: Body | None, deadline_seconds: float
+        self,
+        method: str,
+        collection: Collection,
+        name: str | None,
+        body: Body | None,
+        deadline_seconds: float,
     ) -> Stored | Absent | Conflict | Failed:
+        request = f"{method} {collection} {name or ''}".rstrip()
         try:
+            path = self._path(collection, name)
             content = await self._connection.request(
                 method, path, body=body, deadline_seconds=deadline_seconds
             )
             return Stored(body=_checked(msgspec.json.decode(content, type=dict[str, Any])))
         except ApiError as error:
-            return _outcome(error, f"{method} {path}")
+            return _outcome(error, request)
         except _JSON_ERRORS as error:
-            return Failed(why=f"{method} {path}: {error}")
+            return Failed(why=f"{request}: {error}")
 
 
 def _outcome(error: ApiError, request: str) -> Absent | Conflict | Failed:

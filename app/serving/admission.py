@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from app.config import RESOURCE
 from app.errors import BadRequestError
 from app.kube.objects import KubeStruct, PodClaimSource, Text
+from app.serving.names import check_beginning, check_label, check_name, check_uid
 from extender import ClaimKey, ClaimTemplate, Injection, NewPod
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
@@ -83,7 +84,7 @@ class GroupVersionResource(KubeStruct, frozen=True):
 class AdmissionRequest(KubeStruct, frozen=True):
     """What is to be admitted; the answer has its uid."""
 
-    uid: Annotated[str, Meta(min_length=1, max_length=253)]
+    uid: Annotated[str, Meta(min_length=1)]
     resource: GroupVersionResource | None = None
     sub_resource: Text = None
     operation: Text = None
@@ -147,7 +148,8 @@ def decode_review(body: bytes | bytearray) -> Review:
     """Decode the body of a call, which is UTF-8.
 
     Raises:
-        BadRequestError: It is not JSON of the right shape, or nothing can be answered to it.
+        BadRequestError: It is not JSON of the right shape, nothing can be answered to it, or it has
+            a name that Kubernetes would not accept.
     """
     if not body:
         raise BadRequestError("the body is empty")
@@ -163,10 +165,26 @@ def decode_review(body: bytes | bytearray) -> Review:
     if review.request is None:
         raise BadRequestError(f"the {KIND} has no request")
     request = review.request
+    check_uid("request.uid", request.uid)
+    if request.namespace:
+        check_label("request.namespace", request.namespace)
     pod = _decode_pod(request.new) if _is_new_pod(request) else None
     if pod is not None and not (pod.spec and pod.spec.containers):
         pod = None
+    if pod is not None and pod.metadata is not None:
+        _check_names(pod.metadata)
     return Review(uid=request.uid, namespace=request.namespace or "default", pod=pod)
+
+
+def _check_names(metadata: PodMetadata) -> None:
+    """Refuse names that the API server is about to refuse.
+
+    It asks before it looks at them. Claims may have any name in a pod: they are only looked up.
+    """
+    if metadata.name:
+        check_name("request.object.metadata.name", metadata.name)
+    if metadata.generate_name:
+        check_beginning("request.object.metadata.generateName", metadata.generate_name)
 
 
 def _is_new_pod(request: AdmissionRequest) -> bool:

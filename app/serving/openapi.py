@@ -1,18 +1,76 @@
 """The OpenAPI schema of both verbs, made from the structures that decode and encode them."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import FastAPI
+from msgspec import Meta
 
-from app.kube.objects import Pod
-from app.serving.wire import ExtenderFilterResult, HostPriority, NodeHead
+from app.kube import objects
+from app.serving.names import (
+    LABEL,
+    MOST_CHARACTERS,
+    MOST_CHARACTERS_OF_LABEL,
+    MOST_CHARACTERS_OF_UID,
+    SUBDOMAIN,
+    UID,
+)
+from app.serving.wire import ExtenderFilterResult, HostPriority
+
+# As app/serving/names.py checks them.
+Name = Annotated[str, Meta(max_length=MOST_CHARACTERS, pattern=f"^{SUBDOMAIN}$")]
+NameOrNone = Annotated[str, Meta(max_length=MOST_CHARACTERS, pattern=f"^({SUBDOMAIN})?$")] | None
+LabelOrNone = (
+    Annotated[str, Meta(max_length=MOST_CHARACTERS_OF_LABEL, pattern=f"^({LABEL})?$")] | None
+)
+UidOrNone = Annotated[str, Meta(max_length=MOST_CHARACTERS_OF_UID, pattern=f"^({UID})?$")] | None
+
+
+class NodeMetadata(objects.Metadata, frozen=True):
+    name: Name
+
+
+class Node(msgspec.Struct):
+    """The only part of a node that is read."""
+
+    metadata: NodeMetadata
 
 
 class Nodes(msgspec.Struct):
     """Whole nodes. The answer to /filter contains all their fields."""
 
-    items: list[NodeHead] | None = None
+    items: list[Node] | None = None
+
+
+class Metadata(objects.Metadata, frozen=True):
+    name: Name
+    namespace: LabelOrNone = None
+    uid: UidOrNone = None
+
+
+class PodClaimSource(objects.PodClaimSource, frozen=True):
+    claim_name: NameOrNone = None
+
+
+class PodVolume(objects.PodVolume, frozen=True):
+    name: LabelOrNone = None
+    persistent_volume_claim: PodClaimSource | None = None
+
+
+class PodSpec(objects.PodSpec, frozen=True):
+    volumes: Sequence[PodVolume] | None = None
+    node_name: NameOrNone = None
+
+
+class PodStatus(objects.PodStatus, frozen=True):
+    nominated_node_name: NameOrNone = None
+
+
+class Pod(objects.Pod, frozen=True):
+    metadata: Metadata
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
 
 
 class ExtenderCall(msgspec.Struct, rename="pascal"):
@@ -20,7 +78,7 @@ class ExtenderCall(msgspec.Struct, rename="pascal"):
 
     pod: Pod
     nodes: Nodes | None = None
-    node_names: list[str] | None = None
+    node_names: list[Name] | None = None
 
 
 class ErrorBody(msgspec.Struct):
@@ -44,7 +102,7 @@ REQUEST = {
     "required": True,
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: _content(_schemas[2], "The body cannot be decoded."),
+    400: _content(_schemas[2], "The body cannot be decoded, or has a name that cannot be."),
     408: _content(_schemas[2], "The body did not arrive in time."),
     413: _content(_schemas[2], "The body is too large."),
 }

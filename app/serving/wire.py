@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from app.errors import BadRequestError
 from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
+from app.serving.names import NodeNames, check_pod
 from extender import HIGHEST_SCORE, Answer, PodRef, PodStatus, Scores
 from longhorn import NodeName
 
@@ -73,6 +74,7 @@ class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
     pod: PodRef
     status: PodStatus
     candidates: list[NodeName]
+    """Each once."""
     nodes: Mapping[NodeName, Raw] | None
     """The whole nodes by name, if the request has that form; the answer then has it, too."""
 
@@ -87,6 +89,7 @@ _args_decoder = msgspec.json.Decoder(ExtenderArgs)
 _keys_decoder = msgspec.json.Decoder(dict[str, Raw])
 _node_decoder = msgspec.json.Decoder(NodeHead)
 _encoder = msgspec.json.Encoder()
+_node_names = NodeNames()
 _total_of = attrgetter("total")
 _UNDECODABLE = (msgspec.MsgspecError, RecursionError)
 
@@ -97,7 +100,8 @@ def decode_request(body: bytes | bytearray) -> ExtenderRequest:
     msgspec checks that only in what it reads. `app/serving/body.py` has checked all of it.
 
     Raises:
-        BadRequestError: It is not JSON of the right shape, or there is no pod in it.
+        BadRequestError: It is not JSON of the right shape, there is no pod in it, or it has a name
+            that Kubernetes would not accept.
     """
     if not body:
         raise BadRequestError("the body is empty")
@@ -109,13 +113,18 @@ def decode_request(body: bytes | bytearray) -> ExtenderRequest:
         raise BadRequestError(f"the request cannot be decoded: {error}") from error
     if not args.pod:
         raise BadRequestError("the request has no Pod")
+    check_pod(args.pod)
     pod, status = pod_ref(args.pod), pod_status(args.pod)
     if not args.nodes:
-        return ExtenderRequest(pod=pod, status=status, candidates=args.node_names or [], nodes=None)
+        candidates = _node_names.each_once(args.node_names or [], "NodeNames[{}]")
+        return ExtenderRequest(pod=pod, status=status, candidates=candidates, nodes=None)
+    items = args.nodes.items or []
+    names = [_node_name(index, item) for index, item in enumerate(items)]
+    candidates = _node_names.each_once(names, "Nodes.items[{}].metadata.name")
     nodes: dict[NodeName, Raw] = {}
-    for index, item in enumerate(args.nodes.items or ()):
-        nodes.setdefault(_node_name(index, item), item)
-    return ExtenderRequest(pod=pod, status=status, candidates=list(nodes), nodes=nodes)
+    for name, item in zip(names, items, strict=True):
+        nodes.setdefault(name, item)
+    return ExtenderRequest(pod=pod, status=status, candidates=candidates, nodes=nodes)
 
 
 def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:

@@ -17,6 +17,7 @@ from app.kube.errors import ApiError, MalformedError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.mirror import Known
+from app.kube.paths import path_of
 from app.kube.resources import (
     CONFIG_MAPS,
     DISK_SCHEDULES,
@@ -214,17 +215,21 @@ class _Inspection:
         """Return the pod of the lease's holder."""
         if lease is None or isinstance(lease, Unread) or not lease.holder:
             return None
-        path = f"{PODS.path(self._settings.namespace)}/{lease.pod}"
-        return await _reading(
-            f"get pods in {self._settings.namespace}", self._object(path, dict[str, Any])
-        )
+        namespace, pod = self._settings.namespace, lease.pod
+
+        async def read() -> Body | None:
+            return await self._object(PODS.path(namespace, pod), dict[str, Any])
+
+        return await _reading(f"get pods in {namespace}", read())
 
     async def service(self) -> Body | Unread | None:
-        path = f"/api/v1/namespaces/{self._settings.namespace}/services/{NAME}"
+        path = path_of("/api/v1", "services", namespace=self._settings.namespace, name=NAME)
         return await _reading(f"get {self._named('services')}", self._object(path, dict[str, Any]))
 
     async def slices(self) -> Sequence[Body] | Unread:
-        path = f"/apis/discovery.k8s.io/v1/namespaces/{self._settings.namespace}/endpointslices"
+        path = path_of(
+            "/apis/discovery.k8s.io/v1", "endpointslices", namespace=self._settings.namespace
+        )
 
         async def read() -> Sequence[Body]:
             query = [("labelSelector", f"{SERVICE_LABEL}={NAME}")]
@@ -243,7 +248,12 @@ class _Inspection:
         return await _reading(self._list("pods"), read())
 
     async def _lease(self) -> LeaseSeen | None:
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{self._settings.namespace}/leases/{NAME}"
+        path = path_of(
+            "/apis/coordination.k8s.io/v1",
+            "leases",
+            namespace=self._settings.namespace,
+            name=NAME,
+        )
         loop = asyncio.get_running_loop()
         first = last = await self._object(path, objects.Lease)
         began = loop.time()

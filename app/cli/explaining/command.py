@@ -72,7 +72,7 @@ def explain_pod(
     limited = limits_of(asked, view)
     wishes = pod.wishes or Wishes()
     excluded = exclusions(candidates, known, cluster.of(Node), wishes, limited)
-    judged = [name for name in candidates if name not in excluded]
+    judged = [name for name in dict.fromkeys(candidates) if name not in excluded]
     claims = claim_reports(asked, view, say)
     notes = [
         *pod_notes(pod, filter(None, [settings.webhook_scheduler_name])),

@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from app.config import Settings
+from supply.base import pinned, tagged, with_digest
 from supply.sbom import pins
 from tests.unit.manifests.rendered import BASE, ROOT, container_of, one
 
@@ -83,10 +86,45 @@ def test_the_labels_in_the_dockerfile_are_those_of_the_project() -> None:
         "title": project["name"],
         "description": project["description"],
         "licenses": project["license"],
-        "base.name": "${PYTHON_IMAGE}",
+        "base.name": tagged(DOCKERFILE),
     }
-    # The value of an argument before the first stage reaches the last one only so.
-    assert re.search(r"^ARG PYTHON_IMAGE$", DOCKERFILE, flags=re.MULTILINE)
+
+
+def test_every_stage_is_built_on_the_pinned_image_or_on_what_is_given_instead() -> None:
+    images = re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
+
+    assert instruction("ARG") == "PYTHON_IMAGE=pinned"
+    assert images[0].partition("@")[0] == tagged(DOCKERFILE)
+    assert set(images[1:]) == {"${PYTHON_IMAGE}", "build"}
+
+
+def test_make_writes_the_digest_that_the_tag_has_now(tmp_path: Path) -> None:
+    digest = "sha256:" + "0123456789abcdef" * 4
+    docker = tmp_path / "docker"
+    docker.write_text(
+        '#!/bin/sh\n[ "$*" = "buildx imagetools inspect python:3.13-slim --format '
+        f'{{{{.Manifest.Digest}}}}" ] && echo {digest}\n',
+        encoding="utf-8",
+    )
+    docker.chmod(0o755)
+    for name in ("Makefile", "Dockerfile"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "supply", tmp_path / "supply")
+    environ = {
+        **os.environ,
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "MAKEFLAGS": "",
+        "PYTHONPATH": "",
+    }
+    command = ["make", "--silent", "base-image", f"PYTHON={sys.executable}"]
+
+    subprocess.run(command, cwd=tmp_path, env=environ, check=True)
+
+    text = (tmp_path / "Dockerfile").read_text(encoding="utf-8")
+    assert pinned(text) == f"python:3.13-slim@{digest}"
+    assert text.replace(f"@{digest}", "") == with_digest(DOCKERFILE, digest).replace(
+        f"@{digest}", ""
+    )
 
 
 def make_image(folder: Path, *variables: str) -> list[str]:
@@ -121,9 +159,11 @@ def test_what_only_the_builder_knows_is_passed_on(tmp_path: Path) -> None:
     arguments = make_image(tmp_path, *variables)
 
     assert arguments[:3] == ["build", "--tag", "some/name:7"]
-    assert arguments[-5:] == [
+    assert arguments[-7:] == [
         "--label",
         "org.opencontainers.image.source=https://sources.test/",
+        "--label",
+        "org.opencontainers.image.base.name=python:test",
         "--build-arg",
         "PYTHON_IMAGE=python:test",
         ".",

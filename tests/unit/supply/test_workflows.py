@@ -12,6 +12,7 @@ import yaml
 from supply.version import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+DEPENDABOT = ROOT / ".github" / "dependabot.yml"
 
 
 def _run(*command: str) -> None:
@@ -30,14 +31,41 @@ def test_actionlint_finds_nothing() -> None:
 
 
 def test_zizmor_finds_nothing() -> None:
-    _run(str(Path(sys.executable).with_name("zizmor")), "--offline", *map(str, WORKFLOWS))
+    _run(
+        str(Path(sys.executable).with_name("zizmor")),
+        "--offline",
+        *map(str, [*WORKFLOWS, DEPENDABOT]),
+    )
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*WORKFLOWS, DEPENDABOT], ids=lambda path: path.stem)
 def test_a_workflow_says_that_it_has_not_run(path: Path) -> None:
     head = " ".join(line.removeprefix("# ") for line in path.read_text().splitlines()[:6])
 
     assert "has not run yet" in head
+
+
+def test_nothing_is_released_without_a_digest_of_the_base_image() -> None:
+    """The job that checks it is one that all others wait for."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    checking = [
+        name
+        for name, job in jobs.items()
+        if any(step.get("run") == "python3 -m supply.base" for step in job.get("steps", ()))
+    ]
+
+    def waits_for(name: str) -> set[str]:
+        needs = jobs[name].get("needs", [])
+        direct = {needs} if isinstance(needs, str) else {*needs}
+        return direct.union(*map(waits_for, direct))
+
+    assert checking == ["version"]
+    assert all("version" in waits_for(name) for name in jobs if name != "version")
+    assert not any(
+        "PYTHON_IMAGE" in step.get("run", "")
+        for job in jobs.values()
+        for step in job.get("steps", ())
+    )
 
 
 def test_every_make_target_of_a_workflow_is_there() -> None:

@@ -1,13 +1,20 @@
 """Clusters from files: every form kubectl and Longhorn write, and clear errors for the rest."""
 
+import contextlib
+import gzip
 import io
 import json
+import re
+import stat
 import struct
 import subprocess
 import sys
+import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -514,7 +521,6 @@ GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
         pytest.param(ONE.replace(b"PK\x01\x02", b"PK\x00\x00"), id="no-directory"),
         pytest.param(ONE[: len(ONE) // 3], id="cut-off"),
         pytest.param(patched(ONE, local=6, central=8, value=b"\x01\x00"), id="encrypted"),
-        pytest.param(patched(ONE, local=8, central=10, value=b"\x63\x00"), id="method-99"),
     ],
 )
 def test_a_damaged_or_encrypted_zip_is_refused_with_a_way_on(write: Write, content: bytes) -> None:
@@ -540,11 +546,162 @@ def test_what_is_packed_otherwise_or_no_zip_is_refused_with_a_way_on(
 
 
 def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: Write) -> None:
-    size = struct.pack("<I", 2**31)
+    size = struct.pack("<I", 2**31 - 1)
+    plain = bundle({"nodes.yaml": "x" * 100}, zipfile.ZIP_STORED)
+    content = patched(
+        patched(plain, local=22, central=24, value=size), local=18, central=20, value=size
+    )
 
-    text = refusal(write(patched(ONE, local=22, central=24, value=size), "b.zip"))
+    text = refusal(write(content, "b.zip"))
 
-    assert text == f" unpacks to more than {2**30} B"
+    assert text.startswith(f":{YAMLS}/nodes.yaml unpacks to too much: ")
+    assert text.endswith("; if you trust it, unpack it yourself and give the folder")
+
+
+MEBIBYTE = 2**20
+BOMB = " " * (40 * MEBIBYTE)
+
+
+def peak_bytes(path: Path, *also: Path) -> int:
+    """Return what Python had allocated at most while the files were read or refused."""
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(InputError):
+            load_cluster(path, *also)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_of_a_bundle_that_unpacks_to_fifty_times_its_size_is_refused_unread(
+    write: Write,
+) -> None:
+    path = write(bundle({"a.yaml": node("a"), "bomb.yaml": BOMB}), "b.zip")
+
+    assert refusal(path).startswith(f":{YAMLS}/bomb.yaml unpacks to too much: a bundle may ")
+    assert peak_bytes(path) < 2 * MEBIBYTE
+
+
+def test_a_bundle_that_is_added_is_refused_the_same_way(write: Write) -> None:
+    first = write(node("a"))
+    path = write(bundle({"bomb.yaml": BOMB}), "b.zip")
+
+    with pytest.raises(InputError) as caught:
+        load_cluster(first, path)
+
+    assert str(caught.value).startswith(f"{path}:{YAMLS}/bomb.yaml unpacks to too much: ")
+    assert peak_bytes(first, path) < 2 * MEBIBYTE
+
+
+def test_a_bundle_with_a_bomb_beside_its_objects_is_no_bundle_to_ask_for_namespaces(
+    write: Write,
+) -> None:
+    """Only the names in it are read."""
+    path = write(bundle({"namespaced/shop/v1/bomb.yaml": BOMB}), "b.zip")
+
+    assert bundled_namespaces(path) == {"shop"}
+
+
+def test_a_file_that_says_it_is_smaller_than_it_is_is_unpacked_no_further(write: Write) -> None:
+    content = bundle({"bomb.yaml": BOMB})
+    path = write(patched(content, local=22, central=24, value=struct.pack("<I", 100)), "b.zip")
+
+    assert "bomb.yaml cannot be unpacked: Bad CRC-32" in refusal(path)
+    assert peak_bytes(path) < 4 * MEBIBYTE
+
+
+def test_many_files_of_a_bundle_that_are_small_alone_are_too_much_together(write: Write) -> None:
+    path = write(bundle({f"{number}.yaml": "# " + "x" * 500_000 for number in range(40)}), "b.zip")
+
+    assert re.match(rf":{YAMLS}/\d+\.yaml unpacks to too much: ", refusal(path))
+
+
+def test_a_file_of_a_bundle_with_more_values_than_its_size_tells_is_refused(write: Write) -> None:
+    """Each value takes a hundred times the memory of its text."""
+    path = write(bundle({"a.yaml": "- a\n" * 200_000}), "b.zip")
+
+    assert refusal(path) == (
+        f":{YAMLS}/a.yaml cannot be parsed: it has more than 100000 values; if you trust it, "
+        "unpack it yourself and give the folder"
+    )
+    assert peak_bytes(path) < 4 * MEBIBYTE
+
+
+def test_as_many_values_as_you_like_are_read_of_what_is_not_packed(write: Write) -> None:
+    path = write("x: [" + "a, " * 150_000 + "]\n---\n" + node("a"))
+
+    assert list(load_cluster(path)[0].of(KubernetesNode)) == ["a"]
+
+
+def test_files_of_a_bundle_are_unpacked_one_after_another(write: Write) -> None:
+    random = Random(1)
+    comment = "# " + "".join(random.choices("0123456789abcdef", k=MEBIBYTE)) + "\n"
+    names = [f"node-{number}" for number in range(12)]
+    path = write(bundle({f"{name}.yaml": comment + node(name) for name in names}), "b.zip")
+
+    assert sorted(nodes_of(path)) == sorted(names)
+    assert peak_bytes(path) < 6 * MEBIBYTE
+
+
+def test_thousands_of_tiny_files_in_a_bundle_are_read(write: Write) -> None:
+    names = [f"node-{number}" for number in range(2_000)]
+    path = write(bundle({f"{name}.yaml": node(name) for name in names}), "b.zip")
+
+    assert len(nodes_of(path)) == 2_000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 99])
+def test_a_file_of_a_bundle_in_another_method_is_refused_unread(write: Write, method: int) -> None:
+    """Python unpacks such files without a bound."""
+    value = struct.pack("<H", method)
+    path = write(patched(ONE, local=8, central=10, value=value), "b.zip")
+
+    assert refusal(path) == (
+        f":{YAMLS}/cluster/v1/nodes.yaml is packed by a method that is not read; "
+        "unpack it yourself and give the folder"
+    )
+
+
+def test_an_archive_in_a_bundle_is_not_opened(write: Write) -> None:
+    inner = bundle({"a.yaml": node("inner")})
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{YAMLS}/a.yaml", node("a"))
+        archive.writestr(f"{YAMLS}/inner.zip", inner)
+
+    assert nodes_of(write(content.getvalue(), "b.zip")) == ["a"]
+
+
+def test_an_archive_in_a_bundle_that_is_called_yaml_is_no_yaml(write: Write) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{YAMLS}/inner.yaml", bundle({"a.yaml": node("inner")}))
+
+    assert refusal(write(content.getvalue(), "b.zip")).startswith(f":{YAMLS}/inner.yaml ")
+
+
+def test_a_link_in_a_bundle_is_not_followed(write: Write) -> None:
+    link = zipfile.ZipInfo(f"{YAMLS}/link.yaml")
+    link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{YAMLS}/a.yaml", node("a"))
+        archive.writestr(link, str(write(node("secret"), "elsewhere.yaml")))
+
+    cluster, problems = load_cluster(write(content.getvalue(), "b.zip"))
+
+    assert list(cluster.of(KubernetesNode)) == ["a"]
+    assert len(problems) == 1
+
+
+def test_a_tar_is_refused_packed_or_not(write: Write) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.add(write(node("a")), "yamls/a.yaml")
+    why = "; unpack it, and give the file or folder"
+
+    assert refusal(write(content.getvalue(), "b.tar")) == f" is packed by tar{why}"
+    assert refusal(write(gzip.compress(content.getvalue()), "b.tgz")) == f" is packed by gzip{why}"
 
 
 def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:

@@ -164,6 +164,22 @@ async def test_an_owner_that_is_gone_is_purged_and_its_room_granted() -> None:
     assert bench.conflicts == 0
 
 
+async def test_an_owner_of_a_name_that_nothing_can_have_is_purged_without_a_request() -> None:
+    """Who may change a DiskSchedule may write any text there, also one that leads elsewhere."""
+    server = server_with_a_disk()
+    hostile = "../../../../../api/v1/pods"
+    put_schedule(server, {hostile: 60, "..": 20, "b": 60}, held(**{hostile: 60, "..": 20}))
+
+    async with running(server) as bench:
+        for name in (hostile, ".."):
+            server.delete("replicas.longhorn.io", name, NAMESPACE)
+        await settle()
+        asked = bench.object()["spec"]["replicas"]
+
+    assert asked == {"b": 60 * GIB}
+    assert bench.failures == 0
+
+
 async def test_an_owner_that_the_watch_does_not_show_yet_is_not_purged() -> None:
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)

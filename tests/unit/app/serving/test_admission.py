@@ -37,6 +37,10 @@ def with_resources(resources: object, *, of: str = "containers") -> Object:
     return pod
 
 
+def named(**metadata: str) -> Object:
+    return {**admission.new_pod(), "metadata": metadata}
+
+
 def test_claims_and_templates_are_those_of_the_volumes() -> None:
     pod = admission.new_pod(
         of_claim("data"),
@@ -129,6 +133,26 @@ def test_the_name_that_is_logged_is_what_it_will_begin_with() -> None:
 
 
 @pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"generateName": "web-"}, id="generated"),
+        pytest.param({"name": "", "generateName": "web-7c5b8-"}, id="empty-name"),
+        pytest.param({"name": "web-x2x1z", "generateName": "web-"}, id="both"),
+    ],
+)
+def test_a_pod_may_get_its_name_only_later(metadata: Object) -> None:
+    pod = admission.new_pod()
+    pod["metadata"] = metadata
+
+    assert decode_review(json.dumps(review(pod)).encode()).pod is not None
+
+
+def test_a_claim_of_a_name_that_none_can_have_is_only_looked_up() -> None:
+    """The API server asks first, and takes pods that name such claims; they wait for ever."""
+    assert read(admission.new_pod(of_claim("../x"))).claims == (ClaimKey("default/../x"),)
+
+
+@pytest.mark.parametrize(
     "request_",
     [
         pytest.param({"operation": "UPDATE"}, id="update"),
@@ -171,6 +195,10 @@ def test_what_is_no_new_pod_is_admitted_as_it_is(request_: Object) -> None:
         (json.dumps(review([])).encode(), "got `array` in `request.object`"),
         (json.dumps(review({"spec": {"containers": 5}})).encode(), r"`\$.spec.containers` in `req"),
         (json.dumps(review({"spec": {"containers": [None]}})).encode(), r"containers\[0\]` in"),
+        (json.dumps(review({}, uid="a b")).encode(), r"^`request.uid` is 'a b'; it must be a uid"),
+        (json.dumps(review({}, namespace="../x")).encode(), r"^`request.namespace` is '../x'; "),
+        (json.dumps(review(named(name="A/b"))).encode(), r"^`request.object.metadata.name` is 'A/"),
+        (json.dumps(review(named(generateName="../"))).encode(), r"metadata.generateName` is '../"),
     ],
 )
 def test_what_cannot_be_decoded_is_refused_with_the_place(body: bytes, why: str) -> None:

@@ -52,12 +52,6 @@ def test_pod_without_local_volumes_keeps_all_candidates() -> None:
     assert result.rejected == {}
 
 
-def test_candidate_named_twice_counts_once() -> None:
-    view = view_of(node(), *bound(volume()))
-
-    assert accepted(view, candidates=["node-1", "node-1"]) == ["node-1"]
-
-
 @pytest.mark.parametrize(
     "broken",
     [

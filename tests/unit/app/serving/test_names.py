@@ -1,0 +1,211 @@
+"""Names in requests: what Kubernetes accepts passes, and the rest is refused with its field."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import BadRequestError
+from app.serving.names import (
+    NodeNames,
+    check_beginning,
+    check_label,
+    check_name,
+    check_uid,
+    is_name,
+)
+from app.serving.wire import decode_request
+from longhorn import NodeName
+
+WIRE = Path(__file__).parents[3] / "data" / "wire"
+NEARLY_NAMES = st.text("ab0-.", max_size=12) | st.text("aA_/\\%\n\x00é", max_size=4)
+
+Object = dict[str, Any]
+
+
+@pytest.mark.parametrize("text", ["a", "0", "web-0", "a--b.c", "10.0.0.1", "node-1.example.test"])
+def test_a_subdomain_is_a_name(text: str) -> None:
+    assert is_name(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-a",
+        "a-",
+        ".a",
+        "a.",
+        "a..b",
+        "a-.b",
+        "a.-b",
+        "A",
+        "a_b",
+        "a/b",
+        "a%2f",
+        "a\n",
+        "é",
+        "..",
+    ],
+)
+def test_what_is_no_subdomain_is_no_name(text: str) -> None:
+    assert not is_name(text)
+
+
+def test_a_name_has_at_most_253_characters() -> None:
+    assert is_name("a" * 253)
+    assert not is_name("a" * 254)
+
+
+def taken(names: NodeNames, sent: list[str]) -> list[str] | str:
+    """Return the names that are taken, or the field that is refused."""
+    try:
+        return [*names.each_once([NodeName(name) for name in sent], "f[{}]")]
+    except BadRequestError as error:
+        return str(error).partition(" is ")[0]
+
+
+@given(st.lists(st.lists(NEARLY_NAMES, max_size=6), max_size=4))
+def test_names_of_nodes_are_taken_once_or_refused_whatever_was_asked_before(
+    lists: list[list[str]],
+) -> None:
+    names = NodeNames()
+
+    for sent in lists:
+        wrong = [index for index, name in enumerate(sent) if not is_name(name)]
+        expected = f"`f[{wrong[0]}]`" if wrong else list(dict.fromkeys(sent))
+        assert taken(names, sent) == expected
+
+
+def test_more_names_than_are_remembered_are_checked_as_well() -> None:
+    names = NodeNames()
+    many = [f"node-{number}" for number in range(25_000)]
+
+    assert taken(names, many) == many
+    assert taken(names, [*many, "no_de"]) == "`f[25000]`"
+    assert taken(names, many[20_000:]) == many[20_000:]
+
+
+@pytest.mark.parametrize("text", ["shop", "a", "0", "a--b", "a" * 63])
+def test_a_label_passes(text: str) -> None:
+    check_label("f", text)
+
+
+@pytest.mark.parametrize("text", ["a.b", "a" * 64, "-a", "a-", "A", "a/b", "..", "a\n"])
+def test_what_is_no_label_is_refused(text: str) -> None:
+    with pytest.raises(BadRequestError, match=r"^`f` is .*; it must be a name of"):
+        check_label("f", text)
+
+
+@pytest.mark.parametrize("text", ["3b841b96-6ff2-4b64-93c1-018316a30e31", "x", "a" * 128])
+def test_a_uid_passes(text: str) -> None:
+    check_uid("f", text)
+
+
+@pytest.mark.parametrize("text", ["a b", "a" * 129, "é", "a\n", "\x00"])
+def test_what_is_no_uid_is_refused(text: str) -> None:
+    with pytest.raises(BadRequestError, match=r"^`f` is .*; it must be a uid"):
+        check_uid("f", text)
+
+
+@pytest.mark.parametrize("text", ["web-", "web", "a.", "a" * 253])
+def test_the_beginning_of_a_name_passes(text: str) -> None:
+    check_beginning("f", text)
+
+
+@pytest.mark.parametrize("text", ["-a", "A", "../", "a" * 254])
+def test_what_no_name_begins_with_is_refused(text: str) -> None:
+    with pytest.raises(BadRequestError, match=r"^`f` is .*; it must be the beginning of a name"):
+        check_beginning("f", text)
+
+
+def test_a_long_value_is_shown_shortened_and_escaped() -> None:
+    with pytest.raises(BadRequestError) as caught:
+        check_name("f", "\x1b" + "é" * 1_000)
+
+    text = str(caught.value)
+    assert text.startswith(r"`f` is '\x1b\xe9\xe9")
+    assert " and 941 more characters; it must be a name" in text
+    assert text.isascii()
+    assert len(text) < 500
+
+
+HOSTILE = "../../../../apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes/v"
+
+
+def asked(pod: Object, **more: object) -> bytes:
+    return json.dumps({"Pod": pod, "Nodes": None, "NodeNames": ["a"], **more}).encode()
+
+
+def pod(spec: object = None, status: object = None, **metadata: object) -> Object:
+    return {"metadata": {"name": "web-0", **metadata}, "spec": spec, "status": status}
+
+
+def volumes(*more: Object) -> Object:
+    return {"volumes": [{"name": "v", "emptyDir": {}}, *more]}
+
+
+CLAIM_NAMED = {"name": "w", "persistentVolumeClaim": {"claimName": HOSTILE}}
+CLAIM_MADE = {"name": "../x", "ephemeral": {"volumeClaimTemplate": {}}}
+WRONG: dict[str, tuple[bytes, str, str]] = {
+    "pod": (asked(pod(name=HOSTILE)), "Pod.metadata.name", "../../"),
+    "pod-upper-case": (asked(pod(name="Web")), "Pod.metadata.name", "Web"),
+    "namespace": (asked(pod(namespace="a/../b")), "Pod.metadata.namespace", "a/../b"),
+    "uid": (asked(pod(uid="a b")), "Pod.metadata.uid", "a b"),
+    "node-of-pod": (asked(pod({"nodeName": ".."})), "Pod.spec.nodeName", ".."),
+    "nominated": (
+        asked(pod(status={"nominatedNodeName": "a/b"})),
+        "Pod.status.nominatedNodeName",
+        "a/b",
+    ),
+    "claim": (
+        asked(pod(volumes(CLAIM_NAMED))),
+        "Pod.spec.volumes[1].persistentVolumeClaim.claimName",
+        "../../",
+    ),
+    "claim-made": (asked(pod(volumes(CLAIM_MADE))), "Pod.spec.volumes[1].name", "../x"),
+    "node": (asked(pod(), NodeNames=["a", "b", "c d"]), "NodeNames[2]", "c d"),
+    "node-lower-case-key": (
+        json.dumps({"pod": pod(), "nodenames": ["a", ".."]}).encode(),
+        "NodeNames[1]",
+        "..",
+    ),
+    "whole-node": (
+        asked(pod(), Nodes={"items": [{"metadata": {"name": name}} for name in ("a", "B")]}),
+        "Nodes.items[1].metadata.name",
+        "B",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "field", "value"), WRONG.values(), ids=WRONG.keys())
+def test_a_request_with_a_wrong_name_is_refused_with_its_field_and_value(
+    body: bytes, field: str, value: str
+) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        decode_request(body)
+
+    assert str(caught.value).startswith(f"`{field}` is ")
+    assert value in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in WIRE.glob("*.json")))
+def test_no_recorded_request_is_refused(name: str) -> None:
+    assert decode_request((WIRE / name).read_bytes()).candidates
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"NodeNames": None, "Nodes": None},
+        {"NodeNames": [], "Nodes": None},
+        {"NodeNames": None, "Nodes": {"items": []}},
+        {"NodeNames": None, "Nodes": {"items": None}},
+    ],
+    ids=["nulls", "no-names", "no-items", "null-for-items"],
+)
+def test_a_request_without_candidates_is_none_of_wrong_names(more: Object) -> None:
+    assert decode_request(asked(pod(uid=None, namespace=None), **more)).candidates == []
