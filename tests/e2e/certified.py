@@ -53,6 +53,15 @@ class Certificates:
         return context
 
 
+def named(certificates: Certificates, name: str) -> dict[str, Any]:
+    """Return what a world is made with, so that only kube-scheduler under a name is answered."""
+    return {
+        "settings": {"client_names": name},
+        "make_extender": certified(certificates),
+        **scheduler(certificates.client),
+    }
+
+
 def certified(certificates: Certificates) -> type[Extender]:
     """Return instances that answer only clients with a certificate.
 

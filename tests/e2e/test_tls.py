@@ -9,7 +9,7 @@ import trustme
 
 from tests.actors import api as kinds
 from tests.e2e.cases import NODES, UNEVEN, fill
-from tests.e2e.certified import SHIPPED, Certificates, certified, scheduler, write
+from tests.e2e.certified import SHIPPED, Certificates, named, scheduler, write
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.waiting import until
 from tests.e2e.workloads import pod
@@ -88,11 +88,7 @@ async def test_pods_go_where_they_have_room_with_certificates_and_names(
 ) -> None:
     certificates = Certificates(tmp_path / "certificates", client_name="kube-scheduler")
     stranger = certificates.ca.issue_cert(common_name="grafana")
-    options = {
-        "settings": {"client_names": "kube-scheduler"},
-        "make_extender": certified(certificates),
-    }
-    async with make_world(**options, **scheduler(certificates.client)) as world:
+    async with make_world(**named(certificates, "kube-scheduler")) as world:
         for _ in range(RUNS):
             outcome = await fill(world, UNEVEN, extender=True, within=WITHIN_SECONDS)
             assert outcome.pods(NODES) == UNEVEN.pods
