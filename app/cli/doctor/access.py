@@ -30,24 +30,29 @@ def access(facts: Facts) -> Iterator[Finding]:
     elif isinstance(policies, Unread):
         yield unread(Check.ACCESS, policies)
     else:
+        limiting: set[str] = set()
         for instance in facts.instances or [_TYPICAL]:
-            why = _why_open(instance, policies, settings.port)
+            of_pod = [each for each in policies if each.is_for_ingress and _selects(each, instance)]
+            why = _why_open(instance, of_pod, settings.port)
             if why:
                 yield Problem.PORT_OPEN.found(
                     f"port {settings.port} is open to everything in the cluster: no certificate is "
                     f"asked for, and {why}"
                 )
                 return
-        names = ", ".join(sorted(each.metadata.name for each in policies))
+            limiting |= {each.metadata.name for each in of_pod}
+        names = ", ".join(sorted(limiting))
         yield fine(Check.ACCESS, f"who can reach port {settings.port} is limited by {names}")
 
 
 def _why_open(instance: InstanceSeen, policies: Sequence[NetworkPolicy], port: int) -> str:
-    """Say why everything in the cluster can reach a port of a pod; empty if not everything can."""
-    of_pod = [each for each in policies if each.is_for_ingress and _selects(each, instance)]
-    if not of_pod:
+    """Say why everything in the cluster can reach a port of a pod, given the policies for it.
+
+    It is empty if not everything can.
+    """
+    if not policies:
         return f"no NetworkPolicy is for what comes in to pod {instance.name}"
-    for policy in of_pod:
+    for policy in policies:
         for rule in policy.spec.ingress or ():
             if _has_port(rule, port) and _has_everybody(rule):
                 return f"NetworkPolicy {policy.metadata.name} lets everybody in"

@@ -23,7 +23,7 @@ def rights(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.rights, Unread):
         yield unread(Check.RIGHTS, facts.rights)
         return
-    optional = of_commands(facts.settings)
+    optional = {*of_commands(facts.settings)}
     if not settings_in_force(facts).wake_up:
         optional.add(WAKE_UP)
     missing: defaultdict[str, list[str]] = defaultdict(list)

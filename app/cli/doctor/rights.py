@@ -29,12 +29,12 @@ WAKE_UP = Right("patch", "", "pods")
 """Needed for waking pods only: without EXTENDER_WAKE_UP the service does without."""
 
 
-def of_commands(settings: Settings) -> set[Right]:
+def of_commands(settings: Settings) -> tuple[Right, ...]:
     """Return the rights that only commands in the service's pod need; they say what they miss."""
-    return {
+    return (
         Right("list", "", "nodes"),
         Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),
-    }
+    )
 
 
 def needed_rights(settings: Settings) -> list[Right]:

@@ -15,6 +15,7 @@ from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.rights import WAKE_UP, Right, needed_rights
 from app.config import NAME, Settings
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
+from app.kube.objects import Metadata
 from extender import Mode, StorageClass, Unreadable
 from leader.endpointslice import backend_of, desired_slices
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
@@ -609,3 +610,13 @@ def test_the_port_is_not_open_to_those_without_a_certificate(
     [finding] = at(findings(facts(**changes)), Check.ACCESS)
 
     assert (finding.severity, finding.text) == (Severity.OK, text)
+
+
+def test_only_the_policies_for_the_pods_are_named() -> None:
+    of_others = policy(podSelector={"matchLabels": {"app": "longhorn-ui"}})
+    of_others = msgspec.structs.replace(of_others, metadata=Metadata(name="of-longhorn"))
+
+    found = findings(facts(network_policies=[of_others, policy(OF_KUBE_SCHEDULER)]))
+
+    [finding] = at(found, Check.ACCESS)
+    assert finding.text == "who can reach port 9504 is limited by ours"
