@@ -116,9 +116,10 @@ manifests: install-dev ## Write what kustomize takes from the chart, and the cha
 image: ## Build the container image (needs docker; IMAGE=, SOURCE=, PYTHON_IMAGE=)
 	docker build --tag $(IMAGE) $(LABELS) .
 
-install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy, TLS=secret|cert-manager, SECOND_SCHEDULER=v1.36.2
+install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy, ADMISSION=policy, TLS=secret|cert-manager, SECOND_SCHEDULER=v1.36.2
 	$(PYTHON) -m supply.overlay --image '$(IMAGE)' --cluster-ip '$(CLUSTER_IP)' \
-		$(if $(INJECTION),--injection '$(INJECTION)') $(if $(TLS),--tls '$(TLS)') \
+		$(if $(INJECTION),--injection '$(INJECTION)') \
+		$(if $(ADMISSION),--admission '$(ADMISSION)') $(if $(TLS),--tls '$(TLS)') \
 		$(if $(SECOND_SCHEDULER),--second-scheduler '$(SECOND_SCHEDULER)') dist/install
 	kubectl apply -k dist/install
 

@@ -89,6 +89,7 @@ class Settings(ProcessSettings, frozen=True, kw_only=True):
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     client_ca_file: str = ""
+    client_names: Annotated[str, Meta(max_length=4096)] = ""
     webhook_port: Port | None = None
     webhook_cert_file: str = ""
     webhook_private_key_file: str = ""
@@ -107,6 +108,11 @@ class Settings(ProcessSettings, frozen=True, kw_only=True):
         """The bounds on packing."""
         return StepLimits(per_node=self.step_limit, per_request=self.request_step_limit)
 
+    @property
+    def allowed_clients(self) -> frozenset[str]:
+        """The names of `client_names`; none means all that the CA has signed."""
+        return frozenset(filter(None, (name.strip() for name in self.client_names.split(","))))
+
     def __post_init__(self) -> None:
         """Check what the types cannot say."""
         super().__post_init__()
@@ -119,6 +125,11 @@ class Settings(ProcessSettings, frozen=True, kw_only=True):
             raise ValueError(
                 "EXTENDER_CLIENT_CA_FILE asks for certificates of clients, which needs "
                 "EXTENDER_TLS_CERT_FILE"
+            )
+        if self.client_names and not (self.client_ca_file and self.allowed_clients):
+            raise ValueError(
+                f"EXTENDER_CLIENT_NAMES is {self.client_names!r}: it lists names of clients' "
+                "certificates, with a comma between two, and needs EXTENDER_CLIENT_CA_FILE"
             )
         if self.client_ca_file and self.metrics_port is None:
             raise ValueError(

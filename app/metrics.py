@@ -29,7 +29,13 @@ DATA = ("local", "remote")
 ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
-CONNECTION_ENDS = ("headers_late", "answer_not_taken", "displaced", "handshake_failed")
+CONNECTION_ENDS = (
+    "headers_late",
+    "answer_not_taken",
+    "displaced",
+    "handshake_failed",
+    "client_not_named",
+)
 MUTATE_OUTCOMES = (*Found, "other_object", "unavailable", "bad_request")
 TLS_OUTCOMES = ("loaded", "unusable")
 PASS_OUTCOMES = ("written", "unchanged", "conflict", "failed")

@@ -334,11 +334,15 @@ ALERTS = (
     Alert(
         name="HandshakesFail",
         severity="warning",
-        expr=_increase("connections_ended_total", 'cause="handshake_failed"', "10m") + " > 0",
+        expr=_increase(
+            "connections_ended_total", 'cause=~"handshake_failed|client_not_named"', "10m"
+        )
+        + " > 0",
         lasts="15m",
-        summary="The Longhorn scheduler extender refuses clients in the TLS handshake.",
-        description='{{ $value | printf "%.0f" }} handshakes in {{ $labels.namespace }} failed '
-        "within 10 minutes; if they are kube-scheduler's, pods that ask for the extender wait.",
+        summary="The Longhorn scheduler extender refuses clients for their certificates.",
+        description='{{ $value | printf "%.0f" }} connections in {{ $labels.namespace }} were '
+        "refused within 10 minutes; if they are kube-scheduler's, pods that ask for the extender "
+        "wait.",
     ),
     Alert(
         name="CertificateUnusable",

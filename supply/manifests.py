@@ -58,6 +58,11 @@ FOLDERS = (
         },
     ),
     Folder(
+        "components/admission-policy",
+        ("--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",),
+        {"policy.yaml": "templates/admission-policy.yaml"},
+    ),
+    Folder(
         "components/cert-manager",
         ("--set=tls.mode=certManager",),
         {

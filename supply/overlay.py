@@ -36,6 +36,8 @@ class Wanted(NamedTuple):
     """Of the Service, at most one of each family."""
     with_policy: bool = False
     """Whether pods are to have the extender's resource by themselves."""
+    with_admission_policy: bool = False
+    """Whether what the account may change is limited by more than RBAC."""
     tls: str = ""
     """Where certificates come from: one of `TLS`, or empty for plain HTTP."""
     second_scheduler: str = ""
@@ -53,6 +55,7 @@ def main() -> int:
         help="of the Service; two, with a blank between them, for both families; none: any",
     )
     parser.add_argument("--injection", choices=("none", "policy"), default="none")
+    parser.add_argument("--admission", choices=("none", "policy"), default="none")
     parser.add_argument("--tls", choices=("none", *TLS), default="none")
     parser.add_argument("--second-scheduler", default="", metavar="VERSION")
     parser.add_argument("folder", type=Path)
@@ -61,6 +64,7 @@ def main() -> int:
         arguments.image,
         arguments.cluster_ip.split(),
         arguments.injection == "policy",
+        arguments.admission == "policy",
         "" if arguments.tls == "none" else arguments.tls,
         arguments.second_scheduler,
     )
@@ -87,6 +91,8 @@ def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
     components = TLS.get(wanted.tls, ())
     if wanted.with_policy:
         components = (*components, "injection-policy")
+    if wanted.with_admission_policy:
+        components = (*components, "admission-policy")
     patches = [_patch("Service", NAME, _service(wanted.addresses))]
     if wanted.tls == "cert-manager":
         patches.append(_patch("Certificate", NAME, [("ipAddresses", [*wanted.addresses])]))

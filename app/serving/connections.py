@@ -8,10 +8,19 @@ import asyncio
 from typing import Any
 
 import h11
+import msgspec
+import structlog
+from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.config import ProcessSettings
 from app.metrics import ProcessMetrics
+from app.serving.tls import names_of
+
+log = structlog.get_logger()
+
+_SHOWN_NAMES_LENGTH = 200
+"""Of the names in a certificate, in characters. Whoever asks for one may have chosen them."""
 
 
 class Connections:
@@ -75,11 +84,20 @@ class Connection(H11Protocol):
     """HTTP with one client, who must send headers and read answers within a time.
 
     It uses h11, which limits the size of headers. httptools would read them at any length.
+
+    Args:
+        connections: All of them.
+        allowed: Names of which the client's certificate must have one; if there are none, any
+            client is answered that got so far.
+        of_uvicorn: What uvicorn's protocol needs.
     """
 
-    def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
+    def __init__(
+        self, connections: Connections, allowed: frozenset[str] = frozenset(), **of_uvicorn: Any
+    ) -> None:
         super().__init__(**of_uvicorn)
         self._connections = connections
+        self._allowed = allowed
         self._rest_clock: asyncio.TimerHandle | None = None
         self._answer_clock: asyncio.TimerHandle | None = None
 
@@ -89,6 +107,8 @@ class Connection(H11Protocol):
         The client of kube-scheduler opens connections before it needs them.
         """
         super().connection_made(transport)
+        if self._allowed:
+            self._check_names(transport)
         self._keep_alive()
         self._connections.add(self)
 
@@ -128,6 +148,22 @@ class Connection(H11Protocol):
         self._connections.count_end(cause)
         self._connections.remove(self)
         self.transport.abort()
+
+    def _check_names(self, transport: asyncio.Transport) -> None:
+        """Have each request refused unless the client's certificate has an allowed name."""
+        names = names_of(transport.get_extra_info("peercert") or {})
+        if names & self._allowed:
+            return
+        shown = ", ".join(sorted(names))[:_SHOWN_NAMES_LENGTH] or "nobody"
+        text = f"the client's certificate is for {shown}; EXTENDER_CLIENT_NAMES has none of it"
+        log.warning("tls.not_named", error=text, client=self.client and self.client[0])
+        self._connections.count_end("client_not_named")
+        self.app = Response(
+            msgspec.json.encode({"error": text}),
+            403,
+            {"Connection": "close"},
+            media_type="application/json",
+        )
 
     def _set_rest_clock(self) -> None:
         """Start or stop the clock for the rest of what the client has begun to send."""

@@ -59,6 +59,7 @@ class Filtering:
             log.info(
                 "filter.answered",
                 pod=pod,
+                client=asking.client,
                 outcome=outcome_of(result),
                 candidates=len(request.candidates),
                 accepted=len(result.accepted),

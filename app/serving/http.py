@@ -34,7 +34,7 @@ class Apps(NamedTuple):
 
     main: FastAPI
     on_metrics_port: FastAPI | None
-    """Metrics, state and health, if metrics have a port of their own. Health is on both."""
+    """Metrics and health, if metrics have a port of their own. Health is on both."""
     on_webhook_port: FastAPI | None
     """/mutate alone, if there is a webhook."""
 
@@ -71,10 +71,11 @@ def create_apps(
     for app in filter(None, (main, other)):
         _add_health(app, unready)
     _add_metrics(other or main, metrics)
+    # Never on the port of the metrics, where no client needs a certificate.
     if state is not None:
-        _add_state(other or main, state)
+        _add_state(main, state)
     if picture is not None:
-        _add_picture(other or main, picture)
+        _add_picture(main, picture)
     add_schemas(main)
     webhook = None
     if mutating is not None:

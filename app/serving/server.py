@@ -74,7 +74,8 @@ class Servers:
         metrics: Metrics,
     ) -> None:
         tls = Tls(_main_files(settings), metrics) if settings.tls_cert_file else None
-        self._servers = {_Server(apps.main, connections, settings, tls): listeners.main}
+        main = _Server(apps.main, connections, settings, tls, settings.allowed_clients)
+        self._servers = {main: listeners.main}
         self._certificates = [] if tls is None else [tls]
         self._observe_lag = metrics.event_loop_lag_seconds.observe
         ports = {"port": listeners.port}
@@ -137,6 +138,7 @@ class _Server(uvicorn.Server):
         connections: Connections,
         settings: ProcessSettings,
         tls: Tls | None,
+        allowed: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -154,6 +156,7 @@ class _Server(uvicorn.Server):
         self._connections = connections
         self._settings = settings
         self._tls = tls
+        self._allowed = allowed
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -176,7 +179,11 @@ class _Server(uvicorn.Server):
 
     def _connection(self) -> Connection:
         return Connection(
-            self._connections, config=self.config, server_state=self.server_state, app_state={}
+            self._connections,
+            self._allowed,
+            config=self.config,
+            server_state=self.server_state,
+            app_state={},
         )
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import structlog
 
@@ -122,6 +123,22 @@ class Tls:
     ) -> None:
         """Use the newest files; called in each handshake, also if the client names no host."""
         connection.context = self._newest
+
+
+def names_of(certificate: Mapping[str, Any]) -> set[str]:
+    """Return the names that a certificate is for, as `ssl.SSLSocket.getpeercert` tells it.
+
+    These are its common names, and its subject alternative names of every kind but whole
+    directory names.
+    """
+    subject = {
+        value
+        for part in certificate.get("subject", ())
+        for field, value in part
+        if field == "commonName"
+    }
+    others = (value for _, value in certificate.get("subjectAltName", ()))
+    return subject | {value for value in others if isinstance(value, str)}
 
 
 def _reporting(metrics: Metrics) -> type[ssl.SSLObject]:

@@ -88,7 +88,8 @@ PROCESSES = Row(
             title="Connections ended by us",
             question="Which clients are cut off, and why?",
             advice="displaced: too many connections. headers_late, answer_not_taken: clients "
-            "that are slow, or probe the port. handshake_failed: a certificate is refused.",
+            "that are slow, or probe the port. handshake_failed, client_not_named: a "
+            "certificate is refused.",
             queries=(events("connections_ended_total", "cause"),),
             alerts=("ConnectionLimit", "SlowClients", "HandshakesFail"),
         ),

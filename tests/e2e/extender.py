@@ -7,6 +7,7 @@ object alone, with an address that may be published; the proxy knows which port 
 import asyncio
 import contextlib
 import json
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -105,6 +106,8 @@ class Extender:
         self._settings = settings
         self._record = folder / "calls.jsonl"
         self._proxy: Process | None = None
+        self._tls: ssl.SSLContext | bool = False
+        """Of the calls from here; False without TLS."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -115,7 +118,8 @@ class Extender:
         """Start instances and the proxy; return when kube-scheduler would be answered."""
         kubeconfig = self.kubeconfig
         for number, port in enumerate(free_ports(count)):
-            instance = InstanceProcess(number, port, self._folder, kubeconfig, self._settings)
+            settings = self._settings_of_instance()
+            instance = InstanceProcess(number, port, self._folder, kubeconfig, settings)
             self.instances.append(instance)
             await self._make_pod(instance)
         endpoints = [Endpoint(each.address, each.port) for each in self.instances]
@@ -152,7 +156,7 @@ class Extender:
         pod = {"metadata": {"namespace": namespace, "name": name, "uid": name}, "spec": {}}
         body: Object = {"Pod": pod, "Nodes": None, "NodeNames": []}
         try:
-            async with httpx.AsyncClient(timeout=2.0, verify=False) as http:  # noqa: S501 (no TLS)
+            async with httpx.AsyncClient(timeout=2.0, verify=self._tls) as http:
                 response = await http.post(f"{self.url}/filter", content=json.dumps(body))
         except httpx.HTTPError:
             return False
@@ -207,6 +211,10 @@ class Extender:
         command += [f"--endpoint={each.address}:{each.port}" for each in endpoints]
         command += [f"--{flag}={value}" for flag, value in flags.items()]
         self._proxy = Process("proxy", command, self._folder / "proxy.log")
+
+    def _settings_of_instance(self) -> Settings:
+        """Return the settings of the next instance to start."""
+        return self._settings
 
     def _trouble(self) -> str:
         logs = [self._folder / "proxy.log", *sorted(self._folder.glob("extender-*.log"))]

@@ -34,9 +34,17 @@ DEFINITIONS = Kind(
     "CustomResourceDefinition",
     namespaced=False,
 )
+_ADMISSION = "admissionregistration.k8s.io/v1"
 _SHIPPED_KINDS = {
     kind.kind: kind
     for kind in (
+        *(
+            Kind(_ADMISSION, f"validatingadmissionpolic{ending}", kind, namespaced=False)
+            for ending, kind in (
+                ("ies", "ValidatingAdmissionPolicy"),
+                ("ybindings", "ValidatingAdmissionPolicyBinding"),
+            )
+        ),
         Kind("v1", "serviceaccounts", "ServiceAccount"),
         Kind("v1", "services", "Service"),
         Kind("v1", "configmaps", "ConfigMap"),
@@ -54,6 +62,9 @@ _SHIPPED_KINDS = {
 """What the manifests install that these tests need; the Deployment is played by processes."""
 
 
+_OF_SERVICE = ("base", "components/admission-policy")
+
+
 async def install(api: Api, *, with_service: bool = True) -> None:
     """Install everything; what is there already stays as it is.
 
@@ -64,8 +75,9 @@ async def install(api: Api, *, with_service: bool = True) -> None:
     for definition in _definitions():
         await api.ensure(definition, DEFINITIONS)
     await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
-    for obj in _shipped_objects("base") if with_service else ():
-        await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
+    for folder in _OF_SERVICE if with_service else ():
+        for obj in _shipped_objects(folder):
+            await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
 
 
 async def install_disk_schedules(api: Api) -> None:

@@ -42,6 +42,7 @@ class PodProcess:
         """
         self.pod = pod
         self.port = port
+        self._metrics_port = settings.get("metrics_port", port)
         self._command = command
         self._log = log
         self._kubeconfig = kubeconfig
@@ -72,9 +73,13 @@ class PodProcess:
         )
 
     async def get(self, path: str) -> str:
-        """Return what it serves there. Raises `httpx.HTTPError`."""
+        """Return what it serves there, beside the metrics. Raises `httpx.HTTPError`."""
         async with httpx.AsyncClient(timeout=5.0) as http:
-            return (await http.get(f"http://127.0.0.1:{self.port}{path}")).raise_for_status().text
+            return (
+                (await http.get(f"http://127.0.0.1:{self._metrics_port}{path}"))
+                .raise_for_status()
+                .text
+            )
 
     def _start(self) -> Process:
         environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 
 from app.cli.doctor.findings import findings
 from app.cli.doctor.inspection import inspect
@@ -41,6 +42,25 @@ FOUND_SECONDS = 30.0
 """The leader puts endpoints right within 10 s."""
 MANY = 110
 ELSEWHERE = {"endpoints": [{"addresses": ["10.9.9.9"]}]}
+
+
+NETWORK_POLICIES = Kind("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
+POLICY = {
+    "metadata": {"name": NAME, "namespace": NAMESPACE},
+    "spec": {
+        "podSelector": {"matchLabels": {"app": NAME}},
+        "ingress": [{"from": [{"ipBlock": {"cidr": "192.0.2.11/32"}}]}],
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+async def limited(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """Let only kube-scheduler reach the port, until the end of a test."""
+    async with await control_plane.client() as client:
+        await Api(client).create(POLICY, NETWORK_POLICIES)
+        yield
+        await Api(client).delete(NETWORK_POLICIES, OURS)
 
 
 class Doctor:
@@ -138,6 +158,7 @@ async def test_every_defect_is_found_and_gone_when_it_is_mended(make_world: Make
         await instances(world, doctor)
         await settings(world, doctor)
         await endpoints(world, doctor)
+        await access(world, doctor)
         await service(world, doctor)
         await leadership(world, doctor)
         await doctor.finds()
@@ -242,6 +263,14 @@ async def endpoints(world: World, doctor: Doctor) -> None:
     await until(both_are_found, within=FOUND_SECONDS)
     await api.delete(kinds.ENDPOINT_SLICES, stray)
     await api.patch(kinds.ENDPOINT_SLICES, ours, {"endpoints": published["endpoints"]})
+    await doctor.finds()
+
+
+async def access(world: World, doctor: Doctor) -> None:
+    everybody = {"spec": {"ingress": [{"ports": [{"port": 9504}]}]}}
+    await world.api.patch(NETWORK_POLICIES, OURS, everybody)
+    await doctor.finds("port-open")
+    await world.api.patch(NETWORK_POLICIES, OURS, {"spec": POLICY["spec"]})
     await doctor.finds()
 
 

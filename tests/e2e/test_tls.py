@@ -2,31 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import httpx
 import pytest
 import trustme
-import yaml
 
 from tests.actors import api as kinds
+from tests.e2e.cases import NODES, UNEVEN, fill
+from tests.e2e.certified import SHIPPED, Certificates, named, scheduler, write
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.installation import MANIFESTS
 from tests.e2e.waiting import until
 from tests.e2e.workloads import pod
 from tests.e2e.world import World
 from tests.integration.server import Server, serving
 
-SHIPPED = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text())
 PATIENCE_SECONDS = 30
-
-
-def write(folder: Path, issued: trustme.LeafCert, trusted: trustme.CA) -> Path:
-    """Write what a Secret holds: a certificate, its key, and who must have signed the other's."""
-    folder.mkdir()
-    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-    issued.private_key_pem.write_to_path(folder / "tls.key")
-    trusted.cert_pem.write_to_path(folder / "ca.crt")
-    return folder
+RUNS = 2
+WITHIN_SECONDS = 120.0
 
 
 def settings(folder: Path) -> dict[str, str]:
@@ -36,15 +28,6 @@ def settings(folder: Path) -> dict[str, str]:
         "EXTENDER_CLIENT_CA_FILE": str(folder / "ca.crt"),
         "EXTENDER_METRICS_PORT": "0",
     }
-
-
-def scheduler(folder: Path, port: int) -> dict[str, Any]:
-    """Return the lines of the shipped file with the paths and the address of this machine."""
-    tls = {
-        key: str(folder / Path(value).name) if key.endswith("File") else value
-        for key, value in SHIPPED["tlsConfig"].items()
-    }
-    return {**SHIPPED, "urlPrefix": f"https://127.0.0.1:{port}", "tlsConfig": tls}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +46,7 @@ async def test_the_shipped_configuration_calls_over_https_with_its_certificate(
     make_world: MakeWorld, tmp_path: Path, ca: trustme.CA, https: Server
 ) -> None:
     folder = write(tmp_path / "scheduler", ca.issue_cert("kube-scheduler"), ca)
-    async with make_world(instances=1, **scheduler(folder, https.port)) as world:
+    async with make_world(instances=1, **scheduler(folder), urlPrefix=url_of(https)) as world:
         await world.add_nodes({"disk": 100})
         await world.api.create(pod("known"), kinds.PODS)
         await until(lambda: bool(_node_of(world, "known")), within=PATIENCE_SECONDS)
@@ -89,7 +72,7 @@ async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
 ) -> None:
     of = {"ca": ca, "somebody": trustme.CA()}
     folder = write(tmp_path / "scheduler", of[signs].issue_cert("kube-scheduler"), of[trusts])
-    async with make_world(instances=1, **scheduler(folder, https.port)) as world:
+    async with make_world(instances=1, **scheduler(folder), urlPrefix=url_of(https)) as world:
         await world.add_nodes({"disk": 100})
         await world.api.create(pod("stranger"), kinds.PODS)
         await until(lambda: why in _message(world, "stranger"), within=PATIENCE_SECONDS)
@@ -97,6 +80,32 @@ async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
         assert _node_of(world, "stranger") == ""
     assert _answered(https) == 0
     assert https.metric('connections_ended_total{cause="handshake_failed"}') >= 1
+
+
+@pytest.mark.gate
+async def test_pods_go_where_they_have_room_with_certificates_and_names(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    certificates = Certificates(tmp_path / "certificates", client_name="kube-scheduler")
+    stranger = certificates.ca.issue_cert(common_name="grafana")
+    async with make_world(**named(certificates, "kube-scheduler")) as world:
+        for _ in range(RUNS):
+            outcome = await fill(world, UNEVEN, extender=True, within=WITHIN_SECONDS)
+            assert outcome.pods(NODES) == UNEVEN.pods
+            assert (outcome.without_room, outcome.elsewhere) == (0, 0)
+
+        async with httpx.AsyncClient(verify=certificates.context(stranger)) as http:
+            response = await http.post(f"{world.extender.url}/filter", json={})
+        leader = await world.extender.leader()
+        refused = await leader.metric(
+            "longhorn_scheduler_extender_connections_ended_total", cause="client_not_named"
+        )
+
+    assert (response.status_code, refused) == (403, 1)
+
+
+def url_of(server: Server) -> str:
+    return f"https://127.0.0.1:{server.port}"
 
 
 def _answered(server: Server) -> float:

@@ -78,6 +78,7 @@ RESOURCES = (
         unconditional_update=False,
     ),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
     _longhorn("nodes", "Node"),
     _longhorn("volumes", "Volume"),
     _longhorn("replicas", "Replica"),

@@ -69,6 +69,7 @@ class Cluster(Processes):
         self.server.put(
             {**self.server.list("services")[0], "spec": {**SERVICE_SPEC}},
         )
+        self.server.put(NETWORK_POLICY)
 
     async def start_all(self, count: int = 3) -> list[Process]:
         processes = await super().start_all(count)
@@ -124,8 +125,17 @@ SERVICE_SPEC = {
     "ipFamilies": ["IPv4"],
     "ports": [{"name": "http", "port": 9504, "protocol": "TCP", "targetPort": 9504}],
 }
+NETWORK_POLICY = {
+    "apiVersion": "networking.k8s.io/v1",
+    "kind": "NetworkPolicy",
+    "metadata": {"name": NAME, "namespace": NAMESPACE},
+    "spec": {
+        "podSelector": {"matchLabels": {"app": NAME}},
+        "ingress": [{"from": [{"ipBlock": {"cidr": "192.0.2.11/32"}}]}],
+    },
+}
 FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "instances", "lease")}
-FINE |= {f"ok {check}" for check in ("service", "endpoints", "requests", "candidates")}
+FINE |= {f"ok {check}" for check in ("service", "endpoints", "access", "requests", "candidates")}
 FINE |= {"ok storage-classes", "unknown api-server"}
 """The server in memory does not tell its version."""
 
@@ -144,6 +154,16 @@ async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_ser
         read = [call for call in cluster.server.calls if call.client == DOCTOR]
         assert {call.verb for call in read if call not in cluster.reviewed} <= {"get", "list"}
         assert len(cluster.reviewed) == 1 + len(needed_rights(Settings()))
+
+
+@VIRTUAL_TIME
+async def test_a_port_that_is_open_to_everything_is_found() -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        cluster.server.delete("networkpolicies.networking.k8s.io", NAME, NAMESPACE)
+
+        assert await cluster.problems() == {"port-open"}
 
 
 @VIRTUAL_TIME

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+from app.cli.doctor.inspection import inspect
 from app.config import NAME, Settings
 from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
@@ -63,7 +65,9 @@ async def live(processes: Processes) -> None:
     processes.server.add_resource(DISK_SCHEDULES)
     await processes.start_all(2)
     await reject_and_wake(processes)
-    await read_snapshot(Connection(processes.server.client("extender-1")), Settings())
+    connection = Connection(processes.server.client("extender-1"))
+    await read_snapshot(connection, Settings())
+    await inspect(connection, Settings(), is_in_pod=True, now=datetime(2026, 1, 1, tzinfo=UTC))
     processes.server.put(stray("stray", "10.9.9.9", "IPv4"))
     processes.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
     processes.server.put(stray(f"{NAME}-ipv4", "fd00::9:9", "IPv6"))

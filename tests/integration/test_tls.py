@@ -5,11 +5,11 @@ import signal
 import socket
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -83,6 +83,19 @@ def mutual(authority: Authority) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture
+def named(authority: Authority) -> Iterator[Server]:
+    settings = authority.settings(client_ca=True)
+    with serving("goal2", **settings, EXTENDER_CLIENT_NAMES="other, kube-scheduler") as server:
+        yield server
+
+
+def issue(
+    ca: trustme.CA, *, identities: Sequence[str] = (), common_name: str | None = None
+) -> trustme.LeafCert:
+    return ca.issue_cert(*identities, common_name=common_name)
+
+
 def accepted(client: httpx.Client, server: Server) -> list[str]:
     request = by_names(pods("goal2")["quad"], *NODES)
     response = client.post(f"https://{HOST}:{server.port}/filter", json=request)
@@ -134,6 +147,42 @@ def test_a_client_without_or_with_a_wrong_certificate_is_not(
 
     assert mutual.metric('decisions_total{outcome="fits"}') == 0
     assert mutual.metric('connections_ended_total{cause="handshake_failed"}') == 1
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        pytest.param({"common_name": "kube-scheduler"}, id="common-name"),
+        pytest.param({"identities": ["kube-scheduler"]}, id="alternative-name"),
+    ],
+)
+def test_a_client_with_an_allowed_name_is_answered(
+    named: Server, authority: Authority, certificate: dict[str, Any]
+) -> None:
+    with authority.client(issue(authority.ca, **certificate)) as client:
+        assert accepted(client, named) == ["node-4"]
+
+
+@pytest.mark.parametrize("size_bytes", [0, 2**20])
+def test_a_client_with_another_name_of_the_same_ca_is_refused_by_its_name(
+    named: Server, authority: Authority, size_bytes: int
+) -> None:
+    with authority.client(issue(authority.ca, common_name="grafana")) as client:
+        body = b" " * size_bytes
+        response = client.post(f"https://{HOST}:{named.port}/filter", content=body)
+
+    assert response.status_code == 403
+    assert response.json() == {
+        "error": "the client's certificate is for grafana; EXTENDER_CLIENT_NAMES has none of it"
+    }
+    assert named.metric('connections_ended_total{cause="client_not_named"}') == 1
+    assert named.metric("request_bytes_count") == 0
+
+
+def test_it_is_refused_every_path(named: Server, authority: Authority) -> None:
+    with authority.client(issue(authority.ca, common_name="grafana")) as client:
+        for path in ("/healthz", "/openapi.json", "/debug/state", "/"):
+            assert client.get(f"https://{HOST}:{named.port}{path}").status_code == 403
 
 
 def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual: Server) -> None:

@@ -97,3 +97,14 @@ async def test_a_lease_that_is_no_lease_to_read_ends_the_leadership_until_it_is_
         await processes.until(processes.is_answered, within=9)
 
         assert len(processes.leaders) == 1
+
+
+async def test_somebody_who_renews_the_lease_stops_the_service_and_leads_to_nobody_else() -> None:
+    async with Processes() as processes:
+        await processes.start_all(1)
+        for second in range(20):
+            renewed = f"2026-01-01T00:00:{second:02}.000000Z"
+            edit(processes, holderIdentity="stranger", renewTime=renewed)
+            await asyncio.sleep(1)
+
+        assert (processes.leaders, processes.addresses()) == ([], [])

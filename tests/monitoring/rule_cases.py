@@ -416,6 +416,11 @@ CASES = (
         {12: NOTHING, 24: NOTHING, 27: ("HandshakesFail",)},
     ),
     Case(
+        "a client whose name is not allowed",
+        {'connections_ended_total{cause="client_not_named",pod="a"}': "0x20 1+1x200"},
+        {12: NOTHING, 24: NOTHING, 27: ("HandshakesFail",)},
+    ),
+    Case(
         "a client that scans the port once",
         {'connections_ended_total{cause="handshake_failed",pod="a"}': "0x20 3x200"},
         {12: NOTHING, 27: NOTHING},

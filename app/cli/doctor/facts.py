@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from app.cli.doctor.policies import NetworkPolicy
 from app.cli.doctor.rights import Right
 from app.config import Settings
 from app.kube.mirror import Known
@@ -45,6 +46,7 @@ class InstanceSeen(msgspec.Struct, frozen=True, kw_only=True):
     is_ready: bool = True
     trouble: str = ""
     """Why it is not ready, as its status says."""
+    labels: Mapping[str, str] = {}
     variables: Mapping[str, str] = {}
     """The settings in its environment, but for those that are references."""
 
@@ -83,6 +85,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     service: Body | Unread | None
     slices: Sequence[Body] | Unread
     """All EndpointSlices of the Service."""
+    network_policies: Sequence[NetworkPolicy] | Unread
+    """Those of the service's namespace."""
     classes: Sequence[ClassSeen] | Unread
     kubernetes_nodes: int | Unread
     """How many there are."""

@@ -1,6 +1,6 @@
 """Turns what was read into findings; pure."""
 
-from app.cli.doctor import endpoints, leading, settings, storage
+from app.cli.doctor import access, endpoints, leading, settings, storage
 from app.cli.doctor.facts import Facts, Unread
 from app.cli.doctor.problems import Check, Finding, Severity
 from app.cli.doctor.seen import fine, unread
@@ -13,6 +13,7 @@ _CHECKS = {
     Check.LEASE: leading.lease,
     Check.SERVICE: endpoints.address,
     Check.ENDPOINTS: endpoints.endpoints,
+    Check.ACCESS: access.access,
     Check.REQUESTS: leading.requests,
     Check.CANDIDATES: leading.candidates,
     Check.STORAGE_CLASSES: storage.classes,

@@ -9,6 +9,7 @@ import msgspec
 
 from app.cli.doctor import objects
 from app.cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
+from app.cli.doctor.policies import NetworkPolicies, NetworkPolicy
 from app.cli.doctor.rights import Right, needed_rights
 from app.config import NAME, Settings
 from app.kube.connection import Connection, Query
@@ -80,6 +81,7 @@ async def inspect(
         holder = tasks.create_task(inspection.holder(lease.result()))
         service = tasks.create_task(inspection.service())
         slices = tasks.create_task(inspection.slices())
+        network_policies = tasks.create_task(inspection.network_policies())
         instances = tasks.create_task(inspection.instances())
     return Facts(
         settings=settings,
@@ -97,6 +99,7 @@ async def inspect(
         holder=holder.result(),
         service=service.result(),
         slices=slices.result(),
+        network_policies=network_policies.result(),
         classes=classes.result(),
         kubernetes_nodes=nodes.result(),
     )
@@ -236,6 +239,14 @@ class _Inspection:
             return (await self._get(path, objects.Bodies, query=query)).items or []
 
         return await _reading(self._list("endpointslices.discovery.k8s.io"), read())
+
+    async def network_policies(self) -> Sequence[NetworkPolicy] | Unread:
+        path = f"/apis/networking.k8s.io/v1/namespaces/{self._settings.namespace}/networkpolicies"
+
+        async def read() -> Sequence[NetworkPolicy]:
+            return (await self._get(path, NetworkPolicies)).items or ()
+
+        return await _reading(self._list("networkpolicies.networking.k8s.io"), read())
 
     async def instances(self) -> Sequence[InstanceSeen] | Unread:
         async def read() -> Sequence[InstanceSeen]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from app.cli.doctor.facts import Facts, Unread
 from app.cli.doctor.problems import Check, Finding, Problem
-from app.cli.doctor.rights import LIST_NODES, WAKE_UP
+from app.cli.doctor.rights import WAKE_UP, of_commands
 from app.cli.doctor.seen import fine, unknown, unread
 from app.cli.doctor.settings import settings_in_force
 from app.config import NAME
@@ -23,7 +23,9 @@ def rights(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.rights, Unread):
         yield unread(Check.RIGHTS, facts.rights)
         return
-    optional = {LIST_NODES} if settings_in_force(facts).wake_up else {LIST_NODES, WAKE_UP}
+    optional = {*of_commands(facts.settings)}
+    if not settings_in_force(facts).wake_up:
+        optional.add(WAKE_UP)
     missing: defaultdict[str, list[str]] = defaultdict(list)
     for right, is_granted in facts.rights.items():
         if not is_granted and right not in optional:

@@ -67,8 +67,12 @@ class PodSpec(KubeStruct, frozen=True):
     containers: list[Container] | None = None
 
 
+class PodMetadata(Metadata, frozen=True, rename="camel"):
+    labels: dict[str, str] | None = None
+
+
 class Pod(KubeStruct, frozen=True):
-    metadata: Metadata
+    metadata: PodMetadata
     spec: PodSpec | None = None
     status: PodStatus | None = None
 
@@ -141,6 +145,7 @@ def instance_seen(pod: Pod) -> InstanceSeen:
         name=pod.metadata.name,
         is_ready=ready is not None and ready.status == "True",
         trouble=_trouble(status, conditions),
+        labels=pod.metadata.labels or {},
         variables={
             variable.name: variable.value
             for container in containers

@@ -25,6 +25,7 @@ class Check(StrEnum):
     LEASE = "lease"
     SERVICE = "service"
     ENDPOINTS = "endpoints"
+    ACCESS = "access"
     REQUESTS = "requests"
     CANDIDATES = "candidates"
     STORAGE_CLASSES = "storage-classes"
@@ -211,6 +212,12 @@ class Problem(Enum):
         Check.ENDPOINTS,
         Severity.WARNING,
         "take the family off the Service (spec.ipFamilies), or give pods addresses of it",
+    )
+    PORT_OPEN = (
+        Check.ACCESS,
+        Severity.WARNING,
+        "let only kube-scheduler in, by its certificate (docs/tls.md) or by its addresses "
+        "(docs/security.md, The network): whoever asks can make pods wait",
     )
     NEVER_CALLED = (
         Check.REQUESTS,

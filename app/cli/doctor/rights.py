@@ -27,12 +27,18 @@ class Right(NamedTuple):
 
 WAKE_UP = Right("patch", "", "pods")
 """Needed for waking pods only: without EXTENDER_WAKE_UP the service does without."""
-LIST_NODES = Right("list", "", "nodes")
-"""Of Kubernetes' nodes. Only commands in the service's pod need it, and they say what they miss."""
+
+
+def of_commands(settings: Settings) -> tuple[Right, ...]:
+    """Return the rights that only commands in the service's pod need; they say what they miss."""
+    return (
+        Right("list", "", "nodes"),
+        Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),
+    )
 
 
 def needed_rights(settings: Settings) -> list[Right]:
-    """Return every right that some part of it needs, `WAKE_UP` and `LIST_NODES` among them."""
+    """Return every right that some part of it needs, `WAKE_UP` and `of_commands` among them."""
     own = settings.namespace
     leadership = [
         Right("create", "coordination.k8s.io", "leases", own),
@@ -56,4 +62,4 @@ def needed_rights(settings: Settings) -> list[Right]:
         for verb in ("list", "watch")
     ]
     pods = [Right("list", "", "pods"), Right("watch", "", "pods"), WAKE_UP]
-    return [*leadership, *followed, *pods, LIST_NODES]
+    return [*leadership, *followed, *pods, *of_commands(settings)]

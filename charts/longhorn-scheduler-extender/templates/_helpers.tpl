@@ -53,9 +53,36 @@ app: {{ include "extender.name" . }}
 {{- end }}
 {{- end }}
 
-{{/* The port of probes and metrics, by its name in the pods. */}}
+{{/* Who may reach the port of kube-scheduler, as YAML; empty: everybody. */}}
+{{- define "extender.peers" -}}
+{{- if and .Values.networkPolicy.enabled .Values.networkPolicy.from -}}
+{{ toYaml .Values.networkPolicy.from }}
+{{- if .Values.secondaryScheduler.enabled }}
+- podSelector:
+    matchLabels:
+      app: longhorn-scheduler
+{{- end }}
+# The pod of `helm test`.
+- podSelector:
+    matchLabels:
+      app.kubernetes.io/name: {{ include "extender.name" . }}-test
+{{- end }}
+{{- end }}
+
+{{/* The port of probes and metrics, by its name in the pods: another one than kube-scheduler's if not
+everybody may call that. */}}
 {{- define "extender.metricsPort" -}}
-{{ eq .Values.tls.mode "none" | ternary "http" "metrics" }}
+{{ or (ne .Values.tls.mode "none") (include "extender.peers" . | empty | not) | ternary "metrics" "http" }}
+{{- end }}
+
+{{/* The names of clients that are answered; empty: every name that the CA has signed. */}}
+{{- define "extender.clientNames" -}}
+{{- with .Values.tls.clientNames -}}
+{{- if or (eq $.Values.tls.mode "none") (not $.Values.tls.clientCertificates) -}}
+{{- fail "tls.clientNames needs clients' certificates: set tls.mode, and leave tls.clientCertificates at true" -}}
+{{- end -}}
+{{ join "," . }}
+{{- end }}
 {{- end }}
 
 {{/* Where clients in pods find the files for TLS. */}}
@@ -92,9 +119,19 @@ the service are left out. */}}
 - name: EXTENDER_CLIENT_CA_FILE
   value: /etc/longhorn-scheduler-extender/tls/ca.crt
 {{- end }}
+{{- end }}
+{{- with include "extender.clientNames" . }}
+- name: EXTENDER_CLIENT_NAMES
+  value: {{ . | quote }}
+{{- end }}
+{{- if eq (include "extender.metricsPort" .) "metrics" }}
 # Probes and metrics get a port of their own, in plain HTTP.
 - name: EXTENDER_METRICS_PORT
   value: "9505"
+{{- end }}
+{{- if not .Values.wakeUp }}
+- name: EXTENDER_WAKE_UP
+  value: "false"
 {{- end }}
 {{- range $name, $value := .Values.extraEnv }}
 - name: {{ $name }}

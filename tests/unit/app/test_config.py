@@ -13,6 +13,13 @@ WEBHOOK = {
     "EXTENDER_WEBHOOK_SCHEDULER_NAME": "longhorn-scheduler",
 }
 
+MUTUAL = {
+    "EXTENDER_TLS_CERT_FILE": "cert",
+    "EXTENDER_TLS_PRIVATE_KEY_FILE": "key",
+    "EXTENDER_CLIENT_CA_FILE": "ca",
+    "EXTENDER_METRICS_PORT": "9505",
+}
+
 
 def test_without_variables_all_have_their_defaults() -> None:
     assert load({"PATH": "/bin", "HOST": "x", "extender_port": "1"}) == Settings()
@@ -25,6 +32,12 @@ def test_the_webhook_has_four_settings() -> None:
         webhook_private_key_file="key",
         webhook_scheduler_name="longhorn-scheduler",
     )
+
+
+def test_names_of_clients_are_separated_by_commas() -> None:
+    settings = load({**MUTUAL, "EXTENDER_CLIENT_NAMES": "kube-scheduler, system:kube-scheduler,"})
+
+    assert settings.allowed_clients == {"kube-scheduler", "system:kube-scheduler"}
 
 
 def test_every_setting_is_read() -> None:
@@ -115,6 +128,14 @@ def test_a_refusal_is_one_line() -> None:
     [
         ({"EXTENDER_TLS_CERT_FILE": "a"}, "EXTENDER_TLS_PRIVATE_KEY_FILE go together"),
         ({"EXTENDER_TLS_PRIVATE_KEY_FILE": "a"}, "EXTENDER_TLS_CERT_FILE and"),
+        (
+            {"EXTENDER_CLIENT_NAMES": "kube-scheduler"},
+            "'kube-scheduler': it lists names .* and needs EXTENDER_CLIENT_CA_FILE",
+        ),
+        (
+            {**MUTUAL, "EXTENDER_CLIENT_NAMES": " , "},
+            "EXTENDER_CLIENT_NAMES is ' , ': it lists names",
+        ),
         (
             {"EXTENDER_CLIENT_CA_FILE": "a", "EXTENDER_METRICS_PORT": "1"},
             "needs EXTENDER_TLS_CERT_FILE",

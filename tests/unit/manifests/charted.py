@@ -16,6 +16,7 @@ CLUSTER_SCOPED = {
     *("ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
     "CustomResourceDefinition",
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }
 DEFAULTS = ""
 VALUES = [DEFAULTS, *sorted(path.name for path in (CHART / "ci").iterdir())]

@@ -37,9 +37,11 @@ from tests.unit.manifests.test_manifests import OF_OPERATORS, OLDEST
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 LATEST = kubernetes_validate.latest_version()
 SCHEDULER = "longhorn-scheduler"
+FROM = "--set=networkPolicy.from[0].ipBlock.cidr=192.0.2.11/32"
 GROUP = typer.main.get_command(commands)
 SET_BY_CHART = {
     *("port", "metrics_port", "tls_cert_file", "tls_private_key_file", "client_ca_file"),
+    *("client_names", "wake_up"),
     *("namespace", "longhorn_namespace", "pod_name", "node_name"),
     *("reservation_mode", "balance", "debug", "log_level"),
     *("webhook_port", "webhook_cert_file", "webhook_private_key_file", "webhook_scheduler_name"),
@@ -118,6 +120,10 @@ def test_both_versions_are_those_of_the_project() -> None:
         ("extraEnv.EXTENDER_PORT=1", "at '/extraEnv': additional properties 'EXTENDER_PORT' not"),
         ("injection.mode=on", "value must be one of 'auto', 'policy', 'webhook', 'none'"),
         ("tls.mode=on", "one of 'none', 'secret', 'certManager', 'selfSigned'"),
+        ("tls.clientNames[0]=a\\,b", "at '/tls/clientNames/0': 'a,b' does not match pattern"),
+        ("tls.clientNames[0]=a", "tls.clientNames needs clients' certificates: set tls.mode"),
+        ("networkPolicy.from[0].cidr=::/0", "at '/networkPolicy/from/0': additional properties"),
+        ("extraEnv.EXTENDER_WAKE_UP=1", "additional properties 'EXTENDER_WAKE_UP' not allowed"),
         ("tls.secretName=", "at '/tls/secretName': '' does not match pattern"),
         ("tls=null", "at '': missing property 'tls'"),
         ("resources.limit.cpu=1", "at '/resources': additional properties 'limit' not allowed"),
@@ -166,7 +172,8 @@ def test_one_file_has_another_value_for_each() -> None:
 
     text = (CHART / "ci" / "everything-values.yaml").read_text(encoding="utf-8")
 
-    assert [*same(SCHEMA, default_values(), yaml.safe_load(text), "")] == []
+    # It needs clients' certificates, which this file turns off.
+    assert [*same(SCHEMA, default_values(), yaml.safe_load(text), "")] == ["tls.clientNames"]
 
 
 def test_every_setting_can_be_set() -> None:
@@ -186,6 +193,7 @@ def test_defaults_are_those_of_the_service() -> None:
         settings.balance,
     )
     assert (values["logLevel"], values["debug"]) == (settings.log_level, settings.debug)
+    assert values["wakeUp"] == settings.wake_up
 
 
 def test_what_is_chosen_reaches_the_service() -> None:
@@ -387,7 +395,7 @@ def test_the_notes_say_how_to_configure_kube_scheduler(
 
     assert {**context.params, **expected} == context.params
     assert ("tls_ca" in expected) == (context.params["tls_ca"] is not None)
-    assert "WARNING" not in text
+    assert "has no fixed address" not in text
 
 
 @pytest.mark.parametrize(
@@ -410,7 +418,110 @@ def test_the_notes_say_where_the_files_for_kube_scheduler_are(
 
 def test_the_notes_warn_of_an_address_that_may_change() -> None:
     assert "WARNING: the Service has no fixed address" in notes()
-    assert "WARNING" not in notes("--set=secondaryScheduler.enabled=true")
+    assert "has no fixed address" not in notes("--set=secondaryScheduler.enabled=true")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_open"),
+    [
+        ([], True),
+        (["--set=tls.mode=selfSigned"], False),
+        (["--set=tls.mode=selfSigned,tls.clientCertificates=false"], True),
+        ([FROM], False),
+        ([FROM, "--set=networkPolicy.enabled=false"], True),
+    ],
+)
+def test_the_notes_warn_of_a_port_that_is_open_to_everybody(
+    options: list[str], *, is_open: bool
+) -> None:
+    assert ("everything that runs in the cluster can call" in notes(*options)) == is_open
+
+
+def test_the_names_of_clients_reach_the_service() -> None:
+    objects = charted("tls-secret", "--set=tls.clientNames={kube-scheduler,other scheduler}")
+
+    assert load(variables(objects)).allowed_clients == {"kube-scheduler", "other scheduler"}
+
+
+def test_who_may_reach_the_port_is_as_given_and_the_pods_of_the_chart() -> None:
+    objects = charted("secondary-scheduler", FROM, "--set=injection.mode=webhook")
+    called, metrics = find(objects, "NetworkPolicy")["spec"]["ingress"]
+    pods = [each["podSelector"]["matchLabels"] for each in called["from"][1:]]
+    [of_scheduler] = pods[:1]
+    [of_test] = pods[1:]
+
+    assert called["from"][0] == {"ipBlock": {"cidr": "192.0.2.11/32"}}
+    assert [each["port"] for each in called["ports"]] == [9504, 9506]
+    template = find(objects, "Deployment", SCHEDULER)["spec"]["template"]
+    assert of_scheduler.items() <= template["metadata"]["labels"].items()
+    [test] = hooks("secondary-scheduler")
+    assert of_test.items() <= test["metadata"]["labels"].items()
+    assert metrics == {"ports": [{"port": 9505, "protocol": "TCP"}]}
+
+
+def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
+    objects = charted("monitoring", FROM)
+    container = container_of(find(objects, "Deployment"))
+    [endpoint] = find(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
+
+    assert load(variables(objects)) == Settings(metrics_port=9505)
+    assert endpoint["port"] == container["livenessProbe"]["httpGet"]["port"] == "metrics"
+    assert {"name": "metrics", "containerPort": 9505, "protocol": "TCP"} in container["ports"]
+
+
+@pytest.mark.parametrize(
+    ("option", "missing"),
+    [
+        ("wakeUp", {("pods", "patch")}),
+        ("commandsInPod", {("nodes", "list"), ("networkpolicies", "list")}),
+    ],
+)
+def test_who_does_without_has_fewer_rights(option: str, missing: set[tuple[str, str]]) -> None:
+    before, after = rights(charted(DEFAULTS)), rights(charted(DEFAULTS, f"--set={option}=false"))
+
+    assert {(resource, verb) for _, resource, verb in before - after} == missing
+    assert after < before
+
+
+def rights(objects: tuple[Object, ...]) -> set[tuple[str, str, str]]:
+    """Return what the roles of the service grant: the kind of the role, a resource and a verb.
+
+    Longhorn's nodes are not among them, since they have the name of Kubernetes' own.
+    """
+    return {
+        (role["kind"], resource, verb)
+        for role in (find(objects, "ClusterRole"), find(objects, "Role"))
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if rule["apiGroups"] != ["longhorn.io"]
+    }
+
+
+POLICIES_SERVED = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ([], 0),
+        ([POLICIES_SERVED], 2),
+        ([POLICIES_SERVED, "--set=admissionPolicy.enabled=false"], 0),
+    ],
+)
+def test_the_policies_are_installed_where_they_are_served(options: list[str], count: int) -> None:
+    kinds = [obj["kind"] for obj in charted(DEFAULTS, *options)]
+
+    assert kinds.count("ValidatingAdmissionPolicy") == count
+    assert kinds.count("ValidatingAdmissionPolicyBinding") == count
+
+
+def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> None:
+    objects = charted(DEFAULTS, POLICIES_SERVED, "--namespace=storage")
+
+    for name in (f"{NAME}-account", f"{NAME}-endpoints"):
+        spec = find(objects, "ValidatingAdmissionPolicy", name)["spec"]
+        assert f"'system:serviceaccount:storage:{NAME}'" in spec["matchConditions"][0]["expression"]
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,14 @@ def test_the_policy_is_the_same(tmp_path: Path) -> None:
     assert overlaid(tmp_path, with_policy=True) == by_key(charted("fixed-address", served))
 
 
+def test_the_policies_on_what_is_written_are_the_same(tmp_path: Path) -> None:
+    served = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+
+    assert overlaid(tmp_path, with_admission_policy=True) == by_key(
+        charted("fixed-address", served)
+    )
+
+
 @pytest.mark.parametrize(("tls", "folder"), [("secret", TLS), ("cert-manager", CERT_MANAGER)])
 def test_the_command_installs_certificates_as_the_overlays_do(
     tmp_path: Path, tls: str, folder: str

@@ -59,8 +59,14 @@ def test_two_addresses_are_of_both_families() -> None:
     }
 
 
-def test_the_policy_is_a_component() -> None:
-    assert made(with_policy=True)["components"] == ["../../manifests/components/injection-policy"]
+@pytest.mark.parametrize(
+    ("wanted", "component"),
+    [("with_policy", "injection-policy"), ("with_admission_policy", "admission-policy")],
+)
+def test_policies_are_components(wanted: str, component: str) -> None:
+    given: Any = {wanted: True}
+
+    assert made(**given)["components"] == [f"../../manifests/components/{component}"]
 
 
 def test_certificates_come_with_components_and_name_the_address() -> None:

@@ -315,7 +315,7 @@ def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
 
     report = json.loads(out)
     assert (status, err) == (0, "")
-    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 16}
+    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 17}
     texts = {each["text"] for each in report["findings"] if each["severity"] == "unknown"}
     assert "not allowed to list pods in longhorn-system" in texts
     assert "not allowed to create subjectaccessreviews.authorization.k8s.io" in texts

@@ -10,10 +10,12 @@ import pytest
 from app.cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
 from app.cli.doctor.findings import findings
 from app.cli.doctor.leading import sample_of
+from app.cli.doctor.policies import NetworkPolicy
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.rights import WAKE_UP, Right, needed_rights
 from app.config import NAME, Settings
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
+from app.kube.objects import Metadata
 from extender import Mode, StorageClass, Unreadable
 from leader.endpointslice import backend_of, desired_slices
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
@@ -41,7 +43,9 @@ HOLDER: dict[str, Any] = {
 }
 [SLICE] = desired_slices(SERVICE, backend_of(HOLDER), 9504)
 EMPTY = {**SLICE, "endpoints": []}
-INSTANCES = [InstanceSeen(name=POD), InstanceSeen(name=f"{NAME}-1")]
+LABELS = {"app": NAME}
+INSTANCES = [InstanceSeen(name=name, labels=LABELS) for name in (POD, f"{NAME}-1")]
+CONTROL_PLANE = {"ipBlock": {"cidr": "192.0.2.0/28"}}
 LEASE = LeaseSeen(
     holder=f"{POD}_some-uuid",
     created="2026-02-01T12:00:00Z",
@@ -76,10 +80,18 @@ def facts(**changes: Any) -> Facts:
         "holder": HOLDER,
         "service": SERVICE,
         "slices": [SLICE],
+        "network_policies": [policy({"from": [CONTROL_PLANE]})],
         "classes": [seen_class(storage_class("fast"))],
         "kubernetes_nodes": 3,
     }
     return Facts(**{**healthy, **changes})
+
+
+def policy(*ingress: dict[str, Any], **spec: Any) -> NetworkPolicy:
+    """Build a NetworkPolicy for the pods of the service."""
+    selector = {"podSelector": {"matchLabels": LABELS}}
+    body = {"metadata": {"name": "ours"}, "spec": {**selector, "ingress": ingress, **spec}}
+    return msgspec.convert(body, NetworkPolicy)
 
 
 def seen_class(record: StorageClass, *, immediate: bool = False) -> ClassSeen:
@@ -105,7 +117,7 @@ def only_filtered(most: str) -> LeaseSeen:
 
 
 def instance(**changes: Any) -> InstanceSeen:
-    return InstanceSeen(**{"name": "new-one", **changes})
+    return InstanceSeen(**{"name": "new-one", "labels": LABELS, **changes})
 
 
 FAST = seen_class(storage_class("fast"))
@@ -338,6 +350,17 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         f"the Service has an address of IPv6, and pod {POD} none",
     ),
     (
+        Problem.PORT_OPEN,
+        {"network_policies": []},
+        "port 9504 is open to everything in the cluster: no certificate is asked for, and no "
+        f"NetworkPolicy is for what comes in to pod {POD}",
+    ),
+    (
+        Problem.PORT_OPEN,
+        {"network_policies": [policy({"ports": [{"port": 9504}]})]},
+        "NetworkPolicy ours lets everybody in",
+    ),
+    (
         Problem.NEVER_CALLED,
         {"lease": lease(annotations={})},
         "kube-scheduler has not called since 2026-02-01T12:00:00Z",
@@ -449,7 +472,8 @@ READ: Mapping[str, Sequence[Check]] = {
     "longhorn_settings": [Check.SETTINGS, Check.STORAGE_CLASSES],
     "rights": [Check.RIGHTS],
     "config_map": [Check.SETTINGS],
-    "instances": [Check.INSTANCES],
+    "instances": [Check.INSTANCES, Check.ACCESS],
+    "network_policies": [Check.ACCESS],
     "lease": [Check.LEASE, Check.REQUESTS],
     "holder": [Check.ENDPOINTS],
     "service": [Check.SERVICE, Check.ENDPOINTS],
@@ -525,3 +549,74 @@ def test_the_last_call_is_told_with_its_age(last: str, text: str) -> None:
 def test_sample_is_the_one_of_kube_scheduler(nodes: int, sample: int) -> None:
     """Those of 300, 1000 and 5000 nodes were seen, or are in Kubernetes' documentation."""
     assert sample_of(nodes) == sample
+
+
+OF_KUBE_SCHEDULER = {"from": [CONTROL_PLANE], "ports": [{"port": "http"}]}
+OTHER_PORT = {"ports": [{"port": 9505, "protocol": "TCP"}]}
+CERTIFICATES = {
+    "EXTENDER_TLS_CERT_FILE": "tls.crt",
+    "EXTENDER_TLS_PRIVATE_KEY_FILE": "tls.key",
+    "EXTENDER_CLIENT_CA_FILE": "ca.crt",
+    "EXTENDER_METRICS_PORT": "9505",
+}
+
+
+@pytest.mark.parametrize(
+    ("is_open", "policies"),
+    [
+        pytest.param(False, [policy(OF_KUBE_SCHEDULER, OTHER_PORT)], id="other-port"),
+        pytest.param(
+            False, [policy(OF_KUBE_SCHEDULER, {"ports": [{"port": "metrics"}]})], id="name"
+        ),
+        pytest.param(False, [policy({"ports": [{"protocol": "UDP"}]})], id="other-protocol"),
+        pytest.param(False, [policy()], id="nobody"),
+        pytest.param(False, [policy({"from": [{"podSelector": {}}]})], id="own-namespace"),
+        pytest.param(True, [policy({})], id="all-ports"),
+        pytest.param(True, [policy({"ports": [{"port": "http"}]})], id="named-port"),
+        pytest.param(True, [policy({"ports": [{"port": 9000, "endPort": 9999}]})], id="range"),
+        pytest.param(True, [policy({"ports": [{"protocol": "TCP"}]})], id="all-of-tcp"),
+        pytest.param(True, [policy({"from": [{"ipBlock": {"cidr": "::/0"}}]})], id="addresses"),
+        pytest.param(True, [policy({"from": [{"namespaceSelector": {}}]})], id="all-pods"),
+        pytest.param(True, [policy(OF_KUBE_SCHEDULER), policy({})], id="one-of-two"),
+        pytest.param(True, [policy(policyTypes=["Egress"])], id="what-goes-out"),
+        pytest.param(True, [policy(podSelector={"matchLabels": {"app": "x"}})], id="other-pods"),
+        pytest.param(False, [policy(podSelector={})], id="all-pods-of-the-namespace"),
+    ],
+)
+def test_the_port_is_open_if_no_policy_says_who_may_reach_it(
+    policies: list[NetworkPolicy], *, is_open: bool
+) -> None:
+    assert ("port-open" in problems(findings(facts(network_policies=policies)))) == is_open
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ({}, "clients need a certificate of the CA for clients"),
+        (
+            {"EXTENDER_CLIENT_NAMES": "kube-scheduler"},
+            "clients need a certificate for kube-scheduler",
+        ),
+    ],
+)
+def test_the_port_is_not_open_to_those_without_a_certificate(
+    names: dict[str, str], text: str
+) -> None:
+    changes = {
+        "instances": [instance(variables={**CERTIFICATES, **names})],
+        "network_policies": FORBIDDEN,
+    }
+
+    [finding] = at(findings(facts(**changes)), Check.ACCESS)
+
+    assert (finding.severity, finding.text) == (Severity.OK, text)
+
+
+def test_only_the_policies_for_the_pods_are_named() -> None:
+    of_others = policy(podSelector={"matchLabels": {"app": "longhorn-ui"}})
+    of_others = msgspec.structs.replace(of_others, metadata=Metadata(name="of-longhorn"))
+
+    found = findings(facts(network_policies=[of_others, policy(OF_KUBE_SCHEDULER)]))
+
+    [finding] = at(found, Check.ACCESS)
+    assert finding.text == "who can reach port 9504 is limited by ours"

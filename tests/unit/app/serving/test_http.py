@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -292,6 +293,39 @@ async def test_other_methods_and_paths_are_refused_with_a_reason_in_the_same_for
 
     assert response.status_code == status
     assert list(response.json()) == ["error"]
+
+
+class State(msgspec.Struct):
+    holds: int = 0
+
+
+@pytest.mark.parametrize(("on_metrics_port", "status"), [(False, 200), (True, 404)])
+async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(
+    *, on_metrics_port: bool, status: int
+) -> None:
+    async def picture() -> AsyncIterator[str]:
+        yield "<html>"
+
+    metrics = Metrics(CollectorRegistry(), version="1")
+    main, other, _ = create_apps(
+        decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
+        mutating=None,
+        unready=lambda: None,
+        state=State,
+        picture=picture,
+        metrics=metrics,
+        settings=Settings(metrics_port=9505),
+        unsent_bytes=lambda: 0,
+        version="1",
+    )
+    app = other if on_metrics_port else main
+    assert app is not None
+
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://extender") as client:
+        statuses = [(await client.get(path)).status_code for path in ("/debug/state", "/")]
+
+    assert statuses == [status, status]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import contextlib
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -18,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from app.errors import InputError
 from app.metrics import Metrics
-from app.serving.tls import Tls, TlsFiles
+from app.serving.tls import Tls, TlsFiles, names_of
 
 HOST = "127.0.0.1"
 PREFIX = "longhorn_scheduler_extender_"
@@ -183,6 +184,33 @@ def test_files_that_cannot_be_used_stop_the_start_by_their_name(
     with pytest.raises(InputError, match=why) as caught:
         files.tls(client_ca=True)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "names"),
+    [
+        pytest.param({}, set(), id="none"),
+        pytest.param(
+            {"subject": ((("organizationName", "org"),), (("commonName", "kube-scheduler"),))},
+            {"kube-scheduler"},
+            id="common-name",
+        ),
+        pytest.param(
+            {"subjectAltName": (("DNS", "a.example"), ("URI", "spiffe://b"), ("email", "c@d"))},
+            {"a.example", "spiffe://b", "c@d"},
+            id="alternative-names",
+        ),
+        pytest.param(
+            {"subjectAltName": (("DirName", ((("commonName", "kube-scheduler"),),)),)},
+            set(),
+            id="directory-name",
+        ),
+    ],
+)
+def test_a_certificate_is_for_its_common_name_and_its_alternative_names(
+    certificate: dict[str, Any], names: set[str]
+) -> None:
+    assert names_of(certificate) == names
 
 
 def test_a_key_with_a_password_is_refused_and_nobody_asked_for_it(files: Files) -> None:
