@@ -230,6 +230,22 @@ def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
     ]
 
 
+def test_the_figures_of_the_worst_day_are_those_of_the_benchmarks() -> None:
+    leading, _ = tables(DOCS / "limits.md", "what-the-worst-day-costs")
+    measured = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^ +\d+ +1002 +1  \w+ +\d+ +[\d.]+ +([\d.]+) +0 +\d+ +(\d+) +0 +(\d+) +(\d+)$",
+        measured,
+        flags=re.MULTILINE,
+    )
+
+    assert [row[1:] for row in leading] == [
+        [f"{answer} s" for answer, *_ in rows],
+        [f"{longest} ms" for _, longest, *_ in rows],
+        [f"{first} MiB; {then} MiB" for *_, first, then in rows],
+    ]
+
+
 @pytest.mark.parametrize("page", ["settings.md", "metrics.md", "troubleshooting.md"])
 def test_tables_have_rows_of_one_length(page: str) -> None:
     # A bar within a cell would begin another one, which is left out.
