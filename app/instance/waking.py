@@ -6,8 +6,8 @@ Claims are never touched: kube-scheduler's own write to a claim would fail.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from random import Random
 from typing import NoReturn
@@ -95,6 +95,8 @@ class Waking:
         self.pods = WaitingPods()
         self._lookout = Lookout(self.pods.nodes)
         self._budget = Budget(_SHARE, _MOST_SECONDS)
+        self._timed_at = clock()
+        """When those that depend on others were last looked at because of the time."""
         self._stirred = asyncio.Event()
         metrics.waiting_pods.set_function(lambda: len(self.pods))
         metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
@@ -151,15 +153,13 @@ class Waking:
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_TIME_SECONDS):
                     await self._stirred.wait()
-            except TimeoutError:
-                self._lookout.note_less_due()
             self._stirred.clear()
             if self._may_wake():
-                self.pods.forget_old(self._clock())
                 await self._look()
+            await self._rest()
 
     def _stir(self) -> None:
         if self._lookout.is_stirred:
@@ -167,8 +167,12 @@ class Waking:
 
     async def _look(self) -> None:
         """Look for pods that fit because of what is noted, and wake them."""
-        stir = self._lookout.drain()
-        await self._renew([each for each in self.pods if stir.is_about(each.wants)])
+        with self._charged():
+            self.pods.forget_old(self._clock())
+            self._note_time()
+            stir = self._lookout.drain()
+            changed = [each for each in self.pods if stir.is_about(each.wants)]
+        await self._renew(changed)
         asking = looks(self.pods, stir)
         fits: bool | None = None
         while self._may_wake():
@@ -183,6 +187,13 @@ class Waking:
                 await asyncio.sleep(_PAUSE_SECONDS)
             await self._rest()
         self._lookout.note_everything()  # for when it may again
+
+    def _note_time(self) -> None:
+        """Note that time has passed, now and then; what changes all the time does not hide it."""
+        now = self._clock()
+        if now - self._timed_at >= _TIME_SECONDS:
+            self._timed_at = now
+            self._lookout.note_less_due()
 
     async def _renew(self, pods: Sequence[WaitingPod]) -> None:
         """Find out again what pods ask for whose volumes have changed."""
@@ -233,7 +244,7 @@ class Waking:
                 return
             await asyncio.sleep(0)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _charged(self) -> Iterator[None]:
         """Charge what the block takes; it does not give way."""
         began = self._clock()

@@ -19,6 +19,10 @@ GIVEN_UP_SECONDS = 2.0
 of an answer, and the pod is bound within a second of its last claim."""
 
 
+_SPARE = 100
+"""Beside as many times that count no longer as there are holds, so many more are kept."""
+
+
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long a hold stands, in seconds; 0: nothing is held."""
 
@@ -113,6 +117,3 @@ class Deadlines:
     def _begin_heap(self) -> None:
         self._heap = [(until, uid) for uid, (until, _) in self._ends.items()]
         heapify(self._heap)
-
-
-_SPARE = 100

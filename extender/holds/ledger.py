@@ -196,7 +196,9 @@ class Ledger:
 
     def settle(self, view: ClusterView, timeouts: Timeouts, now: float) -> Outcome:
         """End the holds that the objects of *view* confirm or whose time is over."""
-        confirmed = [uid for uid in self._changed(view) if self._is_confirmed(uid, view)]
+        changed = self._changed(view)
+        confirmed = [uid for uid in changed if is_confirmed(self._holds[uid], view)]
+        self._asking = {uid for uid in changed if is_asking(self._holds[uid], view)}
         over = self._deadlines.over(timeouts, now)
         ends = {**over, **dict.fromkeys(confirmed, End.CONFIRMED)}
         return _together(self.drop(uid, why, now) for uid, why in ends.items())
@@ -215,14 +217,6 @@ class Ledger:
         waiting = (uid for name in volumes for uid in self._by_volume.get(name, ()))
         changed = {*uids, *waiting, *self._asking}
         return sorted(uid for uid in changed if uid in self._holds)
-
-    def _is_confirmed(self, uid: str, view: ClusterView) -> bool:
-        hold = self._holds[uid]
-        self._asking.discard(uid)
-        if is_asking(hold, view):
-            self._asking.add(uid)
-            return False
-        return is_confirmed(hold, view)
 
     def _look(self, uid: str, claims: Mapping[ClaimKey, Claim], now: float) -> Outcome:
         """Compare a hold with what is seen of its pod and its claims."""

@@ -12,19 +12,21 @@ from extender.waiting.wants import Wants
 from longhorn import Due, NodeName, VolumeName
 
 
-class Stir(msgspec.Struct, frozen=True, kw_only=True):
+class Stir(msgspec.Struct, kw_only=True):
     """What has changed and may help."""
 
     nodes: NodeSet = 0
     """Where there may be room that there was not before."""
-    volumes: frozenset[VolumeName] | None = frozenset()
-    """What has changed of the pods' own volumes and of others; None if that may be any."""
+    volumes: set[VolumeName] = msgspec.field(default_factory=set)
+    """What has changed of the pods' own volumes and of others."""
+    is_any_volume: bool = False
+    """Whether any other volume may have changed, too."""
     has_less_due: bool = False
     """Whether volumes of others may leave room that they were to take."""
 
     def is_about(self, wants: Wants) -> bool:
         """Whether a volume of the pod itself has changed."""
-        return self.volumes is None or not self.volumes.isdisjoint(wants.volumes)
+        return self.is_any_volume or not self.volumes.isdisjoint(wants.volumes)
 
 
 class Lookout:
@@ -39,38 +41,29 @@ class Lookout:
         self._spaces: dict[NodeName, NodeSpace] = {}
         self._due: dict[VolumeName, Due] = {}
         self._cursors: tuple[Cursor | None, Cursor | None] = (None, None)
-        self._nodes: NodeSet = 0
-        self._volumes = set[VolumeName]()
-        self._is_any_volume = False
-        self._has_less_due = False
+        self._stir = Stir()
 
     @property
     def is_stirred(self) -> bool:
         """Whether anything may help anybody."""
-        return bool(self._nodes or self._volumes or self._has_less_due)
+        return self._stir != Stir()
 
     def drain(self) -> Stir:
         """Return what has changed since the last time."""
-        stir = Stir(
-            nodes=self._nodes,
-            volumes=None if self._is_any_volume else frozenset(self._volumes),
-            has_less_due=self._has_less_due,
-        )
-        self._nodes, self._is_any_volume, self._has_less_due = 0, False, False
-        self._volumes.clear()
+        stir, self._stir = self._stir, Stir()
         return stir
 
     def note_everything(self) -> None:
         """Note that there may be room anywhere."""
-        self._nodes = ALL
+        self._stir.nodes = ALL
 
     def note_less_due(self) -> None:
         """Note that volumes of others may leave room that they were to take."""
-        self._has_less_due = True
+        self._stir.has_less_due = True
 
     def note_nodes(self, names: Iterable[NodeName]) -> None:
         """Note that there may be room on nodes."""
-        self._nodes |= self._sets.of(names)
+        self._stir.nodes |= self._sets.of(names)
 
     def take(self, view: ClusterView) -> None:
         """Take in what has changed in the cluster."""
@@ -79,16 +72,16 @@ class Lookout:
         self._cursors = nodes_seen, volumes_seen
         if nodes is None or volumes is None:
             self.note_everything()
-            self._is_any_volume = True
+            self._stir.is_any_volume = True
             self._spaces, self._due = {**view.spaces}, {**view.due}
             return
         self.note_nodes([name for name in dict.fromkeys(nodes) if self._is_roomier(name, view)])
         for name in volumes:
             before, after = self._due.pop(name, None), view.due.get(name)
-            self._has_less_due |= before is not None and before != after
+            self._stir.has_less_due |= before is not None and before != after
             if after is not None:
                 self._due[name] = after
-        self._volumes.update(volumes)
+        self._stir.volumes.update(volumes)
 
     def _is_roomier(self, name: NodeName, view: ClusterView) -> bool:
         before, after = self._spaces.pop(name, None), view.spaces.get(name)

@@ -241,7 +241,9 @@ class _Inspection:
         return await _reading(self._list("endpointslices.discovery.k8s.io"), read())
 
     async def network_policies(self) -> Sequence[NetworkPolicy] | Unread:
-        path = f"/apis/networking.k8s.io/v1/namespaces/{self._settings.namespace}/networkpolicies"
+        path = path_of(
+            "/apis/networking.k8s.io/v1", "networkpolicies", namespace=self._settings.namespace
+        )
 
         async def read() -> Sequence[NetworkPolicy]:
             return (await self._get(path, NetworkPolicies)).items or ()

@@ -46,6 +46,7 @@ class Bench:
     def __init__(self, connection: Connection, view: ClusterView) -> None:
         loop, metrics = asyncio.get_running_loop(), Metrics(CollectorRegistry(), version="1")
         cluster = cast(LiveCluster, Known(view))
+        self.view = view
         self.extender = Extender(GENEROUS)
         self.waking = Waking(
             self.extender,
@@ -89,7 +90,8 @@ async def taking_over() -> AsyncIterator[Bench]:
     for name in names:
         claims = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
         server.put(core_document("Pod", name, spec={"volumes": claims}, status=REFUSED))
-    view = view_of(node(), *bound(*(volume(name) for name in names)))
+    nodes = [node(f"node-{number}") for number in range(20)]
+    view = view_of(*nodes, *bound(*(volume(name) for name in names)))
     async with server.client("us") as client:
         bench = Bench(Connection(client), view)
         task = asyncio.create_task(bench.taking_over.run())
@@ -111,6 +113,9 @@ async def test_who_waits_is_found_out_piece_by_piece_and_nobody_is_judged() -> N
         assert max(pieces) == PODS_IN_ONE_GO
         assert bench.extender.ledger.is_complete
         assert bench.extender.steps == 0
+        [first, *_] = bench.waking.pods
+        bench.extender.filter(first.pod, [*bench.view.spaces], bench.view)
+        assert bench.extender.steps > 0
 
 
 async def test_who_loses_the_lease_meanwhile_has_not_taken_over() -> None:

@@ -103,6 +103,11 @@ class Bench:
         self.show(on, 0, self._node_changes)
         self.waking.take_changes()
 
+    def change_another_volume(self) -> None:
+        """Have a volume change that is nobody's, and tell of it."""
+        self._volume_changes.add(VolumeName("another"))
+        self.waking.take_changes()
+
     def add(self, *names: str, size_bytes: int = SMALL) -> list[PodRef]:
         """Create pods whose volumes are bound and not placed."""
         for name in names:
@@ -232,6 +237,20 @@ async def test_time_alone_wakes_a_pod_that_depends_on_others() -> None:
         assert bench.woken == []
 
         await asyncio.sleep(3)
+        assert bench.woken == ["pod"]
+
+
+async def test_time_counts_also_where_something_changes_all_the_time() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.show(ONE, LARGE, bench.view.changes)
+        bench.waking.take_changes()
+        bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
+
+        for _ in range(120):
+            await asyncio.sleep(0.1)
+            bench.change_another_volume()
+
         assert bench.woken == ["pod"]
 
 
@@ -559,6 +578,22 @@ async def test_looks_take_no_more_than_their_share_of_the_time() -> None:
 
         for _ in range(1_000):
             bench.waking.look_on([ONE])
+            await asyncio.sleep(0.01)
+
+        assert 100 < bench.calls < 1_000
+
+
+async def test_changes_that_help_nobody_take_no_more_than_that_share_either() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod", size_bytes=LARGE)
+        bench.show(ONE, 0, bench.view.changes)
+        bench.waking.take_changes()
+        bench.reject([pod])
+        bench.seconds_per_call = 0.005
+        bench.calls = 0
+
+        for _ in range(1_000):
+            bench.change_another_volume()
             await asyncio.sleep(0.01)
 
         assert 100 < bench.calls < 1_000

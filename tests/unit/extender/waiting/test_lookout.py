@@ -8,7 +8,7 @@ from app.kube.resources import AnyRecord
 from extender import ViewBuilder
 from extender.waiting.lookout import Lookout, Stir
 from extender.waiting.node_sets import ALL, NodeSets
-from longhorn import Node, NodeName
+from longhorn import Node, NodeName, VolumeName
 from tests.builders import GIB, bound, disk, node, pending, replica, setting, volume, wants
 
 ONE = NodeName("node-1")
@@ -99,7 +99,7 @@ def test_what_is_due_no_longer_may_help_and_what_is_due_newly_does_not() -> None
 
     stir = world.show(BEFORE)
     assert stir.has_less_due
-    assert stir.volumes == frozenset({"vol"})
+    assert stir.volumes == {VolumeName("vol")}
     assert stir.is_about(wants(volumes=["vol"]))
     assert not stir.is_about(wants(volumes=["another"]))
 

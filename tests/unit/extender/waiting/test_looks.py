@@ -121,7 +121,7 @@ def test_only_those_are_looked_at_whom_the_change_may_help() -> None:
     waiting.add("depends", 1, kind="c", nodes=NODES[2:3], depends=True)
     waiting.add("changed", 1, kind="d", nodes=NODES[2:3], volumes=["vol"])
 
-    waiting.look(Stir(volumes=frozenset([VolumeName("other")])))
+    waiting.look(Stir(volumes={VolumeName("other")}))
     assert waiting.asked == []
 
     waiting.look(waiting.make_room({1: 0}))
@@ -130,10 +130,10 @@ def test_only_those_are_looked_at_whom_the_change_may_help() -> None:
     waiting.look(Stir(has_less_due=True))
     assert waiting.asked[2:] == ["depends"]
 
-    waiting.look(Stir(volumes=frozenset([VolumeName("vol")])))
+    waiting.look(Stir(volumes={VolumeName("vol")}))
     assert waiting.asked[3:] == ["changed"]
 
-    waiting.look(Stir(volumes=None))
+    waiting.look(Stir(is_any_volume=True))
     assert waiting.asked[4:] == ["here", "elsewhere", "depends", "changed"]
 
 
