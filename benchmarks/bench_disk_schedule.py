@@ -24,8 +24,8 @@ from benchmarks.disk_cluster import Disk, DiskCluster
 from tests.actors.api import Api
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.pod_process import PodProcess
-from tests.e2e.processes import free_ports
 from tests.e2e.users import ADMIN
+from tests.ports import free_ports
 
 SEED = 1
 ALONE = 300

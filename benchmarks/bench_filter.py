@@ -22,6 +22,7 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from benchmarks.clusters import GIB, Object, cluster, names_part, nodes_part, pod, request
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 NODES, DISKS, SEED = 5_000, 10, 1
@@ -145,8 +146,7 @@ def filter_server(file: Path) -> Iterator[Server]:
 
 @contextmanager
 def _bare_server(folder: Path) -> Iterator[Server]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     with _process(["-m", "benchmarks.bare", str(port)], folder / "bare.log") as process:
         _wait_until(lambda: _is_listening(port))
         yield Server(process, http.client.HTTPConnection("127.0.0.1", port, timeout=120))

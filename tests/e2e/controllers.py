@@ -9,9 +9,9 @@ from tests.actors.api import Api
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.installation import install_controller
 from tests.e2e.pod_process import PodProcess
-from tests.e2e.processes import free_ports
 from tests.e2e.users import CONTROLLER
 from tests.e2e.waiting import until
+from tests.ports import free_ports
 
 START_SECONDS = 60.0
 _INSTANCES = 2

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.extender import START_SECONDS, Extender
-from tests.e2e.processes import free_ports
 from tests.e2e.proxy import Endpoint
 from tests.e2e.service_pods import ServicePods
 from tests.e2e.waiting import until
+from tests.ports import free_ports
 from tests.unit.manifests.rendered import give_up
 
 _MOST_PODS = 12

@@ -22,10 +22,11 @@ from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.histograms import Histogram, read_histogram
 from tests.e2e.pod_process import PODS_NODE, PodProcess, Settings
-from tests.e2e.processes import Process, free_ports
+from tests.e2e.processes import Process
 from tests.e2e.proxy import Endpoint
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0

@@ -17,10 +17,10 @@ from tests.actors.longhorn import csi_driver, storage_class
 from tests.admission import of_claim
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import InstanceProcess
-from tests.e2e.processes import free_ports
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import RESOURCE, STORAGE_CLASS
+from tests.ports import free_ports
 from tests.unit.manifests.charted import WITH_ADDRESS, template
 
 POLICY, WEBHOOK = "policy", "webhook"

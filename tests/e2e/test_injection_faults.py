@@ -19,8 +19,8 @@ from tests.e2e.injecting import (
     installed,
     webhook,
 )
-from tests.e2e.processes import free_ports
 from tests.e2e.waiting import until
+from tests.ports import free_ports
 
 PATIENCE_SECONDS = 60.0
 SLOW_SECONDS = 2.0

@@ -1,8 +1,7 @@
 """The in-memory API server on a loopback port, for real processes."""
 
-import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -54,9 +53,3 @@ async def _pass_on(request: web.Request, session: Any) -> web.StreamResponse:
     finally:
         answer.close()
     return response
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return int(listener.getsockname()[1])

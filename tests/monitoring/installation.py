@@ -22,11 +22,12 @@ from monitoring.series import CONTROLLER_JOB
 from tests.fakes import Call, FakeApiServer
 from tests.integration import instances as names
 from tests.integration.rbac import of_the_controller, shipped
-from tests.monitoring.api import free_port, over_http
+from tests.monitoring.api import over_http
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.disks import Disks
 from tests.monitoring.instances import CONTROLLER, ControllerProcess, InstanceProcess, PodProcess
 from tests.monitoring.prometheus import Prometheus, running
+from tests.ports import free_port
 
 _FASTER = 60
 _HOST = "127.0.0.1"

@@ -13,7 +13,7 @@ import httpx
 import yaml
 
 from tests.integration.server import ROOT
-from tests.monitoring.api import free_port
+from tests.ports import free_port
 
 STOP_SECONDS = 10.0
 CONTROLLER = "controller"

@@ -14,7 +14,7 @@ from monitoring.panels import INTERVAL, NAMESPACE, ROWS, Query
 from monitoring.rules import Alert, rule_groups
 from monitoring.series import CONTROLLER_JOB, JOB
 from tests.integration import instances as names
-from tests.monitoring.api import free_port
+from tests.ports import free_port
 
 PATIENCE_SECONDS = 20.0
 _RATE_INTERVAL = "5s"

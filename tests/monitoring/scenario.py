@@ -15,13 +15,13 @@ from monitoring.panels import Query
 from monitoring.rules import ALERTS
 from tests.fakes import Call, FakeApiServer
 from tests.integration.instances import NAMESPACE
-from tests.monitoring.api import free_port
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
 from tests.monitoring.disks import Disks, lend, spoil
 from tests.monitoring.installation import installed, rights, write_certificate
 from tests.monitoring.instances import ControllerProcess, InstanceProcess
 from tests.monitoring.prometheus import Alerting, Prometheus, Sample
 from tests.monitoring.work import in_background, repeat, work
+from tests.ports import free_port
 
 QUIET_SECONDS = 12.0
 PROVOKED = (
