@@ -26,6 +26,9 @@ from longhorn import Moment, NodeName, UnreadableSetting
 
 NODES_IN_ONE_GO = 2_500
 """So many nodes are judged without giving way to anything else, where none of them is known."""
+_VOLUMES_IN_ONE_GO = 20_000
+"""More nodes than that, if the pod has so few volumes that they are no more on all nodes together:
+to judge one takes less then."""
 _STEPS_IN_ONE_GO = 2_000
 """So much of what has changed is taken in without giving way."""
 
@@ -140,15 +143,16 @@ class Extender:
         return not self._outlook.is_behind
 
     def knows(self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView) -> bool:
-        """Whether most verdicts on *candidates* follow from earlier ones, or need no look."""
-        if len(candidates) <= NODES_IN_ONE_GO:
+        """Whether most verdicts on *candidates* follow from earlier ones, or are few."""
+        count = len(candidates)
+        if count <= NODES_IN_ONE_GO or count * len(pod.claims) <= _VOLUMES_IN_ONE_GO:
             return True
         try:
             request = resolve(pod, view)
         except UnresolvableClaimError:
             return True
         needs = tuple(volume.need for volume in request.volumes)
-        unknown = len(candidates) - self._verdicts.known(needs, self._outlook.changes)
+        unknown = count - self._verdicts.known(needs, self._outlook.changes)
         return not needs or unknown <= NODES_IN_ONE_GO
 
     def judge(

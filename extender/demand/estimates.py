@@ -4,6 +4,9 @@ Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go g
 """
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
+
+import msgspec
 
 from extender.errors import ClaimProblem, UnresolvableClaimError
 from extender.kubernetes import Claim, StorageClass
@@ -51,26 +54,24 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
             "requests a negative size",
             "correct it",
         )
-    parameters = storage_class.parameters
-    engine = _one_of(storage_class, "dataEngine", "v1", _DISK_TYPES)
-    sharded = parameters.get("dataLayout.type") == "sharded"
-    wanted_replicas = _wanted_replicas(storage_class, engine, view, sharded=sharded)
+    said = _read(storage_class.name, tuple(storage_class.parameters.items()))
+    wanted_replicas = said.wanted_replicas or _replicas_by_setting(said, view)
     volume = Volume(
         name=future_volume_name(claim),
         size_bytes=volume_size_bytes(claim.requested_bytes),
-        locality=Locality.DISABLED if sharded else _locality(storage_class, view),
-        disk_type=_DISK_TYPES[engine],
-        node_selector=_selector(storage_class, "nodeSelector"),
-        disk_selector=_selector(storage_class, "diskSelector"),
-        backing_image=parameters.get("backingImage") or None,
+        locality=said.locality or _locality_by_setting(view),
+        disk_type=_DISK_TYPES[said.engine],
+        node_selector=said.node_selector,
+        disk_selector=said.disk_selector,
+        backing_image=said.backing_image,
         shared=claim.read_write_many and not _migratable(storage_class),
-        sharded=sharded,
+        sharded=said.sharded,
         wanted_replicas=wanted_replicas,
-        soft_anti_affinity=_is_soft(storage_class, "replicaSoftAntiAffinity"),
-        zone_soft_anti_affinity=_is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
-        disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
+        soft_anti_affinity=said.soft_anti_affinity,
+        zone_soft_anti_affinity=said.zone_soft_anti_affinity,
+        disk_soft_anti_affinity=said.disk_soft_anti_affinity,
     )
-    if not (sharded or view.unreadable_nodes):  # these may have any tag
+    if not (said.sharded or view.unreadable_nodes):  # these may have any tag
         _check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
         _check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
     if volume.locality is Locality.STRICT_LOCAL and wanted_replicas != 1:
@@ -92,9 +93,53 @@ def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
     )
 
 
-def _locality(storage_class: StorageClass, view: ClusterView) -> Locality:
-    if "dataLocality" in storage_class.parameters:
-        return Locality(_one_of(storage_class, "dataLocality", "", [*Locality]))
+class _Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What the parameters of a StorageClass say of its volumes, whatever the cluster."""
+
+    engine: str
+    sharded: bool
+    locality: Locality | None
+    """None if Longhorn's setting counts, as of the three below."""
+    wanted_replicas: int
+    """0 if Longhorn's setting counts."""
+    node_selector: Selector
+    disk_selector: Selector
+    backing_image: str | None
+    soft_anti_affinity: bool | None
+    zone_soft_anti_affinity: bool | None
+    disk_soft_anti_affinity: bool | None
+
+
+@lru_cache(maxsize=256)
+def _read(name: str, parameters: tuple[tuple[str, str], ...]) -> _Said:
+    """Read the parameters of a class, once for as long as they stay the same.
+
+    Every claim of every request is resolved by them.
+    """
+    storage_class = StorageClass(name=name, provisioner="", parameters=dict(parameters))
+    values = storage_class.parameters
+    sharded = values.get("dataLayout.type") == "sharded"
+    return _Said(
+        engine=_one_of(storage_class, "dataEngine", "v1", _DISK_TYPES),
+        sharded=sharded,
+        wanted_replicas=_wanted_replicas(storage_class, sharded=sharded),
+        locality=Locality.DISABLED if sharded else _locality(storage_class),
+        node_selector=_selector(storage_class, "nodeSelector"),
+        disk_selector=_selector(storage_class, "diskSelector"),
+        backing_image=values.get("backingImage") or None,
+        soft_anti_affinity=_is_soft(storage_class, "replicaSoftAntiAffinity"),
+        zone_soft_anti_affinity=_is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
+        disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
+    )
+
+
+def _locality(storage_class: StorageClass) -> Locality | None:
+    if "dataLocality" not in storage_class.parameters:
+        return None
+    return Locality(_one_of(storage_class, "dataLocality", "", [*Locality]))
+
+
+def _locality_by_setting(view: ClusterView) -> Locality:
     try:
         setting = _setting("default-data-locality", view)
         return Locality(value_for_engine(setting, "v1"))
@@ -156,10 +201,8 @@ def _is_soft(storage_class: StorageClass, parameter: str) -> bool | None:
     return None if value == "ignored" else value == "enabled"
 
 
-def _wanted_replicas(
-    storage_class: StorageClass, engine: str, view: ClusterView, *, sharded: bool
-) -> int:
-    """Read how many replicas the volume will have; 0 in the class means as Longhorn's setting.
+def _wanted_replicas(storage_class: StorageClass, *, sharded: bool) -> int:
+    """Read how many replicas the volume will have; 0 means as Longhorn's setting.
 
     Longhorn's webhook refuses more than 20, and more than one for a strict-local volume.
     """
@@ -167,17 +210,22 @@ def _wanted_replicas(
         replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
     except ValueError:
         raise _bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
-    if replicas == 0 and sharded:
-        return 1
     if replicas == 0:
-        name = "default-replica-count"
-        try:
-            replicas = parse_int(value_for_engine(_setting(name, view), engine))
-        except ValueError:
-            raise _bad_setting(name) from None
+        return 1 if sharded else 0
     if not 0 < replicas <= MOST_REPLICAS:
         advice = f"a volume has 1 to {MOST_REPLICAS} replicas"
         raise _bad_parameter(storage_class, "numberOfReplicas", advice)
+    return replicas
+
+
+def _replicas_by_setting(said: _Said, view: ClusterView) -> int:
+    name = "default-replica-count"
+    try:
+        replicas = parse_int(value_for_engine(_setting(name, view), said.engine))
+    except ValueError:
+        raise _bad_setting(name) from None
+    if not 0 < replicas <= MOST_REPLICAS:
+        raise _bad_setting(name)
     return replicas
 
 
