@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from extender.known import Known, put
-from extender.space import NodeSpace, node_space
+from extender.space import KnownDisk, NodeSpace, node_space
 from extender.view import ClusterView
 from longhorn import (
     NOTHING_DUE,
@@ -14,7 +14,6 @@ from longhorn import (
     DiskKind,
     DiskName,
     DiskSchedule,
-    DiskSpace,
     Due,
     Node,
     NodeName,
@@ -143,13 +142,13 @@ class Derived:
 
 def _untouched(
     node: Node, before: NodeSpace | None, disks: set[DiskId | None] | None
-) -> dict[DiskName, DiskSpace]:
+) -> dict[DiskName, KnownDisk]:
     """Return what was worked out of disks for which nothing has changed."""
     if before is None or disks is None:
         return {}
     return {
-        disk.name: space
-        for disk, space in zip(node.disks, before.disks, strict=False)
+        disk.name: (space, usable)
+        for disk, space, usable in zip(node.disks, before.disks, before.usable, strict=False)
         if space.disk is disk and disk.id not in disks and space.schedule is None
     }
 

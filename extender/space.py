@@ -100,9 +100,20 @@ class Room(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
 
 
+class UsableDisk(msgspec.Struct, frozen=True, gc=False):
+    """A disk that takes new replicas, as far as nodes are summed up."""
+
+    bin: Bin
+    limit_bytes: int
+    """Most that may be scheduled on it."""
+    unused_bytes: int
+
+
 class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     """One node with everything about it that does not depend on the pod asked for."""
 
+    usable: tuple[UsableDisk | None, ...]
+    """One for each disk; None for one that takes no new replica."""
     bins: tuple[Bin, ...]
     """The usable disks; a bin's id is the disk's name."""
     roomiest: tuple[Bin, ...]
@@ -127,8 +138,8 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     """
 
 
-_Usable = tuple[DiskSpace, Bin, int]
-"""A usable disk, and its unused bytes."""
+KnownDisk = tuple[DiskSpace, UsableDisk | None]
+"""What is worked out of one disk."""
 
 
 def node_space(
@@ -139,7 +150,7 @@ def node_space(
     expanded: Mapping[VolumeName, int] | None = None,
     images: Mapping[VolumeName, BackingImage] | None = None,
     schedules: Mapping[DiskId, DiskSchedule] | None = None,
-    known: Mapping[DiskName, DiskSpace] | None = None,
+    known: Mapping[DiskName, KnownDisk] | None = None,
 ) -> NodeSpace:
     """Work out what *node* has left.
 
@@ -159,11 +170,13 @@ def node_space(
     for replica in replicas:
         if replica.node is not None and replica.disk is not None:
             placed.setdefault(replica.disk, []).append(replica)
-    disks = []
+    disks: list[KnownDisk] = []
     away: dict[ReplicaName, Replica] = {}
     for disk in node.disks:
-        space = known.get(disk.name)
-        if space is None:
+        as_before = known.get(disk.name)
+        if as_before is not None:
+            disks.append(as_before)
+        else:
             here, schedule = [], None
             if disk.id is not None:
                 here, schedule = placed.get(disk.id, []), schedules.get(disk.id)
@@ -174,10 +187,10 @@ def node_space(
             )
             if space.schedule is not None:
                 away |= _turned_away(space, here)
-        disks.append(space)
+            disks.append((space, _usable(space, kinds)))
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
-    return _summed_up(node, disks, kinds, replicas, away)
+    return _summed_up(node, disks, replicas, away)
 
 
 def _turned_away(space: DiskSpace, replicas: Sequence[Replica]) -> dict[ReplicaName, Replica]:
@@ -187,29 +200,29 @@ def _turned_away(space: DiskSpace, replicas: Sequence[Replica]) -> dict[ReplicaN
 
 def _summed_up(
     node: Node,
-    disks: Sequence[DiskSpace],
-    kinds: dict[DiskKind, int],
+    disks: Sequence[KnownDisk],
     replicas: Iterable[Replica],
     away: Mapping[ReplicaName, Replica],
 ) -> NodeSpace:
-    bins = []
-    by_kind: dict[Kind, list[_Usable]] = {}
+    by_kind: dict[Kind, list[UsableDisk]] = {}
     all_usable = True
-    for space in disks:
-        if why_unusable(space.disk) is None:
-            bin_ = _bin(space, kinds)
-            bins.append(bin_)
-            by_kind.setdefault(bin_.kind, []).append((space, bin_, space.unused_bytes()))
+    for space, usable in disks:
+        if usable is not None:
+            by_kind.setdefault(usable.bin.kind, []).append(usable)
         elif takes_replicas(space.disk):
             all_usable = False
+    bins = tuple([usable.bin for _, usable in disks if usable is not None])
     refusal = refusal_of(node)
     return NodeSpace(
         node=node,
-        disks=tuple(disks),
-        bins=tuple(bins),
+        disks=tuple([space for space, _ in disks]),
+        usable=tuple([usable for _, usable in disks]),
+        bins=bins,
         roomiest=_roomiest(bins),
-        unused_bytes={kind: sum([u for *_, u in found]) for kind, found in by_kind.items()},
-        rooms=tuple(_room(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()),
+        unused_bytes={
+            kind: sum([u.unused_bytes for u in found]) for kind, found in by_kind.items()
+        },
+        rooms=tuple([_room(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()]),
         all_usable=all_usable,
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
@@ -244,24 +257,27 @@ def why_unusable(disk: Disk) -> DiskRefusal | None:
     return None
 
 
-def _bin(space: DiskSpace, kinds: dict[DiskKind, int]) -> Bin:
-    return Bin(
+def _usable(space: DiskSpace, kinds: dict[DiskKind, int]) -> UsableDisk | None:
+    if why_unusable(space.disk) is not None:
+        return None
+    bin_ = Bin(
         id=space.disk.name,
         kind=kinds.setdefault(space.kind, len(kinds)),
         logical_bytes=space.logical_headroom_bytes,
         physical_bytes=space.physical_headroom_bytes,
     )
+    return UsableDisk(bin_, space.limit_bytes, space.unused_bytes())
 
 
-def _room(kind: Kind, disks: Sequence[_Usable], *, is_only: bool) -> Room:
-    headrooms = sorted([bin_.logical_bytes for _, bin_, _ in disks])
-    most = max([unused for _, _, unused in disks])
-    first = [min(most, bin_.logical_bytes) for _, bin_, unused in disks if unused == most]
-    least_physical_bytes = min([bin_.physical_bytes for _, bin_, _ in disks])
+def _room(kind: Kind, disks: Sequence[UsableDisk], *, is_only: bool) -> Room:
+    headrooms = sorted([each.bin.logical_bytes for each in disks])
+    most = max([each.unused_bytes for each in disks])
+    first = [min(most, each.bin.logical_bytes) for each in disks if each.unused_bytes == most]
+    least_physical_bytes = min([each.bin.physical_bytes for each in disks])
     sums = accumulate(reversed(headrooms), initial=0)
     return Room(
         kind=kind,
-        limit_bytes=sum([space.limit_bytes for space, _, _ in disks]),
+        limit_bytes=sum([each.limit_bytes for each in disks]),
         free_bytes=sum([headroom for headroom in headrooms if headroom > 0]),
         headrooms=tuple(headrooms),
         sums=tuple(reversed([*sums])),

@@ -17,6 +17,7 @@ from app.kube.sources import sources
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
 from extender import ClusterView, Unreadable, ViewBuilder
+from longhorn import Setting
 
 log = structlog.get_logger()
 
@@ -54,6 +55,8 @@ class LiveCluster:
         self._config_map: dict[str, str] = {}
         self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._problems: list[str] = []
+        self._has_set = True
+        """Whether something that the settings in force are read from may have changed."""
         self._is_complete = False
         """Whether all that was listed first is worked out."""
         self._is_behind = asyncio.Event()
@@ -109,7 +112,12 @@ class LiveCluster:
                     self._config_map = dict(data)
                 case Change(ConfigMap() | Unreadable(kind="ConfigMap"), None):
                     self._config_map = {}
-        if self._following.is_complete:
+                case Change(Setting()) | Change(new=Setting()):
+                    pass
+                case _:
+                    continue
+            self._has_set = True
+        if self._is_complete or self._following.is_complete:
             self._builder.settle_changes()
             if self._builder.is_behind or not self._is_complete:
                 self._is_behind.set()
@@ -117,7 +125,9 @@ class LiveCluster:
                 self._tell(changes)
 
     def _tell(self, changes: Sequence[Change]) -> None:
-        self._follow_settings()
+        if self._has_set:
+            self._has_set = False
+            self._follow_settings()
         for listener in self.listeners:
             listener(changes)
 
