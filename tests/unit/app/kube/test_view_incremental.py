@@ -69,7 +69,19 @@ def contents(view: ClusterView) -> dict[str, Any]:
         "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
         "spaces": {
             name: (
-                msgspec.structs.replace(space, bins=(), roomiest=(), unused_bytes={}, rooms=()),
+                msgspec.structs.replace(
+                    space, usable=(), bins=(), roomiest=(), unused_bytes={}, rooms=()
+                ),
+                [
+                    each
+                    and (
+                        kinds[each.bin.kind],
+                        msgspec.structs.replace(
+                            each, bin=msgspec.structs.replace(each.bin, kind=0)
+                        ),
+                    )
+                    for each in space.usable
+                ],
                 {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
                 {kinds[r.kind]: msgspec.structs.replace(r, kind=0) for r in space.rooms},
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
