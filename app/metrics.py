@@ -2,6 +2,7 @@
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
@@ -39,6 +40,15 @@ CONNECTION_ENDS = (
 MUTATE_OUTCOMES = (*Found, "other_object", "unavailable", "bad_request")
 TLS_OUTCOMES = ("loaded", "unusable")
 PASS_OUTCOMES = ("written", "unchanged", "conflict", "failed")
+
+
+class Refuted(StrEnum):
+    """Why a request about a pod is none of kube-scheduler's, as a rule."""
+
+    NO_POD = "no_pod"
+    """There is no pod of this name, uid and claims."""
+    OTHER_POD = "other_pod"
+    """The pod of this uid has another name or other claims."""
 
 
 class ProcessMetrics:
@@ -296,6 +306,13 @@ class Metrics(ProcessMetrics):
             "Holds that ended, by cause; the last three ran out of time.",
             ["cause"],
         )
+        self.refuted_requests_total = counter(
+            "refuted_requests_total",
+            "Requests about a pod that does not exist, or is another one than they say.",
+            ["why"],
+        )
+        for why in Refuted:
+            self.refuted_requests_total.labels(why)
         self.filter_waiting = gauge(
             "filter_waiting",
             "Filter requests that wait for another pod's node, or for an object not known yet.",

@@ -10,7 +10,7 @@ from extender.errors import UnresolvableClaimError
 from extender.forecast.outlook import Outlook
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Mode, is_shown, may_be_refused
-from extender.holds.ledger import Ledger, Outcome
+from extender.holds.ledger import NO_CHANGE, Ledger, Outcome
 from extender.holds.making import hold_for
 from extender.kubernetes import PodRef, PodStatus
 from extender.scoring.placing import Known, RememberedScores
@@ -210,6 +210,7 @@ class Extender:
         *,
         timeouts: Timeouts,
         now: float,
+        keeps_earlier: bool = False,
     ) -> Outcome:
         """Hold for the pod what *answer* says; to be called with the view that it rests on.
 
@@ -223,6 +224,8 @@ class Extender:
             view: The cluster.
             timeouts: How long holds stand now.
             now: The time of the answer.
+            keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
+                not be kube-scheduler. Room is held on the newly accepted nodes as well.
 
         Returns:
             What became of the hold of the earlier answer.
@@ -234,7 +237,10 @@ class Extender:
             or not all(is_shown(each, view) for each in request.remote)
             or any(may_be_refused(each, view) for each in (*request.volumes, *request.remote))
         )
-        if not (needs_room and accepted and pod.uid and timeouts.choosing_seconds):
+        is_held = needs_room and accepted and pod.uid and timeouts.choosing_seconds
+        if keeps_earlier:
+            return self.ledger.widen(pod.uid, accepted, now) if is_held else NO_CHANGE
+        if not is_held:
             return self.ledger.drop(pod.uid, End.REPLACED, now)
         hold = hold_for(
             request,

@@ -14,6 +14,7 @@ import structlog
 
 from app.instance.cluster import LiveCluster
 from app.instance.scores import LastScores
+from app.instance.vouching import Vouching
 from app.kube.connection import Connection
 from app.kube.following import restart_counter
 from app.kube.mirror import Change
@@ -21,7 +22,7 @@ from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
-from app.serving.wire import ExtenderRequest
+from app.serving.decisions import Asking
 from extender import (
     Answer,
     Claim,
@@ -29,6 +30,7 @@ from extender import (
     Extender,
     Hold,
     Outcome,
+    PodRef,
     PodStatus,
     State,
     Timeouts,
@@ -62,6 +64,7 @@ class Holds:
         ledger: The holds.
         listeners: Called with the nodes on which less is held, whenever other pods may get another
             answer than before.
+        exists: Says of a request whether there may be such a pod (`Vouching.exists`).
     """
 
     def __init__(
@@ -93,6 +96,10 @@ class Holds:
             clock=clock,
             random=random,
         )
+        self._vouching = Vouching(
+            extender.ledger, connection, metrics, on_found=self._pod_found, random=random
+        )
+        self.exists = self._vouching.exists
         for state in State:
             self._show(state)
 
@@ -107,16 +114,25 @@ class Holds:
 
     def loops(self) -> list[Coroutine[None, None, NoReturn]]:
         """Return what must run for as long as the instance does."""
-        return [self._pods.run(), self._settle()]
+        return [self._pods.run(), self._vouching.run(), self._settle()]
 
-    def answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
+    def answer(self, asking: Asking, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given."""
-        pod, view = request.pod, self._cluster.view
-        outcome = self._extender.hold(result, request.status, view, timeouts=self.timeouts, now=now)
+        request, view = asking.request, self._cluster.view
+        pod, is_anothers = request.pod, self._vouching.is_anothers(asking)
+        outcome = self._extender.hold(
+            result,
+            request.status,
+            view,
+            timeouts=self.timeouts,
+            now=now,
+            keeps_earlier=is_anothers,
+        )
         self._act(outcome, now)
         hold = self.ledger.get(pod.uid)
-        if hold is not None:
+        if hold is not None and not is_anothers:
             self._follow(hold)
+            self._vouching.note(asking)
             self._act(self.ledger.see_claims(pod.claims, view.claims, now), now)
 
     def restore(self, hold: Hold, status: PodStatus, now: float) -> None:
@@ -173,6 +189,13 @@ class Holds:
         now, claims = self._clock(), self._cluster.view.claims
         self._act(self.ledger.see_pod(uid, status, claims, now), now)
 
+    def _pod_found(self, pod: PodRef, status: PodStatus | None) -> None:
+        now, claims = self._clock(), self._cluster.view.claims
+        self._act(self.ledger.see_pod(pod.uid, status, claims, now, is_latest=True), now)
+        hold = self.ledger.get(pod.uid)
+        if hold is not None:  # what was asked may have told of a version that was never given
+            self._follow(hold)
+
     def _act(self, outcome: Outcome, now: float) -> None:
         """Do what follows from a change of the ledger."""
         for advanced in outcome.advanced:
@@ -181,8 +204,10 @@ class Holds:
             self._is_due.set()
         for ended in outcome.ended:
             hold = ended.hold
-            if self.ledger.get(hold.pod.uid) is None:  # or else it was replaced
-                self._pods.forget(hold.pod.uid)
+            follower = self.ledger.get(hold.pod.uid)
+            if follower is None or follower.pod != hold.pod:
+                self._pods.forget(hold.pod)
+                self._vouching.forget(hold.pod)
             self._metrics.count_end(ended)
             if ended.why is End.CONFIRMED:
                 taken = rooms_taken(hold, self._cluster.view.replicas)

@@ -28,7 +28,7 @@ from app.kube.mirror import Change
 from app.kube.store import NamespaceStore
 from app.metrics import Metrics
 from app.serving.connections import Connections
-from app.serving.decisions import Decisions
+from app.serving.decisions import Asking, Decisions
 from app.serving.http import create_apps
 from app.serving.mutating import Mutating
 from app.serving.process import Serve, live
@@ -132,6 +132,7 @@ class Instance:
             extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
+            exists=self.holds.exists,
             on_answer=self._answered,
             on_scores=self._scores.remember,
             wait_seconds=self._wait_seconds,
@@ -300,18 +301,23 @@ class Instance:
         if self.standing.is_leading():  # the lease shows the leader's calls
             self._calls.note(verb, request)
 
-    def _answered(self, request: ExtenderRequest, result: Answer, now: float) -> None:
+    def _answered(self, asking: Asking, result: Answer, now: float) -> None:
+        request = asking.request
         self._scores.forget(request.pod.uid)  # if one node is left, there will be no others
-        self.holds.answer(request, result, now)
+        self.holds.answer(asking, result, now)
         if result.accepted or not result.rejected:
-            self._waking.forget(request.pod.uid)
+            self._waking.forget(request.pod.uid, asking.client)
             self._refusals.forget(request.pod.uid)
         else:
             if self._settings.debug:  # only the picture shows them
                 self._refusals.remember(request.pod.uid, result.rejected)
             depends = result.depends_on_others
             self._waking.remember(
-                result.request, request.candidates, now, depends_on_others=depends
+                result.request,
+                request.candidates,
+                now,
+                depends_on_others=depends,
+                client=asking.client,
             )
 
     def _less_is_held(self, nodes: frozenset[NodeName]) -> None:

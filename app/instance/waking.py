@@ -108,12 +108,28 @@ class Waking:
         now: float,
         *,
         depends_on_others: bool = False,
+        client: str = "",
     ) -> None:
-        """Remember a pod that got no node; whether room on other nodes than these helps it, too."""
+        """Remember a pod that got no node.
+
+        Args:
+            request: The pod.
+            candidates: Where it got none.
+            now: The time.
+            depends_on_others: Whether room on other nodes than these helps it, too.
+            client: Who asked.
+        """
         if request.pod.uid:
             wants = wants_of(request, self._current_view())
             nodes = self.pods.nodes.of(candidates)
-            self.pods.add(request.pod, wants, nodes, now, depends_on_others=depends_on_others)
+            self.pods.add(
+                request.pod,
+                wants,
+                nodes,
+                now,
+                depends_on_others=depends_on_others,
+                client=client,
+            )
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
@@ -123,9 +139,9 @@ class Waking:
             if wants is not None and wants.volumes:
                 self.pods.add(pod, wants, everywhere, now, depends_on_others=True)
 
-    def forget(self, uid: str) -> None:
-        """Forget a pod that was answered with nodes."""
-        self.pods.forget(uid)
+    def forget(self, uid: str, client: str) -> None:
+        """Forget a pod that *client* was told nodes for."""
+        self.pods.forget(uid, client)
 
     def forget_all(self) -> None:
         """Forget all pods: the next leader finds them itself."""

@@ -40,7 +40,7 @@ class FollowedPods:
     Args:
         connection: To the API server.
         on_seen: Called with the pod's uid and status whenever that has changed; the status is None
-            if there is no such pod, or another one of its name.
+            if there is no such pod, or another one of its name or uid.
         on_restart: Called with the cause whenever a list or watch is started again.
         clock: Monotonic seconds.
         random: Spreads pauses.
@@ -60,9 +60,9 @@ class FollowedPods:
         self._on_restart = on_restart
         self._clock = clock
         self._random = random
-        self._wanted: dict[str, tuple[Pod, float]] = {}
-        """For each uid what is known of the pod, and after how long its watch may begin."""
-        self._watches: dict[str, asyncio.Task[NoReturn]] = {}
+        self._wanted: dict[PodRef, tuple[PodStatus, float]] = {}
+        """What is known of each pod, and after how long its watch may begin."""
+        self._watches: dict[PodRef, asyncio.Task[NoReturn]] = {}
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -71,18 +71,24 @@ class FollowedPods:
     def follow(self, pod: PodRef, asked: PodStatus, *, after_seconds: float) -> None:
         """Begin to watch a pod; for one that is watched already, nothing changes.
 
+        Unless it was watched from a later version than this: then there is no such version yet, and
+        the watch begins anew.
+
         Args:
             pod: Which one.
             asked: What is known of it. Later changes are reported, however late the watch begins.
             after_seconds: When the watch may begin; 0 if there is no other source.
         """
-        if pod.uid not in self._wanted:
-            self._wanted[pod.uid] = Pod(ref=pod, status=asked), after_seconds
+        known = self._wanted.get(pod)
+        if known is None or asked.version < known[0].version:
+            if pod in self._watches:
+                self._watches.pop(pod).cancel()
+            self._wanted[pod] = asked, after_seconds
             self._changed.set()
 
-    def forget(self, uid: str) -> None:
+    def forget(self, pod: PodRef) -> None:
         """Stop watching a pod; nothing more is reported of it."""
-        if self._wanted.pop(uid, None) is not None:
+        if self._wanted.pop(pod, None) is not None:
             self._changed.set()
 
     async def run(self) -> NoReturn:
@@ -90,20 +96,22 @@ class FollowedPods:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._changed.clear()
-                for uid in [uid for uid in self._watches if uid not in self._wanted]:
-                    self._watches.pop(uid).cancel()
-                for uid, (pod, after_seconds) in self._wanted.items():
-                    if uid in self._watches:
+                for pod in [pod for pod in self._watches if pod not in self._wanted]:
+                    self._watches.pop(pod).cancel()
+                for pod, (asked, after_seconds) in self._wanted.items():
+                    if pod in self._watches:
                         continue
                     if len(self._watches) < _MOST_WATCHES or not after_seconds:
-                        follow = self._follow(pod, after_seconds)
-                        self._watches[uid] = tasks.create_task(follow)
+                        follow = self._follow(pod, asked, after_seconds)
+                        self._watches[pod] = tasks.create_task(follow)
                 await self._changed.wait()
 
-    async def _follow(self, known: Pod, after_seconds: float) -> NoReturn:
-        pod, version = known.ref, known.status.version
+    async def _follow(self, pod: PodRef, asked: PodStatus, after_seconds: float) -> NoReturn:
         await asyncio.sleep(after_seconds)
-        item = Item(f"{pod.namespace}/{pod.name}", str(version), known) if version else None
+        item = None
+        if asked.version:
+            known = Pod(ref=pod, status=asked)
+            item = Item(f"{pod.namespace}/{pod.name}", str(asked.version), known)
         reflector = Reflector(
             self._connection,
             Source(resource=PODS, namespace=pod.namespace, fields=f"metadata.name={pod.name}"),
@@ -116,11 +124,11 @@ class FollowedPods:
         await reflector.run()
 
     def _take(self, pod: PodRef, reflector: Reflector, changes: Sequence[Change]) -> None:
-        if pod.uid not in self._wanted:
+        if pod not in self._wanted:
             return
         match changes[-1].new if changes else None:
             case Pod(ref=ref, status=status):
-                self._on_seen(pod.uid, status if ref.uid == pod.uid else None)
+                self._on_seen(pod.uid, status if ref == pod else None)
             case None if reflector.is_complete and not reflector.objects:
                 self._on_seen(pod.uid, None)
 

@@ -38,6 +38,10 @@ class UnavailableError(AppError):
         self.outcome = outcome
 
 
+class OtherPodError(AppError):
+    """The uid is that of another pod, which has a hold. The text is the same each time."""
+
+
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """A request, and who sent it."""
 
@@ -48,6 +52,10 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """Says whether the client no longer waits for the answer."""
 
 
+_Waiting = tuple[str, str]
+"""A client, and the pod that it asks about."""
+
+
 class Decisions:
     """Decides on the cluster as it is known now.
 
@@ -55,6 +63,7 @@ class Decisions:
         extender: Makes the decisions.
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, None if there can.
+        exists: Says whether there is such a pod; called before its request is decided.
         on_answer: Called with each answer of /filter that is about to be given, and the time, to
             hold what it needs. None if nothing is held; then no answer waits.
         on_scores: Called with each answer of /prioritize that is about to be given, and the time.
@@ -74,7 +83,8 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
-        on_answer: Callable[[ExtenderRequest, Answer, float], None] | None,
+        exists: Callable[[Asking], Awaitable[bool]],
+        on_answer: Callable[[Asking, Answer, float], None] | None,
         on_scores: Callable[[Scores, float], None],
         wait_seconds: Callable[[], float],
         on_request: Callable[[Verb, ExtenderRequest], None],
@@ -86,6 +96,7 @@ class Decisions:
         self.turns = Turns()
         self._extender = extender
         self._current_view = current_view
+        self._exists = exists
         self._on_answer = on_answer
         self._on_scores = on_scores
         self._wait_seconds = wait_seconds
@@ -93,8 +104,8 @@ class Decisions:
         self._clock = clock
         self._wall_clock = wall_clock
         self._metrics = metrics
-        self._waiting: dict[str, asyncio.Event] = {}
-        """By pod, what wakes the request that waits."""
+        self._waiting: dict[_Waiting, asyncio.Event] = {}
+        """What wakes each request that waits."""
 
     def wake(self) -> None:
         """Decide all requests that wait again."""
@@ -104,21 +115,25 @@ class Decisions:
     async def filter(self, asking: Asking) -> Answer:
         """Split the candidates into accepted and rejected nodes.
 
-        Nothing else runs between the decision and the hold for it.
+        Nothing else runs between the decision and the hold for it. For a pod that does not exist
+        nothing is held, and nothing waits.
 
         Raises:
-            UnavailableError: This instance cannot answer, kube-scheduler has asked about the pod
-                again, or the client no longer waits for the answer.
+            UnavailableError: This instance cannot answer, the client has asked about the pod
+                again, or no longer waits for the answer.
+            OtherPodError: The pod is another one than that which has a hold with its uid.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         request = asking.request
         self._on_request(Verb.FILTER, request)
         began = self._clock()
-        pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
+        self._check_available()
+        exists = await self._exists(asking)
+        pod = (asking.client, request.pod.uid or f"{request.pod.namespace}/{request.pod.name}")
         if pod in self._waiting:
             self._waiting.pop(pod).set()
         await self._prepare(request)
-        decided = self._decide(request, began)
+        decided = self._decide(asking, began, exists=exists)
         if isinstance(decided, Answer):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
@@ -173,7 +188,9 @@ class Decisions:
             await asyncio.sleep(0)
             self._check_available()
 
-    async def _wait(self, asking: Asking, pod: str, began: float, left_seconds: float) -> Answer:
+    async def _wait(
+        self, asking: Asking, pod: _Waiting, began: float, left_seconds: float
+    ) -> Answer:
         woken = self._waiting[pod] = asyncio.Event()
         outcome = "timeout"
         try:
@@ -185,7 +202,7 @@ class Decisions:
                 await self.turns.take(asking.client)
                 await self._check_wanted(asking, pod, woken)
                 await self._catch_up()
-                decided = self._decide(asking.request, began)
+                decided = self._decide(asking, began, exists=True)
                 if isinstance(decided, Answer):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
@@ -202,15 +219,16 @@ class Decisions:
             waited = self._clock() - began
             self._metrics.filter_wait_duration_seconds.labels(outcome).observe(waited)
 
-    async def _check_wanted(self, asking: Asking, pod: str, woken: asyncio.Event) -> None:
+    async def _check_wanted(self, asking: Asking, pod: _Waiting, woken: asyncio.Event) -> None:
         if await asking.is_gone():
             raise UnavailableError("nobody waits for the answer", "abandoned")
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, request: ExtenderRequest, began: float) -> Answer | float:
+    def _decide(self, asking: Asking, began: float, *, exists: bool) -> Answer | float:
         """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
         self._check_available()
+        request = asking.request
         waited = self._clock() - began
         try:
             result = self._extender.filter(
@@ -221,20 +239,24 @@ class Decisions:
                 self._wall_clock(),
             )
         except UnseenObjectError:
-            if self._on_answer is None or waited >= _UNSEEN_SECONDS:
+            if self._on_answer is None or not exists or waited >= _UNSEEN_SECONDS:
                 raise
             return _UNSEEN_SECONDS - waited
-        if self._on_answer is None:
+        if self._on_answer is None or not exists:
             return result
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
-        self._on_answer(request, result, self._clock())
+        self._on_answer(asking, result, self._clock())
         return result
 
     def _check_available(self) -> None:
         if (reason := self.unavailable()) is not None:
             raise UnavailableError(reason)
+
+
+async def _unknown(_: Asking) -> bool:
+    return False
 
 
 def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decisions:
@@ -243,6 +265,7 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         extender,
         current_view=lambda: view,
         unavailable=lambda: None,
+        exists=_unknown,
         on_answer=None,
         on_scores=lambda _scores, _now: None,
         wait_seconds=lambda: 0.0,

@@ -8,7 +8,7 @@ from fastapi import Response
 
 from app.metrics import Metrics, outcome_of
 from app.serving import wire
-from app.serving.decisions import Decisions, UnavailableError
+from app.serving.decisions import Decisions, OtherPodError, UnavailableError
 from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Call, asking_of, pod_of, timed
 from app.serving.wire import Verb
 from extender import UnresolvableClaimError
@@ -48,7 +48,7 @@ class Filtering:
             self.count_failure("unavailable")
             log.warning("filter.unavailable", pod=pod, error=str(error))
             return Response(wire.encode_error(str(error), request), media_type=JSON)
-        except UnresolvableClaimError as error:
+        except (UnresolvableClaimError, OtherPodError) as error:
             self.count_failure("error")
             log.warning("filter.unanswered", pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])
             answer = wire.encode_error(str(error), request)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from extender.holds.deadlines import Deadlines, Timeouts
 from extender.holds.hold import (
@@ -22,7 +23,7 @@ from extender.holds.hold import (
     is_confirmed,
 )
 from extender.holds.sightings import sighting_of, without_stale
-from extender.kubernetes import Claim, ClaimKey, PodStatus
+from extender.kubernetes import Claim, ClaimKey, PodRef, PodStatus
 from extender.view import ChangeLog, ClusterView, Cursor
 from longhorn import NodeName, VolumeName
 
@@ -114,6 +115,11 @@ class Ledger:
         """Return the hold of the pod with this uid, None if it has none."""
         return self._holds.get(uid)
 
+    def is_seen(self, pod: PodRef) -> bool:
+        """Whether the API server has shown the pod of a hold, and it is this one."""
+        hold = self._holds.get(pod.uid)
+        return hold is not None and hold.pod == pod and self._seen.get(pod.uid) is not None
+
     def on_node(self, node: NodeName, *, but: str | None = None) -> list[Hold]:
         """Return the holds that count on *node*, except that of the pod with uid *but*."""
         here = [*self._chosen.get(node, {}).values()]
@@ -138,12 +144,25 @@ class Ledger:
         return {node for node, here in self._chosen.items() if len(here) > (but in here)}
 
     def put(self, hold: Hold) -> Outcome:
-        """Add a hold. It replaces the earlier one of the same pod."""
+        """Add a hold. It replaces the earlier one of the same uid."""
         replaced = self._take(hold.pod.uid)
+        if replaced is not None and replaced.pod != hold.pod:
+            self._seen.pop(hold.pod.uid, None)
         self._add(hold)
         if replaced is None:
             return NO_CHANGE
         return Outcome(ended=(Ended(hold=replaced, why=End.REPLACED, at=hold.answered_at),))
+
+    def widen(self, uid: str, nodes: Iterable[NodeName], now: float) -> Outcome:
+        """Have the hold of a pod count on more nodes, from now on, unless the pod is bound."""
+        before = self._holds[uid]
+        if before.bound_at is not None:
+            return NO_CHANGE
+        wider = before.nodes | {*nodes}
+        state = before.state if wider == before.nodes else State.OPEN
+        after = structs.replace(before, state=state, nodes=wider, answered_at=now, given_up_at=None)
+        self._amend(after)
+        return Outcome(advanced=(Advanced(before=before, after=after),))
 
     def drop(self, uid: str, why: End, now: float) -> Outcome:
         """End the hold of the pod with this uid, if it has one."""
@@ -159,18 +178,31 @@ class Ledger:
         return _together(self.drop(uid, why, now) for uid in [*self._holds])
 
     def see_pod(
-        self, uid: str, status: PodStatus | None, claims: Mapping[ClaimKey, Claim], now: float
+        self,
+        uid: str,
+        status: PodStatus | None,
+        claims: Mapping[ClaimKey, Claim],
+        now: float,
+        *,
+        is_latest: bool = False,
     ) -> Outcome:
         """Note how far a pod has come.
 
         Args:
             uid: Which pod.
-            status: The pod as last heard of; None if it does not exist.
+            status: The pod as last heard of; None if it does not exist. One that is older than what
+                was heard before says nothing.
             claims: All claims now.
             now: The time.
+            is_latest: Whether nobody can have known more at the answer. If the request told of a
+                later version, that was not true.
         """
-        if uid not in self._holds:
+        hold, last = self._holds.get(uid), self._seen.get(uid)
+        if hold is None or (status and last and 0 < status.version < last.version):
             return NO_CHANGE
+        if is_latest and status is not None and status.version < hold.asked.version:
+            asked = structs.replace(hold.asked, version=status.version)
+            self._amend(structs.replace(hold, asked=asked))
         self._seen[uid] = status
         return self._look(uid, claims, now)
 

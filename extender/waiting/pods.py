@@ -15,6 +15,10 @@ FORGET_SECONDS = 900.0
 not asked about for three times as long is gone, or waits for something else."""
 
 
+_CONTESTED_SECONDS = 1.0
+"""A pod that several clients ask about is woken again no sooner."""
+
+
 class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that was rejected everywhere."""
 
@@ -24,6 +28,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """Where it could go if there were room."""
     depends_on_others: bool = False
     """Whether room on other nodes helps, too."""
+    client: str | None = ""
+    """Who asked about it; "" if a leader before was asked, None if several clients did."""
     since: float
     """When it was first rejected."""
     asked_at: float
@@ -77,8 +83,12 @@ class WaitingPods:
         now: float,
         *,
         depends_on_others: bool = False,
+        client: str = "",
     ) -> None:
         """Remember a rejected pod. If there are too many, new ones are left to kube-scheduler.
+
+        What one client was told takes nothing from what another one was: that need not be
+        kube-scheduler.
 
         Args:
             pod: The pod.
@@ -86,9 +96,20 @@ class WaitingPods:
             candidates: Where it could go if there were room, as `nodes` has it.
             now: The time, not before that of any pod added so far.
             depends_on_others: Whether room on other nodes helps, too.
+            client: Who asks.
         """
         before, last = self._pods.get(pod.uid), self._last
         if before is None and len(self._pods) >= MOST_PODS:
+            return
+        if before is not None and before.client not in ("", client):
+            self._pods[pod.uid] = structs.replace(
+                before,
+                candidates=candidates | before.candidates,
+                depends_on_others=depends_on_others or before.depends_on_others,
+                client=None,
+                asked_at=now,
+                woken=before.woken and now - before.asked_at < _CONTESTED_SECONDS,
+            )
             return
         if last is not None and last.candidates == candidates:
             candidates = last.candidates
@@ -99,6 +120,7 @@ class WaitingPods:
             wants=wants,
             candidates=candidates,
             depends_on_others=depends_on_others,
+            client=client,
             since=before.since if before else now,
             asked_at=now,
         )
@@ -110,9 +132,11 @@ class WaitingPods:
             apart = structs.replace(found.wants, kind=Kind(uid))
             self._pods[uid] = structs.replace(found, wants=wants or apart)
 
-    def forget(self, uid: str) -> None:
-        """Drop a pod that no longer waits."""
-        self._pods.pop(uid, None)
+    def forget(self, uid: str, client: str | None = None) -> None:
+        """Drop a pod that no longer waits, as *client* was told; None: as is known otherwise."""
+        found = self._pods.get(uid)
+        if found is not None and (client is None or found.client in ("", client)):
+            del self._pods[uid]
 
     def forget_all(self) -> None:
         """Drop all pods; then no set of nodes means anything any more."""

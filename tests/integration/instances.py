@@ -77,6 +77,10 @@ class Answer(NamedTuple):
         return self.status == 200 and not self.error
 
 
+CLIENT = "127.0.0.1"
+"""Where kube-scheduler asks from."""
+
+
 class Process:
     """One process in one pod.
 
@@ -144,18 +148,24 @@ class Process:
         if not self.is_killed:
             self._gate.open()
 
-    async def filter(self, pod: str = "pair", body: bytes | None = None) -> Answer | None:
-        """Ask where a pod may go; None if nobody answers."""
-        return await self._post("/filter", filter_request(pod) if body is None else body)
+    async def filter(
+        self, pod: str = "pair", body: bytes | None = None, *, client: str = CLIENT
+    ) -> Answer | None:
+        """Ask where a pod may go, from the address of *client*; None if nobody answers."""
+        return await self._post("/filter", filter_request(pod) if body is None else body, client)
 
     async def prioritize(self, pod: str = "pair", body: bytes | None = None) -> Answer | None:
         """Ask how good each node is for a pod; None if nobody answers."""
         return await self._post("/prioritize", filter_request(pod) if body is None else body)
 
-    async def _post(self, path: str, content: bytes) -> Answer | None:
+    async def _post(self, path: str, content: bytes, client: str = CLIENT) -> Answer | None:
         if not (self.is_running and self._listens):
             return None
-        response = await self._http.post(path, content=content)
+        if client == CLIENT:
+            response = await self._http.post(path, content=content)
+        else:
+            async with _client(self.instance.apps.main, client) as http:
+                response = await http.post(path, content=content)
         closes = response.headers.get("connection") == "close"
         return Answer(response.status_code, closes, response.content)
 
@@ -283,6 +293,15 @@ class Processes:
         await self.until(self.is_answered, within=10)
         return processes
 
+    def request(self, pod: str, *nodes: str) -> bytes:
+        """Create a pod of examples/goal2, and return kube-scheduler's request for it.
+
+        All nodes are candidates unless some are given.
+        """
+        request = json.loads(filter_request(pod))
+        request["Pod"] = self.server.put(request["Pod"])
+        return json.dumps({**request, "NodeNames": [*(nodes or NODES)]}).encode()
+
     @property
     def leader(self) -> Process:
         """The only one that leads."""
@@ -402,8 +421,9 @@ class Processes:
         return [latest.get(number) for number in range(max(latest, default=-1) + 1)]
 
 
-def _client(app: FastAPI) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://extender")
+def _client(app: FastAPI, address: str = CLIENT) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app=app, client=(address, 123))
+    return httpx.AsyncClient(transport=transport, base_url="http://extender")
 
 
 async def _holds(condition: Condition) -> bool:
@@ -471,7 +491,7 @@ def setting(name: str, value: str) -> Object:
 def filter_request(pod: str) -> bytes:
     """Return kube-scheduler's request for a pod of examples/goal2 and all nodes.
 
-    The pod is not in the cluster and its version not one of this API server's.
+    The pod is not in the cluster, so nothing is held for it and nobody is woken.
     """
     [found] = [each for each in _documents("pods.yaml") if each["metadata"]["name"] == pod]
     metadata = {**found["metadata"], "resourceVersion": None}

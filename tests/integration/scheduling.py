@@ -14,7 +14,7 @@ import msgspec
 from extender import End
 from tests.builders import node_document
 from tests.fakes import Call, Object
-from tests.integration.instances import NAMESPACE, Answer, Process, Processes
+from tests.integration.instances import CLIENT, NAMESPACE, Answer, Process, Processes
 from tests.integration.pod_objects import (
     claim_object,
     pod_object,
@@ -69,11 +69,16 @@ class World:
         return self.leader
 
     async def ask(
-        self, pod: str, *nodes: str, of: Process | None = None, request: bytes | None = None
+        self,
+        pod: str,
+        *nodes: str,
+        of: Process | None = None,
+        request: bytes | None = None,
+        client: str = CLIENT,
     ) -> Answer:
         """Ask the leader where a pod may go, as kube-scheduler does, all nodes unless given."""
         body = self.request(pod, *nodes) if request is None else request
-        answer = await (of or self.leader).filter(body=body)
+        answer = await (of or self.leader).filter(body=body, client=client)
         assert answer is not None
         return answer
 

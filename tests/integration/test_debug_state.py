@@ -1,11 +1,10 @@
 """/debug/state shows everything behind the answers, to those who ask for it in the settings."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.integration.instances import NODES, VIRTUAL_TIME, Processes, filter_request
+from tests.integration.instances import NODES, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -46,7 +45,7 @@ async def test_holds_and_what_they_charge_are_shown() -> None:
     async with Processes(debug=True, pods=1) as processes:
         [leader] = await processes.start_all(1)
 
-        answer = await leader.filter("pair")
+        answer = await leader.filter(body=processes.request("pair"))
         state = (await leader.get("/debug/state")).json()
 
         assert answer is not None
@@ -66,9 +65,8 @@ async def test_holds_and_what_they_charge_are_shown() -> None:
 async def test_pods_that_got_no_node_are_shown() -> None:
     async with Processes(debug=True) as processes:
         [leader] = await processes.start_all(1)
-        request = json.loads(filter_request("quad")) | {"NodeNames": ["node-1"]}
 
-        await leader.filter(body=json.dumps(request).encode())
+        await leader.filter(body=processes.request("quad", "node-1"))
         state = (await leader.get("/debug/state")).json()
 
         [waiting] = state["waiting"]
@@ -79,7 +77,8 @@ async def test_the_last_scores_are_shown_until_the_pod_is_asked_about_again() ->
     async with Processes(debug=True) as processes:
         [leader] = await processes.start_all(1)
 
-        answer = await leader.prioritize("pair")
+        request = processes.request("pair")
+        answer = await leader.prioritize(body=request)
         state = (await leader.get("/debug/state")).json()
 
         assert answer is not None
@@ -88,5 +87,5 @@ async def test_the_last_scores_are_shown_until_the_pod_is_asked_about_again() ->
         assert {name: score["total"] for name, score in shown["best"].items()} == answer.scores
         assert {*shown["best"]["node-1"]} == {"total", "data", "robustness", "balance"}
 
-        await leader.filter("pair")
+        await leader.filter(body=request)
         assert (await leader.get("/debug/state")).json()["scores"] == []

@@ -1,8 +1,6 @@
 """The picture at /: for those who ask for it in the settings, from a leader and from a standby."""
 
-import json
-
-from tests.integration.instances import NODES, VIRTUAL_TIME, Processes, filter_request
+from tests.integration.instances import NODES, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -17,9 +15,8 @@ async def test_it_is_not_served_unless_it_is_wanted() -> None:
 async def test_nodes_holds_and_waiting_pods_are_in_it() -> None:
     async with Processes(debug=True, pods=1) as processes:
         [leader] = await processes.start_all(1)
-        await leader.filter("pair")
-        refused = json.loads(filter_request("quad")) | {"NodeNames": ["node-1"]}
-        await leader.filter(body=json.dumps(refused).encode())
+        await leader.filter(body=processes.request("pair"))
+        await leader.filter(body=processes.request("quad", "node-1"))
 
         answer = await leader.get("/")
 
@@ -37,10 +34,10 @@ async def test_nodes_holds_and_waiting_pods_are_in_it() -> None:
 async def test_a_pod_that_got_a_node_waits_no_longer() -> None:
     async with Processes(debug=True, pods=1) as processes:
         [leader] = await processes.start_all(1)
-        refused = json.loads(filter_request("quad")) | {"NodeNames": ["node-1"]}
-        await leader.filter(body=json.dumps(refused).encode())
+        await leader.filter(body=processes.request("quad", "node-1"))
+        assert '"kind":"pending"' in (await leader.get("/")).text
 
-        await leader.filter("quad")
+        await leader.filter(body=processes.request("quad"))
 
         assert '"kind":"pending"' not in (await leader.get("/")).text
 

@@ -61,10 +61,12 @@ async def reject_and_wake(processes: Processes) -> None:
 
 
 async def live(processes: Processes) -> None:
-    """Start, lead, publish, reject, wake, explain, repair, be replaced and end."""
+    """Start, lead, publish, reject, wake, hold, explain, repair, be replaced and end."""
     processes.server.add_resource(DISK_SCHEDULES)
     await processes.start_all(2)
     await reject_and_wake(processes)
+    await processes.leader.filter(body=processes.request("pair"))
+    await asyncio.sleep(1)
     connection = Connection(processes.server.client("extender-1"))
     await read_snapshot(connection, Settings())
     await inspect(connection, Settings(), is_in_pod=True, now=datetime(2026, 1, 1, tzinfo=UTC))

@@ -1,9 +1,12 @@
 """One run: a world by its seed, faults in it, and a calm after which all must be well."""
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import Coroutine
 from enum import StrEnum
 from random import Random
+from typing import Any, NoReturn
 
 import looptime
 import msgspec
@@ -12,6 +15,7 @@ import structlog
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Invariants, ledger_of
 from tests.simulation.plan import Plan, draw_plan
+from tests.simulation.strangers import Strangers
 from tests.simulation.trace import Trace
 from tests.simulation.users import Users
 from tests.simulation.world import World
@@ -48,6 +52,7 @@ class Kind(StrEnum):
     USUAL = ""
     DISK_SCHEDULES = "DISK_SCHEDULES"  # Longhorn asks them for room
     WORST_DAY = "WORST_DAY"  # a zone goes, disks are full, the leader is lost twice
+    STRANGERS = "STRANGERS"  # somebody else than kube-scheduler sends requests, too
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,13 +108,29 @@ async def simulate(seed: int, kind: Kind = Kind.USUAL) -> Result:
             await live_through(day, world, users, invariants, random)
         else:
             longer = kind_seconds + NOTICED_SECONDS if kind_seconds else 0.0
-            await _suffer(random, plan, users, faults, invariants, longer_seconds=longer)
+            suffering = _suffer(random, plan, users, faults, invariants, longer_seconds=longer)
+            if kind is Kind.STRANGERS:
+                strangers = Strangers(world, Random(f"strangers {seed}"), trace)
+                await _beside(strangers.run(), suffering)
+            else:
+                await suffering
         await faults.mend()
         users.finish()
         await _calm_down(world, invariants)
         _judge_end(plan, invariants, trace)
     _count_end(world)
     return _result(seed, kind, invariants, trace)
+
+
+async def _beside(endless: Coroutine[Any, Any, NoReturn], work: Coroutine[Any, Any, None]) -> None:
+    """Do *work* while something else goes on."""
+    going_on = asyncio.create_task(endless)
+    try:
+        await work
+    finally:
+        going_on.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await going_on
 
 
 def _draw_kind_seconds(seed: int) -> float:

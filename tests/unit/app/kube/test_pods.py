@@ -208,7 +208,7 @@ async def test_a_pod_may_be_forgotten_before_its_watch_has_begun(
         found.follow(pod, version=0, after_seconds=after_seconds)
         await asyncio.sleep(0.15)
 
-        found.pods.forget(pod.ref.uid)
+        found.pods.forget(pod.ref)
         await asyncio.sleep(5)
 
         assert found.told == []
@@ -221,7 +221,7 @@ async def test_a_pod_forgotten_and_followed_at_once_is_told_of_once(server: Fake
         found.follow(pod)
         await asyncio.sleep(1)
         for _ in range(3):
-            found.pods.forget(pod.ref.uid)
+            found.pods.forget(pod.ref)
             found.follow(pod)
 
         nominate(server, "node-1")
@@ -244,7 +244,7 @@ async def test_more_pods_than_may_be_watched_wait_their_turn() -> None:
         assert len(found.told) == MOST_WATCHES
 
         for pod in pods[:15]:
-            found.pods.forget(pod.ref.uid)
+            found.pods.forget(pod.ref)
         await asyncio.sleep(1)
 
         uids = {uid for uid, _ in found.told[MOST_WATCHES:]}

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from app.metrics import WAIT_OUTCOMES, Metrics
-from app.serving.decisions import Asking, Decisions, UnavailableError
+from app.serving.decisions import Asking, Decisions, OtherPodError, UnavailableError
 from app.serving.wire import ExtenderRequest, Verb
 from extender import (
     Answer,
@@ -43,6 +43,7 @@ class Bench:
         answered: The pods whose answers were held, in order.
         scored: The scores that were given, in order.
         requested: What was asked, in order.
+        others: Pods that are not those which have their uids.
     """
 
     def __init__(self, *, wait_seconds: float = WAIT_SECONDS, holds: bool = True) -> None:
@@ -55,11 +56,13 @@ class Bench:
         self.answered: list[str] = []
         self.scored: list[Scores] = []
         self.requested: list[Verb] = []
+        self.others: set[str] = set()
         self.registry = CollectorRegistry()
         self.decisions = Decisions(
             self.extender,
             current_view=lambda: self.view,
             unavailable=lambda: self.unavailable,
+            exists=self._exists,
             on_answer=self._answer if holds else None,
             on_scores=lambda scores, _: self.scored.append(scores),
             wait_seconds=lambda: wait_seconds,
@@ -94,7 +97,13 @@ class Bench:
         self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
         self.decisions.wake()
 
-    def _answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
+    async def _exists(self, asking: Asking) -> bool:
+        if asking.request.pod.name in self.others:
+            raise OtherPodError("another pod")
+        return asking.client != "stranger"
+
+    def _answer(self, asking: Asking, result: Answer, now: float) -> None:
+        request = asking.request
         self.answered.append(request.pod.name)
         self.extender.hold(result, request.status, self.view, timeouts=TIMEOUTS, now=now)
 

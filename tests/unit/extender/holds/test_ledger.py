@@ -367,3 +367,71 @@ def test_holds_are_listed_in_the_order_of_their_answers_whatever_changes_meanwhi
         ledger.drop("uid-c", End.POD_GONE, 5.0)
 
     assert listed == ["b", "c", "a"]
+
+
+def test_a_hold_can_be_made_to_count_on_more_nodes() -> None:
+    ledger = ledger_of(hold("one", nodes=["node-1"]))
+    uid = next(iter(ledger)).pod.uid
+
+    outcome = ledger.widen(uid, [ELSEWHERE], 3.0)
+
+    [advanced] = outcome.advanced
+    assert (advanced.before.nodes, advanced.after.nodes) == (
+        frozenset([HERE]),
+        frozenset([HERE, ELSEWHERE]),
+    )
+    assert on(ledger, "node-1") == on(ledger, "node-2") == {"one"}
+
+
+def test_it_counts_from_then_on_even_on_no_more_nodes() -> None:
+    ledger = ledger_of(NOMINATED)
+    uid = NOMINATED.pod.uid
+
+    ledger.widen(uid, [HERE], 103.0)
+
+    [found] = ledger
+    assert (found.state, found.nodes, found.answered_at) == (State.CHOSEN, frozenset([HERE]), 103.0)
+
+
+def test_that_of_a_bound_pod_cannot() -> None:
+    ledger = ledger_of(BOUND)
+
+    assert ledger.widen(BOUND.pod.uid, [ELSEWHERE], 200.0) == NO_CHANGE
+    assert ledger.get(BOUND.pod.uid) == BOUND
+
+
+def test_a_pod_is_seen_once_it_was_heard_of() -> None:
+    ledger = ledger_of(OPEN)
+    other = msgspec.structs.replace(OPEN.pod, name="other")
+    assert not ledger.is_seen(OPEN.pod)
+
+    ledger.see_pod(OPEN.pod.uid, PodStatus(version=5), {}, 101.0)
+    assert ledger.is_seen(OPEN.pod)
+    assert not ledger.is_seen(other)
+
+    ledger.put(OPEN)
+    assert ledger.is_seen(OPEN.pod)
+
+    ledger.put(msgspec.structs.replace(OPEN, pod=other))
+    assert not ledger.is_seen(other)
+
+
+def test_of_two_things_heard_of_a_pod_the_later_version_counts() -> None:
+    ledger = ledger_of(OPEN)
+    ledger.see_pod(OPEN.pod.uid, PodStatus(version=5, node=HERE), {}, 101.0)
+
+    assert ledger.see_pod(OPEN.pod.uid, PodStatus(version=4), {}, 102.0) == NO_CHANGE
+    [found] = ledger
+    assert found.bound_at == 101.0
+
+
+def test_a_version_that_was_never_given_does_not_count() -> None:
+    asked = PodStatus(version=9 * 10**18)
+    ledger = ledger_of(msgspec.structs.replace(OPEN, asked=asked))
+    uid = OPEN.pod.uid
+
+    ledger.see_pod(uid, PodStatus(version=5), {}, 101.0, is_latest=True)
+    ledger.see_pod(uid, PodStatus(version=6, node=HERE), {}, 102.0)
+
+    [found] = ledger
+    assert found.state is State.CHOSEN

@@ -57,6 +57,42 @@ def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> Non
     assert len(pods) == 2
 
 
+def test_another_client_takes_nothing_away() -> None:
+    pods = WaitingPods()
+    pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first", depends_on_others=True)
+
+    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
+    for client in ("first", "second"):
+        pods.forget("uid-one", client)
+
+    [found] = pods
+    assert (found.candidates, found.depends_on_others) == (0b101, True)
+    assert (found.since, found.asked_at) == (1.0, 3.0)
+
+
+def test_the_client_that_was_told_no_may_be_told_yes() -> None:
+    pods = WaitingPods()
+    for client in ("first", ""):
+        pods.add(pod(name="one"), wants(), 0b001, 1.0, client=client)
+
+        pods.forget("uid-one", "first")
+
+        assert names(pods) == []
+
+
+def test_what_several_clients_ask_about_is_woken_once_a_second() -> None:
+    pods = WaitingPods()
+    for client in ("first", "second"):
+        pods.add(pod(name="one"), wants(), NODES, 1.0, client=client)
+
+    pods.mark_woken("uid-one")
+    pods.add(pod(name="one"), wants(), NODES, 1.5, client="second")
+    assert not pods.is_asleep("uid-one")
+
+    pods.add(pod(name="one"), wants(), NODES, 2.5, client="second")
+    assert pods.is_asleep("uid-one")
+
+
 def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:
     pods = waiting_for(one=1.0)
 
