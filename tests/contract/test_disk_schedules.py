@@ -239,10 +239,17 @@ async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_no
 
     created = await ask(api_client, "POST", path, body=body)
     again = await ask(api_client, "POST", path, body=body)
-    found = await ask(api_client, "GET", path, query={"labelSelector": "longhornnode=node-1"})
+
+    async def found() -> list[str]:
+        answer = await ask(api_client, "GET", path, query={"labelSelector": "longhornnode=node-1"})
+        return [each["metadata"]["name"] for each in answer.json["items"]]
+
+    async def is_found() -> bool:  # a kind that was just defined may be listed a moment late
+        return bool(await found())
 
     assert (created.status, again.refusal) == (201, (409, "AlreadyExists"))
-    assert [each["metadata"]["name"] for each in found.json["items"]] == ["uuid-1"]
+    await until(is_found, within=PATIENCE_SECONDS)
+    assert await found() == ["uuid-1"]
     [owner] = created.json["metadata"]["ownerReferences"]
     assert owner == body["metadata"]["ownerReferences"][0]
 
