@@ -55,7 +55,7 @@ class LiveCluster:
         self._config_map: dict[str, str] = {}
         self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._problems: list[str] = []
-        self._has_set = True
+        self._settings_changed = True
         """Whether something that the settings in force are read from may have changed."""
         self._is_complete = False
         """Whether all that was listed first is worked out."""
@@ -116,7 +116,7 @@ class LiveCluster:
                     pass
                 case _:
                     continue
-            self._has_set = True
+            self._settings_changed = True
         if self._is_complete or self._following.is_complete:
             self._builder.settle_changes()
             if self._builder.is_behind or not self._is_complete:
@@ -125,8 +125,8 @@ class LiveCluster:
                 self._tell(changes)
 
     def _tell(self, changes: Sequence[Change]) -> None:
-        if self._has_set:
-            self._has_set = False
+        if self._settings_changed:
+            self._settings_changed = False
             self._follow_settings()
         for listener in self.listeners:
             listener(changes)

@@ -23,8 +23,6 @@ log = structlog.get_logger()
 
 _FIND_SECONDS = 2.0
 """Most that an answer waits for a look-up. kube-scheduler gives up after 5 s."""
-
-
 _MOST_FOUND = 1_000
 _UNKNOWN = "it is not known which pod has this uid; try again"
 

@@ -99,7 +99,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     sharded: bool
     locality: Locality | None
-    """None if Longhorn's setting counts, as of the three below."""
+    """None if Longhorn's setting counts, as with each anti-affinity."""
     wanted_replicas: int
     """0 if Longhorn's setting counts."""
     node_selector: Selector

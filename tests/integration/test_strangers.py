@@ -209,9 +209,10 @@ async def test_who_reaches_the_port_first_makes_kube_scheduler_wait_for_no_look_
         await asyncio.gather(*strangers)
 
 
-async def test_a_request_about_no_pod_in_particular_is_answered() -> None:
+async def test_who_tries_out_an_example_is_answered_and_holds_nothing() -> None:
     async with serving() as world:
-        answer = await world.leader.filter(body=filter_request("pair"), client=STRANGER)
+        answer = await world.ask("", request=filter_request("pair"), client=STRANGER)
 
-        assert answer is not None
-        assert answer.status == 200
+        assert answer.accepted
+        assert await world.held() == []
+        assert world.count("refuted_requests_total", why="no_pod") == 1
