@@ -30,7 +30,6 @@ from longhorn import (
     Replica,
     Setting,
     Settings,
-    UnreadableSetting,
     Volume,
     VolumeName,
     read_settings,
@@ -57,7 +56,7 @@ class ViewBuilder:
         self._at_once, self._in_pieces = Work(), Work()
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
-        self.view = self._new_view(UnreadableSetting(name=""))
+        self.view = self._new_view(Settings(unreadable=""))
         """As of the last time it was settled. Its mappings are changed in place meanwhile."""
 
     @property
@@ -138,7 +137,7 @@ class ViewBuilder:
         if is_other or work is self._at_once:  # then its record may be another one
             self._volume_changes.add(name)
 
-    def _new_view(self, settings: Settings | UnreadableSetting) -> ClusterView:
+    def _new_view(self, settings: Settings) -> ClusterView:
         return ClusterView(
             claims=self.of(Claim),
             persistent_volumes=self.of(PersistentVolume),
@@ -160,10 +159,10 @@ class ViewBuilder:
             unreadable_nodes=self._unreadable_nodes,
         )
 
-    def _longhorn_settings(self) -> Settings | UnreadableSetting:
+    def _longhorn_settings(self) -> Settings:
         for name in sorted(SCHEDULER_SETTINGS):
             if ("Setting", name) in self._unreadable:
-                return UnreadableSetting(name=name)
+                return Settings(unreadable=name)
         return read_settings(self._setting_values)
 
     def _note(self, record: Record) -> None:

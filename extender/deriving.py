@@ -20,7 +20,6 @@ from longhorn import (
     Replica,
     ReplicaName,
     Settings,
-    UnreadableSetting,
     Volume,
     VolumeName,
     due_replicas,
@@ -100,9 +99,7 @@ class Derived:
             work.add_volume(each.volume)
         return put(self.spaces, name, space)
 
-    def work_out_volume(
-        self, name: VolumeName, settings: Settings | UnreadableSetting, work: Work
-    ) -> bool:
+    def work_out_volume(self, name: VolumeName, settings: Settings, work: Work) -> bool:
         """Work out what becomes of a volume; return whether that is something else than before.
 
         Args:
@@ -112,7 +109,7 @@ class Derived:
         """
         volume, replicas = self._known.all(Volume).get(name), self._shown_replicas(name)
         due, image = NOTHING_DUE, None
-        if volume is not None and isinstance(settings, Settings):
+        if volume is not None and settings.unreadable is None:
             due = due_replicas(volume, replicas, settings)
         if volume is not None and not volume.deleting and volume.backing_image is not None:
             image = self._known.all(BackingImage).get(volume.backing_image)

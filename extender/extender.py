@@ -22,7 +22,7 @@ from extender.verdicts.case import Case
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.view import ClusterView, Cursor
 from extender.work import Work
-from longhorn import Moment, NodeName, UnreadableSetting
+from longhorn import Moment, NodeName
 
 NODES_IN_ONE_GO = 2_500
 """So many nodes are judged without giving way to anything else, where none of them is known."""
@@ -134,11 +134,10 @@ class Extender:
         An answer takes in all that is left. A service whose answers must not take long does it
         before, piece by piece.
         """
-        settings = view.settings
-        if isinstance(settings, UnreadableSetting):
+        if view.settings.unreadable is not None:
             return True
         work = Work(_STEPS_IN_ONE_GO)
-        self._outlook.catch_up(view, settings, self.ledger, now=now, utc=utc, work=work)
+        self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=work)
         self.steps = work.spent
         return not self._outlook.is_behind
 

@@ -27,7 +27,6 @@ from longhorn import (
     Replica,
     ReplicaName,
     Settings,
-    UnreadableSetting,
     VolumeName,
     account,
     is_of_disk,
@@ -145,7 +144,7 @@ KnownDisk = tuple[DiskSpace, UsableDisk | None]
 def node_space(
     node: Node,
     replicas: Iterable[Replica],
-    settings: Settings | UnreadableSetting,
+    settings: Settings,
     kinds: dict[DiskKind, int],
     expanded: Mapping[VolumeName, int] | None = None,
     images: Mapping[VolumeName, BackingImage] | None = None,

@@ -14,7 +14,6 @@ from longhorn import (
     NodeName,
     Replica,
     Settings,
-    UnreadableSetting,
     Volume,
     VolumeName,
 )
@@ -81,7 +80,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """Volumes of which Longhorn is about to place replicas, as its objects show, and which."""
     spaces: Mapping[NodeName, NodeSpace]
     disk_kinds: Mapping[DiskKind, int]
-    settings: Settings | UnreadableSetting
+    settings: Settings
     setting_values: Mapping[str, str]
     """The values of Longhorn's settings as written; absent ones have their default."""
     node_tags: Collection[str]

@@ -113,7 +113,6 @@ from longhorn.reuse import (
 from longhorn.settings import (
     SCHEDULER_SETTINGS,
     Settings,
-    UnreadableSetting,
     default_values,
     parse_bool,
     parse_int,
@@ -130,7 +129,7 @@ __all__ = [
     "Happened", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
     "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal", "Replica",
     "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm",
-    "UnreadableSetting", "Usage", "Volume", "VolumeName", "account", "all_match", "capacity_bytes",
+    "Usage", "Volume", "VolumeName", "account", "all_match", "capacity_bytes",
     "choices", "decide_schedule", "default_values", "disk_reason", "disk_space", "drain_may_end",
     "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes", "granted_limit_bytes",
     "has_data", "has_room", "has_tags", "is_granted", "is_of_disk", "is_placed",

@@ -31,7 +31,7 @@ from longhorn.records import (
     ReplicaName,
     VolumeName,
 )
-from longhorn.settings import Settings, UnreadableSetting
+from longhorn.settings import Settings
 
 Name = TypeVar("Name", bound=str)
 
@@ -99,7 +99,7 @@ def is_of_disk(schedule: DiskSchedule, node: NodeName, disk: Disk) -> bool:
 
 def account(
     disk: Disk,
-    settings: Settings | UnreadableSetting,
+    settings: Settings,
     replicas: Sequence[Replica],
     *,
     schedule: DiskSchedule | None = None,

@@ -16,7 +16,7 @@ from longhorn.nodes import NodeSpace, meets_topology, refusal_of
 from longhorn.reasons import Reason
 from longhorn.records import BackingImage, DiskId, Locality, NodeName, Replica, Volume
 from longhorn.reuse import is_potentially_reusable, wait_is_over
-from longhorn.settings import Settings, UnreadableSetting
+from longhorn.settings import Settings
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -46,7 +46,7 @@ def find_candidates(
     volume: Volume,
     replicas: Iterable[Replica],
     nodes: Iterable[NodeSpace],
-    settings: Settings | UnreadableSetting,
+    settings: Settings,
     *,
     backing_image: BackingImage | None = None,
     not_ready: Collection[NodeName] = (),
@@ -79,7 +79,7 @@ def find_candidates(
     if not hosts:
         return _nowhere(Reason.ENGINE_IMAGE_NOT_READY)
 
-    if isinstance(settings, UnreadableSetting):
+    if settings.unreadable is not None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
     if volume.backing_image is not None and backing_image is None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)

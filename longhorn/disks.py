@@ -12,7 +12,7 @@ from longhorn.arithmetic import limit_bytes, minimal_available_bytes
 from longhorn.needs import Need
 from longhorn.reasons import Reason
 from longhorn.records import Disk, DiskSchedule, NodeName, Replica, ReplicaName
-from longhorn.settings import Settings, UnreadableSetting
+from longhorn.settings import Settings
 from longhorn.tags import all_match
 
 _EXT_LIMIT_BYTES = 2**44
@@ -72,7 +72,7 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def disk_space(
     disk: Disk,
-    settings: Settings | UnreadableSetting,
+    settings: Settings,
     unlisted: Mapping[ReplicaName, int] | None = None,
     unlisted_images: Mapping[str, int] | None = None,
 ) -> DiskSpace:
@@ -87,7 +87,7 @@ def disk_space(
     """
     unlisted, unlisted_images = unlisted or {}, unlisted_images or {}
     limit = minimal = 0
-    if isinstance(settings, Settings):
+    if settings.unreadable is None:
         limit = limit_bytes(
             disk.maximum_bytes, disk.reserved_bytes, settings.over_provisioning_percent
         )

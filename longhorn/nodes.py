@@ -8,7 +8,7 @@ import msgspec
 from longhorn.disks import DiskSpace, disk_space
 from longhorn.needs import Need
 from longhorn.records import Node, TopologyTerm
-from longhorn.settings import Settings, UnreadableSetting
+from longhorn.settings import Settings
 from longhorn.tags import all_match
 
 CORDONED = "KubernetesNodeCordoned"
@@ -33,7 +33,7 @@ class NodeSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     disks: tuple[DiskSpace, ...]
 
 
-def node_space(node: Node, settings: Settings | UnreadableSetting) -> NodeSpace:
+def node_space(node: Node, settings: Settings) -> NodeSpace:
     """Work out what *node* has left as Longhorn itself counts, which is by storageScheduled."""
     return NodeSpace(node=node, disks=tuple(disk_space(disk, settings) for disk in node.disks))
 

@@ -12,7 +12,7 @@ from longhorn.groups import best_disks, groups, usage_of
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, refusal_of
 from longhorn.records import BackingImage, NodeName, Replica, Volume
-from longhorn.settings import Settings, UnreadableSetting
+from longhorn.settings import Settings
 
 RETRY_LIMIT = 5
 """Rebuilds that fail before a replica is given up."""
@@ -52,7 +52,7 @@ def reusable(
     replicas: Iterable[Replica],
     volume: Volume,
     nodes: Iterable[NodeSpace],
-    settings: Settings | UnreadableSetting,
+    settings: Settings,
     *,
     backing_image: BackingImage | None = None,
     hard_node_affinity: NodeName | None = None,
@@ -71,7 +71,7 @@ def reusable(
         hard_node_affinity: The only node to look at, if any.
         not_ready: As for `find_candidates`.
     """
-    if isinstance(settings, UnreadableSetting) or (volume.is_v2 and not settings.fast_rebuild_v2):
+    if settings.unreadable is not None or (volume.is_v2 and not settings.fast_rebuild_v2):
         return ()
     if volume.backing_image is not None and backing_image is None:
         return ()

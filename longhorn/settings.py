@@ -14,6 +14,10 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings with Longhorn's defaults, the same from v1.8 to v1.13."""
 
+    unreadable: str | None = None
+    """The name of one whose value Longhorn cannot read either: it then places nothing. All others
+    have their defaults then, which nothing is decided by."""
+
     over_provisioning_percent: int = 100
     minimal_available_percent: int = 25
     soft_anti_affinity: bool = False
@@ -57,13 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return found is None or (int(found[1]), int(found[2])) >= (major, minor)
 
 
-class UnreadableSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting whose value Longhorn cannot read either: it then places nothing."""
-
-    name: str
-
-
-def read_settings(values: Mapping[str, str]) -> Settings | UnreadableSetting:
+def read_settings(values: Mapping[str, str]) -> Settings:
     """Read the values of Setting objects, by name; absent ones have their default.
 
     Parsing is Longhorn's (datastore GetSettingAsInt and GetSettingAsBool): base 10 within
@@ -78,7 +76,7 @@ def read_settings(values: Mapping[str, str]) -> Settings | UnreadableSetting:
         try:
             read[field] = parse(values[name])
         except ValueError:
-            return UnreadableSetting(name=name)
+            return Settings(unreadable=name)
     return msgspec.convert(read, Settings)
 
 

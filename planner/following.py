@@ -15,7 +15,6 @@ from longhorn import (
     NodeName,
     NodeSpace,
     ReplicaName,
-    Settings,
     is_schedulable,
     needs_eviction,
     parse_bool,
@@ -54,7 +53,7 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
     for replicas in view.replicas.values():
         for each in replicas:
             space = view.spaces.get(each.node) if each.node is not None else None
-            if not isinstance(view.settings, Settings):
+            if view.settings.unreadable is not None:
                 is_moved = each.evicting
             else:
                 is_moved = (

@@ -126,7 +126,7 @@ class Placing:
         ]
         image = view.backing_images.get(volume.backing_image or "")
         settings = view.settings
-        if isinstance(settings, Settings) and _is_plain(replica, volume, replicas, settings):
+        if settings.unreadable is None and _is_plain(replica, volume, replicas, settings):
             found = self._quickly(volume, replicas, view, settings)
             if found is not None:
                 return found

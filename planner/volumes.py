@@ -32,7 +32,6 @@ from longhorn import (
     Reason,
     Replica,
     ReplicaName,
-    Settings,
     Volume,
     VolumeName,
     due_replicas,
@@ -279,7 +278,7 @@ class Volumes:
 
     def _due(self, volume: Volume) -> Due:
         view = self._cluster.view
-        if not isinstance(view.settings, Settings):
+        if view.settings.unreadable is not None:
             return NOTHING_DUE
         replicas = view.replicas.get(volume.name, ())
         # One that is detached is attached by Longhorn so that it can be moved.

@@ -13,7 +13,6 @@ from longhorn import (
     Need,
     NodeName,
     Replica,
-    Settings,
     VolumeName,
     is_potentially_reusable,
     takes_back,
@@ -95,7 +94,7 @@ def _worth_of(replica: Replica, *, is_new_volume: bool) -> Worth:
 def _is_reusable(replica: Replica, disk: DiskSpace, need: Need, view: ClusterView) -> bool:
     """Whether Longhorn would rebuild a failed replica in place, which needs no new room."""
     return (
-        isinstance(view.settings, Settings)
+        view.settings.unreadable is None
         and is_potentially_reusable(replica)
         and takes_back(disk, need, view.settings)
     )

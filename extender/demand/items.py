@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from extender.view import ClusterView
-from longhorn import Need, Node, Settings, TopologyTerm, meets_topology, mismatch, tags_match
+from longhorn import Need, Node, TopologyTerm, all_match, meets_topology, mismatch
 from packing import Item, Kind, PreparedItems, prepare
 
 
@@ -18,7 +18,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     by_size: tuple[tuple[Item, Need], ...]
     """The same, each with what it comes from, the largest volume first."""
     node_selectors: tuple[tuple[str, ...], ...]
-    """Those that some node may fail to meet."""
+    """Those that some node may fail to meet; an empty one asks for a node without tags."""
     topologies: tuple[tuple[TopologyTerm, ...], ...]
 
 
@@ -31,9 +31,7 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
     """The kinds of disks that each of them may use."""
 
 
-def demand_of(
-    named_needs: Iterable[tuple[str, Need]], view: ClusterView, settings: Settings
-) -> Demand:
+def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Demand:
     """Prepare needs, each with an id of its own, for packing on the nodes of *view*."""
     named_needs = tuple(named_needs)
     needs = tuple(need for _, need in named_needs)
@@ -41,7 +39,7 @@ def demand_of(
         need: frozenset(
             number
             for kind, number in view.disk_kinds.items()
-            if mismatch(kind, need, settings) is None
+            if mismatch(kind, need, view.settings) is None
         )
         for need in dict.fromkeys(needs)
     }
@@ -59,7 +57,9 @@ def demand_of(
         items=items,
         prepared=prepare(items),
         by_size=tuple(sorted(zip(items, needs, strict=True), key=lambda pair: -pair[1].size_bytes)),
-        node_selectors=tuple(s for s in selectors if s or not settings.allow_empty_node_selector),
+        node_selectors=tuple(
+            s for s in selectors if s or not view.settings.allow_empty_node_selector
+        ),
         topologies=tuple(dict.fromkeys(need.topology for need in needs if need.topology)),
     )
 
@@ -74,10 +74,8 @@ def total_of(items: Iterable[Item]) -> Total:
     )
 
 
-def suits(demand: Demand, node: Node, settings: Settings) -> bool:
+def suits(demand: Demand, node: Node) -> bool:
     """Say whether a node has the tags, and is in the zone and region, that are asked for."""
-    allow_empty = settings.allow_empty_node_selector
-    return all(meets_topology(node, terms) for terms in demand.topologies) and all(
-        tags_match(node.tags, selector, allow_empty=allow_empty)
-        for selector in demand.node_selectors
+    return all(meets_topology(node, terms) for terms in demand.topologies) and all_match(
+        node.tags, demand.node_selectors, allow_empty=False
     )

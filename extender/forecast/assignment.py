@@ -12,7 +12,7 @@ from extender.forecast.ranking import Order, Places, Rank, Ranking, Rankings
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from extender.work import Work
-from longhorn import Need, NodeName, Settings, Usage, VolumeName, stage_of, usage_of
+from longhorn import Need, NodeName, Usage, VolumeName, stage_of, usage_of
 from packing import Item
 
 _MOST_PLACES = 50_000
@@ -47,7 +47,6 @@ class Assignment:
 
     Args:
         view: The cluster.
-        settings: Longhorn's.
         load: Returns what a node takes for sure.
         rankings: The nodes by what is unused on them.
         step_limit: Most steps of the packing of one node.
@@ -55,7 +54,6 @@ class Assignment:
     Attributes:
         on: What will take room on each node.
         view: The cluster; to be replaced by each later view of it.
-        settings: Longhorn's.
         work: What may be done.
         is_cut_short: Whether a node with room may be there that was not found, as work was over.
     """
@@ -63,7 +61,6 @@ class Assignment:
     def __init__(
         self,
         view: ClusterView,
-        settings: Settings,
         load: Callable[[NodeSpace], Sequence[Item]],
         rankings: Rankings,
         *,
@@ -71,7 +68,6 @@ class Assignment:
     ) -> None:
         self.on: dict[NodeName, tuple[Remote, ...]] = {}
         self.view = view
-        self.settings = settings
         self.work = Work.unlimited()
         self.is_cut_short = False
         self._load = load
@@ -108,9 +104,7 @@ class Assignment:
             apart: The nodes where that is something else than it was.
             is_more: Whether it may be more than it was, and nowhere less, on all other nodes, too.
         """
-        new = Assignment(
-            self.view, self.settings, load, self._rankings, step_limit=self._step_limit
-        )
+        new = Assignment(self.view, load, self._rankings, step_limit=self._step_limit)
         new.on = dict(self.on)
         new.work = self.work
         new._places_of = self._places_of
@@ -133,7 +127,7 @@ class Assignment:
         if found is None:
             if len(self._places_of) >= _MOST_PLACES:
                 self._places_of.clear()
-            found = self._rankings.places(need, self.view, self.settings)
+            found = self._rankings.places(need, self.view)
             self._places_of[need] = found
             self._order(found)  # from now on it is kept up to date
         return found
@@ -288,7 +282,7 @@ class Assignment:
 
     def stage(self, name: NodeName, coming: Coming, usage: Usage) -> int | None:
         """Say in which of Longhorn's groups a node comes; None: in none."""
-        return stage_of(self.view.spaces[name].node, usage, coming.volume, self.settings)
+        return stage_of(self.view.spaces[name].node, usage, coming.volume, self.view.settings)
 
     def usage_of(self, coming: Coming, *, with_forecast: bool = True) -> Usage:
         """Return which nodes and zones the volume uses, with what is forecast of it."""

@@ -17,7 +17,6 @@ from longhorn import (
     Need,
     NodeName,
     Replica,
-    Settings,
     Volume,
     VolumeName,
     due_replicas,
@@ -60,7 +59,6 @@ def coming_of_all(
     holds: Iterable[Hold],
     displaced: Collection[VolumeName],
     view: ClusterView,
-    settings: Settings,
     *,
     utc: Moment | None,
 ) -> Coming | None:
@@ -71,7 +69,6 @@ def coming_of_all(
         holds: Those that name it, the chosen ones first.
         displaced: Volumes that have no room any more where a hold keeps it (`displaced_on`).
         view: The cluster.
-        settings: Longhorn's.
         utc: The date and time, None if it is not known. Then no wait for a failed replica is over.
     """
     due = view.due.get(name, NOTHING_DUE)
@@ -85,10 +82,10 @@ def coming_of_all(
         elif wanted.is_local and wanted.volume.wanted_replicas == 1 and not is_displaced:
             return None  # all of it is to be on the pod's node
         else:
-            held = _of_hold(hold, wanted, view, settings, is_displaced=is_displaced)
+            held = _of_hold(hold, wanted, view, is_displaced=is_displaced)
             return held if held.count else None
     if due.anywhere and name in view.volumes:
-        return _of_volume(view.volumes[name], due, view, settings, utc)
+        return _of_volume(view.volumes[name], due, view, utc)
     return None
 
 
@@ -96,7 +93,6 @@ def coming_of(
     volume: Volume,
     need: Need,
     view: ClusterView,
-    settings: Settings,
     *,
     local: NodeName | None = None,
     has_local: bool = False,
@@ -108,16 +104,15 @@ def coming_of(
         volume: As the pod's claim leads to it; what the cluster shows of it counts more.
         need: Of a new replica of it.
         view: The cluster.
-        settings: Longhorn's.
         local: Where room is kept for one replica, if that is known.
         has_local: Whether room is kept for one replica on the pod's node, wherever that is.
         is_sure: Whether the pod's node is known.
     """
     replicas = view.replicas.get(volume.name, ())
     volume = view.volumes.get(volume.name, volume)
-    due = due_replicas(volume, replicas, settings, attaching=True)
+    due = due_replicas(volume, replicas, view.settings, attaching=True)
     count = 0 if due.waits else due.anywhere
-    if has_local and waits_for_attach(volume, settings):
+    if has_local and waits_for_attach(volume, view.settings):
         count = max(0, count - 1)
     return Coming(
         volume=volume,
@@ -132,7 +127,7 @@ def coming_of(
 
 
 def displaced_on(
-    space: NodeSpace | None, holds: Iterable[Hold], view: ClusterView, settings: Settings
+    space: NodeSpace | None, holds: Iterable[Hold], view: ClusterView
 ) -> frozenset[VolumeName]:
     """Return the held volumes that no longer have room on their pods' node.
 
@@ -143,7 +138,6 @@ def displaced_on(
         space: The node, None if Longhorn does not know it.
         holds: Those whose pods have this node.
         view: The cluster.
-        settings: Longhorn's.
     """
     here = sorted((hold for hold in holds if hold.volumes), key=lambda each: each.pod.uid)
     if space is None or not here or _is_roomy(space, here, view):
@@ -154,7 +148,7 @@ def displaced_on(
         for volume in charged(hold, space.node.name, view.replicas)
         if not volume.is_strict
     }
-    items = demand_of(needs.items(), view, settings).items
+    items = demand_of(needs.items(), view).items
     if fits(items, space, DEFAULT_STEP_LIMIT):
         return frozenset()
     kept: list[Item] = []
@@ -181,7 +175,6 @@ def _of_hold(
     hold: Hold,
     wanted: WantedVolume,
     view: ClusterView,
-    settings: Settings,
     *,
     is_displaced: bool,
 ) -> Coming:
@@ -192,7 +185,6 @@ def _of_hold(
         volume,
         need,
         view,
-        settings,
         local=hold.node if is_chosen and has_local else None,
         has_local=has_local,
         is_sure=is_chosen,
@@ -208,18 +200,18 @@ def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:
     )
 
 
-def _of_volume(
-    volume: Volume, due: Due, view: ClusterView, settings: Settings, utc: Moment | None
-) -> Coming | None:
+def _of_volume(volume: Volume, due: Due, view: ClusterView, utc: Moment | None) -> Coming | None:
     need = need_in(volume, view)
     replicas = view.replicas.get(volume.name, ())
     if need is None or not need.size_bytes:
         return None
     if due.waits:
-        if utc is None or not _is_given_up(volume, replicas, view, settings, utc):
+        if utc is None or not _is_given_up(volume, replicas, view, utc):
             return None
         replicas = [replica for replica in replicas if not replica.failed]
-    wants_local = settings.places_best_effort_at_attach and wants_replica_on_node(volume, replicas)
+    wants_local = view.settings.places_best_effort_at_attach and wants_replica_on_node(
+        volume, replicas
+    )
     return Coming(
         volume=volume,
         need=need,
@@ -235,16 +227,15 @@ def _is_given_up(
     volume: Volume,
     replicas: Sequence[Replica],
     view: ClusterView,
-    settings: Settings,
     utc: Moment,
 ) -> bool:
     """Whether Longhorn waits no more for a failed replica, and cannot rebuild one where it is."""
-    if not needs_new_replica(replicas, volume, settings, now=utc):
+    if not needs_new_replica(replicas, volume, view.settings, now=utc):
         return False
     there = dict.fromkeys(r.node for r in replicas if r.failed and r.node)
     spaces = [view.spaces[name] for name in there if name in view.spaces]
     image = view.backing_images.get(volume.backing_image or "")
-    return not reusable(replicas, volume, spaces, settings, backing_image=image)
+    return not reusable(replicas, volume, spaces, view.settings, backing_image=image)
 
 
 def _counted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:

@@ -106,7 +106,7 @@ class Forecast:
 
     def _best(self, coming: Coming, places: Places, usage: Usage) -> NodeName | None:
         """Return the node that Longhorn would take for the next replica, None if none has room."""
-        volume, settings = coming.volume, self.assignment.settings
+        volume, settings = coming.volume, self.assignment.view.settings
         if places.are_none:
             return None
         preferred = self._stage_of_preferred(coming, places, usage)

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from extender.forecast.coming import Coming, coming_of_all, displaced_on
 from extender.holds.hold import Hold, State
 from extender.view import ClusterView
-from longhorn import NOTHING_DUE, Moment, NodeName, Settings, VolumeName, wait_is_over
+from longhorn import NOTHING_DUE, Moment, NodeName, VolumeName, wait_is_over
 
 
 class Gathering:
@@ -18,12 +18,10 @@ class Gathering:
 
     Attributes:
         coming: Of each volume of which something is.
-        settings: Longhorn's.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self) -> None:
         self.coming: dict[VolumeName, Coming] = {}
-        self.settings = settings
         self._holds: dict[str, Hold] = {}
         """By the pod's uid."""
         self._of_volume: dict[VolumeName, set[str]] = {}
@@ -126,7 +124,7 @@ class Gathering:
         changed = {each.name for each in (*hold.volumes, *hold.remote)}
         if hold.state is State.CHOSEN:
             here, others = hold.node, self.chosen_on(hold.node, but=uid)
-            now = displaced_on(view.spaces.get(here), others, view, self.settings)
+            now = displaced_on(view.spaces.get(here), others, view)
             changed |= now ^ displaced.get(here, frozenset())
             displaced = {**displaced, here: now}
         found: dict[VolumeName, Coming | None] = {}
@@ -161,7 +159,7 @@ class Gathering:
         """Say what is coming of a volume by these holds, where they keep no room for it."""
         nodes = {each.node for each in holds if each.state is State.CHOSEN}
         without_room = frozenset[VolumeName]().union(*(displaced.get(n, ()) for n in nodes))
-        return coming_of_all(name, holds, without_room, view, self.settings, utc=utc)
+        return coming_of_all(name, holds, without_room, view, utc=utc)
 
     def _note_displaced(self, name: NodeName, view: ClusterView) -> None:
         uids = self._on_node.get(name, ())
@@ -169,7 +167,7 @@ class Gathering:
         if not (uids or before):
             return
         holds = [self._holds[uid] for uid in uids]
-        now = displaced_on(view.spaces.get(name), holds, view, self.settings)
+        now = displaced_on(view.spaces.get(name), holds, view)
         if now:
             self._displaced[name] = now
         else:
@@ -187,9 +185,9 @@ class Gathering:
         for replica in view.replicas.get(name, ()):
             if replica.failed and replica.node is not None:
                 self._failed_on.setdefault(replica.node, set()).add(name)
-        if volume.degraded_at is None or (utc and wait_is_over(volume, self.settings, utc)):
+        if volume.degraded_at is None or (utc and wait_is_over(volume, view.settings, utc)):
             return
-        until = volume.degraded_at.timestamp() + self.settings.replenishment_wait_seconds
+        until = volume.degraded_at.timestamp() + view.settings.replenishment_wait_seconds
         if self._waits_until.get(name) != until:
             self._waits_until[name] = until
             heappush(self._alarms, (until, name))

@@ -13,7 +13,7 @@ from extender.forecast.needs import need_in, need_now
 from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
 from extender.view import ClusterView
-from longhorn import NOTHING_DUE, Need, NodeName, Replica, Settings, Volume, VolumeName
+from longhorn import NOTHING_DUE, Need, NodeName, Replica, Volume, VolumeName
 from packing import Bin, Item, Kind, is_stranded
 
 _PLENTY_BYTES = 2**63
@@ -55,16 +55,14 @@ class Loads:
     themselves, and on a disk that seems full something may have been deleted a moment ago.
 
     Args:
-        settings: Longhorn's.
         gathering: Has the holds.
 
     Attributes:
         view: The cluster; to be replaced by each later view of it.
     """
 
-    def __init__(self, view: ClusterView, settings: Settings, gathering: Gathering) -> None:
+    def __init__(self, view: ClusterView, gathering: Gathering) -> None:
         self.view = view
-        self._settings = settings
         self._gathering = gathering
         self._sure: dict[NodeName, Load] = {}
         self._due: dict[NodeName, set[VolumeName]] = {}
@@ -182,7 +180,7 @@ class Loads:
             if item is None:
                 if len(self._held) >= _MOST_HELD:
                     self._held.clear()
-                [item] = demand_of([(f"held/{key[0]}", key[1])], self.view, self._settings).items
+                [item] = demand_of([(f"held/{key[0]}", key[1])], self.view).items
                 self._held[key] = item
             items.append(item)
         return items
@@ -229,8 +227,8 @@ class Loads:
         need = need_in(volume, self.view)
         if need is None:
             return ()
-        demand = demand_of([(name, need)], self.view, self._settings)
-        return demand.items if suits(demand, space.node, self._settings) else ()
+        demand = demand_of([(name, need)], self.view)
+        return demand.items if suits(demand, space.node) else ()
 
 
 class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):

@@ -206,7 +206,7 @@ class Moving:
     ) -> Piece:
         """Say where a replica may go, while others of its volume stay on the nodes *kept*."""
         assignment, coming = self._assignment, remote.coming
-        settings = assignment.settings
+        settings = assignment.view.settings
         volume, item = coming.volume, remote.item
         places = assignment.places(coming.need)
         usage = assignment.usage_of(coming, with_forecast=False)

@@ -64,7 +64,6 @@ class Outlook:
     def catch_up(
         self,
         view: ClusterView,
-        settings: Settings,
         ledger: Ledger,
         *,
         now: float,
@@ -78,7 +77,6 @@ class Outlook:
 
         Args:
             view: The cluster.
-            settings: Longhorn's.
             ledger: What is held for pods.
             now: The time, in seconds; where no time passes, nothing is given up.
             utc: The date and time, None if it is not known.
@@ -88,9 +86,9 @@ class Outlook:
         volumes, volumes_seen = view.volume_changes.since(self._cursors[1])
         uids, uids_seen = ledger.changes.since(self._cursors[2])
         self._cursors = nodes_seen, volumes_seen, uids_seen
-        is_same = settings == self._settings and len(view.disk_kinds) == self._kinds
+        is_same = view.settings == self._settings and len(view.disk_kinds) == self._kinds
         if nodes is None or volumes is None or uids is None or not is_same:
-            self._begin(view, settings, ledger)
+            self._begin(view, ledger)
         else:
             self._view = self._loads.view = self._assignment.view = view
             if nodes or volumes or uids:
@@ -137,7 +135,7 @@ class Outlook:
         loads = OthersLoads(self._loads, self._gathering, uid=uid, own=own)
         self._assignment.work = work
         forecast = self.forecast.copy(lambda space: loads.sure(space).sure_items, loads.apart)
-        others = self._crowd_of_all().without(own, self.coming, self._gathering.settings)
+        others = self._crowd_of_all().without(own, self.coming, self._view.settings)
         for name in own:
             forecast.take_out(name)
         for hold in self._gathering.hold_of(uid):
@@ -150,15 +148,14 @@ class Outlook:
 
     # What follows keeps it up to date.
 
-    def _begin(self, view: ClusterView, settings: Settings, ledger: Ledger) -> None:
+    def _begin(self, view: ClusterView, ledger: Ledger) -> None:
         """Begin anew: everything may have changed."""
         self.changes.cut()
-        self._view, self._settings, self._kinds = view, settings, len(view.disk_kinds)
-        self._gathering = Gathering(settings)
-        self._loads = Loads(view, settings, self._gathering)
+        self._view, self._settings, self._kinds = view, view.settings, len(view.disk_kinds)
+        self._gathering = Gathering()
+        self._loads = Loads(view, self._gathering)
         self._assignment = Assignment(
             view,
-            settings,
             lambda space: self._loads.sure(space).sure_items,
             self.rankings,
             step_limit=self._step_limit,
@@ -232,7 +229,7 @@ class Outlook:
     def _adjust(self, name: VolumeName) -> None:
         """Take in that something else is coming of a volume: keep what may stay where it is."""
         before, now = self.coming.pop(name, None), self._gathering.coming.get(name)
-        settings, self._crowd = self._gathering.settings, None
+        settings, self._crowd = self._view.settings, None
         if before is not None:
             self._sums = self._sums.plus(before, settings, times=-1)
         self._open.pop(name, None)
@@ -400,7 +397,7 @@ class Outlook:
             if now is not None:
                 coming[name] = now
                 forecast.place(now)
-        return crowd_of(coming.values(), self._gathering.settings)
+        return crowd_of(coming.values(), self._view.settings)
 
     def _crowd_of_all(self) -> Crowd:
         if self._crowd is None:
@@ -418,7 +415,6 @@ def _host(view: ClusterView, name: NodeName) -> _Host | None:
 
 def outlook_of(
     view: ClusterView,
-    settings: Settings,
     ledger: Ledger,
     *,
     step_limit: int,
@@ -426,5 +422,5 @@ def outlook_of(
 ) -> Outlook:
     """Return all that is coming at one moment, for a command that asks once; see `catch_up`."""
     made = Outlook(step_limit)
-    made.catch_up(view, settings, ledger, now=0.0, utc=utc, work=Work.unlimited())
+    made.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
     return made

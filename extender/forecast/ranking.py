@@ -32,11 +32,10 @@ class Ranking:
         by_zone: In each zone the ranks of its nodes, in order.
     """
 
-    def __init__(self, sort: Sort, demand: Demand, settings: Settings) -> None:
+    def __init__(self, sort: Sort, demand: Demand) -> None:
         self.by_zone: dict[str, list[Rank]] = {}
         self._sort = sort
         self._demand = demand
-        self._settings = settings
         self._cursor: Cursor | None = None
         self._entries: dict[NodeName, tuple[str, Rank, int]] = {}
         self._largest: list[int] = []
@@ -94,7 +93,7 @@ class Ranking:
                 del self.by_zone[zone]
 
     def _entry_of(self, space: NodeSpace) -> tuple[str, Rank, int] | None:
-        if not space.takes_replicas or not suits(self._demand, space.node, self._settings):
+        if not space.takes_replicas or not suits(self._demand, space.node):
             return None
         kinds = self._sort.kinds
         largest = max((b.logical_bytes for b in space.roomiest if b.kind in kinds), default=None)
@@ -201,15 +200,15 @@ class Rankings:
         self._of_need: dict[Need, tuple[Demand, Sort]] = {}
         self._rankings: dict[Sort, Ranking] = {}
 
-    def places(self, need: Need, view: ClusterView, settings: Settings) -> Places:
+    def places(self, need: Need, view: ClusterView) -> Places:
         """Return where replicas of *need* may go, up to date with *view*."""
-        if self._settings != settings or self._kinds != len(view.disk_kinds):
-            self._settings, self._kinds = settings, len(view.disk_kinds)
+        if self._settings != view.settings or self._kinds != len(view.disk_kinds):
+            self._settings, self._kinds = view.settings, len(view.disk_kinds)
             self._of_need.clear()
             self._rankings.clear()
         found = self._of_need.get(need)
         if found is None:
-            demand = demand_of([("replica", need)], view, settings)
+            demand = demand_of([("replica", need)], view)
             [item] = demand.items
             found = demand, Sort(item.kinds, demand.node_selectors, demand.topologies)
             if len(self._of_need) >= _REMEMBERED_NEEDS:
@@ -218,7 +217,7 @@ class Rankings:
         demand, sort = found
         ranking = self._rankings.pop(sort, None)
         if ranking is None:
-            ranking = Ranking(sort, demand, settings)
+            ranking = Ranking(sort, demand)
         self._rankings[sort] = ranking
         if len(self._rankings) > _REMEMBERED:
             del self._rankings[next(iter(self._rankings))]

@@ -45,7 +45,7 @@ def takers(
             assignment, name, each, usage, stage, beside_bytes=beside_bytes
         ):
             continue
-        items += [places.item] * most_on_a_node(each, assignment.settings)
+        items += [places.item] * most_on_a_node(each, assignment.view.settings)
     return tuple(items)
 
 

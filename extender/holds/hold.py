@@ -20,7 +20,6 @@ from longhorn import (
     NodeName,
     Replica,
     ReplicaName,
-    Settings,
     VolumeName,
     due_replicas,
     is_granted,
@@ -232,10 +231,9 @@ def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     While a setting is unreadable Longhorn places nothing, and nothing is due by its objects. It
     goes on once the setting is corrected, so what is missing until then is not shown.
     """
-    settings = view.settings if isinstance(view.settings, Settings) else Settings()
     volume = view.volumes.get(wanted.name)
     replicas = view.replicas.get(wanted.name, ())
-    coming = due_replicas(volume or wanted.volume, replicas, settings, attaching=True)
+    coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
     if volume is None:  # what is due of a volume that is not known does not count
         return coming == NOTHING_DUE
     return coming == view.due.get(wanted.name, NOTHING_DUE)

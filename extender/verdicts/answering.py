@@ -24,7 +24,7 @@ from extender.verdicts.risk import risks
 from extender.verdicts.starting import crowded_out, needs_room, start_rejection
 from extender.view import ChangeLog, ClusterView
 from extender.work import Work
-from longhorn import Moment, NodeName, UnreadableSetting
+from longhorn import Moment, NodeName
 
 
 class Basis(StrEnum):
@@ -118,21 +118,22 @@ def answer(
     basis = Basis.PLACEMENT if request.volumes else Basis.NOTHING_LOCAL
     rejected: Mapping[NodeName, Rejection]
     steps, forecast, case = 0, dict[str, int](), None
-    if isinstance(view.settings, UnreadableSetting):
+    if view.settings.unreadable is not None:
         rejected = {}
         if request.volumes:
-            rejected = dict.fromkeys(candidates, SettingUnreadable(setting=view.settings.name))
-    elif not (request.volumes or needs_room(request, view, view.settings)):
+            rejected = dict.fromkeys(
+                candidates, SettingUnreadable(setting=view.settings.unreadable)
+            )
+    elif not (request.volumes or needs_room(request, view)):
         rejected = {}
     elif request.volumes and ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
         rejected = dict.fromkeys(candidates, PodUnscheduled())
     else:
-        outlook.catch_up(view, view.settings, ledger, now=now, utc=utc, work=Work.unlimited())
+        outlook.catch_up(view, ledger, now=now, utc=utc, work=Work.unlimited())
         case = prepare(
             request,
             existing,
             view,
-            view.settings,
             outlook=outlook,
             step_limit=limits.per_node,
             work=work,

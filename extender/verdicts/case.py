@@ -15,7 +15,7 @@ from extender.forecast.outlook import Outlook, outlook_of
 from extender.holds.ledger import Ledger
 from extender.view import ClusterView
 from extender.work import Work
-from longhorn import Moment, NodeName, Settings, VolumeName
+from longhorn import Moment, NodeName, VolumeName
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     request: PodRequest
     view: ClusterView
-    settings: Settings
     own: frozenset[VolumeName]
     """The names of the request's volumes."""
     demand: Demand
@@ -68,14 +67,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             for volume in self.request.volumes
             if name not in self.existing[volume.name]
         )
-        return demand_of(rest, self.view, self.settings)
+        return demand_of(rest, self.view)
 
 
 def prepare(
     request: PodRequest,
     existing: Existing,
     view: ClusterView,
-    settings: Settings,
     *,
     outlook: Outlook,
     step_limit: int,
@@ -88,7 +86,6 @@ def prepare(
         request: The pod with its claims resolved.
         existing: The replicas that there are of its volumes.
         view: The cluster.
-        settings: Longhorn's.
         outlook: What is held for pods and what Longhorn is about to place, up to date.
         step_limit: Most steps of the packing of one node.
         work: What may be done for the request.
@@ -102,7 +99,7 @@ def prepare(
         loads=loads,
         others=others,
         own_coming=tuple(
-            coming_of(v.volume, v.need, view, settings, has_local=v.is_local)
+            coming_of(v.volume, v.need, view, has_local=v.is_local)
             for v in (*request.volumes, *request.remote)
         ),
         forecast=forecast,
@@ -110,9 +107,8 @@ def prepare(
         step_limit=step_limit,
         request=request,
         view=view,
-        settings=settings,
         own=own,
-        demand=demand_of(((v.name, v.need) for v in request.volumes), view, settings),
+        demand=demand_of(((v.name, v.need) for v in request.volumes), view),
         existing=existing,
         holders=frozenset(name for by_node in existing.values() for name in by_node),
         strict_nodes=strict_nodes,
@@ -123,7 +119,6 @@ def prepare_once(
     request: PodRequest,
     existing: Existing,
     view: ClusterView,
-    settings: Settings,
     ledger: Ledger,
     *,
     step_limit: int,
@@ -135,7 +130,6 @@ def prepare_once(
         request: The pod with its claims resolved.
         existing: The replicas that there are of its volumes.
         view: The cluster that the answer rests on.
-        settings: Longhorn's.
         ledger: What was held at the answer.
         step_limit: Most steps of the packing of one node.
         utc: The date and time, None if it is not known.
@@ -144,8 +138,7 @@ def prepare_once(
         request,
         existing,
         view,
-        settings,
-        outlook=outlook_of(view, settings, ledger, step_limit=step_limit, utc=utc),
+        outlook=outlook_of(view, ledger, step_limit=step_limit, utc=utc),
         step_limit=step_limit,
         work=Work.unlimited(),
         utc=utc,

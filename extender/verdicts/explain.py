@@ -14,7 +14,7 @@ from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
 from extender.view import ClusterView
 from extender.work import Work
-from longhorn import DiskName, Moment, NodeName, Settings, VolumeName
+from longhorn import DiskName, Moment, NodeName, VolumeName
 from packing import Packed, pack
 
 
@@ -67,10 +67,9 @@ def expected(
         own: Volumes that do not count: that pod's.
         utc: The date and time, None if it is not known.
     """
-    settings = view.settings
-    if not isinstance(settings, Settings):
+    if view.settings.unreadable is not None:
         return {}
-    outlook = outlook_of(view, settings, ledger, step_limit=limits.per_node, utc=utc)
+    outlook = outlook_of(view, ledger, step_limit=limits.per_node, utc=utc)
     loads, forecast, _ = outlook.without(but, own, utc, Work.unlimited())
     found = {}
     for name, remotes in forecast.on.items():
@@ -129,11 +128,7 @@ def explain(
     }
     if answer.basis is not Basis.PLACEMENT:
         return {name: Plan(existing=existing[name]) for name in answer.accepted}
-    if not isinstance(view.settings, Settings):
-        return {}  # no node is accepted by its room without settings
-    case = prepare_once(
-        request, answer.existing, view, view.settings, ledger, step_limit=limits.per_node
-    )
+    case = prepare_once(request, answer.existing, view, ledger, step_limit=limits.per_node)
     sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
     plans = {}
     for name in answer.accepted:

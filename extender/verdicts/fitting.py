@@ -11,11 +11,12 @@ from extender.verdicts.rejections import (
     Rejection,
     VolumesDoNotFit,
 )
-from longhorn import Need, Settings, all_match, tags_match
+from extender.view import ClusterView
+from longhorn import Need, all_match, tags_match
 from packing import is_stranded
 
 
-def shortage(demand: Demand, space: NodeSpace, settings: Settings) -> Rejection:
+def shortage(demand: Demand, space: NodeSpace, view: ClusterView) -> Rejection:
     """Say what is missing for a demand that does not fit, naming the largest volume it hits."""
     if not space.bins:
         return NoUsableDisk()
@@ -23,18 +24,18 @@ def shortage(demand: Demand, space: NodeSpace, settings: Settings) -> Rejection:
         if is_stranded(item, space.roomiest):
             if any(bin_.kind in item.kinds for bin_ in space.roomiest):
                 return InsufficientStorage(size_bytes=need.size_bytes)
-            return _unsuitable_disks(need, space, settings)
+            return _unsuitable_disks(need, space, view)
     return VolumesDoNotFit(
         volumes=len(demand.by_size), size_bytes=sum(need.size_bytes for _, need in demand.by_size)
     )
 
 
-def _unsuitable_disks(need: Need, space: NodeSpace, settings: Settings) -> Rejection:
+def _unsuitable_disks(need: Need, space: NodeSpace, view: ClusterView) -> Rejection:
     kinds = [each.kind for each in space.disks if why_unusable(each.disk) is None]
     kinds = [kind for kind in kinds if kind.type == need.disk_type]
     if not kinds:
         return NoDiskOfType(type=need.disk_type)
-    allow_empty = settings.allow_empty_disk_selector
+    allow_empty = view.settings.allow_empty_disk_selector
     if any(all_match(kind.tags, need.disk_selectors, allow_empty=allow_empty) for kind in kinds):
         return FilesystemLimit(size_bytes=need.size_bytes)
     met_by_none = (

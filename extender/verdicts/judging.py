@@ -56,7 +56,7 @@ def glance(
         beside: What open holds of other pods keep on each of these nodes.
         busy: Nodes to which something else comes as well.
     """
-    demand, settings, spaces = case.demand, case.settings, case.view.spaces
+    demand, view, spaces = case.demand, case.view, case.view.spaces
     total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
     logical_bytes, physical_bytes = total.logical_bytes, total.physical_bytes
     suits_any_node = not (demand.node_selectors or demand.topologies)
@@ -68,7 +68,7 @@ def glance(
         if (
             space is None
             or not space.takes_replicas
-            or not (suits_any_node or suits(demand, space.node, settings))
+            or not (suits_any_node or suits(demand, space.node))
         ):
             rest.append(name)
             continue
@@ -90,7 +90,7 @@ def glance(
                 break
         else:
             if is_stranded(largest, space.roomiest):
-                rejected[name] = shortage(demand, space, settings)
+                rejected[name] = shortage(demand, space, view)
             else:
                 rest.append(name)
     return Glance(accepted=accepted, rejected=rejected, rest=rest)
@@ -113,7 +113,7 @@ def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Verdict:
         if node.name not in case.existing[volume]:
             return Verdict(rejection=StrictLocalUnusable())
     rejection = node_rejection(space) or node_mismatch(
-        node, demand.node_selectors, demand.topologies, case.settings
+        node, demand.node_selectors, demand.topologies
     )
     if rejection is not None:
         return Verdict(rejection=rejection)
@@ -155,7 +155,7 @@ def _pack_beside(
             return Verdict(rejection=rejection, steps=trial.steps)
     if isinstance(outcome, Undecided):
         return Verdict(rejection=PackingUndecided(), steps=trial.steps)
-    return Verdict(rejection=shortage(demand, space, case.settings), steps=trial.steps)
+    return Verdict(rejection=shortage(demand, space, case.view), steps=trial.steps)
 
 
 class _Trial:

@@ -94,7 +94,7 @@ class _Looking:
         """Those to which something comes that does not come to others."""
         self._pairs_left, self._ranks_left = _MOST_PAIRS, _MOST_RANKS
         self._pairs_of_a_node = len(case.others.coming) + len(self._own)
-        settings = case.settings
+        settings = case.view.settings
         before, own = case.others.sums, crowd_of(case.own_coming, settings).sums
         self._before_bytes = before.most_bytes
         self._all_bytes = before.most_bytes + own.most_bytes

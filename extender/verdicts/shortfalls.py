@@ -20,7 +20,7 @@ from extender.verdicts.rejections import (
     VolumesDoNotFit,
 )
 from extender.view import ClusterView
-from longhorn import DiskName, Moment, NodeName, Settings
+from longhorn import DiskName, Moment, NodeName
 from packing import Bin, Item, Packed, pack
 
 _ABOUT_ROOM: tuple[type[Rejection], ...] = (
@@ -74,13 +74,12 @@ def shortfalls(
             for each.
     """
     about_room = [n for n, why in answer.rejected.items() if isinstance(why, _ABOUT_ROOM)]
-    if not about_room or not isinstance(view.settings, Settings):
+    if not about_room:
         return {}
     case = prepare_once(
         answer.request,
         answer.existing,
         view,
-        view.settings,
         ledger,
         step_limit=limits.per_node,
         utc=utc,
@@ -129,8 +128,8 @@ def _anywhere(case: Case, space: NodeSpace) -> tuple[Item, ...]:
         return ()
     needs = [each.need for each in case.own_coming if not each.volume.needs_local_replica]
     largest = max(needs, key=lambda need: need.size_bytes)
-    demand = demand_of([("anywhere", largest)], case.view, case.settings)
-    return demand.items if suits(demand, space.node, case.settings) else ()
+    demand = demand_of([("anywhere", largest)], case.view)
+    return demand.items if suits(demand, space.node) else ()
 
 
 def least_growth(items: Sequence[Item], bins: Sequence[Bin], trials: Trials) -> Shortfall | None:

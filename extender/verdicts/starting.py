@@ -12,16 +12,13 @@ from extender.forecast.needs import fits
 from extender.verdicts.case import Case
 from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
 from extender.view import ClusterView
-from longhorn import NodeName, Settings, needed_to_start
+from longhorn import NodeName, needed_to_start
 from packing import Item
 
 
-def needs_room(request: PodRequest, view: ClusterView, settings: Settings) -> bool:
+def needs_room(request: PodRequest, view: ClusterView) -> bool:
     """Whether some volume that needs nothing on the pod's node needs room to start at all."""
-    return any(
-        _needed(coming_of(each.volume, each.need, view, settings), view, settings)
-        for each in request.remote
-    )
+    return any(_needed(coming_of(each.volume, each.need, view), view) for each in request.remote)
 
 
 def start_rejection(case: Case) -> tuple[Rejection | None, Case]:
@@ -117,13 +114,13 @@ def _all_needed(case: Case) -> list[Coming]:
     return [
         structs.replace(each, count=count)
         for each in case.own_coming
-        if each.volume.name in remote and (count := _needed(each, case.view, case.settings))
+        if each.volume.name in remote and (count := _needed(each, case.view))
     ]
 
 
-def _needed(coming: Coming, view: ClusterView, settings: Settings) -> int:
+def _needed(coming: Coming, view: ClusterView) -> int:
     replicas = view.replicas.get(coming.volume.name, ())
-    return needed_to_start(coming.volume, replicas, settings, due=coming.count)
+    return needed_to_start(coming.volume, replicas, view.settings, due=coming.count)
 
 
 def _first_missing(needed: Sequence[Coming], forecast: Forecast) -> Coming | None:

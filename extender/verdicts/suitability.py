@@ -17,7 +17,6 @@ from longhorn import (
     Node,
     NodeRefusal,
     Selector,
-    Settings,
     TopologyTerm,
     meets_topology,
     tags_match,
@@ -46,12 +45,11 @@ def node_mismatch(
     node: Node,
     selectors: Iterable[Selector],
     topologies: Iterable[tuple[TopologyTerm, ...]],
-    settings: Settings,
 ) -> Rejection | None:
     """Say what keeps replicas of such selectors and topologies from *node*, if anything."""
     if not all(meets_topology(node, terms) for terms in topologies):
         return Topology()
     for selector in selectors:
-        if not tags_match(node.tags, selector, allow_empty=settings.allow_empty_node_selector):
+        if not tags_match(node.tags, selector, allow_empty=False):
             return NodeTags(selector=selector)
     return None

@@ -21,7 +21,6 @@ from extender.view import ClusterView
 from longhorn import (
     Moment,
     NodeName,
-    Settings,
     VolumeName,
     is_placed,
     is_usable,
@@ -85,8 +84,7 @@ def spreads(
         ledger: What is held for pods; the pod's own hold does not count.
         utc: The date and time, None if it is not known.
     """
-    settings = view.settings
-    if not isinstance(settings, Settings):
+    if view.settings.unreadable is not None:
         return []
     uid = request.pod.uid or _ASKED
     own_hold = None if node is None else _hold_on(node, uid, request, view)
@@ -96,17 +94,14 @@ def spreads(
         held.put(hold)
     wanted = (*request.volumes, *request.remote)
     own = frozenset(each.name for each in wanted)
-    outlook = outlook_of(view, settings, held, step_limit=limits.per_node, utc=utc)
+    outlook = outlook_of(view, held, step_limit=limits.per_node, utc=utc)
     forecast = outlook.forecast
     for name in outlook.coming:
         forecast.take_out(name)
     rest = (each for each in outlook.coming.values() if each.volume.name not in own)
     forecast.place_all(sorted(rest, key=by_certainty))
     local = _local(own_hold, view)
-    return [
-        _spread(each, node if each.name in local else None, forecast, view, settings)
-        for each in wanted
-    ]
+    return [_spread(each, node if each.name in local else None, forecast, view) for each in wanted]
 
 
 def _hold_on(node: NodeName, uid: str, request: PodRequest, view: ClusterView) -> Hold:
@@ -127,11 +122,8 @@ def _spread(
     local: NodeName | None,
     forecast: Forecast,
     view: ClusterView,
-    settings: Settings,
 ) -> Spread:
-    due = coming_of(
-        wanted.volume, wanted.need, view, settings, local=local, has_local=local is not None
-    )
+    due = coming_of(wanted.volume, wanted.need, view, local=local, has_local=local is not None)
     missing = forecast.place(due)
     replicas = view.replicas.get(wanted.name, ())
     places = forecast.assignment.places(wanted.need)
@@ -147,14 +139,12 @@ def _spread(
             if remote.coming.volume.name == wanted.name
         ),
         missing=missing,
-        hindrance=_hindrance(due, places, forecast, view, settings) if missing else None,
+        hindrance=_hindrance(due, places, forecast, view) if missing else None,
         roomy=tuple(sorted(name for name in view.spaces if name in places)) if missing else (),
     )
 
 
-def _hindrance(
-    due: Coming, places: Places, forecast: Forecast, view: ClusterView, settings: Settings
-) -> Hindrance:
+def _hindrance(due: Coming, places: Places, forecast: Forecast, view: ClusterView) -> Hindrance:
     if not any(space.takes_replicas and space.bins for space in view.spaces.values()):
         return Hindrance.USABLE_DISKS
     if not places.ranking.by_zone:
@@ -164,8 +154,8 @@ def _hindrance(
     if not roomy:
         return Hindrance.ROOM
     zones = {view.spaces[name].node.zone for name in roomy}
-    if not may_share_zone(due.volume, settings) and zones <= usage.zones:
+    if not may_share_zone(due.volume, view.settings) and zones <= usage.zones:
         return Hindrance.ZONES
-    if not may_share_node(due.volume, settings) and usage.nodes.issuperset(roomy):
+    if not may_share_node(due.volume, view.settings) and usage.nodes.issuperset(roomy):
         return Hindrance.NODES
     return Hindrance.ROOM

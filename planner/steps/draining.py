@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import structs
 
-from longhorn import Node, NodeName, Replica, Settings, VolumeName, drain_may_end
+from longhorn import Node, NodeName, Replica, VolumeName, drain_may_end
 from planner.following import guarded_nodes
 from planner.naming import natural
 from planner.outcome import Event, Kind
@@ -117,7 +117,7 @@ def _evictable(plan: Plan, name: NodeName) -> list[Pod]:
 def _end(plan: Plan, name: NodeName) -> list[Event]:
     """Say whether Longhorn lets the drain end, once all pods are gone that were to go."""
     view, settings = plan.cluster.view, plan.cluster.view.settings
-    if plan.cluster.get(Node, name) is None or not isinstance(settings, Settings):
+    if plan.cluster.get(Node, name) is None or settings.unreadable is not None:
         return []
     # The pod that serves a shared volume is evicted too, and another node serves it then.
     plan.volumes.leave(

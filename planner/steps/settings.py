@@ -7,7 +7,6 @@ import msgspec
 from longhorn import (
     SCHEDULER_SETTINGS,
     Setting,
-    UnreadableSetting,
     parse_bool,
     parse_int,
     read_settings,
@@ -80,7 +79,7 @@ def _problem(name: str, value: str) -> str | None:
         return None if _is_number(value, least, most) else f"give a number from {least}{upper}"
     if name == CORDON_SETTING:
         return None if _is_bool(value) else "give true or false"
-    is_read = not isinstance(read_settings({name: value}), UnreadableSetting)
+    is_read = read_settings({name: value}).unreadable is None
     return None if is_read else "give true or false"
 
 

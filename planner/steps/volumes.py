@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from extender import Claim, ClaimKey, PersistentVolume
-from longhorn import Replica, Settings, Volume, takes_growth, volume_size_bytes
+from longhorn import Replica, Volume, takes_growth, volume_size_bytes
 from planner.errors import PlanError, unknown
 from planner.naming import natural
 from planner.outcome import Event, Kind
@@ -67,9 +67,9 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
     def _short(self, plan: Plan, replicas: Sequence[Replica], more_bytes: int) -> list[str]:
         """Return the disks with replicas that have no room for so much more of each."""
         found, settings = [], plan.cluster.view.settings
-        if not isinstance(settings, Settings):
+        if settings.unreadable is not None:
             raise PlanError(
-                f"Setting {settings.name} cannot be read, so that Longhorn expands nothing; "
+                f"Setting {settings.unreadable} cannot be read, so that Longhorn expands nothing; "
                 f"correct it"
             )
         for name, space in plan.cluster.view.spaces.items():

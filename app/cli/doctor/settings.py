@@ -9,7 +9,7 @@ from app.config import Settings, load
 from app.errors import InputError
 from app.instance.live_settings import ENABLED, LiveSettings, read_live_settings, relevant
 from extender import Mode
-from longhorn import Setting, UnreadableSetting, read_settings
+from longhorn import Setting, read_settings
 
 _HTTP_TIMEOUT_SECONDS = 5.0
 """Of the shipped configurations, and kube-scheduler's default."""
@@ -73,10 +73,10 @@ def _longhorn(facts: Facts) -> Iterator[Finding]:
         yield unread(Check.SETTINGS, facts.longhorn_settings)
         return
     values = longhorn_values(facts)
-    settings = read_settings(values)
-    if isinstance(settings, UnreadableSetting):
+    name = read_settings(values).unreadable
+    if name is not None:
         yield Problem.LONGHORN_SETTING_UNUSABLE.found(
-            f"Longhorn Setting {settings.name} is {values[settings.name][:60]!r}, so that no "
+            f"Longhorn Setting {name} is {values[name][:60]!r}, so that no "
             f"replica is placed anywhere"
         )
 

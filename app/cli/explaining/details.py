@@ -66,7 +66,7 @@ def _disk_figures(why: DiskRefusal, space: DiskSpace, view: ClusterView) -> Iter
         return
     yield from _said(space.disk.schedulable)
     settings = view.settings
-    if not isinstance(settings, Settings):
+    if settings.unreadable is not None:
         return
     if space.physical_headroom_bytes < 0:
         yield (
@@ -111,7 +111,7 @@ def short_disks(
         shortfalls: Those disks, and by how much each is short.
     """
     settings = view.settings
-    if not isinstance(settings, Settings) or rejection.reason in _PASSING:
+    if settings.unreadable is not None or rejection.reason in _PASSING:
         return
     for each in shortfalls:
         if each.headroom is not Headroom.LOGICAL:
@@ -196,8 +196,6 @@ def _short(
     space: DiskSpace, shortfall: Shortfall, view: ClusterView, claims: Mapping[str, str]
 ) -> Iterator[str]:
     settings = view.settings
-    if not isinstance(settings, Settings):
-        return
     why = []
     if shortfall.headroom is not Headroom.PHYSICAL:
         why.append(_scheduled(space, settings))

@@ -56,7 +56,7 @@ class Evictions:
         if any(volume.current_node == node for volume in volumes):
             return True
         settings = longhorn.read_settings(self._cluster.setting_values())
-        if isinstance(settings, longhorn.UnreadableSetting):
+        if settings.unreadable is not None:
             return True
         replicas = [*self._replicas()]
         guarded = self._guarded()
@@ -82,7 +82,7 @@ class Evictions:
         """Set or take back evictionRequested of the replicas on a node."""
         node = self._cluster.nodes.get(name, self._cluster.namespace)
         settings = longhorn.read_settings(self._cluster.setting_values())
-        if node is None or isinstance(settings, longhorn.UnreadableSetting):
+        if node is None or settings.unreadable is not None:
             return
         replicas = [*self._replicas()]
         for replica in replicas:

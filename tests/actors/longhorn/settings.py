@@ -23,13 +23,13 @@ Settings = Mapping[str, str]
 
 def are_readable(settings: Settings) -> bool:
     """Say whether those that decide where replicas go can be read; else controllers fail."""
-    return isinstance(longhorn.read_settings(settings), longhorn.Settings)
+    return longhorn.read_settings(settings).unreadable is None
 
 
 def known(settings: Settings) -> longhorn.Settings:
     """Read those that decide where replicas go; all of them can be read."""
     found = longhorn.read_settings(settings)
-    assert isinstance(found, longhorn.Settings), found
+    assert found.unreadable is None, found
     return found
 
 

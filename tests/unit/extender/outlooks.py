@@ -6,17 +6,16 @@ from extender import ClusterView, Hold, Ledger
 from extender.forecast.coming import Coming, by_certainty
 from extender.forecast.forecast import Forecast
 from extender.forecast.outlook import Outlook, outlook_of
-from longhorn import Moment, Settings
+from longhorn import Moment
 from tests.builders import GENEROUS
 
 
 def outlook(view: ClusterView, holds: Iterable[Hold] = (), utc: Moment | None = None) -> Outlook:
     """Return all that is coming."""
-    assert isinstance(view.settings, Settings)
     ledger = Ledger()
     for each in holds:
         ledger.put(each)
-    return outlook_of(view, view.settings, ledger, step_limit=GENEROUS.per_node, utc=utc)
+    return outlook_of(view, ledger, step_limit=GENEROUS.per_node, utc=utc)
 
 
 def forecast_of(view: ClusterView, holds: Iterable[Hold] = ()) -> Forecast:

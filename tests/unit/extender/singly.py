@@ -3,14 +3,13 @@
 from extender import Answer, ClusterView, Ledger, Rejection
 from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
-from longhorn import NodeName, Settings
+from longhorn import NodeName
 
 
 def judged_singly(answer: Answer, view: ClusterView, ledger: Ledger) -> dict[NodeName, Rejection]:
     """Return why nodes are rejected that *answer* is about, all of them known to Longhorn."""
-    assert isinstance(view.settings, Settings)
     request = answer.request
-    case = prepare_once(request, answer.existing, view, view.settings, ledger, step_limit=1_000_000)
+    case = prepare_once(request, answer.existing, view, ledger, step_limit=1_000_000)
     rejections = {}
     for name in (*answer.accepted, *answer.rejected):
         rejection = judge(case, view.spaces[name], step_limit=1_000_000).rejection

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from extender import ClusterView, Extender, Unreadable, ViewBuilder
 from extender.building import NODES_AT_ONCE, VOLUMES_AT_ONCE
-from longhorn import Locality, NodeName, Settings, UnreadableSetting
+from longhorn import Locality, NodeName, Settings
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -118,7 +118,7 @@ def test_a_setting_that_cannot_be_read_stops_all_decisions_at_once() -> None:
 
     unreadable = Unreadable(kind="Setting", name=OVER_PROVISIONING, why="?")
     change(builder, (setting(OVER_PROVISIONING, "nonsense"), unreadable))
-    assert builder.view.settings == UnreadableSetting(name=OVER_PROVISIONING)
+    assert builder.view.settings == Settings(unreadable=OVER_PROVISIONING)
 
 
 def test_no_node_has_room_again_while_it_is_not_known_what_is_due() -> None:

@@ -20,7 +20,7 @@ from extender import ClusterView, Ledger
 from extender.demand.requests import PodRequest, WantedVolume
 from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
-from longhorn import Need, NodeName, Settings, need_of
+from longhorn import Need, NodeName, need_of
 from tests.builders import document, objects_of, pod, read, volume
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
@@ -75,10 +75,9 @@ def test_we_only_refuse_more_where_the_disk_is_not_ready_or_the_node_is_evicted(
 def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
     """Yield each disk's UUID, and whether the volume would fit on it alone."""
     view, need = situation_of(vector)
-    assert isinstance(view.settings, Settings)
     asked = WantedVolume(volume=volume(), need=need)
     request = PodRequest(pod=pod(), volumes=(asked,))
-    case = prepare_once(request, {}, view, view.settings, Ledger(), step_limit=10)
+    case = prepare_once(request, {}, view, Ledger(), step_limit=10)
     only_node = vector["scheduling"]["spec"]["hardNodeAffinity"]
     for name, space in view.spaces.items():
         usable = {bin_.id: bin_ for bin_ in space.bins}

@@ -22,7 +22,6 @@ from longhorn import (
     Node,
     NodeName,
     Replica,
-    Settings,
     Volume,
     limit_bytes,
     read_settings,
@@ -48,7 +47,6 @@ ACCOUNTING_PAGE = Path(__file__).parents[3] / "docs" / "accounting.md"
 
 def space_of(node: Node, *replicas: Replica, **values: str) -> NodeSpace:
     settings = read_settings({name.replace("_", "-"): value for name, value in values.items()})
-    assert isinstance(settings, Settings)
     return node_space(node, replicas, settings, {})
 
 

@@ -10,7 +10,6 @@ from longhorn import (
     Node,
     Replica,
     Settings,
-    UnreadableSetting,
     Volume,
     find_candidates,
     node_space,
@@ -150,7 +149,7 @@ def search(
     *nodes: Node,
     replicas: Iterable[Replica] = (),
     pinned_to: str = "",
-    settings: Settings | UnreadableSetting | None = None,
+    settings: Settings | None = None,
     **how: Any,
 ) -> Candidates:
     """Find the candidates for a new replica of a volume."""

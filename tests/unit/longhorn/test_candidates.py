@@ -10,7 +10,6 @@ from longhorn import (
     NodeName,
     Reason,
     Settings,
-    UnreadableSetting,
     find_candidates,
     node_space,
 )
@@ -28,7 +27,7 @@ from tests.unit.longhorn.objects import (
 )
 
 KIB_OF_GIB = 2**-20
-UNREADABLE = UnreadableSetting(name="replica-soft-anti-affinity")
+UNREADABLE = Settings(unreadable="replica-soft-anti-affinity")
 
 
 def at(uuid: str) -> Candidate:

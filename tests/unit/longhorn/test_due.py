@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from longhorn import Due, Locality, NodeName, Replica, Settings, Volume, due_replicas, read_settings
+from longhorn import Due, Locality, NodeName, Replica, Volume, due_replicas, read_settings
 from tests.builders import pending, replica, volume
 
 HERE = NodeName("node-1")
@@ -59,7 +59,6 @@ def due(
     attaching: bool = False,
 ) -> Due:
     settings = read_settings(values or {})
-    assert isinstance(settings, Settings)
     return due_replicas(of, replicas, settings, attaching=attaching)
 
 

@@ -9,7 +9,6 @@ from longhorn import (
     NodeName,
     Replica,
     Settings,
-    UnreadableSetting,
     Volume,
     is_potentially_reusable,
     needs_new_replica,
@@ -30,7 +29,7 @@ def reused(
     *replicas: Replica,
     nodes: Any = None,
     of: Volume | None = None,
-    settings: Settings | UnreadableSetting | None = None,
+    settings: Settings | None = None,
     **how: Any,
 ) -> list[str]:
     settings = settings or Settings()
@@ -177,7 +176,7 @@ def test_the_other_data_engine_needs_fast_rebuild() -> None:
 
 
 def test_an_unreadable_setting_stops_reuse() -> None:
-    assert reused(failed("a1"), settings=UnreadableSetting(name="x")) == []
+    assert reused(failed("a1"), settings=Settings(unreadable="x")) == []
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,6 @@ def test_each_disk_takes_a_first_replica_unless_it_has_a_reason(
 
 def decide(vector: Vector) -> Decision:
     settings = read_settings(vector["settings"])
-    assert isinstance(settings, Settings)
     volume = record(vector["volume"], Volume)
     image = record(vector["backingImage"], BackingImage) if "backingImage" in vector else None
     others = tuple(record(replica, Replica) for replica in vector["replicas"])

@@ -154,7 +154,7 @@ def _takes_replicas(node: Node) -> bool:
 
 def _settings(cluster: Cluster) -> Settings:
     settings = cluster.view.settings
-    assert isinstance(settings, Settings)
+    assert settings.unreadable is None
     return settings
 
 

@@ -6,7 +6,7 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.resources import AnyRecord
 from app.kube.translate import Pod
 from extender import PodStatus, Unreadable
-from longhorn import NodeName, UnreadableSetting
+from longhorn import NodeName, Settings
 from planner.records import KubernetesNode
 from tests.builders import (
     GIB,
@@ -105,7 +105,7 @@ MINIMAL = "storage-minimal-available-percentage"
 def test_setting_that_cannot_be_read_leaves_no_longhorn_settings(
     record: AnyRecord | Unreadable,
 ) -> None:
-    assert view_of(record).settings == UnreadableSetting(name=MINIMAL)
+    assert view_of(record).settings == Settings(unreadable=MINIMAL)
 
 
 def test_node_with_a_broken_replica_has_no_space() -> None:

@@ -11,7 +11,7 @@ from app.kube.resources import AnyRecord
 from extender import Ended, Extender, PodStatus, Timeouts
 from extender.verdicts.rejections import LocalRoomAtRisk
 from extender.view import ClusterView
-from longhorn import Disk, Locality, NodeName, Replica, Settings
+from longhorn import Disk, Locality, NodeName, Replica
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -100,7 +100,6 @@ def replaced(
 ) -> list[tuple[Replica, ...]]:
     """Return for each replica that comes from which others of its volume it stays away."""
     seen = view_of(*records)
-    assert isinstance(seen.settings, Settings)
     own = replace(hold(volumes=[]), remote=(wanted(volume("shop")),))
     found = coming_in(seen, [own] if with_hold else [], at)
     assert [(each.count, each.is_sure) for each in found] == [(1, True)] * len(found)
@@ -167,8 +166,6 @@ def test_it_counts_once_if_a_pods_hold_keeps_its_room() -> None:
         *bound(replace(of, degraded_at=FAILED_AT)),
         failed,
     )
-    settings = seen.settings
-    assert isinstance(settings, Settings)
     its_own = hold(volumes=["shop"], nodes=["node-1"], replicas=[failed], only_candidate=True)
 
     found = [coming_in(seen, holds, WAIT_OVER) for holds in ((), (its_own,))]

@@ -14,7 +14,7 @@ from extender import ClusterView, Hold, State, ViewBuilder
 from extender.forecast.forecast import Forecast
 from extender.forecast.moving import MOST_MOVED
 from extender.forecast.ranking import Places, Rankings
-from longhorn import Locality, Node, NodeName, Settings, Volume, need_of
+from longhorn import Locality, Node, NodeName, Volume, need_of
 from packing import Item
 from tests.builders import (
     GIB,
@@ -575,9 +575,7 @@ def test_rankings_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[
                 known[name] = new
         builder.settle()
         view = builder.view
-        assert isinstance(view.settings, Settings)
-
         for need in data.draw(st.lists(st.sampled_from(needs))):
-            anew = Rankings().places(need, view, view.settings)
+            anew = Rankings().places(need, view)
 
-            assert contents(kept.places(need, view, view.settings), view) == contents(anew, view)
+            assert contents(kept.places(need, view), view) == contents(anew, view)

@@ -18,7 +18,7 @@ from extender.forecast.coming import by_certainty
 from extender.forecast.outlook import Outlook
 from extender.holds.hold import End, State
 from extender.work import Work
-from longhorn import DiskId, Locality, Node, NodeName, Replica, Setting, Settings, Volume
+from longhorn import DiskId, Locality, Node, NodeName, Replica, Setting, Volume
 from tests.builders import (
     GIB,
     condition,
@@ -362,8 +362,7 @@ class Seen:
     """What the extender makes of a view, in the words of the naive forecast."""
 
     def __init__(self, view: ClusterView, ledger: Ledger, outlook: Outlook, utc: datetime) -> None:
-        assert isinstance(view.settings, Settings)
-        outlook.catch_up(view, view.settings, ledger, now=0.0, utc=utc, work=Work.unlimited())
+        outlook.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
         assert not outlook.is_behind
         found = sorted(outlook.coming.values(), key=by_certainty)
         loads, forecast, _ = outlook.without("", (), utc, Work.unlimited())

@@ -8,7 +8,7 @@ from app.kube.resources import AnyRecord
 from extender import ClusterView, Ledger, ViewBuilder
 from extender.forecast.outlook import Outlook, outlook_of
 from extender.work import Work
-from longhorn import Locality, Node, Settings
+from longhorn import Locality, Node
 from tests.builders import GIB, disk, node, view_of, volume
 
 PIECE = 2_000
@@ -45,9 +45,8 @@ def new(count: int, *sizes_gib: int, prefix: str = "new") -> list[AnyRecord]:
 
 def work_out(outlook: Outlook, view: ClusterView, ledger: Ledger) -> int:
     """Let it catch up piece by piece; return in how many pieces."""
-    assert isinstance(view.settings, Settings)
     for number in range(1, 1_000):
-        outlook.catch_up(view, view.settings, ledger, now=0.0, utc=None, work=Work(PIECE))
+        outlook.catch_up(view, ledger, now=0.0, utc=None, work=Work(PIECE))
         if not outlook.is_behind:
             return number
     raise AssertionError("it never ends")
@@ -65,10 +64,8 @@ def test_few_replicas_without_room_for_all_find_as_much_of_it_in_pieces(
     nodes: Sequence[Node], volumes: Sequence[AnyRecord]
 ) -> None:
     view, outlook, ledger = view_of(*nodes, *volumes), Outlook(10_000), Ledger()
-    assert isinstance(view.settings, Settings)
-
     pieces = work_out(outlook, view, ledger)
-    whole = outlook_of(view, view.settings, ledger, step_limit=10_000).forecast
+    whole = outlook_of(view, ledger, step_limit=10_000).forecast
 
     assert pieces > 1
     assert outlook.forecast.nowhere == whole.nowhere

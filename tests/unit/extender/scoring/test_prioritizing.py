@@ -23,7 +23,7 @@ from extender.scoring.placing import _CLOSE_STEPS
 from extender.scoring.prioritizing import _MOST_CLOSELY
 from extender.scoring.robustness import robustness
 from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, score_of
-from longhorn import Locality, Node, NodeName, Settings, Volume, need_of
+from longhorn import Locality, Node, NodeName, Volume, need_of
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -311,8 +311,7 @@ def test_a_glance_never_says_more_than_all_orders_do(
 
 
 def in_all_orders(view: ClusterView, needed: list[Volume], step_limit: int) -> Robustness:
-    assert isinstance(view.settings, Settings)
-    demand = demand_of(((v.name, need_of(v, None)) for v in needed), view, view.settings)
+    demand = demand_of(((v.name, need_of(v, None)) for v in needed), view)
     space = view.spaces[NodeName("node-1")]
     return robustness(demand.items, space, view.disk_kinds, step_limit=step_limit)
 

@@ -5,7 +5,7 @@ import pytest
 
 from extender.demand.items import demand_of
 from extender.scoring.robustness import MOST_STEPS, Robustness, robustness
-from longhorn import Condition, NodeName, Settings, need_of
+from longhorn import Condition, NodeName, need_of
 from tests.builders import GIB, disk, node, view_of, volume
 
 SOME, EVERY, STALE = Robustness
@@ -17,9 +17,8 @@ def found(disks_gib: list[int], sizes_gib: list[int], **of_last_disk: Condition)
     ]
     disks[-1] = msgspec.structs.replace(disks[-1], **of_last_disk)
     view = view_of(node("node-1", *disks))
-    assert isinstance(view.settings, Settings)
     needs = [need_of(volume(size_bytes=gib * GIB), None) for gib in sizes_gib]
-    demand = demand_of(((str(n), need) for n, need in enumerate(needs)), view, view.settings)
+    demand = demand_of(((str(n), need) for n, need in enumerate(needs)), view)
     return robustness(demand.items, view.spaces[NodeName("node-1")], view.disk_kinds)
 
 

@@ -8,7 +8,7 @@ from extender.demand.requests import PodRequest, resolve
 from extender.verdicts.case import Case, prepare_once
 from extender.verdicts.judging import glance
 from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
-from longhorn import Node, NodeName, Settings
+from longhorn import Node, NodeName
 from packing import Item
 from tests.builders import GIB, bound, disk, node, pending, pod, setting, view_of, volume
 
@@ -17,9 +17,8 @@ HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-
 
 
 def case_of(request: PodRequest, view: ClusterView) -> Case:
-    assert isinstance(view.settings, Settings)
     existing = existing_of(request, view)
-    return prepare_once(request, existing, view, view.settings, Ledger(), step_limit=1_000_000)
+    return prepare_once(request, existing, view, Ledger(), step_limit=1_000_000)
 
 
 @pytest.mark.parametrize(
