@@ -108,7 +108,7 @@ def _beside_a_burst(nodes: int, pods: int) -> list[float]:
     refs = [pod_ref(msgspec.convert(each, objects.Pod)) for each in wanted]
     for asked in refs[:pods]:
         result = extender.filter(asked, candidates, view)
-        extender.hold(result, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, PodStatus(), timeouts=TIMEOUTS, now=0.0)
         extender.ledger.see(asked.uid, Sighting(node=random.choice(result.accepted)), 0.0)
     assert extender.ledger.count(State.CHOSEN) == pods
     seconds = []

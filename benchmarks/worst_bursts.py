@@ -70,7 +70,7 @@ class Burst:
         began = time.process_time()
         answer = extender.filter(asked, candidates, view)
         answered = time.process_time()
-        extender.hold(answer, PodStatus(), view, timeouts=_TIMEOUTS, now=0.0)
+        extender.hold(answer, PodStatus(), timeouts=_TIMEOUTS, now=0.0)
         held = time.process_time()
         scores = extender.prioritize(asked, answer.accepted, view)
         scored = time.process_time()
@@ -155,7 +155,7 @@ def settle() -> None:
             own = replace(asked, uid=f"uid-{number}")
             request = replace(answer.request, pod=own)
             extender.hold(
-                replace(answer, request=request), PodStatus(), view, timeouts=_TIMEOUTS, now=0.0
+                replace(answer, request=request), PodStatus(), timeouts=_TIMEOUTS, now=0.0
             )
         taken = [measured(lambda: _settle(extender.ledger, view)) for _ in range(SETTLINGS)]
         print(f"{state:8}{median(taken):9.2f}{max(taken):9.2f}", flush=True)

@@ -6,6 +6,7 @@ from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.demand.requests import (
     LONGHORN_DRIVERS,
     LONGHORN_PROVISIONERS,
+    NOBODY,
     PodRequest,
     resolve,
 )
@@ -15,7 +16,10 @@ from extender.errors import (
     UnresolvableClaimError,
     UnseenObjectError,
 )
-from extender.extender import NODES_IN_ONE_GO, Extender, Judged
+from extender.explaining.disks import Charge, Expected, LocalDisks, charges, expected, local_disks
+from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
+from extender.explaining.spreads import Hindrance, Spread, spreads
+from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome
@@ -38,22 +42,21 @@ from extender.scoring.robustness import Robustness
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.candidates import StepLimits
-from extender.verdicts.explain import Charge, Expected, Plan, charges, expected, explain
 from extender.verdicts.rejections import REASONS, Rejection
-from extender.verdicts.shortfalls import Headroom, Shortfall, shortfalls
+from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
-from extender.verdicts.whole import Hindrance, Spread, spreads
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.waiting.lookout import Lookout
 from extender.waiting.looks import Look, looks
 from extender.waiting.pods import WaitingPod, WaitingPods
 from extender.waiting.wants import Wants, wants_of
+from extender.work import StepLimits
 
 __all__ = [
     "HIGHEST_SCORE",
     "LONGHORN_DRIVERS",
     "LONGHORN_PROVISIONERS",
+    "NOBODY",
     "NODES_IN_ONE_GO",
     "REASONS",
     "Advanced",
@@ -79,8 +82,8 @@ __all__ = [
     "Hindrance",
     "Hold",
     "Injection",
-    "Judged",
     "Ledger",
+    "LocalDisks",
     "Look",
     "Lookout",
     "Mode",
@@ -89,7 +92,6 @@ __all__ = [
     "NodeTerm",
     "Outcome",
     "PersistentVolume",
-    "Plan",
     "PodRef",
     "PodRequest",
     "PodStatus",
@@ -100,6 +102,7 @@ __all__ = [
     "Scores",
     "Shortfall",
     "Sighting",
+    "Situation",
     "Spread",
     "State",
     "StepLimits",
@@ -116,11 +119,11 @@ __all__ = [
     "charges",
     "estimate_volume",
     "expected",
-    "explain",
     "future_backing_image",
     "judge_claims",
     "judge_pod",
     "key_of",
+    "local_disks",
     "looks",
     "node_rejection",
     "node_space",

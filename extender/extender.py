@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from extender.demand.requests import resolve
+from extender.demand.requests import PodRequest, resolve
 from extender.errors import UnresolvableClaimError
 from extender.forecast.outlook import Outlook
 from extender.holds.deadlines import Timeouts
@@ -16,12 +16,11 @@ from extender.kubernetes import PodRef, PodStatus
 from extender.scoring.placing import Known, RememberedScores
 from extender.scoring.prioritizing import prioritize
 from extender.scoring.scores import Balance, Scores
-from extender.verdicts.answering import Answer, Basis, answer
-from extender.verdicts.candidates import StepLimits
-from extender.verdicts.case import Case
+from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
+from extender.verdicts.situation import Situation, situation_of
 from extender.view import ClusterView, Cursor
-from extender.work import Work
+from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName
 
 NODES_IN_ONE_GO = 2_500
@@ -33,21 +32,10 @@ _STEPS_IN_ONE_GO = 2_000
 """So much of what has changed is taken in without giving way."""
 
 
-class Judged(NamedTuple):
-    """What was found out about the candidates for a pod."""
-
-    candidates: Sequence[NodeName]
-    """Each once."""
-    answer: Answer
-    case: Case | None
-    """What was prepared for it; None if there was nothing to judge."""
-
-
 class _Last(NamedTuple):
-    """What was judged last, and of which cluster and holds that is true."""
+    """The last answer, and of which cluster and holds it is true."""
 
-    judged: Judged
-    view: ClusterView
+    answer: Answer
     nodes: Cursor
     volumes: Cursor
     holds: Cursor
@@ -101,7 +89,27 @@ class Extender:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        return self.judge(pod, candidates, view, now, utc).answer
+        request = resolve(pod, view)
+        if not (request.volumes or request.remote):
+            self.steps = 0
+            return Answer(
+                request=request,
+                view=view,
+                basis=Basis.NOTHING_LOCAL,
+                candidates=candidates,
+                accepted=candidates,
+            )
+        situation = self.situation(request, view, now, utc)
+        answer = decide(situation, candidates, self._verdicts, self._outlook.changes)
+        self.steps = situation.work.spent
+        self._last = _Last(
+            answer,
+            nodes=view.changes.since(None)[1],
+            volumes=view.volume_changes.since(None)[1],
+            holds=self.ledger.changes.since(None)[1],
+            outlook=self._outlook.version,
+        )
+        return answer
 
     def prioritize(
         self,
@@ -115,18 +123,18 @@ class Extender:
 
         A node that `filter` would reject now has nothing. Nothing is held.
         """
-        known = self.prioritize_judged(pod, candidates, view)
-        return known or self.score(self.judge(pod, candidates, view, now, utc), view)
+        known = self.prioritize_answered(pod, candidates, view)
+        return known or self.score(self.filter(pod, candidates, view, now, utc))
 
-    def prioritize_judged(
+    def prioritize_answered(
         self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView
     ) -> Scores | None:
         """Return the same by what `filter` has just found out; None if something has changed since.
 
         kube-scheduler asks for the scores of the nodes that were accepted right after `filter`.
         """
-        judged = self._judged_just_now(pod, candidates, view)
-        return None if judged is None else self.score(judged, view)
+        answer = self._answered_just_now(pod, candidates, view)
+        return None if answer is None else self.score(answer)
 
     def catch_up(self, view: ClusterView, now: float = 0.0, utc: Moment | None = None) -> bool:
         """Take in some of what has changed in the cluster; return whether nothing is left to do.
@@ -134,8 +142,6 @@ class Extender:
         An answer takes in all that is left. A service whose answers must not take long does it
         before, piece by piece.
         """
-        if view.settings.unreadable is not None:
-            return True
         work = Work(_STEPS_IN_ONE_GO)
         self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=work)
         self.steps = work.spent
@@ -154,64 +160,42 @@ class Extender:
         unknown = count - self._verdicts.known(needs, self._outlook.changes)
         return not needs or unknown <= NODES_IN_ONE_GO
 
-    def judge(
+    def situation(
         self,
-        pod: PodRef,
-        candidates: Sequence[NodeName],
+        request: PodRequest,
         view: ClusterView,
         now: float = 0.0,
         utc: Moment | None = None,
-    ) -> Judged:
-        """Find out what `filter` answers; the arguments and errors are its own."""
-        work = Work(self._limits.per_request)
-        found, case = answer(
-            resolve(pod, view),
-            candidates,
+    ) -> Situation:
+        """Gather what an answer to *request* rests on; the other arguments are those of `filter`.
+
+        A request without volumes gets what is true for all pods.
+        """
+        self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=Work.unlimited())
+        return situation_of(
+            request,
             view,
+            self.ledger,
+            self._outlook,
             limits=self._limits,
-            remembered=self._verdicts,
-            outlook=self._outlook,
-            ledger=self.ledger,
-            work=work,
-            now=now,
+            work=Work(self._limits.per_request),
             utc=utc,
         )
-        self.steps = work.spent
-        judged = Judged(candidates, found, case)
-        self._last = _Last(
-            judged,
-            view,
-            nodes=view.changes.since(None)[1],
-            volumes=view.volume_changes.since(None)[1],
-            holds=self.ledger.changes.since(None)[1],
-            outlook=self._outlook.version,
-        )
-        return judged
 
-    def score(self, judged: Judged, view: ClusterView) -> Scores:
-        """Score the candidates that were judged; neither *view* nor holds have changed since."""
-        return prioritize(
-            judged.answer,
-            judged.case,
-            judged.candidates,
-            view,
-            ledger=self.ledger,
-            changes=self._outlook.changes,
-            remembered=self._scores,
-            balance=self._balance,
-        )
+    def score(self, answer: Answer) -> Scores:
+        """Score the candidates of an answer; neither its view nor holds have changed since."""
+        return prioritize(answer, self._outlook.changes, self._scores, self._balance)
 
     def hold(
         self,
         answer: Answer,
         asked: PodStatus,
-        view: ClusterView,
         *,
         timeouts: Timeouts,
         now: float,
         keeps_earlier: bool = False,
     ) -> Outcome:
-        """Hold for the pod what *answer* says; to be called with the view that it rests on.
+        """Hold for the pod what *answer* says; its view has not changed since.
 
         An answer is the last word: what was held for the pod after an earlier one is over. Nothing
         is held where no new replica is needed and no disk may refuse one that there is, nor for a
@@ -220,7 +204,6 @@ class Extender:
         Args:
             answer: The answer that is about to be given.
             asked: What kube-scheduler told of the pod.
-            view: The cluster.
             timeouts: How long holds stand now.
             now: The time of the answer.
             keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
@@ -229,7 +212,7 @@ class Extender:
         Returns:
             What became of the hold of the earlier answer.
         """
-        request, accepted = answer.request, answer.accepted
+        request, accepted, view = answer.request, answer.accepted, answer.view
         pod = request.pod
         needs_room = (
             answer.basis is Basis.PLACEMENT
@@ -252,19 +235,19 @@ class Extender:
         )
         return self.ledger.put(hold)
 
-    def _judged_just_now(
+    def _answered_just_now(
         self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView
-    ) -> Judged | None:
-        """Return what was found out about these nodes; None if more than its hold has changed."""
+    ) -> Answer | None:
+        """Return the last answer about these nodes; None if more than its hold has changed."""
         last = self._last
         if (
             last is None
-            or last.view is not view
+            or last.answer.view is not view
             or last.outlook != self._outlook.version
-            or last.judged.answer.accepted != candidates
+            or last.answer.accepted != candidates
         ):
             return None
-        request = last.judged.answer.request
+        request = last.answer.request
         holds = self.ledger.changes.since(last.holds)[0]
         is_same = (
             view.changes.since(last.nodes)[0] == []
@@ -274,6 +257,4 @@ class Extender:
         )
         if not is_same or request.pod != pod or resolve(pod, view) != request:
             return None
-        return last.judged._replace(
-            candidates=candidates, answer=structs.replace(last.judged.answer, rejected={})
-        )
+        return structs.replace(last.answer, candidates=candidates, rejected={})

@@ -1,5 +1,15 @@
 """What one answer may cost, counted in steps: the same on every machine."""
 
+import msgspec
+
+
+class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many steps may be taken, so that no request blocks the others for long."""
+
+    per_node: int
+    """Of the packing of one node."""
+    per_request: int
+
 
 class Work:
     """A budget of steps. A step takes some ten microseconds.

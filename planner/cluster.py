@@ -9,7 +9,6 @@ from extender import (
     Claim,
     ClusterView,
     Extender,
-    Judged,
     PersistentVolume,
     PodStatus,
     Score,
@@ -97,7 +96,7 @@ class Cluster:
         self._remembered = Remembered()
         self._builder = ViewBuilder()
         self._now = 0.0
-        self._judged: tuple[str, Judged] | None = None
+        self._answered: tuple[str, Answer] | None = None
         """What the extender found out for which pod, while nothing has changed since."""
 
     @property
@@ -109,12 +108,12 @@ class Cluster:
     def put(self, record: Record) -> None:
         """Add a record, or put it in place of the one of its type and name."""
         self._builder.apply(self._builder.of(type(record)).get(key_of(record)), record)
-        self._judged = None
+        self._answered = None
 
     def remove(self, record: Record) -> None:
         """Remove a record."""
         self._builder.apply(self._builder.of(type(record))[key_of(record)], None)
-        self._judged = None
+        self._answered = None
 
     def get(self, type_: type[Kept], key: str) -> Kept | None:
         """Return the record of a type and name; of a claim, by namespace and name."""
@@ -189,9 +188,9 @@ class Cluster:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        judged = self.extender.judge(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
-        self._judged = pod.key, judged
-        return judged.answer
+        answer = self.extender.filter(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        self._answered = pod.key, answer
+        return answer
 
     def scores(self, pod: Pod, nodes: Sequence[NodeName]) -> Mapping[NodeName, Score]:
         """Return what the extender answers to `/prioritize`, at least for *nodes*.
@@ -199,29 +198,29 @@ class Cluster:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        key, judged = self._judged or ("", None)
+        key, answer = self._answered or ("", None)
         # It was mostly asked about them just now.
-        if judged is None or key != pod.key or not {*nodes} <= {*judged.candidates}:
-            judged = self.extender.judge(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
-        return self.extender.score(judged, self.view).by_node
+        if answer is None or key != pod.key or not {*nodes} <= {*answer.candidates}:
+            answer = self.extender.filter(pod.ref, nodes, self.view, now=self._now, utc=self.utc)
+        return self.extender.score(answer).by_node
 
     def hold(self, answer: Answer) -> None:
         """Hold what *answer*, given just now, says of its pod, until Longhorn has placed it all.
 
         The room counts on each node that was accepted, until `see` says which one was chosen.
         """
-        self.extender.hold(answer, PodStatus(), self.view, timeouts=_TIMEOUTS, now=self._now)
-        self._judged = None
+        self.extender.hold(answer, PodStatus(), timeouts=_TIMEOUTS, now=self._now)
+        self._answered = None
 
     def see(self, pod: Pod) -> None:
         """Tell the extender which node a pod has; what is held for it counts there alone."""
         self.extender.ledger.see(pod.ref.uid, Sighting(node=pod.node), self._now)
-        self._judged = None
+        self._answered = None
 
     def release_holds(self) -> None:
         """Let time go on until no hold is left: Longhorn has done what it can."""
         self._now += _ROUND_SECONDS
-        self._judged = None
+        self._answered = None
         self.extender.ledger.settle(self.view, _TIMEOUTS, self._now)
 
     def _count(self, node: NodeName, pod: Pod, sign: int) -> None:

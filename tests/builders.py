@@ -17,7 +17,6 @@ from extender import (
     ClaimKey,
     ClusterView,
     Extender,
-    Ledger,
     PersistentVolume,
     PodRef,
     PodStatus,
@@ -25,7 +24,7 @@ from extender import (
     StepLimits,
     StorageClass,
     Unreadable,
-    explain,
+    local_disks,
 )
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import WantedVolume
@@ -420,10 +419,16 @@ def ask(
     *claims: str,
     candidates: Iterable[str] | None = None,
     limits: StepLimits = GENEROUS,
+    holds: Iterable[Hold] = (),
 ) -> Answer:
-    """Ask a fresh extender about a pod that uses *claims*, on all Longhorn nodes by default."""
-    offered = sorted(view.spaces) if candidates is None else candidates
-    return Extender(limits).filter(pod(*claims), [NodeName(name) for name in offered], view)
+    """Ask an extender with these holds about a pod that uses *claims*.
+
+    Without *candidates* on all Longhorn nodes.
+    """
+    offered, extender = sorted(view.spaces) if candidates is None else candidates, Extender(limits)
+    for each in holds:
+        extender.ledger.put(each)
+    return extender.filter(pod(*claims), [NodeName(name) for name in offered], view)
 
 
 def accepted(view: ClusterView, *claims: str, candidates: Iterable[str] | None = None) -> list[str]:
@@ -438,9 +443,9 @@ def fits(view: ClusterView, *claims: str) -> bool:
 
 def placed(view: ClusterView, *claims: str) -> dict[str, dict[str, str]]:
     """Return for each accepted node the disk of every volume that is new there."""
-    plans = explain(ask(view, *claims), view, GENEROUS, Ledger())
+    disks = local_disks(ask(view, *claims))
     return {
-        str(name): {str(v): str(d) for v, d in plan.new.items()} for name, plan in plans.items()
+        str(name): {str(v): str(d) for v, d in local.new.items()} for name, local in disks.items()
     }
 
 

@@ -13,7 +13,7 @@ from extender import (
     Charge,
     ClusterView,
     Expected,
-    Plan,
+    LocalDisks,
     Scores,
 )
 from longhorn import NodeName, VolumeName
@@ -35,7 +35,7 @@ class Report(msgspec.Struct):
 def make_report(
     result: Answer,
     scores: Scores,
-    plans: Mapping[NodeName, Plan],
+    local: Mapping[NodeName, LocalDisks],
     view: ClusterView,
     charges: Mapping[NodeName, Sequence[Charge]],
     forecast: Mapping[NodeName, Sequence[Expected]],
@@ -50,7 +50,7 @@ def make_report(
         nodes={
             name: node_report(
                 name,
-                plans.get(name, Plan()),
+                local.get(name, LocalDisks()),
                 view,
                 charges.get(name, ()),
                 forecast.get(name, ()),

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from extender import Charge, ClusterView, Expected, Plan, why_unusable
+from extender import Charge, ClusterView, Expected, LocalDisks, why_unusable
 from longhorn import DiskName, DiskSpace, NodeName, Part, Standing, VolumeName, parts
 
 
@@ -83,7 +83,7 @@ class NodeReport(msgspec.Struct):
 
 def node_report(
     name: NodeName,
-    plan: Plan,
+    local: LocalDisks,
     view: ClusterView,
     charges: Iterable[Charge],
     expected: Iterable[Expected] = (),
@@ -91,7 +91,7 @@ def node_report(
     """Put together what is known of one node."""
     disks = view.spaces[name].disks if name in view.spaces else ()
     return NodeReport(
-        disks=[_disk_report(disk, plan) for disk in disks],
+        disks=[_disk_report(disk, local) for disk in disks],
         holds=[
             ChargeReport(
                 pod=f"{charge.pod.namespace}/{charge.pod.name}",
@@ -109,11 +109,11 @@ def node_report(
             )
             for each in expected
         ],
-        assignment=dict([*plan.existing.items(), *plan.new.items()]),
+        assignment=dict([*local.existing.items(), *local.new.items()]),
     )
 
 
-def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
+def _disk_report(space: DiskSpace, local: LocalDisks) -> DiskReport:
     why = why_unusable(space.disk)
     return DiskReport(
         name=space.disk.name,
@@ -125,7 +125,7 @@ def _disk_report(space: DiskSpace, plan: Plan) -> DiskReport:
         logical_headroom_bytes=space.logical_headroom_bytes,
         physical_headroom_bytes=space.physical_headroom_bytes,
         taken_bytes=sum(
-            plan.new_bytes[volume] for volume, disk in plan.new.items() if disk == space.disk.name
+            local.new_bytes[volume] for volume, disk in local.new.items() if disk == space.disk.name
         ),
         available_bytes=space.disk.available_bytes,
         minimal_available_bytes=space.minimal_available_bytes,

@@ -9,7 +9,7 @@ from app.instance.accounting import NodeReport, node_report
 from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.instance.scores import LastScores, ScoresState
-from extender import Hold, Ledger, Plan, StepLimits, WaitingPods, charges, expected
+from extender import NOBODY, Extender, Hold, LocalDisks, WaitingPods, charges, expected
 
 
 class RoleState(msgspec.Struct):
@@ -73,16 +73,15 @@ class DebugState(msgspec.Struct):
 def debug_state(
     instance: RoleState,
     cluster: LiveCluster,
-    ledger: Ledger,
+    extender: Extender,
     waiting: WaitingPods,
     scores: LastScores,
-    limits: StepLimits,
     now: float,
     utc: datetime,
 ) -> DebugState:
     """Gather the state of an instance."""
-    view = cluster.view
-    forecast = expected(ledger, view, limits, utc=utc)
+    view, ledger = cluster.view, extender.ledger
+    forecast = expected(extender.situation(NOBODY, view, now, utc))
     return DebugState(
         instance=instance,
         settings=cluster.live_settings,
@@ -109,7 +108,7 @@ def debug_state(
         scores=scores.state(now),
         nodes={
             name: node_report(
-                name, Plan(), view, charges(ledger, name, view), forecast.get(name, ())
+                name, LocalDisks(), view, charges(ledger, name, view), forecast.get(name, ())
             )
             for name in sorted(view.spaces)
         },

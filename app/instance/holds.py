@@ -123,7 +123,6 @@ class Holds:
         outcome = self._extender.hold(
             result,
             request.status,
-            view,
             timeouts=self.timeouts,
             now=now,
             keeps_earlier=is_anothers,

@@ -85,7 +85,9 @@ class Instance:
         self._settings = settings
         self._metrics = metrics
         self.cluster = LiveCluster(connection, settings, metrics, clock=clock, random=random)
-        extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+        extender = self._extender = Extender(
+            settings.step_limits, settings.reservation_mode, settings.balance
+        )
         leadership = Leadership()
         self.standing = Standing(self.cluster, extender.ledger, leadership, clock)
         store = NamespaceStore(connection, settings.namespace)
@@ -265,10 +267,9 @@ class Instance:
         return debug_state(
             self._role(),
             self.cluster,
-            self.holds.ledger,
+            self._extender,
             self._waking.pods,
             self._scores,
-            self._settings.step_limits,
             self._clock(),
             self._wall_clock(),
         )

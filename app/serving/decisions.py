@@ -149,7 +149,7 @@ class Decisions:
         self._on_request(Verb.PRIORITIZE, request)
         self._check_available()
         pod, candidates = request.pod, request.candidates
-        scores = self._extender.prioritize_judged(pod, candidates, self._current_view())
+        scores = self._extender.prioritize_answered(pod, candidates, self._current_view())
         if scores is None:
             await self._prepare(request)
             scores = self._extender.prioritize(
@@ -171,7 +171,7 @@ class Decisions:
             return
         for start in range(0, len(candidates), NODES_IN_ONE_GO):
             piece = candidates[start : start + NODES_IN_ONE_GO]
-            self._extender.judge(
+            self._extender.filter(
                 request.pod, piece, self._current_view(), self._clock(), self._wall_clock()
             )
             await asyncio.sleep(0)

@@ -53,6 +53,10 @@ class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Those whose replicas may all be on other nodes, in the same order."""
 
 
+NOBODY = PodRequest(pod=PodRef(namespace="", name="", uid="", claims=()), volumes=())
+"""Asks for nothing: what it finds is what is true for all pods."""
+
+
 def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
     """Find the Longhorn volumes of the pod's claims.
 

@@ -7,12 +7,14 @@ figures of half a second ago and not on what others have just assigned. It is ri
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 
 from extender.forecast.assignment import Assignment, Remote
-from extender.forecast.coming import Coming
+from extender.forecast.coming import Coming, by_certainty
 from extender.forecast.moving import Moving
 from extender.forecast.ranking import Places
 from extender.space import NodeSpace
+from extender.work import Work
 from longhorn import NodeName, Usage, VolumeName, may_share_zone
 from packing import Item
 
@@ -41,6 +43,13 @@ class Forecast:
         """Return a forecast of its own with the same in it; the arguments are the assignment's."""
         new = Forecast(self.assignment.copy(load, apart, is_more=is_more))
         new.nowhere = dict(self.nowhere)
+        return new
+
+    def at_leisure(self) -> "Forecast":
+        """Return the same for somebody whose work has no limit."""
+        new = Forecast(copy(self.assignment))
+        new.assignment.work = Work.unlimited()
+        new.nowhere = self.nowhere
         return new
 
     @property
@@ -93,6 +102,20 @@ class Forecast:
         self.nowhere.pop(name, None)
         return self.assignment.take_out(name)
 
+    def evict_beyond(self, node: NodeName) -> list[Coming]:
+        """Take away what a node takes no more of what is forecast there; return of which volumes.
+
+        The least sure goes, to find other nodes.
+        """
+        assignment = self.assignment
+        evicted = [each.coming for each in self._beyond(node)]
+        for coming in evicted:
+            nodes = [*assignment.take_out(coming.volume.name)]
+            nodes.remove(node)
+            for other in nodes:
+                assignment.put(coming, assignment.places(coming.need).item, other)
+        return evicted
+
     def gives_way(self, name: NodeName, items: Sequence[Item]) -> bool:
         """Say whether a node may take *items* because what is forecast there finds other nodes.
 
@@ -103,6 +126,24 @@ class Forecast:
             items: What it must take, its load included; they fit there alone.
         """
         return self._moving.gives_way(name, items)
+
+    def _beyond(self, node: NodeName) -> list[Remote]:
+        """Return what a node does not take of what is forecast there: the least sure of it."""
+        assignment = self.assignment
+        there = assignment.on.get(node, ())
+        if not there or node not in assignment.view.spaces:
+            return [*there]
+        suited = [each for each in there if node in assignment.places(each.coming.need)]
+        if len(suited) == len(there) and assignment.fits(node, assignment.taken(node).items):
+            return []
+        kept = [*assignment.load(node)]
+        beyond = [each for each in there if not any(each is one for one in suited)]
+        for remote in sorted(suited, key=lambda each: by_certainty(each.coming)):
+            if assignment.fits(node, [*kept, remote.item]):
+                kept.append(remote.item)
+            else:
+                beyond.append(remote)
+        return beyond
 
     def _best(self, coming: Coming, places: Places, usage: Usage) -> NodeName | None:
         """Return the node that Longhorn would take for the next replica, None if none has room."""

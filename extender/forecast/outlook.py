@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
-from extender.forecast.assignment import Assignment, Remote
+from extender.forecast.assignment import Assignment
 from extender.forecast.coming import Coming, by_certainty
 from extender.forecast.crowd import Crowd, Sums, crowd_of
 from extender.forecast.forecast import Forecast
@@ -268,35 +268,8 @@ class Outlook:
             del self._unchecked[node]
             self._is_roomier = True
             work.spend(_STEPS_PER_NODE)
-            for remote in self._beyond(node):
-                self._evict(remote.coming, node)
-
-    def _beyond(self, node: NodeName) -> list[Remote]:
-        """Return what a node does not take of what is forecast there: the least sure of it."""
-        assignment = self._assignment
-        there = assignment.on.get(node, ())
-        if not there or node not in self._view.spaces:
-            return [*there]
-        suited = [each for each in there if node in assignment.places(each.coming.need)]
-        if len(suited) == len(there) and assignment.fits(node, assignment.taken(node).items):
-            return []
-        kept = [*assignment.load(node)]
-        beyond = [each for each in there if not any(each is one for one in suited)]
-        for remote in sorted(suited, key=lambda each: by_certainty(each.coming)):
-            if assignment.fits(node, [*kept, remote.item]):
-                kept.append(remote.item)
-            else:
-                beyond.append(remote)
-        return beyond
-
-    def _evict(self, coming: Coming, node: NodeName) -> None:
-        """Take a replica of a volume away from a node, to find another one for it."""
-        assignment = self._assignment
-        nodes = [*assignment.take_out(coming.volume.name)]
-        nodes.remove(node)
-        for other in nodes:
-            assignment.put(coming, assignment.places(coming.need).item, other)
-        heappush(self._unplaced, by_certainty(coming))
+            for coming in self.forecast.evict_beyond(node):
+                heappush(self._unplaced, by_certainty(coming))
 
     def _place(self, now: float, work: Work) -> None:
         """Find room for what has none yet, and then for what found none, if it may now.
@@ -411,16 +384,3 @@ _Host = tuple[str, NodeRefusal | None]
 def _host(view: ClusterView, name: NodeName) -> _Host | None:
     space = view.spaces.get(name)
     return None if space is None else (space.node.zone, space.refusal)
-
-
-def outlook_of(
-    view: ClusterView,
-    ledger: Ledger,
-    *,
-    step_limit: int,
-    utc: Moment | None = None,
-) -> Outlook:
-    """Return all that is coming at one moment, for a command that asks once; see `catch_up`."""
-    made = Outlook(step_limit)
-    made.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
-    return made

@@ -4,13 +4,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import compress, count
 
 from extender.demand.items import Demand
-from extender.holds.ledger import Ledger
 from extender.scoring.robustness import Robustness, robustness
 from extender.scoring.scores import WITHOUT_DATA, Score, points, score_of
 from extender.space import NodeSpace
 from extender.verdicts.candidates import grouped
-from extender.verdicts.case import Case
 from extender.verdicts.remembered import Remembered
+from extender.verdicts.situation import Situation
 from extender.view import ChangeLog, Cursor
 from longhorn import NodeName
 from packing import Item, Kind
@@ -60,9 +59,9 @@ class Placings:
     """What becomes of the accepted nodes of one pod.
 
     Args:
-        case: The pod.
+        situation: The pod, and what else will take room.
         accepted: The nodes; each has room for what is new there.
-        ledger: What is held for other pods.
+        changes: The nodes whose space has changed, or what comes there.
         remembered: What is known already; added to.
 
     Attributes:
@@ -72,27 +71,29 @@ class Placings:
 
     def __init__(
         self,
-        case: Case,
+        situation: Situation,
         accepted: Sequence[NodeName],
-        ledger: Ledger,
         changes: ChangeLog[NodeName],
         remembered: RememberedScores,
     ) -> None:
-        self._case = case
-        groups = self._groups = grouped(case, accepted, ledger)
-        coming = _Coming(case, case.demand, ())
+        self._situation = situation
+        groups = self._groups = grouped(situation, accepted)
+        coming = _Coming(situation, situation.demand, ())
         self._alone = coming, remembered.for_needs((groups.needs, ()), changes)
         self._apart: dict[NodeName, tuple[_Coming, Known]] = {}
         """Where open holds keep room, or where something of the pod's own counts."""
         scores = self._glance(groups.alone, *self._alone)
         if groups.beside:
-            beside = _Coming(case, case.demand, groups.open.items)
+            beside = _Coming(situation, situation.demand, groups.open.items)
             known = remembered.for_needs((groups.needs, groups.open.needs), changes)
             self._apart |= dict.fromkeys(groups.beside, (beside, known))
             self._glance(groups.beside, beside, known)
         for name in groups.singly:
-            coming, known = _Coming(case, case.demand_on(name), self._others(name)), Known()
-            coming.look([name], case.view.spaces, known)
+            coming, known = (
+                _Coming(situation, situation.demand_on(name), self._others(name)),
+                Known(),
+            )
+            coming.look([name], situation.view.spaces, known)
             self._apart[name] = coming, known
         seen, apart = self._alone[1].scores, self._apart
         self.scores: Sequence[Score] = (
@@ -117,9 +118,9 @@ class Placings:
     def closely(self, name: NodeName) -> Robustness:
         """Find out how sure it is that all that comes to an unsure node finds room there."""
         coming, known = self._apart.get(name, self._alone)
-        view = self._case.view
+        view = self._situation.view
         if name in self._groups.busy or view.spaces[name].pending:
-            coming = _Coming(self._case, self._case.demand_on(name), self._others(name))
+            coming = _Coming(self._situation, self._situation.demand_on(name), self._others(name))
         found = robustness(
             coming.items, view.spaces[name], view.disk_kinds, step_limit=_CLOSE_STEPS
         )
@@ -129,7 +130,7 @@ class Placings:
 
     def largest_bytes(self, name: NodeName) -> int:
         """Return what is free on that disk of a node with most of it that the volumes may use."""
-        kinds, rooms = self._alone[0].kinds, self._case.view.spaces[name].rooms
+        kinds, rooms = self._alone[0].kinds, self._situation.view.spaces[name].rooms
         return max([0, *(room.headrooms[-1] for room in rooms if room.kind in kinds)])
 
     def _glance(
@@ -140,15 +141,15 @@ class Placings:
             return [*map(known.scores.__getitem__, nodes)]
         except KeyError:
             pass
-        case, spaces = self._case, self._case.view.spaces
+        situation, spaces = self._situation, self._situation.view.spaces
         for name in coming.look(nodes, spaces, known, busy=self._groups.busy):
-            _Coming(case, case.demand, self._others(name)).look([name], spaces, known)
+            _Coming(situation, situation.demand, self._others(name)).look([name], spaces, known)
         return [*map(known.scores.__getitem__, nodes)]
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
-        load = self._case.loads.on(self._case.view.spaces[name])
-        remote = self._case.forecast.on.get(name, ())
+        load = self._situation.loads.on(self._situation.view.spaces[name])
+        remote = self._situation.with_own.on.get(name, ())
         return (*load.items, *(each.item for each in remote))
 
 
@@ -156,7 +157,7 @@ class _Coming:
     """What comes to a node, or to many: the pod's new replicas, and others.
 
     Args:
-        case: The pod.
+        situation: The pod.
         demand: Its new replicas there.
         others: What else comes there.
 
@@ -165,9 +166,9 @@ class _Coming:
         kinds: The disks that the pod's volumes may use.
     """
 
-    def __init__(self, case: Case, demand: Demand, others: Sequence[Item]) -> None:
+    def __init__(self, situation: Situation, demand: Demand, others: Sequence[Item]) -> None:
         self.items = (*demand.items, *others)
-        self.kinds = frozenset[Kind]().union(*(item.kinds for item in case.demand.items))
+        self.kinds = frozenset[Kind]().union(*(item.kinds for item in situation.demand.items))
         sizes = [item.logical_bytes for item in self.items] or [0]
         self._bytes, self._largest_bytes, self._least_bytes = sum(sizes), max(sizes), min(sizes)
         self._physical_bytes = sum(item.physical_bytes for item in self.items)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from extender.holds.ledger import Ledger
 from extender.scoring.data import Near, data_near
 from extender.scoring.placing import Placings, RememberedScores
 from extender.scoring.scores import (
@@ -16,8 +15,7 @@ from extender.scoring.scores import (
     points,
     score_of,
 )
-from extender.verdicts.answering import Answer
-from extender.verdicts.case import Case
+from extender.verdicts.answering import Answer, Basis
 from extender.view import ChangeLog, ClusterView
 from longhorn import NodeName
 
@@ -28,37 +26,29 @@ _REJECTED = Score()
 
 def prioritize(
     answer: Answer,
-    case: Case | None,
-    candidates: Sequence[NodeName],
-    view: ClusterView,
-    *,
-    ledger: Ledger,
     changes: ChangeLog[NodeName],
     remembered: RememberedScores,
     balance: Balance,
 ) -> Scores:
-    """Score *candidates*: those that are not accepted have nothing.
+    """Score the candidates of an answer: those that are not accepted have nothing.
 
     Args:
         answer: What `/filter` would say now.
-        case: What was prepared to judge them, None if there was nothing to judge.
-        candidates: The nodes, each named once.
-        view: The cluster.
-        ledger: What is held for pods; the pod's own hold does not count.
         changes: The nodes whose space has changed, or what comes there.
         remembered: What is known already for pods of the same needs; added to.
         balance: What is wanted of the room that is left.
     """
+    view, situation = answer.view, answer.situation
     near = data_near(answer.request, view)
-    if case is None or not answer.request.volumes:
+    if situation is None or answer.basis is not Basis.PLACEMENT:
         scores = _by_data(answer.accepted, near, view)
     else:
-        placings = Placings(case, answer.accepted, ledger, changes, remembered)
+        placings = Placings(situation, answer.accepted, changes, remembered)
         scores = _by_all(answer.accepted, near, placings, view, balance)
     if answer.rejected:
         rejected, accepted = answer.rejected, iter(scores)  # in the order of the candidates
-        scores = [_REJECTED if name in rejected else next(accepted) for name in candidates]
-    return Scores(request=answer.request, nodes=candidates, scores=scores)
+        scores = [_REJECTED if name in rejected else next(accepted) for name in answer.candidates]
+    return Scores(request=answer.request, nodes=answer.candidates, scores=scores)
 
 
 def _by_data(accepted: Sequence[NodeName], near: Near, view: ClusterView) -> list[Score]:

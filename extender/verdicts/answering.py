@@ -1,18 +1,15 @@
-"""Which of the candidate nodes a pod may run on, once its claims are resolved."""
+"""Which of the candidate nodes a pod may run on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import filterfalse
 
 import msgspec
 
-from extender.demand.existing import Existing, Worth, existing_of
+from extender.demand.existing import Existing, Worth
 from extender.demand.requests import PodRequest
-from extender.forecast.outlook import Outlook
 from extender.holds.hold import Mode
-from extender.holds.ledger import Ledger
-from extender.verdicts.candidates import Judging, StepLimits
-from extender.verdicts.case import Case, counts, prepare
+from extender.verdicts.candidates import Judging
 from extender.verdicts.rejections import (
     PodUnscheduled,
     Rejection,
@@ -21,10 +18,10 @@ from extender.verdicts.rejections import (
 )
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.risk import risks
-from extender.verdicts.starting import crowded_out, needs_room, start_rejection
+from extender.verdicts.situation import Situation
+from extender.verdicts.starting import crowded_out, needs_room, start
 from extender.view import ChangeLog, ClusterView
-from extender.work import Work
-from longhorn import Moment, NodeName
+from longhorn import NodeName
 
 
 class Basis(StrEnum):
@@ -43,9 +40,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     request: PodRequest
     """The pod with its claims resolved."""
-    existing: Existing = {}
-    """The replicas that there are of the request's volumes."""
+    view: ClusterView
+    """The cluster that the answer rests on."""
+    situation: Situation | None = None
+    """All that it rests on; None for a pod without volumes of Longhorn."""
     basis: Basis
+    candidates: Sequence[NodeName]
+    """The nodes that kube-scheduler asks about, each once."""
     accepted: Sequence[NodeName]
     """In the order of the candidates."""
     rejected: Mapping[NodeName, Rejection] = {}
@@ -54,9 +55,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     is_cut_short: bool = False
     """Whether the work for it was over before all was decided (`extender.work`): what was not
     decided to be moved counts as able to give way, and what was not packed is rejected."""
-    forecast: Mapping[str, int] = {}
-    """How many replicas of other volumes count that are not placed: sure, open, nowhere. Empty if
-    nothing was judged."""
+
+    @property
+    def existing(self) -> Existing:
+        """The replicas that there are of the request's volumes."""
+        return {} if self.situation is None else self.situation.existing
+
+    @property
+    def forecast(self) -> Mapping[str, int]:
+        """How many replicas of other volumes count that are not placed: sure, open, nowhere."""
+        return {} if self.situation is None else _counts(self.situation)
 
     @property
     def is_open(self) -> bool:
@@ -72,131 +80,123 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return any(each.depends_on_others for each in self.rejected.values())
 
 
-def answer(
-    request: PodRequest,
+def decide(
+    situation: Situation,
     candidates: Sequence[NodeName],
-    view: ClusterView,
-    *,
-    limits: StepLimits,
-    remembered: RememberedVerdicts,
-    outlook: Outlook,
-    ledger: Ledger,
-    work: Work,
-    now: float,
-    utc: Moment | None,
-) -> tuple[Answer, Case | None]:
-    """Split *candidates*, each named once, into accepted and rejected nodes.
-
-    Returns also what was prepared to judge them, None if there was nothing to judge.
-
-    Args:
-        request: The pod with its claims resolved.
-        candidates: The nodes that kube-scheduler asks about.
-        view: The cluster now.
-        limits: Bounds on the packing's work.
-        remembered: What is known already for pods of the same needs; added to.
-        outlook: What else will take room, and where it finds room; kept up to date.
-        ledger: What is held for pods; a pod's own hold does not count against it.
-        work: What may be done for the answer.
-        now: The time, in seconds.
-        utc: The date and time, None if it is not known.
-    """
-    if not (request.volumes or request.remote):
-        return Answer(request=request, basis=Basis.NOTHING_LOCAL, accepted=candidates), None
-    existing = existing_of(request, view)
-    holders = nodes_with_all_replicas(existing, candidates)
-    if holders:
-        others = filterfalse(set(holders).__contains__, candidates)
-        found = Answer(
-            request=request,
-            existing=existing,
-            basis=Basis.REPLICAS,
-            accepted=holders,
-            rejected=dict.fromkeys(others, ReplicasElsewhere()),
-        )
-        return found, None
-    basis = Basis.PLACEMENT if request.volumes else Basis.NOTHING_LOCAL
-    rejected: Mapping[NodeName, Rejection]
-    steps, forecast, case = 0, dict[str, int](), None
-    if view.settings.unreadable is not None:
-        rejected = {}
-        if request.volumes:
-            rejected = dict.fromkeys(
-                candidates, SettingUnreadable(setting=view.settings.unreadable)
-            )
-    elif not (request.volumes or needs_room(request, view)):
-        rejected = {}
-    elif request.volumes and ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid):
-        rejected = dict.fromkeys(candidates, PodUnscheduled())
-    else:
-        outlook.catch_up(view, ledger, now=now, utc=utc, work=Work.unlimited())
-        case = prepare(
-            request,
-            existing,
-            view,
-            outlook=outlook,
-            step_limit=limits.per_node,
-            work=work,
-            utc=utc,
-        )
-        forecast = counts(case)
-        judging = Judging(case, limits, ledger)
-        rejected, case = _judge(case, candidates, judging, remembered, outlook.changes, ledger)
-        steps = judging.steps
-    found = Answer(
-        request=request,
-        existing=existing,
-        basis=basis,
-        # A built-in filter, since this is most of what thousands of known nodes cost.
-        accepted=list(filterfalse(rejected.__contains__, candidates)) if rejected else candidates,
-        rejected=rejected,
-        steps=steps,
-        is_cut_short=work.is_over,
-        forecast=forecast,
-    )
-    return found, case
-
-
-def _judge(
-    case: Case,
-    candidates: Sequence[NodeName],
-    judging: Judging,
     remembered: RememberedVerdicts,
     changes: ChangeLog[NodeName],
-    ledger: Ledger,
-) -> tuple[Mapping[NodeName, Rejection], Case]:
-    """Return why candidates are rejected, and the case with all that is forecast for it."""
-    rejected: Mapping[NodeName, Rejection] = {}
-    if case.request.volumes:
-        rejected = judging.rejections(candidates, remembered, changes)
-    if len(rejected) == len(candidates):
-        return rejected, case
-    everywhere, case = start_rejection(case)
-    if everywhere is not None:
-        return dict.fromkeys(candidates, everywhere), case
-    # Lazily: for most pods nobody looks at the thousands of nodes that are accepted so far.
-    crowded = crowded_out(case, filterfalse(rejected.__contains__, candidates))
-    rejected = {**rejected, **crowded} if crowded else rejected
-    at_risk = risks(case, filterfalse(rejected.__contains__, candidates), ledger)
-    return {**rejected, **at_risk} if at_risk else rejected, case
+) -> Answer:
+    """Split *candidates*, each named once, into accepted and rejected nodes.
+
+    Args:
+        situation: The pod, the cluster, and what else will take room.
+        candidates: The nodes that kube-scheduler asks about.
+        remembered: What is known already for pods of the same needs; added to.
+        changes: The nodes whose space has changed, or what comes there.
+    """
+    return (
+        _nothing_to_judge(situation, candidates)
+        or _back_to_the_data(situation, candidates)
+        or _judged(situation, candidates, remembered, changes)
+    )
 
 
-def nodes_with_all_replicas(existing: Existing, candidates: Iterable[NodeName]) -> list[NodeName]:
-    """Return the candidates that hold a usable replica of every volume; the pod restarts there.
+def _nothing_to_judge(situation: Situation, candidates: Sequence[NodeName]) -> Answer | None:
+    """Accept all nodes for a pod that needs no room on its node, and none to start."""
+    if situation.request.volumes:
+        return None
+    if situation.view.settings.unreadable is None and needs_room(situation):
+        return None
+    return _answer(situation, candidates, {}, Basis.NOTHING_LOCAL)
+
+
+def _back_to_the_data(situation: Situation, candidates: Sequence[NodeName]) -> Answer | None:
+    """Accept only the nodes that hold a usable replica of every volume: the pod restarts there.
 
     If some of them hold replicas none of which is being evicted, only these: the others' data are
     about to move. Longhorn's schedulability of the node does not matter, as nothing new is put
     there.
     """
+    existing = situation.existing
     if not existing:
-        return []
+        return None
     everywhere = set.intersection(*({*by_node} for by_node in existing.values()))
-    if not everywhere:
-        return []
     worst = {
         name: min(by_node[name].worth for by_node in existing.values())
-        for name in candidates
+        for name in (candidates if everywhere else ())
         if name in everywhere
     }
-    staying = [name for name, worth in worst.items() if worth is Worth.USABLE]
-    return staying or [name for name, worth in worst.items() if worth is Worth.EVICTING]
+    staying = {name for name, worth in worst.items() if worth is Worth.USABLE}
+    holders = staying or {name for name, worth in worst.items() if worth is Worth.EVICTING}
+    if not holders:
+        return None
+    others = filterfalse(holders.__contains__, candidates)
+    rejected = dict.fromkeys(others, ReplicasElsewhere())
+    return _answer(situation, candidates, rejected, Basis.REPLICAS)
+
+
+def _judged(
+    situation: Situation,
+    candidates: Sequence[NodeName],
+    remembered: RememberedVerdicts,
+    changes: ChangeLog[NodeName],
+) -> Answer:
+    """Judge each node; then whether the pod's volumes start, and what its replicas take of others.
+
+    Each of these looks only at the nodes that are accepted so far. Lazily: for most pods nobody
+    looks at the thousands of them.
+    """
+    request, ledger = situation.request, situation.ledger
+    unreadable = situation.view.settings.unreadable
+    if unreadable is not None:
+        why = SettingUnreadable(setting=unreadable)
+        return _answer(situation, candidates, dict.fromkeys(candidates, why))
+    is_waiting = ledger.mode is Mode.NODE and ledger.is_choosing(but=request.pod.uid)
+    if request.volumes and is_waiting:
+        return _answer(situation, candidates, dict.fromkeys(candidates, PodUnscheduled()))
+    judging = Judging(situation)
+    rejected: dict[NodeName, Rejection] = {}
+    if request.volumes:
+        rejected = judging.rejections(candidates, remembered, changes)
+    if len(rejected) < len(candidates):
+        started = start(situation)
+        if isinstance(started, Rejection):
+            rejected = dict.fromkeys(candidates, started)
+        else:
+            situation = started
+            rejected |= crowded_out(situation, filterfalse(rejected.__contains__, candidates))
+            rejected |= risks(situation, filterfalse(rejected.__contains__, candidates))
+    return _answer(situation, candidates, rejected, steps=judging.steps)
+
+
+def _answer(
+    situation: Situation,
+    candidates: Sequence[NodeName],
+    rejected: Mapping[NodeName, Rejection],
+    basis: Basis | None = None,
+    *,
+    steps: int = 0,
+) -> Answer:
+    if basis is None:
+        basis = Basis.PLACEMENT if situation.request.volumes else Basis.NOTHING_LOCAL
+    return Answer(
+        request=situation.request,
+        view=situation.view,
+        situation=situation,
+        basis=basis,
+        candidates=candidates,
+        # A built-in filter, since this is most of what thousands of known nodes cost.
+        accepted=list(filterfalse(rejected.__contains__, candidates)) if rejected else candidates,
+        rejected=rejected,
+        steps=steps,
+        is_cut_short=situation.work.is_over,
+    )
+
+
+def _counts(situation: Situation) -> dict[str, int]:
+    """Count the replicas coming that are sure, those of open holds, and those without room."""
+    sums, nowhere = situation.others.sums, situation.forecast.nowhere
+    found = {"sure": sums.sure, "open": sums.open, "nowhere": sum(nowhere.values())}
+    for each in situation.others.coming if nowhere else ():
+        found["sure" if each.is_sure else "open"] -= nowhere.get(each.volume.name, 0)
+    return found

@@ -7,8 +7,6 @@ import msgspec
 
 from extender.forecast.loads import OpenHolds
 from extender.holds.hold import Mode
-from extender.holds.ledger import Ledger
-from extender.verdicts.case import Case
 from extender.verdicts.judging import glance, judge
 from extender.verdicts.rejections import (
     NodeReserved,
@@ -18,19 +16,13 @@ from extender.verdicts.rejections import (
     UnreadableNode,
 )
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
+from extender.verdicts.situation import Situation
 from extender.view import ChangeLog
 from longhorn import Need, NodeName
 from packing import Item
 
 _GLANCES_PER_STEP = 10
 """So many nodes are seen at a glance in the time of a step."""
-
-
-class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many steps the packing may take, so that no request blocks the others for long."""
-
-    per_node: int
-    per_request: int
 
 
 class Groups(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,19 +41,19 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes to which anything else comes."""
 
 
-def grouped(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> Groups:
+def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
     """Part *nodes*: of those in the first two groups the same is true as for any pod of such needs.
 
     A burst of pods to thousands of nodes would look at each node for each pod otherwise.
     """
-    uid = case.request.pod.uid
-    open_ = case.loads.open
-    apart = case.holders | open_.partly | case.forecast.assignment.apart
+    ledger, uid = situation.ledger, situation.request.pod.uid
+    open_ = situation.loads.open
+    apart = situation.holders | open_.partly | situation.with_own.assignment.apart
     chosen = ledger.chosen_nodes(but=uid)
     if ledger.mode is Mode.NODE:
         apart |= chosen
     alone, beside, singly = nodes, list[NodeName](), list[NodeName]()
-    if case.strict_nodes:
+    if situation.strict_nodes:
         alone, singly = [], [*nodes]
     elif apart or open_.nodes:
         alone = []
@@ -69,12 +61,12 @@ def grouped(case: Case, nodes: Sequence[NodeName], ledger: Ledger) -> Groups:
             group = singly if name in apart else beside if name in open_.nodes else alone
             group.append(name)
     return Groups(
-        needs=tuple(volume.need for volume in case.request.volumes),
+        needs=tuple(volume.need for volume in situation.request.volumes),
         alone=alone,
         beside=beside,
         open=open_,
         singly=singly,
-        busy=chosen | case.forecast.on.keys() | case.loads.nodes_due,
+        busy=chosen | situation.with_own.on.keys() | situation.loads.nodes_due,
     )
 
 
@@ -85,11 +77,9 @@ class Judging:
         steps: How many the packing took.
     """
 
-    def __init__(self, case: Case, limits: StepLimits, ledger: Ledger) -> None:
+    def __init__(self, situation: Situation) -> None:
         self.steps = 0
-        self._case = case
-        self._limits = limits
-        self._ledger = ledger
+        self._situation = situation
 
     def rejections(
         self,
@@ -107,7 +97,7 @@ class Judging:
             remembered: What is known already; added to.
             changes: The nodes whose space has changed, or what comes there.
         """
-        groups = grouped(self._case, candidates, self._ledger)
+        groups = grouped(self._situation, candidates)
         rejected: dict[NodeName, Rejection] = {}
         for names, held in ((groups.alone, OpenHolds()), (groups.beside, groups.open)):
             if names:
@@ -130,8 +120,8 @@ class Judging:
         singly: dict[NodeName, Rejection] = {}
         missing = known.missing(nodes)
         if missing:
-            self._case.work.spend(len(missing) // _GLANCES_PER_STEP)
-            seen = glance(self._case, missing, beside=beside, busy=busy)
+            self._situation.work.spend(len(missing) // _GLANCES_PER_STEP)
+            seen = glance(self._situation, missing, beside=beside, busy=busy)
             known.remember(seen.accepted, {})
             known.remember(seen.rejected, seen.rejected)
             for name in seen.rest:
@@ -148,19 +138,20 @@ class Judging:
 
     def _judge(self, name: NodeName) -> tuple[Rejection | None, bool]:
         """Return why a node is rejected, if it is, and whether that stands until it changes."""
-        view, work = self._case.view, self._case.work
+        situation = self._situation
+        view, ledger, work = situation.view, situation.ledger, situation.work
         space = view.spaces.get(name)
         if space is None:
             is_unreadable = name in view.unreadable_nodes
             return UnreadableNode() if is_unreadable else UnknownNode(), False
-        by_node, uid = self._ledger.mode is Mode.NODE, self._case.request.pod.uid
-        if by_node and any(hold.volumes for hold in self._ledger.on_node(name, but=uid)):
+        by_node, uid = ledger.mode is Mode.NODE, situation.request.pod.uid
+        if by_node and any(hold.volumes for hold in ledger.on_node(name, but=uid)):
             return NodeReserved(), False
         work.spend(1)
-        limit = max(0, min(self._limits.per_node, work.left))
-        verdict = judge(self._case, space, step_limit=limit)
+        limit = max(0, min(situation.limits.per_node, work.left))
+        verdict = judge(situation, space, step_limit=limit)
         work.spend(verdict.steps)
         self.steps += verdict.steps
         is_undecided = isinstance(verdict.rejection, PackingUndecided)
-        was_cut_short = is_undecided and limit < self._limits.per_node
+        was_cut_short = is_undecided and limit < situation.limits.per_node
         return verdict.rejection, verdict.is_lasting and not was_cut_short

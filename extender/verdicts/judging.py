@@ -7,7 +7,6 @@ import msgspec
 from extender.demand.items import Demand, suits, total_of
 from extender.forecast.needs import fits
 from extender.space import NodeSpace
-from extender.verdicts.case import Case
 from extender.verdicts.competitors import Competitors, competitors_of
 from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
@@ -17,6 +16,7 @@ from extender.verdicts.rejections import (
     StrictLocalElsewhere,
     StrictLocalUnusable,
 )
+from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_mismatch, node_rejection
 from longhorn import NodeName
 from packing import Item, Outcome, Packed, Undecided, is_stranded, pack
@@ -44,19 +44,23 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def glance(
-    case: Case, nodes: Iterable[NodeName], *, beside: Iterable[Item], busy: Container[NodeName]
+    situation: Situation,
+    nodes: Iterable[NodeName],
+    *,
+    beside: Iterable[Item],
+    busy: Container[NodeName],
 ) -> Glance:
     """Judge the nodes whose verdict follows without packing; `judge` says the same of them.
 
     On most nodes one disk takes everything, or none takes the largest volume.
 
     Args:
-        case: The pod; none of its strict-local volumes is placed.
+        situation: The pod; none of its strict-local volumes is placed.
         nodes: None of them holds a replica of the pod's volumes.
         beside: What open holds of other pods keep on each of these nodes.
         busy: Nodes to which something else comes as well.
     """
-    demand, view, spaces = case.demand, case.view, case.view.spaces
+    demand, view, spaces = situation.demand, situation.view, situation.view.spaces
     total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
     logical_bytes, physical_bytes = total.logical_bytes, total.physical_bytes
     suits_any_node = not (demand.node_selectors or demand.topologies)
@@ -73,7 +77,7 @@ def glance(
             rest.append(name)
             continue
         if name in busy or space.pending:
-            taken = case.forecast.assignment.taken(name)
+            taken = situation.forecast.assignment.taken(name)
             logical_bytes = own_logical_bytes + taken.logical_bytes
             physical_bytes = own_physical_bytes + taken.physical_bytes
             kinds = own_kinds.intersection(*(item.kinds for item in taken.items))
@@ -96,36 +100,67 @@ def glance(
     return Glance(accepted=accepted, rejected=rejected, rest=rest)
 
 
-def judge(case: Case, space: NodeSpace, *, step_limit: int) -> Verdict:
+def judge(situation: Situation, space: NodeSpace, *, step_limit: int) -> Verdict:
     """Say whether the pod fits on one node, and on which disks what must be placed anew.
 
-    Volumes that have a replica there need no room and are left out.
+    The first question that the node fails says why it is rejected. Whether there is room comes
+    last: it costs most.
 
     Args:
-        case: The pod.
+        situation: The pod, the cluster, and what else will take room.
         space: The node.
         step_limit: Most steps of the packing.
     """
-    node, demand = space.node, case.demand_on(space.node.name)
-    for volume, nodes in case.strict_nodes.items():
-        if node.name not in nodes:
-            return Verdict(rejection=StrictLocalElsewhere())
-        if node.name not in case.existing[volume]:
-            return Verdict(rejection=StrictLocalUnusable())
-    rejection = node_rejection(space) or node_mismatch(
-        node, demand.node_selectors, demand.topologies
-    )
-    if rejection is not None:
-        return Verdict(rejection=rejection)
+    for question in QUESTIONS:
+        rejection = question(situation, space)
+        if rejection is not None:
+            return Verdict(rejection=rejection)
+    return _has_room(situation, space, step_limit)
+
+
+def has_the_strict_volumes(situation: Situation, space: NodeSpace) -> Rejection | None:
+    """Reject a node without a usable replica of each strict-local volume that has one somewhere."""
+    name = space.node.name
+    for volume, nodes in situation.strict_nodes.items():
+        if name not in nodes:
+            return StrictLocalElsewhere()
+        if name not in situation.existing[volume]:
+            return StrictLocalUnusable()
+    return None
+
+
+def takes_replicas(_: Situation, space: NodeSpace) -> Rejection | None:
+    """Reject a node that takes no new replica, whatever it is."""
+    return node_rejection(space)
+
+
+def suits_the_volumes(situation: Situation, space: NodeSpace) -> Rejection | None:
+    """Reject a node without the tags, or outside the zones, that new replicas ask for."""
+    demand = situation.demand_on(space.node.name)
+    return node_mismatch(space.node, demand.node_selectors, demand.topologies)
+
+
+QUESTIONS = (has_the_strict_volumes, takes_replicas, suits_the_volumes)
+"""What is asked about a node before its room, in this order."""
+
+
+def _has_room(situation: Situation, space: NodeSpace, step_limit: int) -> Verdict:
+    """Pack what must be placed anew. Volumes that have a replica there need no room."""
+    name, demand = space.node.name, situation.demand_on(space.node.name)
     competitors = Competitors()
     if demand.items:
-        load, remote = case.loads.on(space), case.forecast.on.get(node.name, ())
+        load, remote = situation.loads.on(space), situation.forecast.on.get(name, ())
         competitors = competitors_of(demand, space, load, remote)
-    return _pack_beside(competitors, demand, space, case, step_limit=step_limit)
+    return _pack_beside(competitors, demand, space, situation, step_limit=step_limit)
 
 
 def _pack_beside(
-    competitors: Competitors, demand: Demand, space: NodeSpace, case: Case, *, step_limit: int
+    competitors: Competitors,
+    demand: Demand,
+    space: NodeSpace,
+    situation: Situation,
+    *,
+    step_limit: int,
 ) -> Verdict:
     """Pack *demand* with all its competitors; if that fails, find out who is in the way."""
     trial, is_lasting = _Trial(demand, space, step_limit), True
@@ -134,9 +169,11 @@ def _pack_beside(
     if competitors.remote and not isinstance(outcome, Packed):
         outcome = trial.beside(load)
         # What is forecast here must not go to disks of other kinds that are held.
-        whole = demand.items + case.loads.on(space).items
-        staying = whole if fits(whole, space, case.step_limit) else demand.items + load
-        if isinstance(outcome, Packed) and not case.forecast.gives_way(space.node.name, staying):
+        whole = demand.items + situation.loads.on(space).items
+        staying = whole if fits(whole, space, situation.limits.per_node) else demand.items + load
+        if isinstance(outcome, Packed) and not situation.forecast.gives_way(
+            space.node.name, staying
+        ):
             is_open = isinstance(trial.beside(load + competitors.sure_items), Packed)
             return Verdict(
                 rejection=competitors.remote_rejection(by_open=is_open),
@@ -155,7 +192,7 @@ def _pack_beside(
             return Verdict(rejection=rejection, steps=trial.steps)
     if isinstance(outcome, Undecided):
         return Verdict(rejection=PackingUndecided(), steps=trial.steps)
-    return Verdict(rejection=shortage(demand, space, case.view), steps=trial.steps)
+    return Verdict(rejection=shortage(demand, space, situation.view), steps=trial.steps)
 
 
 class _Trial:

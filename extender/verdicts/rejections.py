@@ -6,6 +6,7 @@ the pod needs may be in it, since that does not change. What a disk has left is 
 `filter` command instead.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -17,6 +18,15 @@ class Rejection(msgspec.Struct, frozen=True):
     reason: ClassVar[str]
     text: ClassVar[str]
     """Where it is the same for all; others say it in `__str__`."""
+    is_about_room: ClassVar[bool] = False
+    """Whether more room on one disk of the node may end it."""
+    is_about_disks: ClassVar[bool] = False
+    """Whether it matters to it that a disk of the node takes nothing."""
+    is_passing: ClassVar[bool] = False
+    """Whether it ends by itself, so that nothing is to be changed on a disk."""
+    depends_on_others: ClassVar[bool] = False
+    """Whether room on any node of the cluster may end it, not only on the node itself: replicas
+    that are in the way may go elsewhere."""
 
     def __str__(self) -> str:
         return self.text
@@ -26,9 +36,17 @@ class Rejection(msgspec.Struct, frozen=True):
         """Whether it may be over in a moment, once the nodes of other pods are chosen."""
         return False
 
-    depends_on_others: ClassVar[bool] = False
-    """Whether room on any node of the cluster may end it, not only on the node itself: replicas
-    that are in the way may go elsewhere."""
+
+class InTheWay(Rejection, frozen=True, kw_only=True):
+    """What other pods are about to take is in the way."""
+
+    depends_on_others = True
+    by_open: bool = False
+    """Whether only holds of pods that may still go to several nodes are."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.by_open
 
 
 class UnknownNode(Rejection, frozen=True):
@@ -104,27 +122,18 @@ class StrictLocalUnusable(Rejection, frozen=True):
     text = "the replica of a strict-local volume on this node cannot be used"
 
 
-class LocalRoomAtRisk(Rejection, frozen=True, kw_only=True):
+class LocalRoomAtRisk(InTheWay, frozen=True, kw_only=True):
     reason = "local_room_at_risk"
     text = (
         "replicas that Longhorn is about to place may take the room of those that are to be on "
         "their pod's node"
     )
-    depends_on_others = True
-    by_open: bool = False
-    """Whether only holds of pods that may still go to several nodes are in the way."""
-
-    @property
-    def is_open(self) -> bool:
-        return self.by_open
 
 
-class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
+class NoRoomAnywhere(InTheWay, frozen=True, kw_only=True):
     reason = "no_room_anywhere"
-    depends_on_others = True
+    is_about_room = True
     size_bytes: int
-    by_open: bool
-    """Whether only holds of pods that may still go to several nodes are in the way."""
 
     def __str__(self) -> str:
         return (
@@ -132,18 +141,11 @@ class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
             f"{_size(self.size_bytes)}, so Longhorn could not start it"
         )
 
-    @property
-    def is_open(self) -> bool:
-        return self.by_open
 
-
-class TooFewReplicas(Rejection, frozen=True, kw_only=True):
+class TooFewReplicas(InTheWay, frozen=True, kw_only=True):
     reason = "too_few_replicas"
-    depends_on_others = True
     wanted: int
     size_bytes: int
-    by_open: bool
-    """As above."""
 
     def __str__(self) -> str:
         return (
@@ -152,18 +154,16 @@ class TooFewReplicas(Rejection, frozen=True, kw_only=True):
             f"(allow-volume-creation-with-degraded-availability is false)"
         )
 
-    @property
-    def is_open(self) -> bool:
-        return self.by_open
-
 
 class NoUsableDisk(Rejection, frozen=True):
     reason = "no_usable_disk"
+    is_about_disks = True
     text = "no disk of the Longhorn node takes new replicas"
 
 
 class NoDiskOfType(Rejection, frozen=True, kw_only=True):
     reason = "no_disk_of_type"
+    is_about_disks = True
     type: str
 
     def __str__(self) -> str:
@@ -172,6 +172,7 @@ class NoDiskOfType(Rejection, frozen=True, kw_only=True):
 
 class DiskTags(Rejection, frozen=True, kw_only=True):
     reason = "disk_tags"
+    is_about_disks = True
     selector: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -190,6 +191,7 @@ class FilesystemLimit(Rejection, frozen=True, kw_only=True):
 
 class InsufficientStorage(Rejection, frozen=True, kw_only=True):
     reason = "insufficient_storage"
+    is_about_room = is_about_disks = True
     size_bytes: int
 
     def __str__(self) -> str:
@@ -198,6 +200,7 @@ class InsufficientStorage(Rejection, frozen=True, kw_only=True):
 
 class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
     reason = "volumes_do_not_fit"
+    is_about_room = is_about_disks = True
     volumes: int
     size_bytes: int
 
@@ -210,20 +213,14 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
 
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
-    depends_on_others = True
+    is_about_room = is_about_disks = is_passing = depends_on_others = True
     text = "the room is needed by replicas Longhorn is about to place"
 
 
-class RoomHeld(Rejection, frozen=True, kw_only=True):
+class RoomHeld(InTheWay, frozen=True, kw_only=True):
     reason = "room_held"
-    depends_on_others = True
+    is_about_room = is_about_disks = is_passing = True
     text = "its room is held for other pods that are being scheduled"
-    by_open: bool
-    """Whether only holds of pods that may still go to another node are in the way."""
-
-    @property
-    def is_open(self) -> bool:
-        return self.by_open
 
 
 class PodUnscheduled(Rejection, frozen=True):
@@ -253,4 +250,11 @@ def _size(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
-REASONS = tuple(sorted(rejection.reason for rejection in Rejection.__subclasses__()))
+REASONS: Mapping[str, type[Rejection]] = {
+    each.reason: each
+    for each in sorted(
+        {*Rejection.__subclasses__(), *InTheWay.__subclasses__()} - {InTheWay},
+        key=lambda each: each.reason,
+    )
+}
+"""All of them, by the label in metrics."""

@@ -13,10 +13,9 @@ from extender.forecast.coming import Coming
 from extender.forecast.crowd import crowd_of
 from extender.forecast.needs import fits
 from extender.forecast.takers import MOST_TO_FILL, may_fill, may_tie, spread, takers
-from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
-from extender.verdicts.case import Case
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
+from extender.verdicts.situation import Situation
 from longhorn import Need, NodeName
 from packing import Item, bytes_to_block, fits_in_any_order
 
@@ -29,24 +28,28 @@ _MOST_PAIRS = 4_000
 their room, and strict-local ones are refused where not all that comes would fit besides."""
 
 
-def risks(case: Case, nodes: Iterable[NodeName], ledger: Ledger) -> dict[NodeName, Rejection]:
+def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
     """Return which of the *nodes*, all accepted else, put a local replica at risk.
 
     Either the pod's own, by what others are about to get; or that of another pod, by what this pod
     is about to get. For strict-local replicas also what else comes with them counts: Longhorn may
     put it on other disks than the packing does.
+
+    Args:
+        started: The pod, with its volumes in the forecast that need nothing on its node.
+        nodes: The nodes.
     """
-    looking = _Looking(case, ledger)
+    looking, ledger = _Looking(started), started.ledger
     if not looking.is_needed:
         return {}
-    uid, nodes = case.request.pod.uid, [*nodes]
+    uid, nodes = started.request.pod.uid, [*nodes]
     chosen = ledger.chosen_nodes(but=uid)
     if looking.takes_from_others(chosen):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
-    open_ = case.loads.open_nodes
+    open_ = started.loads.open_nodes
     if looking.takes_from_others(open_, with_open=True):
         return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=True))
-    if not case.request.volumes:
+    if not started.request.volumes:
         return {}
     found: dict[NodeName, Rejection] = {}
     by_own: dict[NodeName, Rejection] = {}
@@ -65,42 +68,44 @@ class _Looking:
     """Looks at what may come to nodes first: at all that comes, and if that is too much, closely.
 
     Args:
-        case: The pod.
-        ledger: What is held for others.
+        situation: The pod, with its volumes in the forecast that need nothing on its node.
 
     Attributes:
         is_needed: Whether anything could come first at all.
     """
 
-    def __init__(self, case: Case, ledger: Ledger) -> None:
-        self._case = case
-        self._ledger = ledger
-        self._own = [each for each in case.own_coming if each.count]
+    def __init__(self, situation: Situation) -> None:
+        ledger = situation.ledger
+        self._situation = situation
+        self._assignment = situation.with_own.assignment
+        self._own = [each for each in situation.own_coming if each.count]
         self._anywhere = [each for each in self._own if not each.volume.needs_local_replica]
         self._strict = {
             name
             for hold in ledger
-            if hold.pod.uid != case.request.pod.uid and any(v.is_strict for v in hold.volumes)
+            if hold.pod.uid != situation.request.pod.uid and any(v.is_strict for v in hold.volumes)
             for name in hold.nodes
         }
         """The nodes to which a strict-local replica may come."""
         self._busy = (
-            ledger.chosen_nodes(but=case.request.pod.uid)
-            | case.loads.open.partly
-            | case.loads.nodes_due
-            | case.loads.apart
-            | case.holders
+            ledger.chosen_nodes(but=situation.request.pod.uid)
+            | situation.loads.open.partly
+            | situation.loads.nodes_due
+            | situation.loads.apart
+            | situation.holders
         )
         """Those to which something comes that does not come to others."""
         self._pairs_left, self._ranks_left = _MOST_PAIRS, _MOST_RANKS
-        self._pairs_of_a_node = len(case.others.coming) + len(self._own)
-        settings = case.view.settings
-        before, own = case.others.sums, crowd_of(case.own_coming, settings).sums
+        self._pairs_of_a_node = len(situation.others.coming) + len(self._own)
+        settings = situation.view.settings
+        before, own = situation.others.sums, crowd_of(situation.own_coming, settings).sums
         self._before_bytes = before.most_bytes
         self._all_bytes = before.most_bytes + own.most_bytes
         self._physical_bytes = before.physical_bytes + own.physical_bytes
         self._total_anywhere_bytes = before.bytes + own.bytes
-        self.is_needed = bool(case.others.coming or self._own or self._strict or case.is_strict)
+        self.is_needed = bool(
+            situation.others.coming or self._own or self._strict or situation.is_strict
+        )
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
         """Whether the pod's volumes may cost other pods the room of their local replicas.
@@ -111,22 +116,24 @@ class _Looking:
             nodes: To which other pods go, or may yet go.
             with_open: Whether the local replicas of pods count that may yet go elsewhere.
         """
-        case, own_bytes = self._case, self._all_bytes - self._before_bytes
-        demand_bytes = sum(item.logical_bytes for item in case.demand.items)
+        situation, own_bytes = self._situation, self._all_bytes - self._before_bytes
+        demand_bytes = sum(item.logical_bytes for item in situation.demand.items)
         after_bytes = self._all_bytes + demand_bytes
-        if not (own_bytes or (demand_bytes and case.others.coming)):
+        if not (own_bytes or (demand_bytes and situation.others.coming)):
             return False
         if not self._may_look_closely:
             nodes = self._strict.intersection(nodes)
         for name in sorted(self._without_room(nodes, (), with_open=with_open)):
-            space = case.view.spaces[name]
+            space = situation.view.spaces[name]
             items = self._load(space, with_open=with_open)
             if not items or self._leaves_room_anyway(items, space):
                 continue
-            if not (self._may_fill(items, space) and fits(items, space, case.step_limit)):
+            if not (self._may_fill(items, space) and fits(items, space, situation.limits.per_node)):
                 continue
-            theirs = self._takers(name, case.others.coming, beside_bytes=self._before_bytes)
-            then = self._takers(name, [*case.others.coming, *self._own], beside_bytes=after_bytes)
+            theirs = self._takers(name, situation.others.coming, beside_bytes=self._before_bytes)
+            then = self._takers(
+                name, [*situation.others.coming, *self._own], beside_bytes=after_bytes
+            )
             if theirs is None or then is None:
                 if name in self._strict:
                     return True
@@ -136,15 +143,15 @@ class _Looking:
 
     def endangered(self, nodes: Sequence[NodeName]) -> Iterator[NodeName]:
         """Yield those of *nodes*, all accepted else, to which too much may come first."""
-        case = self._case
-        if not (case.others.coming or self._anywhere or case.is_strict):
+        situation = self._situation
+        if not (situation.others.coming or self._anywhere or situation.is_strict):
             nodes = [name for name in nodes if name in self._strict]
-        open_ = case.loads.open
+        open_ = situation.loads.open
         beside = [name for name in nodes if name in open_.nodes] if open_.nodes else []
         alone = [name for name in nodes if name not in open_.nodes] if beside else nodes
         found = {
-            *self._without_room(alone, case.demand.items, with_open=False),
-            *self._without_room(beside, case.demand.items, with_open=True),
+            *self._without_room(alone, situation.demand.items, with_open=False),
+            *self._without_room(beside, situation.demand.items, with_open=True),
         }
         for name in filter(found.__contains__, nodes):
             if self._may_look_closely or self._is_strict(name):
@@ -163,14 +170,14 @@ class _Looking:
             items: What is to go there.
             with_open: Whether what open holds keep there is to find room as well.
         """
-        case, spaces = self._case, self._case.view.spaces
+        situation, spaces = self._situation, self._situation.view.spaces
         if with_open:
-            items = (*items, *case.loads.open.items)
+            items = (*items, *situation.loads.open.items)
         alike = {(i.logical_bytes, i.physical_bytes, i.kinds): i for i in items}.values()
         kinds = frozenset.intersection(*(i.kinds for i in alike)) if alike else frozenset()
         logical_bytes = self._all_bytes + sum(i.logical_bytes for i in items)
         physical_bytes = self._physical_bytes + sum(i.physical_bytes for i in items)
-        case.work.spend(len(nodes) // _NODES_PER_STEP)
+        situation.work.spend(len(nodes) // _NODES_PER_STEP)
         for name in nodes:
             space = spaces.get(name)
             if space is None:
@@ -204,19 +211,21 @@ class _Looking:
             with_own: Whether the pod's own replicas count that may go anywhere; for strict-local
                 ones they always do.
         """
-        case, space = self._case, self._case.view.spaces[name]
+        situation, space = self._situation, self._situation.view.spaces[name]
         is_strict = self._is_strict(name)
         if not (is_strict or self._may_look_closely):
             return False
         load = self._load(space, with_open=with_open)
-        demand = case.demand_on(name).items
+        demand = situation.demand_on(name).items
         items = (*demand, *load)
         if not demand or self._leaves_room_anyway(items, space):
             return False
         if not self._may_fill(items, space):
             return False
         others = (
-            [*case.others.coming, *self._anywhere] if with_own or is_strict else case.others.coming
+            [*situation.others.coming, *self._anywhere]
+            if with_own or is_strict
+            else situation.others.coming
         )
         first = self._takers(name, others, beside_bytes=self._all_bytes)
         if first is None:
@@ -237,11 +246,11 @@ class _Looking:
         if ranks > self._ranks_left:
             return True
         self._ranks_left -= ranks
-        self._case.work.spend(ranks // _RANKS_PER_STEP)
+        self._situation.work.spend(ranks // _RANKS_PER_STEP)
         logical = sum(item.logical_bytes for item in items)
         to_block = (bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
         return may_fill(
-            self._case.forecast.assignment,
+            self._assignment,
             name,
             self._needs,
             spare_bytes=max(0, min(to_block) - logical),
@@ -256,32 +265,32 @@ class _Looking:
     @cached_property
     def _total_bytes(self) -> int:
         """All that may come besides what nodes take for sure."""
-        case = self._case
-        demand = (item.logical_bytes for item in case.demand.items)
-        open_ = self._ledger.open_holds(but=case.request.pod.uid)
+        situation = self._situation
+        demand = (item.logical_bytes for item in situation.demand.items)
+        open_ = self._situation.ledger.open_holds(but=situation.request.pod.uid)
         held = (volume.need.size_bytes for hold in open_ for volume in hold.volumes)
         return self._total_anywhere_bytes + sum(demand) + sum(held)
 
     @cached_property
     def _needs(self) -> Mapping[Need, int]:
-        return spread(self._case.forecast.assignment, [*self._case.others.coming, *self._own])
+        return spread(self._assignment, [*self._situation.others.coming, *self._own])
 
     @cached_property
     def _may_tie(self) -> bool:
         """Whether several nodes may have the most unused bytes, so that nothing is certain."""
-        case, view = self._case, self._case.view
-        needs = [each.need for each in (*case.others.coming, *case.own_coming)]
-        needs += [volume.need for hold in self._ledger for volume in hold.volumes]
+        situation, view = self._situation, self._situation.view
+        needs = [each.need for each in (*situation.others.coming, *situation.own_coming)]
+        needs += [volume.need for hold in self._situation.ledger for volume in hold.volumes]
         due = [view.volumes[name].size_bytes for name in view.due if name in view.volumes]
-        demand = [item.logical_bytes for item in case.demand.items]
+        demand = [item.logical_bytes for item in situation.demand.items]
         sizes = [*(need.size_bytes for need in needs), *due, *demand]
-        return may_tie(case.forecast.assignment, self._needs, sizes)
+        return may_tie(self._assignment, self._needs, sizes)
 
     def _is_strict(self, name: NodeName) -> bool:
-        return self._case.is_strict or name in self._strict
+        return self._situation.is_strict or name in self._strict
 
     def _load(self, space: NodeSpace, *, with_open: bool) -> tuple[Item, ...]:
-        load = self._case.loads.on(space)
+        load = self._situation.loads.on(space)
         return load.items if with_open else load.sure_items
 
     def _leaves_room_anyway(self, items: Sequence[Item], space: NodeSpace) -> bool:
@@ -300,10 +309,11 @@ class _Looking:
         if len(coming) > self._pairs_left:
             return None
         self._pairs_left -= len(coming)
-        self._case.work.spend(len(coming) // _PAIRS_PER_STEP)
+        self._situation.work.spend(len(coming) // _PAIRS_PER_STEP)
         is_free = self._is_strict(name) or self._may_tie
-        assignment = self._case.forecast.assignment
-        return takers(assignment, name, coming, beside_bytes=None if is_free else beside_bytes)
+        return takers(
+            self._assignment, name, coming, beside_bytes=None if is_free else beside_bytes
+        )
 
 
 def _leaves_room(

@@ -29,7 +29,7 @@ from extender import (
     UnresolvableClaimError,
     charges,
     expected,
-    explain,
+    local_disks,
     rebuild,
     shortfalls,
     spreads,
@@ -89,18 +89,17 @@ def explain_pod(
         ledger.put(hold)
     try:
         result = extender.filter(asked, judged, view, utc=utc)
-        scores = extender.prioritize(asked, judged, view, utc=utc)
     except UnresolvableClaimError as error:
         return unanswered(error.problem, say(error), asked, claims, notes)
-    own = [each.name for each in (*result.request.volumes, *result.request.remote)]
+    scores = extender.score(result)
     unattachable = _without_longhorn(result, view)
     report = make_report(
         result,
         scores,
-        explain(result, view, limits, ledger),
+        local_disks(result),
         view,
         {name: charges(ledger, name, view, but=asked.uid) for name in judged},
-        expected(ledger, view, limits, but=asked.uid, own=own, utc=utc),
+        expected(result.situation or extender.situation(result.request, view, utc=utc)),
     )
     names = claim_names(claims, asked.namespace)
     is_open = origin is None and bool(result.accepted)  # more holds change no rejection
@@ -108,7 +107,7 @@ def explain_pod(
     unheld = [each for each in cluster.of(Pod).values() if each.ref.uid not in known_of]
     by_node = scores.by_node
     best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
-    whole = spreads(result.request, best, view, limits, ledger, utc=utc)
+    whole = spreads(result, best)
     return explanation(
         report,
         result,
@@ -125,10 +124,6 @@ def explain_pod(
         excluded=excluded,
         shortfalls=shortfalls(
             result,
-            view,
-            limits,
-            ledger,
-            utc=utc,
             every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
         ),
         spreads=whole,

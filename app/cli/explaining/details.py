@@ -29,8 +29,6 @@ from longhorn import (
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
-_PASSING = ("pending_replicas", "room_held")
-"""Reasons for which nothing is to be changed on a disk."""
 _MOST_NAMED = 3
 """Most replicas and images that are named of one disk."""
 
@@ -111,7 +109,7 @@ def short_disks(
         shortfalls: Those disks, and by how much each is short.
     """
     settings = view.settings
-    if settings.unreadable is not None or rejection.reason in _PASSING:
+    if settings.unreadable is not None or rejection.is_passing:
         return
     for each in shortfalls:
         if each.headroom is not Headroom.LOGICAL:

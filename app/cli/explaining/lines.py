@@ -17,23 +17,12 @@ from app.cli.explaining.report import (
 from app.cli.paragraphs import ANY_WIDTH, paragraph
 from app.cli.report import disk_lines, other_lines, score_text
 from app.cli.sizes import gib, short_gib
+from extender import REASONS
 from longhorn import VolumeName
 
 _ARROW = "-> "
 _FIRST_NODES = 3
 """Most nodes of one reason that are shown unless all are asked for."""
-_ABOUT_DISKS = frozenset(
-    {
-        "disk_tags",
-        "insufficient_storage",
-        "no_disk_of_type",
-        "no_usable_disk",
-        "pending_replicas",
-        "room_held",
-        "volumes_do_not_fit",
-    }
-)
-"""Reasons to which it matters that a disk takes nothing."""
 _LINK = re.compile(r"\[([^]]*)]\([^)]*\)")
 
 
@@ -186,7 +175,7 @@ class _Page:
         for detail in reason.details:
             yield from self.text("    ", detail)
         yield from self._disks(name)
-        refused = self._found.disks.get(name, {}) if reason.code in _ABOUT_DISKS else {}
+        refused = self._found.disks.get(name, {}) if REASONS[reason.code].is_about_disks else {}
         by_action: dict[str, list[str]] = {}
         for short in reason.short_disks:
             by_action.setdefault(short.action, []).append(short.disk)

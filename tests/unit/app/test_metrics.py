@@ -10,7 +10,7 @@ from app.metrics import OUTCOMES, ControllerMetrics, DiskFigures, Metrics, outco
 from extender import REASONS, Answer, Basis, Rejection
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
-from tests.builders import pod
+from tests.builders import pod, view_of
 
 PREFIX = "longhorn_scheduler_extender_"
 
@@ -40,7 +40,9 @@ def labelled(metrics: Metrics, name: str) -> dict[str, float]:
 def decision(basis: Basis, *accepted: str, rejected: tuple[str, ...] = ()) -> Answer:
     return Answer(
         request=PodRequest(pod=pod(), volumes=()),
+        view=view_of(),
         basis=basis,
+        candidates=[NodeName(name) for name in (*accepted, *rejected)],
         accepted=[NodeName(name) for name in accepted],
         rejected={NodeName(name): Full() for name in rejected},
         steps=7,

@@ -2,20 +2,27 @@
 
 from collections.abc import Iterable
 
-from extender import ClusterView, Hold, Ledger
+from extender import ClusterView, Extender, Hold, Ledger, PodRequest, Situation, StepLimits
 from extender.forecast.coming import Coming, by_certainty
 from extender.forecast.forecast import Forecast
-from extender.forecast.outlook import Outlook, outlook_of
+from extender.forecast.outlook import Outlook
+from extender.work import Work
 from longhorn import Moment
 from tests.builders import GENEROUS
 
 
-def outlook(view: ClusterView, holds: Iterable[Hold] = (), utc: Moment | None = None) -> Outlook:
+def outlook(
+    view: ClusterView,
+    holds: Iterable[Hold] = (),
+    utc: Moment | None = None,
+    step_limit: int = GENEROUS.per_node,
+) -> Outlook:
     """Return all that is coming."""
-    ledger = Ledger()
+    ledger, made = Ledger(), Outlook(step_limit)
     for each in holds:
         ledger.put(each)
-    return outlook_of(view, ledger, step_limit=GENEROUS.per_node, utc=utc)
+    made.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
+    return made
 
 
 def forecast_of(view: ClusterView, holds: Iterable[Hold] = ()) -> Forecast:
@@ -28,3 +35,13 @@ def coming_in(
 ) -> list[Coming]:
     """Return it volume by volume, the surest first, by name."""
     return sorted(outlook(view, holds, utc).coming.values(), key=by_certainty)
+
+
+def situation_in(
+    view: ClusterView, request: PodRequest, holds: Iterable[Hold] = (), steps: int = 1_000_000
+) -> Situation:
+    """Return what an answer to a request rests on that is made now."""
+    extender = Extender(StepLimits(per_node=steps, per_request=2**62))
+    for each in holds:
+        extender.ledger.put(each)
+    return extender.situation(request, view)

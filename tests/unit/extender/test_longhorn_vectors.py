@@ -16,12 +16,12 @@ import msgspec
 import pytest
 
 from app.kube.view import build_view
-from extender import ClusterView, Ledger
+from extender import ClusterView
 from extender.demand.requests import PodRequest, WantedVolume
-from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
 from longhorn import Need, NodeName, need_of
 from tests.builders import document, objects_of, pod, read, volume
+from tests.unit.extender.outlooks import situation_in
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
 
@@ -74,10 +74,10 @@ def test_we_only_refuse_more_where_the_disk_is_not_ready_or_the_node_is_evicted(
 
 def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
     """Yield each disk's UUID, and whether the volume would fit on it alone."""
-    view, need = situation_of(vector)
+    view, need = records_of(vector)
     asked = WantedVolume(volume=volume(), need=need)
     request = PodRequest(pod=pod(), volumes=(asked,))
-    case = prepare_once(request, {}, view, Ledger(), step_limit=10)
+    situation = situation_in(view, request, steps=10)
     only_node = vector["scheduling"]["spec"]["hardNodeAffinity"]
     for name, space in view.spaces.items():
         usable = {bin_.id: bin_ for bin_ in space.bins}
@@ -85,10 +85,10 @@ def verdicts_on_disks(vector: Vector) -> Iterator[tuple[str, bool]]:
             may_try = disk.name in usable and only_node in ("", name)
             bins = (usable[disk.name],) if may_try else ()
             alone = msgspec.structs.replace(space, bins=bins, roomiest=bins)
-            yield str(disk.id), judge(case, alone, step_limit=10).rejection is None
+            yield str(disk.id), judge(situation, alone, step_limit=10).rejection is None
 
 
-def situation_of(vector: Vector) -> tuple[ClusterView, Need]:
+def records_of(vector: Vector) -> tuple[ClusterView, Need]:
     """Read a vector's objects; its volume and image are no part of the view's accounting."""
     nodes = [read(document("Node") | node) for node in vector["nodes"]]
     settings = [document("Setting", n, value=v) for n, v in vector["settings"].items()]

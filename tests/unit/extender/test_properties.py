@@ -18,7 +18,7 @@ from extender import (
     Extender,
     Ledger,
     StepLimits,
-    explain,
+    local_disks,
     node_space,
 )
 from extender.verdicts.rejections import LocalRoomAtRisk
@@ -146,14 +146,14 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
     result = ask(view, *cluster.claims)
     by_name = {volume.name: volume for volume in cluster.volumes}
 
-    for name, plan in explain(result, view, GENEROUS, Ledger()).items():
+    for name, local in local_disks(result).items():
         (node,) = (node for node in cluster.nodes if node.name == name)
         disks = {disk.name: disk for disk in node.disks}
-        new = {by_name[volume]: disks[disk] for volume, disk in plan.new.items()}
+        new = {by_name[volume]: disks[disk] for volume, disk in local.new.items()}
 
         assert holds(node, new, cluster.replicas, values)
-        assert plan.existing.keys() | plan.new.keys() == by_name.keys()
-        assert not plan.existing.keys() & plan.new.keys()
+        assert local.existing.keys() | local.new.keys() == by_name.keys()
+        assert not local.existing.keys() & local.new.keys()
 
 
 @FEWER

@@ -17,11 +17,17 @@ POD = PodRequest(pod=pod(), volumes=())
 
 def report(score: Score) -> Report:
     """Report on an accepted node with *score*, and on a rejected one."""
+    view = view_of(node("node-1"))
     answer = Answer(
-        request=POD, basis=Basis.PLACEMENT, accepted=[ONE], rejected={TWO: UnknownNode()}
+        request=POD,
+        view=view,
+        basis=Basis.PLACEMENT,
+        candidates=[TWO, ONE],
+        accepted=[ONE],
+        rejected={TWO: UnknownNode()},
     )
     scores = Scores(request=POD, nodes=[TWO, ONE], scores=[Score(), score])
-    return make_report(answer, scores, {}, view_of(node("node-1")), {}, {})
+    return make_report(answer, scores, {}, view, {}, {})
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ class Bench:
         """Answer about a pod, and hold what is said."""
         result = self.extender.filter(pod, [ONE, TWO], self.view)
         timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-        self.extender.hold(result, PodStatus(), self.view, timeouts=timeouts, now=0.0)
+        self.extender.hold(result, PodStatus(), timeouts=timeouts, now=0.0)
         assert result.accepted
 
     @property

@@ -1,6 +1,6 @@
 """A view kept up to date change by change is the view made anew, and is answered from the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,10 +17,11 @@ from hypothesis.stateful import (
 
 from app.kube.mirror import Known
 from extender import (
-    Answer,
     ClusterView,
     Cursor,
     Extender,
+    PodRequest,
+    Rejection,
     Scores,
     Unreadable,
     UnresolvableClaimError,
@@ -99,15 +100,16 @@ def contents(view: ClusterView) -> dict[str, Any]:
     }
 
 
-def answers(extender: Extender, view: ClusterView) -> Iterator[Answer | Scores | str]:
+Told = tuple[PodRequest, list[NodeName], dict[NodeName, Rejection], Mapping[str, int]]
+
+
+def answers(extender: Extender, view: ClusterView) -> Iterator[Told | Scores | str]:
     """Ask about every pod; errors are answers too. The steps taken are not."""
     for each in PODS:
         try:
             result = extender.filter(each, CANDIDATES, view)
             yield extender.prioritize(each, CANDIDATES, view)
-            yield msgspec.structs.replace(
-                result, steps=0, accepted=list(result.accepted), rejected=dict(result.rejected)
-            )
+            yield result.request, [*result.accepted], {**result.rejected}, result.forecast
         except UnresolvableClaimError as error:
             yield str(error)
 

@@ -105,7 +105,7 @@ class Bench:
     def _answer(self, asking: Asking, result: Answer, now: float) -> None:
         request = asking.request
         self.answered.append(request.pod.name)
-        self.extender.hold(result, request.status, self.view, timeouts=TIMEOUTS, now=now)
+        self.extender.hold(result, request.status, timeouts=TIMEOUTS, now=now)
 
     def metric(self, name: str, **labels: str) -> float:
         value = self.registry.get_sample_value(PREFIX + name, labels)
@@ -207,7 +207,7 @@ async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
 async def test_where_nothing_is_held_nobody_waits() -> None:
     bench = Bench(holds=False)
     answer = await bench.ask("first")
-    bench.extender.hold(answer, PodStatus(), bench.view, timeouts=TIMEOUTS, now=0.0)
+    bench.extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
 
     assert (await bench.ask("second")).is_open
     assert now() == 0.0

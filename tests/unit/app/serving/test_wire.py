@@ -17,6 +17,7 @@ from app.serving.wire import (
 from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection, Score, Scores
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
+from tests.builders import view_of
 
 WIRE = Path(__file__).parents[3] / "data" / "wire"
 RECORDED = sorted(path.name for path in WIRE.glob("filter-*.json"))
@@ -66,7 +67,9 @@ def items_of(body: bytes) -> list[str]:
 def result(request: ExtenderRequest, *accepted: str) -> Answer:
     return Answer(
         request=PodRequest(pod=request.pod, volumes=()),
+        view=view_of(),
         basis=Basis.PLACEMENT,
+        candidates=request.candidates,
         accepted=[NodeName(name) for name in accepted],
         rejected=dict.fromkeys(sorted({*request.candidates} - {*accepted}), Full()),
     )

@@ -44,7 +44,7 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
     asked = pod(name, name=name)
     found = extender.filter(asked, NODES, seen)
     assert on in found.accepted
-    extender.hold(found, PodStatus(), seen, timeouts=TIMEOUTS, now=0.0)
+    extender.hold(found, PodStatus(), timeouts=TIMEOUTS, now=0.0)
     ended: tuple[Ended, ...] = extender.ledger.see_pod(
         asked.uid, PodStatus(version=2, node=on), seen.claims, 0.0
     ).ended

@@ -6,10 +6,11 @@ import pytest
 
 from app.kube.resources import AnyRecord
 from extender import ClusterView, Ledger, ViewBuilder
-from extender.forecast.outlook import Outlook, outlook_of
+from extender.forecast.outlook import Outlook
 from extender.work import Work
 from longhorn import Locality, Node
 from tests.builders import GIB, disk, node, view_of, volume
+from tests.unit.extender.outlooks import outlook as at_once
 
 PIECE = 2_000
 """As many steps as a piece has in the service."""
@@ -65,7 +66,7 @@ def test_few_replicas_without_room_for_all_find_as_much_of_it_in_pieces(
 ) -> None:
     view, outlook, ledger = view_of(*nodes, *volumes), Outlook(10_000), Ledger()
     pieces = work_out(outlook, view, ledger)
-    whole = outlook_of(view, ledger, step_limit=10_000).forecast
+    whole = at_once(view, step_limit=10_000).forecast
 
     assert pieces > 1
     assert outlook.forecast.nowhere == whole.nowhere

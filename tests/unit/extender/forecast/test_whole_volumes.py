@@ -81,7 +81,7 @@ class Run:
         answer = self.extender.filter(asked, candidates, self.view)
         if not answer.accepted:
             return answer, None
-        self.extender.hold(answer, PodStatus(), self.view, timeouts=TIMEOUTS, now=0.0)
+        self.extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
         chosen = self._random.choice(answer.accepted)
         status = PodStatus(version=2, node=chosen)
         self.extender.ledger.see_pod(asked.uid, status, self.view.claims, 0.0)

@@ -210,7 +210,7 @@ def test_a_pod_that_comes_back_to_its_replica_is_held_for_if_that_may_be_refused
     extender, view = Extender(GENEROUS), seen(schedule(step), there)
     answer = extender.filter(pod("vol"), [HERE, ELSEWHERE], view)
 
-    extender.hold(answer, PodStatus(), view, timeouts=FOREVER, now=0.0)
+    extender.hold(answer, PodStatus(), timeouts=FOREVER, now=0.0)
 
     refused = seen(schedule("refused", FULL), placed())
     assert answer.accepted == [HERE]

@@ -2,23 +2,16 @@
 
 import pytest
 
-from extender import ClusterView, Ledger
-from extender.demand.existing import existing_of
-from extender.demand.requests import PodRequest, resolve
-from extender.verdicts.case import Case, prepare_once
+from extender.demand.requests import resolve
 from extender.verdicts.judging import glance
 from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
 from longhorn import Node, NodeName
 from packing import Item
 from tests.builders import GIB, bound, disk, node, pending, pod, setting, view_of, volume
+from tests.unit.extender.outlooks import situation_in
 
 NODE = NodeName("node-1")
 HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-1", "disk-2")))
-
-
-def case_of(request: PodRequest, view: ClusterView) -> Case:
-    existing = existing_of(request, view)
-    return prepare_once(request, existing, view, Ledger(), step_limit=1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +38,10 @@ def test_verdict_without_packing(
     tagged = setting("allow-empty-disk-selector-volume", "false")
     view = view_of(at, tagged, *bound(*volumes))
     request = resolve(pod(*names), view)
-    case = case_of(request, view)
+    situation = situation_in(view, request)
     kinds = frozenset(view.disk_kinds.values())
 
-    seen = glance(case, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)], busy=())
+    seen = glance(situation, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)], busy=())
 
     assert list(seen.accepted) == ([NODE] if expected is None else [])
     assert list(seen.rest) == ([NODE] if expected == "packed" else [])
@@ -58,8 +51,8 @@ def test_verdict_without_packing(
 def test_pending_replicas_are_packed_along() -> None:
     view = view_of(node(), *bound(volume(size_bytes=60 * GIB)), volume("other"), pending())
     request = resolve(pod(), view)
-    case = case_of(request, view)
+    situation = situation_in(view, request)
 
-    assert list(glance(case, [NODE], beside=(), busy=()).accepted) == [NODE]
+    assert list(glance(situation, [NODE], beside=(), busy=()).accepted) == [NODE]
     held = Item("held", 35 * GIB, 0, frozenset(view.disk_kinds.values()))
-    assert list(glance(case, [NODE], beside=[held], busy=()).rest) == [NODE]
+    assert list(glance(situation, [NODE], beside=[held], busy=()).rest) == [NODE]

@@ -68,7 +68,7 @@ class Cluster:
         asked, view = pod(of.name, name=of.name), self.view
         answer = self.extender.filter(asked, sorted(view.spaces), view)
         if answer.accepted:
-            self.extender.hold(answer, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
+            self.extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
             self.node_of[of] = random.choice(answer.accepted)
             self.extender.ledger.see_pod(
                 asked.uid, PodStatus(version=2, node=self.node_of[of]), view.claims, 0.0
@@ -213,7 +213,7 @@ def test_an_answer_waits_for_the_node_of_a_pod_whose_room_it_may_take() -> None:
     view, then = view_of(*known), view_of(*known, *bound(anywhere))
     first = pod("local", name="first")
     accepted = extender.filter(first, nodes, view)
-    extender.hold(accepted, PodStatus(), view, timeouts=TIMEOUTS, now=0.0)
+    extender.hold(accepted, PodStatus(), timeouts=TIMEOUTS, now=0.0)
 
     before = extender.filter(pod("anywhere", name="second"), nodes, then)
     extender.ledger.see_pod(first.uid, PodStatus(version=2, node=nodes[0]), view.claims, 0.0)

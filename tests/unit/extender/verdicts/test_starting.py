@@ -139,7 +139,7 @@ def test_a_hold_of_a_pod_without_a_node_yet_may_be_in_the_way() -> None:
     extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
     first = extender.filter(pod("local", name="first"), names, before)
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
-    extender.hold(first, PodStatus(), before, timeouts=timeouts, now=0.0)
+    extender.hold(first, PodStatus(), timeouts=timeouts, now=0.0)
 
     answer = extender.filter(pod("anywhere", name="second"), names, then)
 

@@ -1,25 +1,19 @@
 """Where all replicas of a pod's volumes would go, not only the one on the pod's node."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
-from msgspec import structs
 
-from extender.demand.existing import existing_of
-from extender.demand.requests import PodRequest, WantedVolume
-from extender.forecast.coming import Coming, by_certainty, coming_of
+from extender.demand.requests import WantedVolume
+from extender.forecast.coming import Coming, coming_of
 from extender.forecast.forecast import Forecast
-from extender.forecast.outlook import outlook_of
 from extender.forecast.ranking import Places
-from extender.holds.hold import Hold, charged
-from extender.holds.ledger import Ledger
-from extender.holds.making import hold_for
-from extender.kubernetes import PodStatus
-from extender.verdicts.candidates import StepLimits
+from extender.space import NodeSpace
+from extender.verdicts.answering import Answer
+from extender.verdicts.situation import Situation
 from extender.view import ClusterView
 from longhorn import (
-    Moment,
     NodeName,
     VolumeName,
     is_placed,
@@ -27,9 +21,7 @@ from longhorn import (
     may_share_node,
     may_share_zone,
 )
-
-_ASKED = "asked"
-"""Stands for the uid of a pod that has none, as in a file."""
+from packing import Item
 
 
 class Hindrance(StrEnum):
@@ -65,56 +57,38 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that would take one if none of the volume were there, by name."""
 
 
-def spreads(
-    request: PodRequest,
-    node: NodeName | None,
-    view: ClusterView,
-    limits: StepLimits,
-    ledger: Ledger,
-    *,
-    utc: Moment | None = None,
-) -> list[Spread]:
+def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     """Return where the replicas of each volume of a pod would go, in the order of the request.
 
     Args:
-        request: The pod with its claims resolved.
+        answer: What was answered.
         node: Where the pod goes. None if no node takes it: then no replica is local.
-        view: The cluster.
-        limits: Bounds on the packing's work.
-        ledger: What is held for pods; the pod's own hold does not count.
-        utc: The date and time, None if it is not known.
     """
-    if view.settings.unreadable is not None:
+    situation, view = answer.situation, answer.view
+    if situation is None or view.settings.unreadable is not None:
         return []
-    uid = request.pod.uid or _ASKED
-    own_hold = None if node is None else _hold_on(node, uid, request, view)
-    held = Ledger(ledger.mode)
-    others = [hold for hold in ledger if hold.pod.uid != request.pod.uid]
-    for hold in (*others, *([own_hold] if own_hold else ())):
-        held.put(hold)
-    wanted = (*request.volumes, *request.remote)
-    own = frozenset(each.name for each in wanted)
-    outlook = outlook_of(view, held, step_limit=limits.per_node, utc=utc)
-    forecast = outlook.forecast
-    for name in outlook.coming:
-        forecast.take_out(name)
-    rest = (each for each in outlook.coming.values() if each.volume.name not in own)
-    forecast.place_all(sorted(rest, key=by_certainty))
-    local = _local(own_hold, view)
-    return [_spread(each, node if each.name in local else None, forecast, view) for each in wanted]
+    situation = situation.at_leisure()
+    local = () if node is None else situation.demand_on(node).items
+    forecast = _beside(local, node, situation)
+    names = {item.id for item in local}
+    return [
+        _spread(each, node if each.name in names else None, forecast, view)
+        for each in (*answer.request.volumes, *answer.request.remote)
+    ]
 
 
-def _hold_on(node: NodeName, uid: str, request: PodRequest, view: ClusterView) -> Hold:
-    existing = existing_of(request, view)
-    made = hold_for(
-        request, existing, [node], view, asked=PodStatus(), only_candidate=True, now=0.0
-    )
-    return structs.replace(made, pod=structs.replace(request.pod, uid=uid))
+def _beside(local: Sequence[Item], node: NodeName | None, situation: Situation) -> Forecast:
+    """Return the forecast of all others once the pod's *local* replicas are on its node."""
 
+    def load(space: NodeSpace) -> Sequence[Item]:
+        items = situation.loads.sure(space).sure_items
+        return (*items, *local) if space.node.name == node else items
 
-def _local(hold: Hold | None, view: ClusterView) -> Collection[VolumeName]:
-    """Return the volumes that get a new replica on the pod's node."""
-    return () if hold is None else {each.name for each in charged(hold, hold.node, view.replicas)}
+    forecast = situation.forecast.copy(load, () if node is None else (node,))
+    if node is not None:
+        for coming in forecast.evict_beyond(node):
+            forecast.place(coming)
+    return forecast
 
 
 def _spread(

@@ -1,39 +1,42 @@
-"""One pod's request with all that judging any node for it needs."""
+"""All that one answer rests on, prepared once for all nodes."""
 
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import structs
 
-from extender.demand.existing import Existing
+from extender.demand.existing import Existing, existing_of
 from extender.demand.items import Demand, demand_of
 from extender.demand.requests import PodRequest
 from extender.forecast.coming import Coming, coming_of
 from extender.forecast.crowd import Crowd
 from extender.forecast.forecast import Forecast
 from extender.forecast.loads import OthersLoads
-from extender.forecast.outlook import Outlook, outlook_of
+from extender.forecast.outlook import Outlook
 from extender.holds.ledger import Ledger
 from extender.view import ClusterView
-from extender.work import Work
+from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName, VolumeName
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod's request, prepared once for all nodes."""
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod's request, the cluster, and what else will take room there."""
 
     request: PodRequest
     view: ClusterView
-    own: frozenset[VolumeName]
-    """The names of the request's volumes."""
+    ledger: Ledger
+    """What is held for pods; the pod's own hold does not count against it."""
+    limits: StepLimits
+    work: Work
+    """What may still be done for the answer."""
+    existing: Existing
+    """The replicas that there are of the request's volumes."""
     demand: Demand
     """All volumes of the request: what a node without any replica of them must take."""
-    existing: Existing
     holders: frozenset[NodeName]
     """The nodes that hold a replica of any of the volumes."""
     strict_nodes: Mapping[VolumeName, frozenset[NodeName]]
     """Where strict-local volumes have their replica; those not placed yet are left out."""
-    is_strict: bool
-    """Whether a strict-local volume is not placed yet."""
     loads: OthersLoads
     """What goes to one node each, besides the pod's own."""
     others: Crowd
@@ -42,10 +45,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """What it will place anywhere of the pod's volumes."""
     forecast: Forecast
     """Where *others* find room; nobody adds to it."""
-    work: Work
-    """What may still be done for the request."""
-    step_limit: int
-    """Of the packing of one node."""
+    with_own: Forecast
+    """The same with the pod's volumes that need nothing on its node, once these found room
+    (`starting.start`)."""
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a strict-local volume is not placed yet."""
+        return any(v.is_strict and v.name not in self.strict_nodes for v in self.request.volumes)
 
     def trial(self, *, with_open: bool = False) -> Forecast:
         """Return a forecast of the same to add to.
@@ -57,6 +64,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         if with_open:
             return self.forecast.copy(lambda space: loads.on(space).items, is_more=True)
         return self.forecast.copy(lambda space: loads.sure(space).sure_items)
+
+    def at_leisure(self) -> "Situation":
+        """Return the same for somebody whose work has no limit, as a command."""
+        forecast, work = self.forecast.at_leisure(), Work.unlimited()
+        return structs.replace(self, forecast=forecast, with_own=forecast, work=work)
 
     def demand_on(self, name: NodeName) -> Demand:
         """Return what a node must take anew: volumes that have a replica there need no room."""
@@ -70,88 +82,47 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return demand_of(rest, self.view)
 
 
-def prepare(
+def situation_of(
     request: PodRequest,
-    existing: Existing,
-    view: ClusterView,
-    *,
-    outlook: Outlook,
-    step_limit: int,
-    work: Work,
-    utc: Moment | None = None,
-) -> Case:
-    """Gather what judging nodes for *request* needs.
-
-    Args:
-        request: The pod with its claims resolved.
-        existing: The replicas that there are of its volumes.
-        view: The cluster.
-        outlook: What is held for pods and what Longhorn is about to place, up to date.
-        step_limit: Most steps of the packing of one node.
-        work: What may be done for the request.
-        utc: The date and time, None if it is not known.
-    """
-    own = frozenset(volume.name for volume in (*request.volumes, *request.remote))
-    loads, forecast, others = outlook.without(request.pod.uid, own, utc, work)
-    strict_nodes = _strict_nodes(request, view)
-    return Case(
-        is_strict=any(v.is_strict and v.name not in strict_nodes for v in request.volumes),
-        loads=loads,
-        others=others,
-        own_coming=tuple(
-            coming_of(v.volume, v.need, view, has_local=v.is_local)
-            for v in (*request.volumes, *request.remote)
-        ),
-        forecast=forecast,
-        work=work,
-        step_limit=step_limit,
-        request=request,
-        view=view,
-        own=own,
-        demand=demand_of(((v.name, v.need) for v in request.volumes), view),
-        existing=existing,
-        holders=frozenset(name for by_node in existing.values() for name in by_node),
-        strict_nodes=strict_nodes,
-    )
-
-
-def prepare_once(
-    request: PodRequest,
-    existing: Existing,
     view: ClusterView,
     ledger: Ledger,
+    outlook: Outlook,
     *,
-    step_limit: int,
-    utc: Moment | None = None,
-) -> Case:
-    """Gather the same for what was answered: to say more of it.
+    limits: StepLimits,
+    work: Work,
+    utc: Moment | None,
+) -> Situation:
+    """Gather what an answer to *request* rests on.
 
     Args:
         request: The pod with its claims resolved.
-        existing: The replicas that there are of its volumes.
-        view: The cluster that the answer rests on.
-        ledger: What was held at the answer.
-        step_limit: Most steps of the packing of one node.
+        view: The cluster.
+        ledger: What is held for pods.
+        outlook: What else will take room, up to date with both.
+        limits: Bounds on the packing's work.
+        work: What may be done for the answer.
         utc: The date and time, None if it is not known.
     """
-    return prepare(
-        request,
-        existing,
-        view,
-        outlook=outlook_of(view, ledger, step_limit=step_limit, utc=utc),
-        step_limit=step_limit,
-        work=Work.unlimited(),
-        utc=utc,
+    wanted = (*request.volumes, *request.remote)
+    own = frozenset(volume.name for volume in wanted)
+    loads, forecast, others = outlook.without(request.pod.uid, own, utc, work)
+    existing = existing_of(request, view)
+    return Situation(
+        request=request,
+        view=view,
+        ledger=ledger,
+        limits=limits,
+        work=work,
+        existing=existing,
+        demand=demand_of(((v.name, v.need) for v in request.volumes), view),
+        holders=frozenset(name for by_node in existing.values() for name in by_node),
+        strict_nodes=_strict_nodes(request, view),
+        loads=loads,
+        others=others,
+        own_coming=tuple(coming_of(v.volume, v.need, view, has_local=v.is_local) for v in wanted),
+        forecast=forecast,
+        with_own=forecast,
     )
-
-
-def counts(case: Case) -> dict[str, int]:
-    """Count the replicas coming that are sure, those of open holds, and those without room."""
-    sums, nowhere = case.others.sums, case.forecast.nowhere
-    found = {"sure": sums.sure, "open": sums.open, "nowhere": sum(nowhere.values())}
-    for each in case.others.coming if nowhere else ():
-        found["sure" if each.is_sure else "open"] -= nowhere.get(each.volume.name, 0)
-    return found
 
 
 def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, frozenset[NodeName]]:

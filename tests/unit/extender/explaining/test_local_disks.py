@@ -1,9 +1,8 @@
 """On which disk each volume is, or would go."""
 
-from extender import Charge, Ledger, Plan, State, charges, explain
+from extender import Charge, Ledger, LocalDisks, State, charges, local_disks
 from longhorn import DiskName, Locality, NodeName, VolumeName
 from tests.builders import (
-    GENEROUS,
     GIB,
     ask,
     bound,
@@ -21,13 +20,12 @@ from tests.builders import (
 NODE = NodeName("node-1")
 OLD, NEW, VOL = VolumeName("old"), VolumeName("new"), VolumeName("vol")
 DISK_1, DISK_2 = DiskName("disk-1"), DiskName("disk-2")
-NOTHING = Ledger()
 
 
 def test_nothing_is_planned_when_nothing_is_local() -> None:
     view = view_of(node(), *bound(volume(locality=Locality.DISABLED)))
 
-    assert explain(ask(view), view, GENEROUS, NOTHING) == {NODE: Plan()}
+    assert local_disks(ask(view)) == {NODE: LocalDisks()}
 
 
 def test_replicas_are_held() -> None:
@@ -35,7 +33,7 @@ def test_replicas_are_held() -> None:
         node("node-1", disk("disk-1"), disk("disk-2")), *bound(volume()), replica(disk="disk-2")
     )
 
-    assert explain(ask(view), view, GENEROUS, NOTHING) == {NODE: Plan(existing={VOL: DISK_2})}
+    assert local_disks(ask(view)) == {NODE: LocalDisks(existing={VOL: DISK_2})}
 
 
 def test_some_are_held_and_some_placed() -> None:
@@ -46,8 +44,8 @@ def test_some_are_held_and_some_placed() -> None:
         replica("old-r-1", of="old"),
     )
 
-    assert explain(ask(view, "old", "new"), view, GENEROUS, NOTHING) == {
-        NODE: Plan(
+    assert local_disks(ask(view, "old", "new")) == {
+        NODE: LocalDisks(
             existing={OLD: DISK_1},
             new={NEW: DISK_2},
             new_bytes={NEW: 20 * GIB},
@@ -58,8 +56,8 @@ def test_some_are_held_and_some_placed() -> None:
 def test_pending_replicas_are_not_the_pods() -> None:
     view = view_of(node(), *bound(volume()), volume("other"), pending())
 
-    assert explain(ask(view), view, GENEROUS, NOTHING) == {
-        NODE: Plan(
+    assert local_disks(ask(view)) == {
+        NODE: LocalDisks(
             new={VOL: DISK_1},
             new_bytes={VOL: 10 * GIB},
         )
@@ -70,7 +68,7 @@ def test_only_accepted_nodes_have_a_plan() -> None:
     full = node("node-2", disk(scheduled_bytes=100 * GIB))
     view = view_of(node(), full, *bound(volume()))
 
-    plans = explain(ask(view, candidates=["node-2", "node-1", "node-9"]), view, GENEROUS, Ledger())
+    plans = local_disks(ask(view, candidates=["node-2", "node-1", "node-9"]))
 
     assert list(plans) == ["node-1"]
 
@@ -79,18 +77,17 @@ def test_nothing_is_planned_while_a_setting_cannot_be_read() -> None:
     unreadable = setting("storage-over-provisioning-percentage", "abc")
     view = view_of(node(), *bound(volume()), unreadable)
 
-    assert explain(ask(view), view, GENEROUS, NOTHING) == {}
+    assert local_disks(ask(view)) == {}
 
 
 def test_volumes_are_planned_beside_what_is_held() -> None:
-    beside = Ledger()
-    beside.put(hold("other", volumes=["a", "b"], nodes=["node-1"], only_candidate=True))
+    beside = hold("other", volumes=["a", "b"], nodes=["node-1"], only_candidate=True)
     disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=20 * GIB)
     view = view_of(node("node-1", *disks), *bound(volume("vol", size_bytes=5 * GIB)))
 
     placed = {
-        name: explain(ask(view), view, GENEROUS, ledger)[NODE].new
-        for name, ledger in {"alone": NOTHING, "beside": beside}.items()
+        name: local_disks(ask(view, holds=holds))[NODE].new
+        for name, holds in {"alone": (), "beside": (beside,)}.items()
     }
 
     assert placed == {"alone": {VOL: DISK_1}, "beside": {VOL: DISK_2}}

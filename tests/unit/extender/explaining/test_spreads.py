@@ -3,12 +3,12 @@
 import msgspec
 
 from app.kube.resources import AnyRecord
-from extender import Hindrance, Ledger, Spread, spreads
+from extender import Hindrance, Spread, spreads
 from extender.demand.requests import resolve
 from longhorn import Locality, NodeName, VolumeName
 from tests.builders import (
-    GENEROUS,
     GIB,
+    ask,
     bound,
     disk,
     hold,
@@ -24,9 +24,8 @@ ONE, TWO, THREE = (NodeName(f"node-{number}") for number in (1, 2, 3))
 VOL = VolumeName("vol")
 
 
-def whole(*records: AnyRecord, on: NodeName | None, ledger: Ledger | None = None) -> Spread:
-    view = view_of(*records)
-    [found] = spreads(resolve(pod(), view), on, view, GENEROUS, ledger or Ledger())
+def whole(*records: AnyRecord, on: NodeName | None) -> Spread:
+    [found] = spreads(ask(view_of(*records)), on)
     return found
 
 
@@ -90,12 +89,11 @@ def test_tags_that_no_disk_has_hinder_by_the_disks() -> None:
 
 def test_what_is_held_for_other_pods_is_not_taken() -> None:
     other = volume("other", size_bytes=95 * GIB)
-    ledger = Ledger()
     view = view_of(node("node-1"), node("node-2"), *bound(volume(replicas=2)), *bound(other))
     held = hold("another", volumes=(), nodes=["node-2"], only_candidate=True)
     volumes = resolve(pod("other", name="another"), view).volumes
-    ledger.put(msgspec.structs.replace(held, volumes=volumes))
 
-    [found] = spreads(resolve(pod(), view), ONE, view, GENEROUS, ledger)
+    answer = ask(view, holds=[msgspec.structs.replace(held, volumes=volumes)])
+    [found] = spreads(answer, ONE)
 
     assert (found.local, found.others, found.missing) == (ONE, (), 1)

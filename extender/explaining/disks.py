@@ -1,24 +1,21 @@
 """The numbers behind an answer: on which disk each volume is, or would go."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from extender.forecast.outlook import outlook_of
 from extender.holds.hold import State, charged
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.candidates import StepLimits
-from extender.verdicts.case import prepare_once
 from extender.verdicts.judging import judge
+from extender.verdicts.situation import Situation
 from extender.view import ClusterView
-from extender.work import Work
-from longhorn import DiskName, Moment, NodeName, VolumeName
+from longhorn import DiskName, NodeName, VolumeName
 from packing import Packed, pack
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class LocalDisks(msgspec.Struct, frozen=True, kw_only=True):
     """Where the volumes that must be local are, or would go, on one accepted node."""
 
     existing: Mapping[VolumeName, DiskName] = {}
@@ -48,34 +45,13 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """Not only because of a pod that may yet go to several nodes."""
 
 
-def expected(
-    ledger: Ledger,
-    view: ClusterView,
-    limits: StepLimits,
-    *,
-    but: str = "",
-    own: Collection[VolumeName] = (),
-    utc: Moment | None = None,
-) -> Mapping[NodeName, list[Expected]]:
-    """Return what the forecast takes of each node.
-
-    Args:
-        ledger: What is held for pods.
-        view: The cluster.
-        limits: Bounds on the packing's work.
-        but: The uid of a pod whose hold does not count.
-        own: Volumes that do not count: that pod's.
-        utc: The date and time, None if it is not known.
-    """
-    if view.settings.unreadable is not None:
-        return {}
-    outlook = outlook_of(view, ledger, step_limit=limits.per_node, utc=utc)
-    loads, forecast, _ = outlook.without(but, own, utc, Work.unlimited())
+def expected(situation: Situation) -> Mapping[NodeName, list[Expected]]:
+    """Return what the forecast takes of each node."""
     found = {}
-    for name, remotes in forecast.on.items():
-        space = view.spaces[name]
-        items = (*loads.on(space).items, *(each.item for each in remotes))
-        packed = pack(items, space.bins, step_limit=limits.per_node)
+    for name, remotes in situation.forecast.on.items():
+        space = situation.view.spaces[name]
+        items = (*situation.loads.on(space).items, *(each.item for each in remotes))
+        packed = pack(items, space.bins, step_limit=situation.limits.per_node)
         disks = packed.assignment if isinstance(packed, Packed) else {}
         found[name] = [
             Expected(
@@ -104,20 +80,11 @@ def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "")
     return [charge for charge in found if charge.bytes]
 
 
-def explain(
-    answer: Answer, view: ClusterView, limits: StepLimits, ledger: Ledger
-) -> dict[NodeName, Plan]:
-    """Return the plan for each accepted node, beside what is held for other pods.
+def local_disks(answer: Answer) -> dict[NodeName, LocalDisks]:
+    """Return where the volumes would go on each accepted node, beside what is held for other pods.
 
     A packing proves that room exists; Longhorn may still choose other disks.
-
-    Args:
-        answer: What was answered.
-        view: The cluster that the answer rests on.
-        limits: Bounds on the packing's work.
-        ledger: What was held at the answer.
     """
-    request = answer.request
     existing = {
         name: {
             volume: by_node[name].disk
@@ -126,17 +93,19 @@ def explain(
         }
         for name in answer.accepted
     }
-    if answer.basis is not Basis.PLACEMENT:
-        return {name: Plan(existing=existing[name]) for name in answer.accepted}
-    case = prepare_once(request, answer.existing, view, ledger, step_limit=limits.per_node)
-    sizes = {volume.name: volume.need.size_bytes for volume in request.volumes}
-    plans = {}
+    situation = answer.situation
+    if situation is None or answer.basis is not Basis.PLACEMENT:
+        return {name: LocalDisks(existing=existing[name]) for name in answer.accepted}
+    situation = situation.at_leisure()
+    sizes = {volume.name: volume.need.size_bytes for volume in answer.request.volumes}
+    found = {}
     for name in answer.accepted:
-        verdict = judge(case, view.spaces[name], step_limit=limits.per_node)
-        new = {VolumeName(v): DiskName(disk) for v, disk in verdict.assignment.items()}
-        plans[name] = Plan(
+        space, limit = answer.view.spaces[name], situation.limits.per_node
+        disks = judge(situation, space, step_limit=limit).assignment
+        new = {VolumeName(volume): DiskName(disk) for volume, disk in disks.items()}
+        found[name] = LocalDisks(
             existing=existing[name],
             new=new,
             new_bytes={volume: sizes[volume] for volume in new},
         )
-    return plans
+    return found

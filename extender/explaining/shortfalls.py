@@ -6,30 +6,12 @@ from enum import StrEnum
 import msgspec
 
 from extender.demand.items import demand_of, suits
-from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.verdicts.answering import Answer
-from extender.verdicts.candidates import StepLimits
-from extender.verdicts.case import Case, prepare_once
-from extender.verdicts.rejections import (
-    InsufficientStorage,
-    NoRoomAnywhere,
-    PendingReplicas,
-    Rejection,
-    RoomHeld,
-    VolumesDoNotFit,
-)
-from extender.view import ClusterView
-from longhorn import DiskName, Moment, NodeName
+from extender.verdicts.rejections import NoRoomAnywhere
+from extender.verdicts.situation import Situation
+from longhorn import DiskName, NodeName
 from packing import Bin, Item, Packed, pack
-
-_ABOUT_ROOM: tuple[type[Rejection], ...] = (
-    InsufficientStorage,
-    NoRoomAnywhere,
-    PendingReplicas,
-    RoomHeld,
-    VolumesDoNotFit,
-)
 
 
 class Headroom(StrEnum):
@@ -50,13 +32,7 @@ class Shortfall(msgspec.Struct, frozen=True):
 
 
 def shortfalls(
-    answer: Answer,
-    view: ClusterView,
-    limits: StepLimits,
-    ledger: Ledger,
-    *,
-    utc: Moment | None = None,
-    every_disk: bool = False,
+    answer: Answer, *, every_disk: bool = False
 ) -> Mapping[NodeName, Sequence[Shortfall]]:
     """Return what rejected nodes lack, where it is about room on their disks.
 
@@ -66,39 +42,28 @@ def shortfalls(
 
     Args:
         answer: What was answered.
-        view: The cluster that the answer rests on.
-        limits: Bounds on the packing's work.
-        ledger: What was held at the answer.
-        utc: The date and time, None if it is not known.
         every_disk: Return all disks of a node, not only the first: that takes some fifty packings
             for each.
     """
-    about_room = [n for n, why in answer.rejected.items() if isinstance(why, _ABOUT_ROOM)]
-    if not about_room:
+    about_room = [name for name, why in answer.rejected.items() if why.is_about_room]
+    situation = answer.situation
+    if situation is None or not about_room:
         return {}
-    case = prepare_once(
-        answer.request,
-        answer.existing,
-        view,
-        ledger,
-        step_limit=limits.per_node,
-        utc=utc,
-    )
-    trials = Trials(limits.per_request)
+    view, trials = answer.view, Trials(situation.limits.per_request)
     missing = {}
     for name in about_room:
         space = view.spaces.get(name)
         if space is None:
             continue
         if isinstance(answer.rejected[name], NoRoomAnywhere):
-            items = _anywhere(case, space)
+            items = _anywhere(situation, space)
         else:
-            items = case.demand_on(name).items
+            items = situation.demand_on(name).items
         if not items:
             continue
-        items += case.loads.on(space).items
+        items += situation.loads.on(space).items
         if trials.fit(items, space.bins):
-            items += tuple(each.item for each in case.forecast.on.get(name, ()))
+            items += tuple(each.item for each in situation.forecast.on.get(name, ()))
         missing[name] = items, space.bins
     nearest = {name: least_growth(*each, trials) for name, each in missing.items()}
     # The nearest of all nodes first, so that no other disk takes the steps from them.
@@ -122,13 +87,13 @@ class Trials:
         return isinstance(outcome, Packed)
 
 
-def _anywhere(case: Case, space: NodeSpace) -> tuple[Item, ...]:
+def _anywhere(situation: Situation, space: NodeSpace) -> tuple[Item, ...]:
     """Return the largest replica that finds room nowhere, if the node could take it at all."""
     if not space.takes_replicas:
         return ()
-    needs = [each.need for each in case.own_coming if not each.volume.needs_local_replica]
+    needs = [each.need for each in situation.own_coming if not each.volume.needs_local_replica]
     largest = max(needs, key=lambda need: need.size_bytes)
-    demand = demand_of([("anywhere", largest)], case.view)
+    demand = demand_of([("anywhere", largest)], situation.view)
     return demand.items if suits(demand, space.node) else ()
 
 

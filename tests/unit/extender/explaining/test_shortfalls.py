@@ -2,11 +2,11 @@
 
 import pytest
 
-from extender import Headroom, Ledger, Shortfall, shortfalls
-from extender.verdicts.shortfalls import Trials, least_growth
+from extender import Headroom, Shortfall, shortfalls
+from extender.explaining.shortfalls import Trials, least_growth
 from longhorn import DiskName, Locality, NodeName
 from packing import Bin, Item
-from tests.builders import GENEROUS, GIB, ask, bound, disk, node, pending, view_of, volume
+from tests.builders import GIB, ask, bound, disk, node, pending, view_of, volume
 
 NODE = NodeName("node-1")
 ONE, TWO = DiskName("disk-1"), DiskName("disk-2")
@@ -23,9 +23,7 @@ def test_the_fuller_disk_is_not_the_nearest() -> None:
     disks = disk("disk-1", scheduled_bytes=80 * GIB), disk("disk-2", scheduled_bytes=60 * GIB)
     view = view_of(node("node-1", *disks), *bound(volume(size_bytes=50 * GIB)))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {
-        NODE: (Shortfall(TWO, 10 * GIB, LOGICAL),)
-    }
+    assert shortfalls(ask(view)) == {NODE: (Shortfall(TWO, 10 * GIB, LOGICAL),)}
 
 
 def test_every_disk_that_could_help_is_named_if_asked_for() -> None:
@@ -36,7 +34,7 @@ def test_every_disk_that_could_help_is_named_if_asked_for() -> None:
     )
     view = view_of(node("node-1", *disks), *bound(volume(size_bytes=50 * GIB)))
 
-    found = shortfalls(ask(view), view, GENEROUS, Ledger(), every_disk=True)
+    found = shortfalls(ask(view), every_disk=True)
 
     assert found == {NODE: (Shortfall(TWO, 10 * GIB, LOGICAL), Shortfall(ONE, 30 * GIB, LOGICAL))}
 
@@ -45,7 +43,7 @@ def test_a_volume_that_holds_much_is_short_of_what_is_available() -> None:
     full = disk(available_bytes=30 * GIB)
     view = view_of(node("node-1", full), *bound(volume(size_bytes=GIB, actual_bytes=15 * GIB)))
 
-    [[found]] = shortfalls(ask(view), view, GENEROUS, Ledger()).values()
+    [[found]] = shortfalls(ask(view)).values()
 
     # 25 GiB must stay free, and Longhorn's comparison is strict.
     assert found == Shortfall(ONE, 10 * GIB + 1, PHYSICAL)
@@ -55,7 +53,7 @@ def test_volumes_that_do_not_fit_together_are_short_together() -> None:
     wanted = bound(volume("a", size_bytes=60 * GIB), volume("b", size_bytes=60 * GIB))
     view = view_of(node(), *wanted)
 
-    found = shortfalls(ask(view, "a", "b"), view, GENEROUS, Ledger())
+    found = shortfalls(ask(view, "a", "b"))
 
     assert found == {NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)}
 
@@ -64,9 +62,7 @@ def test_what_longhorn_is_about_to_place_counts() -> None:
     other = volume("other", size_bytes=70 * GIB)
     view = view_of(node(), *bound(volume(size_bytes=50 * GIB)), other, pending(size_bytes=70 * GIB))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {
-        NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)
-    }
+    assert shortfalls(ask(view)) == {NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)}
 
 
 def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
@@ -74,15 +70,13 @@ def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
     closed = node("node-2", allow_scheduling=False)
     view = view_of(node(), closed, *bound(remote))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {
-        NODE: (Shortfall(ONE, 10 * GIB, LOGICAL),)
-    }
+    assert shortfalls(ask(view)) == {NODE: (Shortfall(ONE, 10 * GIB, LOGICAL),)}
 
 
 def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
     view = view_of(node(ready=False), *bound(volume(size_bytes=500 * GIB)))
 
-    assert shortfalls(ask(view), view, GENEROUS, Ledger()) == {}
+    assert shortfalls(ask(view)) == {}
 
 
 @pytest.mark.parametrize(
