@@ -7,7 +7,6 @@ from msgspec import structs
 
 from extender.demand.requests import PodRequest, resolve
 from extender.errors import UnresolvableClaimError
-from extender.forecast.outlook import Outlook
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Mode, is_shown, may_be_refused
 from extender.holds.ledger import NO_CHANGE, Ledger, Outcome
@@ -16,6 +15,7 @@ from extender.kubernetes import PodRef, PodStatus
 from extender.scoring.placing import Known, RememberedScores
 from extender.scoring.prioritizing import prioritize
 from extender.scoring.scores import Balance, Scores
+from extender.upcoming.outlook import Outlook
 from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of

@@ -6,7 +6,7 @@ from longhorn.records import BackingImage, TopologyTerm, Volume
 from longhorn.tags import Selector
 
 
-class Need(msgspec.Struct, frozen=True, kw_only=True):
+class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """What one new replica asks of a node and its disk. Equal needs are interchangeable."""
 
     size_bytes: int

@@ -35,24 +35,9 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Dem
     """Prepare needs, each with an id of its own, for packing on the nodes of *view*."""
     named_needs = tuple(named_needs)
     needs = tuple(need for _, need in named_needs)
-    kinds = {
-        need: frozenset(
-            number
-            for kind, number in view.disk_kinds.items()
-            if mismatch(kind, need, view.settings) is None
-        )
-        for need in dict.fromkeys(needs)
-    }
     selectors = dict.fromkeys(selector for need in needs for selector in need.node_selectors)
-    items = tuple(
-        Item(
-            id=name,
-            logical_bytes=need.size_bytes,
-            physical_bytes=need.actual_bytes,
-            kinds=kinds[need],
-        )
-        for name, need in named_needs
-    )
+    kinds = {need: _kinds_of(need, view) for need in dict.fromkeys(needs)}
+    items = tuple(_item(name, need, kinds[need]) for name, need in named_needs)
     return Demand(
         items=items,
         prepared=prepare(items),
@@ -62,6 +47,11 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Dem
         ),
         topologies=tuple(dict.fromkeys(need.topology for need in needs if need.topology)),
     )
+
+
+def item_of(name: str, need: Need, view: ClusterView) -> Item:
+    """Prepare one need for packing on the nodes of *view*."""
+    return _item(name, need, _kinds_of(need, view))
 
 
 def total_of(items: Iterable[Item]) -> Total:
@@ -78,4 +68,19 @@ def suits(demand: Demand, node: Node) -> bool:
     """Say whether a node has the tags, and is in the zone and region, that are asked for."""
     return all(meets_topology(node, terms) for terms in demand.topologies) and all_match(
         node.tags, demand.node_selectors, allow_empty=False
+    )
+
+
+def _item(name: str, need: Need, kinds: frozenset[Kind]) -> Item:
+    return Item(
+        id=name, logical_bytes=need.size_bytes, physical_bytes=need.actual_bytes, kinds=kinds
+    )
+
+
+def _kinds_of(need: Need, view: ClusterView) -> frozenset[Kind]:
+    """Return the numbers of the kinds of disks that may take a need, whatever room they have."""
+    return frozenset(
+        number
+        for kind, number in view.disk_kinds.items()
+        if mismatch(kind, need, view.settings) is None
     )

@@ -48,19 +48,19 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 def expected(situation: Situation) -> Mapping[NodeName, list[Expected]]:
     """Return what the forecast takes of each node."""
     found = {}
-    for name, remotes in situation.forecast.on.items():
+    for name, there in situation.forecast.on.items():
         space = situation.view.spaces[name]
-        items = (*situation.loads.on(space).items, *(each.item for each in remotes))
+        items = [each.item for each in situation.coming_to(space)]
         packed = pack(items, space.bins, step_limit=situation.limits.per_node)
         disks = packed.assignment if isinstance(packed, Packed) else {}
         found[name] = [
             Expected(
-                volume=each.coming.volume.name,
+                volume=each.volume.name,
                 disk=DiskName(disks[each.item.id]) if each.item.id in disks else None,
                 bytes=each.item.logical_bytes,
-                is_sure=each.coming.is_sure,
+                is_sure=each.is_sure,
             )
-            for each in remotes
+            for each in there
         ]
     return found
 

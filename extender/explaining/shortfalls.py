@@ -61,7 +61,7 @@ def shortfalls(
             items = situation.demand_on(name).items
         if not items:
             continue
-        items += situation.loads.on(space).items
+        items += tuple(each.item for each in situation.bound.on(space))
         if trials.fit(items, space.bins):
             items += tuple(each.item for each in situation.forecast.on.get(name, ()))
         missing[name] = items, space.bins
@@ -91,7 +91,7 @@ def _anywhere(situation: Situation, space: NodeSpace) -> tuple[Item, ...]:
     """Return the largest replica that finds room nowhere, if the node could take it at all."""
     if not space.takes_replicas:
         return ()
-    needs = [each.need for each in situation.own_coming if not each.volume.needs_local_replica]
+    needs = [each.need for each in situation.own if not each.volume.needs_local_replica]
     largest = max(needs, key=lambda need: need.size_bytes)
     demand = demand_of([("anywhere", largest)], situation.view)
     return demand.items if suits(demand, space.node) else ()

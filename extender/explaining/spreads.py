@@ -1,17 +1,15 @@
 """Where all replicas of a pod's volumes would go, not only the one on the pod's node."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
 from extender.demand.requests import WantedVolume
-from extender.forecast.coming import Coming, coming_of
-from extender.forecast.forecast import Forecast
-from extender.forecast.ranking import Places
-from extender.space import NodeSpace
+from extender.upcoming.anywhere import once_attached
+from extender.upcoming.forecast import Forecast
+from extender.upcoming.upcoming import Upcoming
 from extender.verdicts.answering import Answer
-from extender.verdicts.situation import Situation
+from extender.verdicts.starting import local_on
 from extender.view import ClusterView
 from longhorn import (
     NodeName,
@@ -21,7 +19,6 @@ from longhorn import (
     may_share_node,
     may_share_zone,
 )
-from packing import Item
 
 
 class Hindrance(StrEnum):
@@ -67,28 +64,15 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     situation, view = answer.situation, answer.view
     if situation is None or view.settings.unreadable is not None:
         return []
-    situation = situation.at_leisure()
-    local = () if node is None else situation.demand_on(node).items
-    forecast = _beside(local, node, situation)
-    names = {item.id for item in local}
+    forecast, local = situation.forecast.at_leisure(), list[Upcoming]()
+    if node is not None:
+        local = local_on(node, situation)
+        forecast = forecast.beside(local, node)
+    names = {each.volume.name for each in local}
     return [
         _spread(each, node if each.name in names else None, forecast, view)
         for each in (*answer.request.volumes, *answer.request.remote)
     ]
-
-
-def _beside(local: Sequence[Item], node: NodeName | None, situation: Situation) -> Forecast:
-    """Return the forecast of all others once the pod's *local* replicas are on its node."""
-
-    def load(space: NodeSpace) -> Sequence[Item]:
-        items = situation.loads.sure(space).sure_items
-        return (*items, *local) if space.node.name == node else items
-
-    forecast = situation.forecast.copy(load, () if node is None else (node,))
-    if node is not None:
-        for coming in forecast.evict_beyond(node):
-            forecast.place(coming)
-    return forecast
 
 
 def _spread(
@@ -97,10 +81,9 @@ def _spread(
     forecast: Forecast,
     view: ClusterView,
 ) -> Spread:
-    due = coming_of(wanted.volume, wanted.need, view, local=local, has_local=local is not None)
+    due = once_attached(wanted.volume, wanted.need, view, local=local, has_local=local is not None)
     missing = forecast.place(due)
     replicas = view.replicas.get(wanted.name, ())
-    places = forecast.assignment.places(wanted.need)
     return Spread(
         volume=wanted.name,
         wanted=wanted.volume.wanted_replicas,
@@ -108,23 +91,22 @@ def _spread(
         local=local,
         others=tuple(
             name
-            for name, remotes in forecast.on.items()
-            for remote in remotes
-            if remote.coming.volume.name == wanted.name
+            for name, there in forecast.on.items()
+            for each in there
+            if each.volume.name == wanted.name
         ),
         missing=missing,
-        hindrance=_hindrance(due, places, forecast, view) if missing else None,
-        roomy=tuple(sorted(name for name in view.spaces if name in places)) if missing else (),
+        hindrance=_hindrance(due, forecast, view) if missing else None,
+        roomy=tuple(sorted(_roomy(due, forecast, view))) if missing else (),
     )
 
 
-def _hindrance(due: Coming, places: Places, forecast: Forecast, view: ClusterView) -> Hindrance:
+def _hindrance(due: Upcoming, forecast: Forecast, view: ClusterView) -> Hindrance:
     if not any(space.takes_replicas and space.bins for space in view.spaces.values()):
         return Hindrance.USABLE_DISKS
-    if not places.ranking.by_zone:
+    if not forecast.hosts(due.need).zones:
         return Hindrance.DISKS
-    roomy = [name for name in view.spaces if name in places]
-    usage = forecast.assignment.usage_of(due)
+    roomy, usage = _roomy(due, forecast, view), forecast.usage_of(due)
     if not roomy:
         return Hindrance.ROOM
     zones = {view.spaces[name].node.zone for name in roomy}
@@ -133,3 +115,8 @@ def _hindrance(due: Coming, places: Places, forecast: Forecast, view: ClusterVie
     if not may_share_node(due.volume, view.settings) and usage.nodes.issuperset(roomy):
         return Hindrance.NODES
     return Hindrance.ROOM
+
+
+def _roomy(due: Upcoming, forecast: Forecast, view: ClusterView) -> list[NodeName]:
+    """Return the nodes that would take a replica if nothing else came."""
+    return [name for name in view.spaces if forecast.may_go(due, name)]

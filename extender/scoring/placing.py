@@ -84,7 +84,8 @@ class Placings:
         """Where open holds keep room, or where something of the pod's own counts."""
         scores = self._glance(groups.alone, *self._alone)
         if groups.beside:
-            beside = _Coming(situation, situation.demand, groups.open.items)
+            held = [each.item for each in groups.open.held]
+            beside = _Coming(situation, situation.demand, held)
             known = remembered.for_needs((groups.needs, groups.open.needs), changes)
             self._apart |= dict.fromkeys(groups.beside, (beside, known))
             self._glance(groups.beside, beside, known)
@@ -148,9 +149,9 @@ class Placings:
 
     def _others(self, name: NodeName) -> Sequence[Item]:
         """Return what else comes to a node."""
-        load = self._situation.loads.on(self._situation.view.spaces[name])
-        remote = self._situation.with_own.on.get(name, ())
-        return (*load.items, *(each.item for each in remote))
+        situation = self._situation
+        load = situation.bound.on(situation.view.spaces[name])
+        return [each.item for each in (*load, *situation.with_own.on.get(name, ()))]
 
 
 class _Coming:

@@ -197,6 +197,6 @@ def _counts(situation: Situation) -> dict[str, int]:
     """Count the replicas coming that are sure, those of open holds, and those without room."""
     sums, nowhere = situation.others.sums, situation.forecast.nowhere
     found = {"sure": sums.sure, "open": sums.open, "nowhere": sum(nowhere.values())}
-    for each in situation.others.coming if nowhere else ():
+    for each in situation.others.each if nowhere else ():
         found["sure" if each.is_sure else "open"] -= nowhere.get(each.volume.name, 0)
     return found

@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from extender.forecast.loads import OpenHolds
 from extender.holds.hold import Mode
+from extender.upcoming.bound import OpenHolds
 from extender.verdicts.judging import glance, judge
 from extender.verdicts.rejections import (
     NodeReserved,
@@ -47,8 +47,8 @@ def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
     A burst of pods to thousands of nodes would look at each node for each pod otherwise.
     """
     ledger, uid = situation.ledger, situation.request.pod.uid
-    open_ = situation.loads.open
-    apart = situation.holders | open_.partly | situation.with_own.assignment.apart
+    open_ = situation.bound.open
+    apart = situation.holders | open_.partly | situation.with_own.apart
     chosen = ledger.chosen_nodes(but=uid)
     if ledger.mode is Mode.NODE:
         apart |= chosen
@@ -66,7 +66,7 @@ def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
         beside=beside,
         open=open_,
         singly=singly,
-        busy=chosen | situation.with_own.on.keys() | situation.loads.nodes_due,
+        busy=chosen | situation.with_own.on.keys() | situation.bound.nodes_due,
     )
 
 
@@ -102,7 +102,9 @@ class Judging:
         for names, held in ((groups.alone, OpenHolds()), (groups.beside, groups.open)):
             if names:
                 known = remembered.for_needs((groups.needs, held.needs), changes)
-                rejected |= self._alike(names, held.items, groups.busy, known)
+                rejected |= self._alike(
+                    names, [each.item for each in held.held], groups.busy, known
+                )
         for name in groups.singly:
             rejection, _ = self._judge(name)
             if rejection is not None:
@@ -154,4 +156,4 @@ class Judging:
         self.steps += verdict.steps
         is_undecided = isinstance(verdict.rejection, PackingUndecided)
         was_cut_short = is_undecided and limit < situation.limits.per_node
-        return verdict.rejection, verdict.is_lasting and not was_cut_short
+        return verdict.rejection, not was_cut_short

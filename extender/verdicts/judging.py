@@ -5,14 +5,15 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 
 from extender.demand.items import Demand, suits, total_of
-from extender.forecast.needs import fits
 from extender.space import NodeSpace
-from extender.verdicts.competitors import Competitors, competitors_of
+from extender.upcoming.upcoming import Certainty, Upcoming
+from extender.verdicts.competitors import competitors_of
 from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
     PackingUndecided,
     PendingReplicas,
     Rejection,
+    RoomHeld,
     StrictLocalElsewhere,
     StrictLocalUnusable,
 )
@@ -30,8 +31,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """On an accepted node the disk's name for each volume that a new replica is needed for."""
     steps: int = 0
     """Steps that the packing took."""
-    is_lasting: bool = True
-    """Whether it stands until something changes on the node, or in what comes there."""
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +76,7 @@ def glance(
             rest.append(name)
             continue
         if name in busy or space.pending:
-            taken = situation.forecast.assignment.taken(name)
+            taken = situation.forecast.taken(name)
             logical_bytes = own_logical_bytes + taken.logical_bytes
             physical_bytes = own_physical_bytes + taken.physical_bytes
             kinds = own_kinds.intersection(*(item.kinds for item in taken.items))
@@ -145,54 +144,38 @@ QUESTIONS = (has_the_strict_volumes, takes_replicas, suits_the_volumes)
 
 
 def _has_room(situation: Situation, space: NodeSpace, step_limit: int) -> Verdict:
-    """Pack what must be placed anew. Volumes that have a replica there need no room."""
-    name, demand = space.node.name, situation.demand_on(space.node.name)
-    competitors = Competitors()
-    if demand.items:
-        load, remote = situation.loads.on(space), situation.forecast.on.get(name, ())
-        competitors = competitors_of(demand, space, load, remote)
-    return _pack_beside(competitors, demand, space, situation, step_limit=step_limit)
+    """Pack what must be placed anew beside all that comes, or say what is in the way.
 
-
-def _pack_beside(
-    competitors: Competitors,
-    demand: Demand,
-    space: NodeSpace,
-    situation: Situation,
-    *,
-    step_limit: int,
-) -> Verdict:
-    """Pack *demand* with all its competitors; if that fails, find out who is in the way."""
-    trial, is_lasting = _Trial(demand, space, step_limit), True
-    load = competitors.load.items
-    outcome = trial.beside(load + competitors.remote_items)
-    if competitors.remote and not isinstance(outcome, Packed):
-        outcome = trial.beside(load)
-        # What is forecast here must not go to disks of other kinds that are held.
-        whole = demand.items + situation.loads.on(space).items
-        staying = whole if fits(whole, space, situation.limits.per_node) else demand.items + load
-        if isinstance(outcome, Packed) and not situation.forecast.gives_way(
-            space.node.name, staying
-        ):
-            is_open = isinstance(trial.beside(load + competitors.sure_items), Packed)
-            return Verdict(
-                rejection=competitors.remote_rejection(by_open=is_open),
-                steps=trial.steps,
-                is_lasting=False,
-            )
-        is_lasting = not isinstance(outcome, Packed)
+    Volumes that have a replica on the node need no room. In the way is the least certain of what
+    comes, if the rest leaves room.
+    """
+    demand = situation.demand_on(space.node.name)
+    others = competitors_of(demand, space, situation.coming_to(space)) if demand.items else []
+    trial = _Trial(demand, space, step_limit)
+    outcome = trial.beside(others)
     if isinstance(outcome, Packed):
         own = {item.id: outcome.assignment[item.id] for item in demand.items}
-        return Verdict(assignment=own, steps=trial.steps, is_lasting=is_lasting)
-    for rejection, beside in competitors.fewer_each_time():
-        if isinstance(outcome, Undecided) and isinstance(rejection, PendingReplicas):
+        return Verdict(assignment=own, steps=trial.steps)
+    for certainty, rejection in _IN_THE_WAY.items():
+        surer = [each for each in others if each.certainty < certainty]
+        if len(surer) == len(others):
+            continue
+        if isinstance(outcome, Undecided) and certainty is Certainty.SHOWN:
             break  # holds end by themselves, but what Longhorn will place stays
-        outcome = trial.beside(beside)
+        others, outcome = surer, trial.beside(surer)
         if isinstance(outcome, Packed):
             return Verdict(rejection=rejection, steps=trial.steps)
     if isinstance(outcome, Undecided):
         return Verdict(rejection=PackingUndecided(), steps=trial.steps)
     return Verdict(rejection=shortage(demand, space, situation.view), steps=trial.steps)
+
+
+_IN_THE_WAY = {
+    Certainty.OPEN: RoomHeld(by_open=True),
+    Certainty.CHOSEN: RoomHeld(by_open=False),
+    Certainty.SHOWN: PendingReplicas(),
+}
+"""Who is in the way of a pod that fits beside all that is surer."""
 
 
 class _Trial:
@@ -204,8 +187,13 @@ class _Trial:
         self._bins = space.bins
         self._step_limit = step_limit
 
-    def beside(self, others: tuple[Item, ...]) -> Outcome:
-        items = self._demand.items + others if others else self._demand.prepared
-        outcome = pack(items, self._bins, step_limit=max(0, self._step_limit - self.steps))
+    def beside(self, others: Sequence[Upcoming]) -> Outcome:
+        """Pack it beside these."""
+        left = max(0, self._step_limit - self.steps)
+        if others:
+            items = (*self._demand.items, *(each.item for each in others))
+            outcome = pack(items, self._bins, step_limit=left)
+        else:
+            outcome = pack(self._demand.prepared, self._bins, step_limit=left)
         self.steps += outcome.steps
         return outcome

@@ -3,24 +3,21 @@
 Longhorn places each volume by itself. A remote replica of one may come to the node where the local
 replica of another was to go, before that one is attached. A best-effort volume is then placed
 elsewhere; a strict-local one is bound to a node without room for ever. So an answer waits until
-enough of the others are placed.
+enough of the others are placed. Where they go, nobody foretells: all that may come to a node does.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from extender.forecast.coming import Coming
-from extender.forecast.crowd import crowd_of
-from extender.forecast.needs import fits
-from extender.forecast.takers import MOST_TO_FILL, may_fill, may_tie, spread, takers
+import msgspec
+
 from extender.space import NodeSpace
+from extender.upcoming.bound import Load
+from extender.upcoming.upcoming import Upcoming, crowd_of, most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
-from longhorn import Need, NodeName
+from longhorn import NodeName
 from packing import Item, bytes_to_block, fits_in_any_order
 
-_MOST_RANKS, _RANKS_PER_STEP = 40_000, 20
-"""So many nodes are looked at for how much must come there before a replica goes elsewhere."""
 _PAIRS_PER_STEP, _NODES_PER_STEP = 5, 10
 """So many pairs, and so many nodes seen at a glance, take the time of a step (`extender.work`)."""
 _MOST_PAIRS = 4_000
@@ -28,25 +25,33 @@ _MOST_PAIRS = 4_000
 their room, and strict-local ones are refused where not all that comes would fit besides."""
 
 
+class Threat(msgspec.Struct, frozen=True, kw_only=True):
+    """Replicas that may come to any node, all together."""
+
+    upcoming: Sequence[Upcoming]
+    most_bytes: int
+    """The most of them that may come to one node."""
+    physical_bytes: int
+
+
 def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
     """Return which of the *nodes*, all accepted else, put a local replica at risk.
 
-    Either the pod's own, by what others are about to get; or that of another pod, by what this pod
-    is about to get. For strict-local replicas also what else comes with them counts: Longhorn may
-    put it on other disks than the packing does.
+    Either another pod's, by what this pod is about to get; or the pod's own, by what others are
+    about to get. For strict-local replicas also what else comes with them counts: Longhorn may put
+    it on other disks than the packing does.
 
     Args:
-        started: The pod, with its volumes in the forecast that need nothing on its node.
+        started: The pod, with its volumes in a forecast that need nothing on its node.
         nodes: The nodes.
     """
-    looking, ledger = _Looking(started), started.ledger
+    looking = _Looking(started)
     if not looking.is_needed:
         return {}
-    uid, nodes = started.request.pod.uid, [*nodes]
-    chosen = ledger.chosen_nodes(but=uid)
-    if looking.takes_from_others(chosen):
+    nodes, open_ = [*nodes], started.bound.open_nodes
+    chosen = started.ledger.chosen_nodes(but=started.request.pod.uid)
+    if looking.takes_from_others(chosen, with_open=False):
         return dict.fromkeys(nodes, LocalRoomAtRisk())
-    open_ = started.loads.open_nodes
     if looking.takes_from_others(open_, with_open=True):
         return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=True))
     if not started.request.volumes:
@@ -54,11 +59,11 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
     found: dict[NodeName, Rejection] = {}
     by_own: dict[NodeName, Rejection] = {}
     for name in looking.endangered(nodes):
-        if looking.is_at_risk(name):
+        if looking.is_at_risk(name, looking.others):
             found[name] = LocalRoomAtRisk()
-        elif name in open_ and looking.is_at_risk(name, with_open=True):
+        elif name in open_ and looking.is_at_risk(name, looking.others, with_open=True):
             found[name] = LocalRoomAtRisk(by_open=True)
-        elif looking.is_at_risk(name, with_own=True):
+        elif looking.is_at_risk(name, looking.with_own):
             by_own[name] = LocalRoomAtRisk()
     # Where nothing but its own replicas is in the way, waiting would not help the pod.
     return {} if len(by_own) == len(nodes) else {**found, **by_own}
@@ -68,94 +73,102 @@ class _Looking:
     """Looks at what may come to nodes first: at all that comes, and if that is too much, closely.
 
     Args:
-        situation: The pod, with its volumes in the forecast that need nothing on its node.
+        situation: The pod, with its volumes in a forecast that need nothing on its node.
 
     Attributes:
+        others: What may come of other pods' volumes.
+        with_own: The same with what may come of the pod's own.
         is_needed: Whether anything could come first at all.
     """
 
     def __init__(self, situation: Situation) -> None:
-        ledger = situation.ledger
+        uid, settings = situation.request.pod.uid, situation.view.settings
         self._situation = situation
-        self._assignment = situation.with_own.assignment
-        self._own = [each for each in situation.own_coming if each.count]
-        self._anywhere = [each for each in self._own if not each.volume.needs_local_replica]
+        self._own = [each for each in situation.own if each.count]
         self._strict = {
             name
-            for hold in ledger
-            if hold.pod.uid != situation.request.pod.uid and any(v.is_strict for v in hold.volumes)
+            for hold in situation.ledger
+            if hold.pod.uid != uid and any(volume.is_strict for volume in hold.volumes)
             for name in hold.nodes
         }
         """The nodes to which a strict-local replica may come."""
         self._busy = (
-            ledger.chosen_nodes(but=situation.request.pod.uid)
-            | situation.loads.open.partly
-            | situation.loads.nodes_due
-            | situation.loads.apart
+            situation.ledger.chosen_nodes(but=uid)
+            | situation.bound.open.partly
+            | situation.bound.nodes_due
+            | situation.bound.apart
             | situation.holders
         )
         """Those to which something comes that does not come to others."""
-        self._pairs_left, self._ranks_left = _MOST_PAIRS, _MOST_RANKS
-        self._pairs_of_a_node = len(situation.others.coming) + len(self._own)
-        settings = situation.view.settings
-        before, own = situation.others.sums, crowd_of(situation.own_coming, settings).sums
-        self._before_bytes = before.most_bytes
-        self._all_bytes = before.most_bytes + own.most_bytes
-        self._physical_bytes = before.physical_bytes + own.physical_bytes
-        self._total_anywhere_bytes = before.bytes + own.bytes
-        self.is_needed = bool(
-            situation.others.coming or self._own or self._strict or situation.is_strict
+        crowd, own = situation.others, crowd_of(self._own, settings).sums
+        self.others = Threat(
+            upcoming=crowd.each,
+            most_bytes=crowd.sums.most_bytes,
+            physical_bytes=crowd.sums.physical_bytes,
         )
+        self.with_own = Threat(
+            upcoming=[*crowd.each, *self._own],
+            most_bytes=crowd.sums.most_bytes + own.most_bytes,
+            physical_bytes=crowd.sums.physical_bytes + own.physical_bytes,
+        )
+        self._pairs_left = _MOST_PAIRS
+        self.is_needed = bool(crowd.each or self._own or self._strict or situation.is_strict)
 
-    def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool = False) -> bool:
-        """Whether the pod's volumes may cost other pods the room of their local replicas.
-
-        Its own may come there, or fill the nodes to which others' would have gone.
+    def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool) -> bool:
+        """Whether the pod's replicas that go anywhere may take the room of other pods' local ones.
 
         Args:
             nodes: To which other pods go, or may yet go.
             with_open: Whether the local replicas of pods count that may yet go elsewhere.
         """
-        situation, own_bytes = self._situation, self._all_bytes - self._before_bytes
-        demand_bytes = sum(item.logical_bytes for item in situation.demand.items)
-        after_bytes = self._all_bytes + demand_bytes
-        if not (own_bytes or (demand_bytes and situation.others.coming)):
+        if not self._own:
             return False
         if not self._may_look_closely:
             nodes = self._strict.intersection(nodes)
         for name in sorted(self._without_room(nodes, (), with_open=with_open)):
-            space = situation.view.spaces[name]
+            space = self._situation.view.spaces[name]
             items = self._load(space, with_open=with_open)
-            if not items or self._leaves_room_anyway(items, space):
+            if not items or _leaves_room(items, space, self.with_own):
                 continue
-            if not (self._may_fill(items, space) and fits(items, space, situation.limits.per_node)):
-                continue
-            theirs = self._takers(name, situation.others.coming, beside_bytes=self._before_bytes)
-            then = self._takers(
-                name, [*situation.others.coming, *self._own], beside_bytes=after_bytes
-            )
-            if theirs is None or then is None:
+            first = self._that_may_come(name, self.with_own)
+            if first is None:
                 if name in self._strict:
                     return True
-            elif len(then) > len(theirs) and not fits_in_any_order(items, then, space.bins):
+            elif self._that_may_come(name, self.others) != first and not fits_in_any_order(
+                items, first, space.bins
+            ):
                 return True
         return False
 
     def endangered(self, nodes: Sequence[NodeName]) -> Iterator[NodeName]:
         """Yield those of *nodes*, all accepted else, to which too much may come first."""
         situation = self._situation
-        if not (situation.others.coming or self._anywhere or situation.is_strict):
+        if not (self.with_own.upcoming or situation.is_strict):
             nodes = [name for name in nodes if name in self._strict]
-        open_ = situation.loads.open
-        beside = [name for name in nodes if name in open_.nodes] if open_.nodes else []
-        alone = [name for name in nodes if name not in open_.nodes] if beside else nodes
+        open_, items = situation.bound.open.nodes, situation.demand.items
+        beside = [name for name in nodes if name in open_] if open_ else []
+        alone = [name for name in nodes if name not in open_] if beside else nodes
         found = {
-            *self._without_room(alone, situation.demand.items, with_open=False),
-            *self._without_room(beside, situation.demand.items, with_open=True),
+            *self._without_room(alone, items, with_open=False),
+            *self._without_room(beside, items, with_open=True),
         }
-        for name in filter(found.__contains__, nodes):
-            if self._may_look_closely or self._is_strict(name):
-                yield name
+        return filter(found.__contains__, nodes)
+
+    def is_at_risk(self, name: NodeName, threat: Threat, *, with_open: bool = False) -> bool:
+        """Whether a threat may take the room of the pod's own local replicas on a node.
+
+        To strict-local ones the pod's own replicas are one, too.
+        """
+        situation, space = self._situation, self._situation.view.spaces[name]
+        demand, is_strict = situation.demand_on(name).items, self._is_strict(name)
+        threat = self.with_own if is_strict else threat
+        items = (*demand, *self._load(space, with_open=with_open))
+        if not demand or _leaves_room(items, space, threat):
+            return False
+        first = self._that_may_come(name, threat)
+        if first is None:
+            return is_strict
+        return bool(first or is_strict) and not fits_in_any_order(items, first, space.bins)
 
     def _without_room(
         self, nodes: Collection[NodeName], items: Sequence[Item], *, with_open: bool
@@ -170,13 +183,13 @@ class _Looking:
             items: What is to go there.
             with_open: Whether what open holds keep there is to find room as well.
         """
-        situation, spaces = self._situation, self._situation.view.spaces
+        situation, spaces, threat = self._situation, self._situation.view.spaces, self.with_own
         if with_open:
-            items = (*items, *situation.loads.open.items)
+            items = (*items, *(each.item for each in situation.bound.open.held))
         alike = {(i.logical_bytes, i.physical_bytes, i.kinds): i for i in items}.values()
         kinds = frozenset.intersection(*(i.kinds for i in alike)) if alike else frozenset()
-        logical_bytes = self._all_bytes + sum(i.logical_bytes for i in items)
-        physical_bytes = self._physical_bytes + sum(i.physical_bytes for i in items)
+        logical_bytes = threat.most_bytes + sum(i.logical_bytes for i in items)
+        physical_bytes = threat.physical_bytes + sum(i.physical_bytes for i in items)
         situation.work.spend(len(nodes) // _NODES_PER_STEP)
         for name in nodes:
             space = spaces.get(name)
@@ -192,132 +205,46 @@ class _Looking:
                 and physical_bytes <= best.physical_bytes
                 and best.kind in kinds
             )
-            if not (
-                takes_all
-                or _leaves_room(
-                    alike, space, logical_bytes=logical_bytes, physical_bytes=physical_bytes
-                )
-            ):
+            if not (takes_all or _leaves(alike, space, logical_bytes, physical_bytes)):
                 yield name
-
-    def is_at_risk(
-        self, name: NodeName, *, with_open: bool = False, with_own: bool = False
-    ) -> bool:
-        """Whether others may take the room of the pod's own local replicas on a node.
-
-        Args:
-            name: The node.
-            with_open: Whether the local replicas of pods count that may yet go elsewhere.
-            with_own: Whether the pod's own replicas count that may go anywhere; for strict-local
-                ones they always do.
-        """
-        situation, space = self._situation, self._situation.view.spaces[name]
-        is_strict = self._is_strict(name)
-        if not (is_strict or self._may_look_closely):
-            return False
-        load = self._load(space, with_open=with_open)
-        demand = situation.demand_on(name).items
-        items = (*demand, *load)
-        if not demand or self._leaves_room_anyway(items, space):
-            return False
-        if not self._may_fill(items, space):
-            return False
-        others = (
-            [*situation.others.coming, *self._anywhere]
-            if with_own or is_strict
-            else situation.others.coming
-        )
-        first = self._takers(name, others, beside_bytes=self._all_bytes)
-        if first is None:
-            return is_strict
-        if not (first or is_strict):
-            return False
-        return not fits_in_any_order(items, first, space.bins)
-
-    def _may_fill(self, items: Sequence[Item], space: NodeSpace) -> bool:
-        """Whether so much may come to a node that some of *items* find no room.
-
-        What would cost too much to find out is taken for true.
-        """
-        name = space.node.name
-        if self._is_strict(name) or self._may_tie:
-            return True  # Longhorn is not taken at its word
-        ranks = len(self._needs) * MOST_TO_FILL
-        if ranks > self._ranks_left:
-            return True
-        self._ranks_left -= ranks
-        self._situation.work.spend(ranks // _RANKS_PER_STEP)
-        logical = sum(item.logical_bytes for item in items)
-        to_block = (bytes_to_block(item, space.bins) + item.logical_bytes for item in items)
-        return may_fill(
-            self._assignment,
-            name,
-            self._needs,
-            spare_bytes=max(0, min(to_block) - logical),
-            beside_bytes=self._total_bytes,
-        )
 
     @property
     def _may_look_closely(self) -> bool:
         """Whether it does not cost too much to look at what may come to one more node."""
-        return self._pairs_of_a_node <= self._pairs_left
-
-    @cached_property
-    def _total_bytes(self) -> int:
-        """All that may come besides what nodes take for sure."""
-        situation = self._situation
-        demand = (item.logical_bytes for item in situation.demand.items)
-        open_ = self._situation.ledger.open_holds(but=situation.request.pod.uid)
-        held = (volume.need.size_bytes for hold in open_ for volume in hold.volumes)
-        return self._total_anywhere_bytes + sum(demand) + sum(held)
-
-    @cached_property
-    def _needs(self) -> Mapping[Need, int]:
-        return spread(self._assignment, [*self._situation.others.coming, *self._own])
-
-    @cached_property
-    def _may_tie(self) -> bool:
-        """Whether several nodes may have the most unused bytes, so that nothing is certain."""
-        situation, view = self._situation, self._situation.view
-        needs = [each.need for each in (*situation.others.coming, *situation.own_coming)]
-        needs += [volume.need for hold in self._situation.ledger for volume in hold.volumes]
-        due = [view.volumes[name].size_bytes for name in view.due if name in view.volumes]
-        demand = [item.logical_bytes for item in situation.demand.items]
-        sizes = [*(need.size_bytes for need in needs), *due, *demand]
-        return may_tie(self._assignment, self._needs, sizes)
+        return len(self.with_own.upcoming) <= self._pairs_left
 
     def _is_strict(self, name: NodeName) -> bool:
         return self._situation.is_strict or name in self._strict
 
     def _load(self, space: NodeSpace, *, with_open: bool) -> tuple[Item, ...]:
-        load = self._situation.loads.on(space)
-        return load.items if with_open else load.sure_items
+        load: Load = self._situation.bound.on(space)
+        return tuple(each.item for each in load if with_open or each.is_sure)
 
-    def _leaves_room_anyway(self, items: Sequence[Item], space: NodeSpace) -> bool:
-        """Whether a node has room for *items* though all that comes anywhere comes there."""
-        return _leaves_room(
-            items,
-            space,
-            logical_bytes=self._all_bytes + sum(item.logical_bytes for item in items),
-            physical_bytes=self._physical_bytes + sum(item.physical_bytes for item in items),
-        )
-
-    def _takers(
-        self, name: NodeName, coming: Sequence[Coming], *, beside_bytes: int
-    ) -> tuple[Item, ...] | None:
-        """Return what may come to a node; None if looking would cost too much."""
-        if len(coming) > self._pairs_left:
+    def _that_may_come(self, name: NodeName, threat: Threat) -> list[Item] | None:
+        """Return what of a threat may come to a node; None if looking would cost too much."""
+        if len(threat.upcoming) > self._pairs_left:
             return None
-        self._pairs_left -= len(coming)
-        self._situation.work.spend(len(coming) // _PAIRS_PER_STEP)
-        is_free = self._is_strict(name) or self._may_tie
-        return takers(
-            self._assignment, name, coming, beside_bytes=None if is_free else beside_bytes
-        )
+        self._pairs_left -= len(threat.upcoming)
+        situation, forecast = self._situation, self._situation.forecast
+        situation.work.spend(len(threat.upcoming) // _PAIRS_PER_STEP)
+        found: list[Item] = []
+        for each in threat.upcoming:
+            if forecast.may_go(each, name):
+                usage = forecast.usage_of(each, with_forecast=False)
+                if forecast.stage(each, name, usage) is not None:
+                    found += [each.item] * most_on_a_node(each, situation.view.settings)
+        return found
 
 
-def _leaves_room(
-    items: Collection[Item], space: NodeSpace, *, logical_bytes: int, physical_bytes: int
+def _leaves_room(items: Sequence[Item], space: NodeSpace, threat: Threat) -> bool:
+    """Whether a node has room for *items* though all of a threat comes there."""
+    logical_bytes = threat.most_bytes + sum(item.logical_bytes for item in items)
+    physical_bytes = threat.physical_bytes + sum(item.physical_bytes for item in items)
+    return _leaves(items, space, logical_bytes, physical_bytes)
+
+
+def _leaves(
+    items: Collection[Item], space: NodeSpace, logical_bytes: int, physical_bytes: int
 ) -> bool:
     """Whether a node has room for *items* though so much comes there, they included."""
     for room in space.rooms:

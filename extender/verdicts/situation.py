@@ -8,12 +8,13 @@ from msgspec import structs
 from extender.demand.existing import Existing, existing_of
 from extender.demand.items import Demand, demand_of
 from extender.demand.requests import PodRequest
-from extender.forecast.coming import Coming, coming_of
-from extender.forecast.crowd import Crowd
-from extender.forecast.forecast import Forecast
-from extender.forecast.loads import OthersLoads
-from extender.forecast.outlook import Outlook
 from extender.holds.ledger import Ledger
+from extender.space import NodeSpace
+from extender.upcoming.anywhere import once_attached
+from extender.upcoming.bound import BoundToOthers
+from extender.upcoming.forecast import Forecast
+from extender.upcoming.outlook import Outlook
+from extender.upcoming.upcoming import Crowd, Upcoming
 from extender.view import ClusterView
 from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName, VolumeName
@@ -37,12 +38,12 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that hold a replica of any of the volumes."""
     strict_nodes: Mapping[VolumeName, frozenset[NodeName]]
     """Where strict-local volumes have their replica; those not placed yet are left out."""
-    loads: OthersLoads
-    """What goes to one node each, besides the pod's own."""
+    bound: BoundToOthers
+    """What comes to one node each, besides the pod's own."""
     others: Crowd
     """What Longhorn will place anywhere, besides the pod's own."""
-    own_coming: tuple[Coming, ...]
-    """What it will place anywhere of the pod's volumes."""
+    own: tuple[Upcoming, ...]
+    """What it will place anywhere of the pod's volumes; it may be nothing of some."""
     forecast: Forecast
     """Where *others* find room; nobody adds to it."""
     with_own: Forecast
@@ -54,16 +55,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a strict-local volume is not placed yet."""
         return any(v.is_strict and v.name not in self.strict_nodes for v in self.request.volumes)
 
-    def trial(self, *, with_open: bool = False) -> Forecast:
-        """Return a forecast of the same to add to.
-
-        Args:
-            with_open: Whether all that open holds keep on nodes is to be beside it.
-        """
-        loads = self.loads
-        if with_open:
-            return self.forecast.copy(lambda space: loads.on(space).items, is_more=True)
-        return self.forecast.copy(lambda space: loads.sure(space).sure_items)
+    def coming_to(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return all that comes to a node: what is bound to it, and what is forecast there."""
+        return (*self.bound.on(space), *self.forecast.on.get(space.node.name, ()))
 
     def at_leisure(self) -> "Situation":
         """Return the same for somebody whose work has no limit, as a command."""
@@ -104,8 +98,8 @@ def situation_of(
         utc: The date and time, None if it is not known.
     """
     wanted = (*request.volumes, *request.remote)
-    own = frozenset(volume.name for volume in wanted)
-    loads, forecast, others = outlook.without(request.pod.uid, own, utc, work)
+    names = frozenset(volume.name for volume in wanted)
+    bound, forecast, others = outlook.without(request.pod.uid, names, utc, work)
     existing = existing_of(request, view)
     return Situation(
         request=request,
@@ -117,9 +111,9 @@ def situation_of(
         demand=demand_of(((v.name, v.need) for v in request.volumes), view),
         holders=frozenset(name for by_node in existing.values() for name in by_node),
         strict_nodes=_strict_nodes(request, view),
-        loads=loads,
+        bound=bound,
         others=others,
-        own_coming=tuple(coming_of(v.volume, v.need, view, has_local=v.is_local) for v in wanted),
+        own=tuple(once_attached(v.volume, v.need, view, has_local=v.is_local) for v in wanted),
         forecast=forecast,
         with_own=forecast,
     )

@@ -4,14 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
-from extender.forecast.coming import Coming, by_certainty
-from extender.forecast.forecast import Forecast
-from extender.forecast.moving import MOST_MOVED
-from extender.forecast.needs import fits
+from extender.upcoming.forecast import Forecast
+from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
 from extender.verdicts.situation import Situation
 from longhorn import NodeName, needed_to_start
-from packing import Item
 
 
 def needs_room(situation: Situation) -> bool:
@@ -28,17 +25,17 @@ def start(situation: Situation) -> Rejection | Situation:
     needed = _all_needed(situation)
     if not needed:
         return situation
-    forecast = situation.trial()
+    forecast = situation.forecast.copy()
     missing, with_open = _first_missing(needed, forecast), False
-    if missing is None and situation.loads.open_holds:
-        with_open = True
-        missing = _missing_beside_open(needed, situation)
+    if missing is None and situation.bound.open_holds:
+        missing, with_open = _first_missing(needed, _beside_open(situation)), True
     if missing is None:
         return structs.replace(situation, with_own=forecast)
     by_open = with_open or _is_missing_by_open(needed, situation)
     size_bytes = missing.need.size_bytes
-    fits_one = missing.count > 1 and _fits_one(missing, situation, with_open=with_open)
-    if not (missing.replicas or fits_one):
+    base = _beside_open(situation) if with_open else situation.forecast.copy()
+    one = structs.replace(missing, count=1)
+    if not missing.replicas and (missing.count == 1 or _first_missing([one], base)):
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
     wanted = missing.volume.wanted_replicas
     return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
@@ -56,64 +53,50 @@ def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName,
     needed = _all_needed(started)
     if not (needed and started.request.volumes):
         return {}
-    size_bytes = max(each.need.size_bytes for each in needed)
-    found: dict[NodeName, Rejection] = {}
-    for name in nodes:
-        if name in started.with_own.on:
-            load = started.loads.on(started.view.spaces[name])
-            if not _gives_way(name, load.sure_items, started):
-                found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=False)
-            elif load.open and not _gives_way(name, load.items, started):
-                found[name] = NoRoomAnywhere(size_bytes=size_bytes, by_open=True)
+    forecast, size_bytes = started.with_own, max(each.need.size_bytes for each in needed)
+    theirs = {name for each in needed for name in forecast.nodes_of(each.volume.name)}
+    return {
+        name: NoRoomAnywhere(size_bytes=size_bytes, by_open=False)
+        for name in filter(theirs.__contains__, nodes)
+        if _first_missing(needed, forecast.beside(local_on(name, started), name))
+    }
+
+
+def local_on(name: NodeName, situation: Situation) -> list[Upcoming]:
+    """Return the pod's own replicas that are to be placed on a node, as if it had been chosen."""
+    items = {item.id: item for item in situation.demand_on(name).items}
+    return [
+        structs.replace(each, item=items[each.volume.name], certainty=Certainty.CHOSEN)
+        for each in situation.own
+        if each.volume.name in items
+    ]
+
+
+def _beside_open(situation: Situation) -> Forecast:
+    """Return the forecast beside all that open holds keep on any node."""
+    found = situation.forecast.copy(situation.bound.on, is_more=True)
+    for node in [*found.on]:
+        for upcoming in found.evict_beyond(node):
+            found.place(upcoming)
     return found
 
 
-def _gives_way(name: NodeName, load: Sequence[Item], started: Situation) -> bool:
-    """Whether what is forecast on a node finds room there or elsewhere beside what is local."""
-    space, local = started.view.spaces[name], (*started.demand_on(name).items, *load)
-    there = (*local, *(each.item for each in started.with_own.on[name]))
-    return fits(there, space, started.limits.per_node) or started.with_own.gives_way(name, local)
-
-
-def _missing_beside_open(needed: Sequence[Coming], situation: Situation) -> Coming | None:
-    """Return the first volume without the room that it needs beside all that open holds keep.
-
-    What is forecast stays where it is if it has room there. Else it is forecast anew, unless it is
-    too much for that.
-    """
-    sums, anew = situation.others.sums, situation.trial(with_open=True)
-    if sums.sure + sums.open > MOST_MOVED or _all_stay(anew):
-        return _first_missing(needed, anew)
-    for each in situation.others.coming:
-        anew.take_out(each.volume.name)
-    anew.place_all(sorted(situation.others.coming, key=by_certainty))
-    return _first_missing(needed, anew)
-
-
-def _all_stay(forecast: Forecast) -> bool:
-    """Whether all that is forecast has room where it is."""
-    assignment = forecast.assignment
-    return all(assignment.fits(name, assignment.taken(name).items) for name in forecast.on)
-
-
-def _is_missing_by_open(needed: Sequence[Coming], situation: Situation) -> bool:
+def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> bool:
     """Whether all would find room without what comes only with open holds."""
-    open_ = [each.volume.name for each in situation.others.coming if not each.is_sure]
-    if not open_:
-        return False
-    without = situation.trial()
+    open_ = [each.volume.name for each in situation.others.each if not each.is_sure]
+    without = situation.forecast.copy()
     for name in open_:
         without.take_out(name)
-    return _first_missing(needed, without) is None
+    return bool(open_) and _first_missing(needed, without) is None
 
 
-def _remote(situation: Situation) -> list[Coming]:
-    """Return what is coming of the volumes that need nothing on the pod's node."""
+def _remote(situation: Situation) -> list[Upcoming]:
+    """Return what comes of the volumes that need nothing on the pod's node."""
     remote = {wanted.name for wanted in situation.request.remote}
-    return [each for each in situation.own_coming if each.volume.name in remote]
+    return [each for each in situation.own if each.volume.name in remote]
 
 
-def _all_needed(situation: Situation) -> list[Coming]:
+def _all_needed(situation: Situation) -> list[Upcoming]:
     """Return what must find room anywhere so that the pod starts; nothing if nobody can say."""
     if situation.view.unreadable_nodes:
         return []
@@ -124,21 +107,16 @@ def _all_needed(situation: Situation) -> list[Coming]:
     ]
 
 
-def _needed(coming: Coming, situation: Situation) -> int:
+def _needed(upcoming: Upcoming, situation: Situation) -> int:
     view = situation.view
-    replicas = view.replicas.get(coming.volume.name, ())
-    return needed_to_start(coming.volume, replicas, view.settings, due=coming.count)
+    replicas = view.replicas.get(upcoming.volume.name, ())
+    return needed_to_start(upcoming.volume, replicas, view.settings, due=upcoming.count)
 
 
-def _first_missing(needed: Sequence[Coming], forecast: Forecast) -> Coming | None:
+def _first_missing(needed: Sequence[Upcoming], forecast: Forecast) -> Upcoming | None:
     """Return the first volume that does not find the room that it needs in a forecast.
 
     What is not decided within the limits counts as found.
     """
     missing = next((each for each in needed if forecast.place(each)), None)
-    return None if forecast.is_undecided else missing
-
-
-def _fits_one(coming: Coming, situation: Situation, *, with_open: bool) -> bool:
-    one = structs.replace(coming, count=1)
-    return _first_missing([one], situation.trial(with_open=with_open)) is None
+    return None if forecast.is_cut_short else missing

@@ -1,11 +1,11 @@
-"""What is coming in a cluster as it is at one moment."""
+"""What comes in a cluster as it is at one moment."""
 
 from collections.abc import Iterable
 
 from extender import ClusterView, Extender, Hold, Ledger, PodRequest, Situation, StepLimits
-from extender.forecast.coming import Coming, by_certainty
-from extender.forecast.forecast import Forecast
-from extender.forecast.outlook import Outlook
+from extender.upcoming.forecast import Forecast
+from extender.upcoming.outlook import Outlook
+from extender.upcoming.upcoming import Upcoming, by_certainty
 from extender.work import Work
 from longhorn import Moment
 from tests.builders import GENEROUS
@@ -17,7 +17,7 @@ def outlook(
     utc: Moment | None = None,
     step_limit: int = GENEROUS.per_node,
 ) -> Outlook:
-    """Return all that is coming."""
+    """Return all that comes."""
     ledger, made = Ledger(), Outlook(step_limit)
     for each in holds:
         ledger.put(each)
@@ -30,11 +30,11 @@ def forecast_of(view: ClusterView, holds: Iterable[Hold] = ()) -> Forecast:
     return outlook(view, holds).forecast
 
 
-def coming_in(
+def anywhere_in(
     view: ClusterView, holds: Iterable[Hold] = (), utc: Moment | None = None
-) -> list[Coming]:
+) -> list[Upcoming]:
     """Return it volume by volume, the surest first, by name."""
-    return sorted(outlook(view, holds, utc).coming.values(), key=by_certainty)
+    return sorted(outlook(view, holds, utc).anywhere.values(), key=by_certainty)
 
 
 def situation_in(

@@ -14,7 +14,7 @@ import pytest
 from app.kube.records import read_object
 from app.kube.resources import NODES, REPLICAS, VOLUMES
 from extender import ViewBuilder
-from extender.forecast.forecast import Forecast
+from extender.upcoming.forecast import Forecast
 from longhorn import Node, Replica, Volume, VolumeName
 from tests import traces
 from tests.unit.extender.outlooks import forecast_of
@@ -102,7 +102,7 @@ def test_what_longhorn_places_was_due_and_counts_once(
             assert live.due(volume) == before - 1, (event.at, new.name)
             if guess is not None and new.node is not None and new.hard_node_affinity is None:
                 there = guess.on.get(new.node, ())
-                right[any(each.coming.volume.name == volume for each in there)] += 1
+                right[any(each.volume.name == volume for each in there)] += 1
     if right:
         summarise(f"forecast, {name}: node right in {right[True]} of {right.total()}")
 
@@ -115,7 +115,7 @@ def test_what_is_charged_is_placed_soon(name: str) -> None:
     for event in events(name):
         live.apply(event)
         remotes = [each for there in live.forecast().on.values() for each in there]
-        charged = {each.coming.volume.name for each in remotes}
+        charged = {each.volume.name for each in remotes}
         since = {volume: since.get(volume, event.at) for volume in charged}
 
         late = {volume: at for volume, at in since.items() if event.at - at > RETRY_SECONDS}

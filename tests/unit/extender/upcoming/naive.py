@@ -1,15 +1,12 @@
-"""The forecast worked out from the objects alone: all at once, by trying everything.
+"""What comes worked out from the objects alone, all at once.
 
 Nothing of `longhorn` and `extender` is used but their records. Disks are all of one kind, without
 tags, and nothing is written to them, so that only what is scheduled counts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from extender import Hold
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume, VolumeName
@@ -219,28 +216,24 @@ class Naive:
 
     def coming(self) -> list[Coming]:
         """List it, the surest first, by name."""
-        displaced = self._displaced()
         shown = {name: self.due(volume) for name, volume in self.volumes.items()}
         found, known = list[Coming](), set[VolumeName]()
         for hold in self.holds:
             for wanted in (*hold.volumes, *hold.remote):
                 name = wanted.name
                 waits = name in shown and shown[name].waits
-                keeps_local = name not in displaced and self._is_charged(hold, name)
+                keeps_local = self._is_charged(hold, name)
                 if name in known or (waits and not keeps_local):
                     continue
                 known.add(name)
                 is_local = wanted in hold.volumes
                 # The one that is made after a wait is the one on the pod's node.
-                if waits or (
-                    is_local and wanted.volume.wanted_replicas == 1 and name not in displaced
-                ):
+                if waits or (is_local and wanted.volume.wanted_replicas == 1):
                     continue
                 volume = self.volumes.get(name, wanted.volume)
                 due = self.due(volume, attaching=True)
                 count = 0 if due.waits else due.anywhere
-                has_local = name not in displaced and self._is_charged(hold, name)
-                if has_local and volume.locality is not Locality.DISABLED:
+                if keeps_local and volume.locality is not Locality.DISABLED:
                     count -= 1
                 if count > 0:
                     found.append(Coming(name, count, hold.state == "chosen", is_held=True))
@@ -253,121 +246,14 @@ class Naive:
     def _is_charged(self, hold: Hold, volume: VolumeName) -> bool:
         return any(volume in self.charged(hold, name) for name in hold.nodes)
 
-    def _displaced(self) -> set[VolumeName]:
-        """Return the volumes that do not fit any more on the node that their pod has."""
-        displaced = set()
-        for name in self.nodes:
-            sizes = dict[VolumeName, int]()
-            for hold in self.holds:
-                if hold.state == "chosen":
-                    strict = {w.name for w in hold.volumes if w.is_strict}
-                    here = self.charged(hold, name)
-                    sizes |= {v: size for v, size in here.items() if v not in strict}
-            kept = list[int]()
-            if not packs(sizes.values(), self.room(name)):
-                for volume in sorted(sizes):
-                    if packs([*kept, sizes[volume]], self.room(name)):
-                        kept.append(sizes[volume])
-                    else:
-                        displaced.add(volume)
-        return displaced
-
-    # --- where it finds room ---
-
-    def placed(self) -> dict[VolumeName, int]:
-        """Return how many of the replicas that come find room, the first first."""
-        local = self.local()
-        loads = {name: (*each.pending, *each.chosen) for name, each in local.items()}
-        wanted = list[tuple[Volume, int]]()
-        found = dict[VolumeName, int]()
-        for each in self.coming():
-            held = self._held()[each.volume]
-            volume = replace(self.volumes.get(each.volume, held), size_bytes=self._size_of(held))
-            found[each.volume] = 0
-            for count in range(1, each.number + 1):
-                if not any(self._ways([*wanted, (volume, count)], loads)):
-                    break
-                found[each.volume] = count
-            if found[each.volume]:
-                wanted.append((volume, found[each.volume]))
-        return found
-
     def _size_of(self, held: Volume) -> int:
         """Return the size of a volume as it is, or as it will be."""
         found = self.volumes.get(held.name, held)
         return held.size_bytes if found.deleting else found.size_bytes
 
-    def _held(self) -> dict[VolumeName, Volume]:
-        """Return the volumes of all holds, each as the first hold has it."""
-        held = [w.volume for hold in self.holds for w in (*hold.volumes, *hold.remote)]
-        return {**self.volumes, **{each.name: each for each in reversed(held)}}
-
-    def _ways(
-        self, wanted: Sequence[tuple[Volume, int]], loads: Mapping[NodeName, tuple[int, ...]]
-    ) -> Iterator[bool]:
-        """Yield once for each way to put so many replicas of the volumes on nodes."""
-        if not wanted:
-            yield True
-            return
-        (volume, count), rest = wanted[-1], wanted[:-1]
-        for names in self._spreads(volume, count):
-            more = dict(loads)
-            for name in names:
-                more[name] = (*more[name], volume.size_bytes)
-            if all(packs(more[name], self.room(name)) for name in set(names)):
-                yield from self._ways(rest, more)
-
-    def _spreads(self, volume: Volume, count: int) -> Iterator[tuple[NodeName, ...]]:
-        """Yield the nodes that so many replicas of a volume may go to together."""
-        is_late = self.due(volume).waits
-        there = {
-            name: r.evicting
-            for r in self.of(volume.name)
-            if (name := r.node or NodeName("")) in self.nodes
-            and not r.deleting
-            and not (r.failed and (r.evicting or is_late))
-            and self._is_candidate(name)
-        }
-        kept = self._kept_for(volume.name)
-        if kept is not None:
-            there[kept] = False
-        zones_apart = not self.is_on("replica-zone-soft-anti-affinity")
-        may_share = self.is_on("replica-soft-anti-affinity") and not zones_apart
-        open_ = [n for n in self.nodes if self.takes_replicas(n) and self.usable_disks(n)]
-        choose = combinations_with_replacement if may_share else combinations
-        for names in choose(open_, count):
-            zones = [self.nodes[name].zone for name in names]
-            if zones_apart and len({*zones}) < count:
-                continue
-            if may_share or all(self._may_go(name, there, zones_apart) for name in names):
-                yield names
-
     def _is_candidate(self, name: NodeName) -> bool:
         node = self.nodes[name]
         return node.ready.is_true and node.schedulable.is_true and node.allow_scheduling
-
-    def _may_go(
-        self,
-        name: NodeName,
-        there: Mapping[NodeName, bool],
-        zones_apart: bool,  # noqa: FBT001 (a setting)
-    ) -> bool:
-        """Whether a replica may go to a node beside those that are there, or are leaving."""
-        if zones_apart:
-            zone = self.nodes[name].zone
-            in_zone = {n: leaves for n, leaves in there.items() if self.nodes[n].zone == zone}
-            return not in_zone or (name in in_zone and all(in_zone.values()))
-        return there.get(name, True)
-
-    def _kept_for(self, volume: VolumeName) -> NodeName | None:
-        """Return the node on which a pod's hold keeps room for a replica of the volume."""
-        for hold in self.holds:
-            if any(w.name == volume for w in (*hold.volumes, *hold.remote)):
-                is_kept = hold.state == "chosen" and volume not in self._displaced()
-                if is_kept and self._is_charged(hold, volume):
-                    return hold.node if hold.node in self.nodes else None
-                return None
-        return None
 
 
 def packs(sizes: Iterable[int], room: Sequence[int]) -> bool:

@@ -5,47 +5,35 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 import msgspec
-from msgspec import structs
 
-from extender.demand.items import demand_of, suits
-from extender.forecast.gathering import Gathering
-from extender.forecast.needs import need_in, need_now
+from extender.demand.items import demand_of, item_of, suits
 from extender.holds.hold import Hold, State, charged
 from extender.space import NodeSpace
+from extender.upcoming.gathering import Gathering
+from extender.upcoming.needs import need_in, need_now
+from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.view import ClusterView
-from longhorn import NOTHING_DUE, Need, NodeName, Replica, Volume, VolumeName
+from longhorn import (
+    NOTHING_DUE,
+    Locality,
+    Need,
+    NodeName,
+    Replica,
+    Volume,
+    VolumeName,
+    need_of,
+)
 from packing import Bin, Item, Kind, is_stranded
 
 _PLENTY_BYTES = 2**63
 _MOST_HELD = 10_000
 """So many volumes are kept ready for packing."""
 
-
-class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What takes room on one node, from the most to the least certain."""
-
-    pending: tuple[Item, ...] = ()
-    """Replicas that Longhorn will place on this node."""
-    chosen: tuple[Item, ...] = ()
-    """Held for pods whose node this is."""
-    open: tuple[Item, ...] = ()
-    """Held for pods that may still go to another node."""
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        """All of it."""
-        return self.pending + self.chosen + self.open
-
-    @property
-    def sure_items(self) -> tuple[Item, ...]:
-        """All that will come here, wherever pods go that may yet go to several nodes."""
-        return self.pending + self.chosen
+Load = tuple[Upcoming, ...]
+"""All that comes to one node for itself, the surest first."""
 
 
-_NOTHING = Load()
-
-
-class Loads:
+class Bound:
     """The loads of all nodes, each worked out when it is asked for, and kept.
 
     Left out are replicas that Longhorn cannot place: whose volume is being deleted or whose backing
@@ -68,8 +56,7 @@ class Loads:
         self._due: dict[NodeName, set[VolumeName]] = {}
         """The volumes of which a replica without an object is due on a node."""
         self._due_on: dict[VolumeName, NodeName] = {}
-        self._held: dict[tuple[VolumeName, Need], Item] = {}
-        """What is held, ready for packing."""
+        self._held: dict[tuple[VolumeName, Need, Certainty], Upcoming] = {}
         self.note_volumes(view.due)
 
     @property
@@ -134,8 +121,8 @@ class Loads:
                 if hold.state is State.OPEN
             ]
             found = self.work_out(space, "", (), also_held)
-            if found.open:
-                found = structs.replace(found, open=())
+            if also_held:
+                found = tuple(each for each in found if each.is_sure)
             self._sure[space.node.name] = found
         return found
 
@@ -155,35 +142,43 @@ class Loads:
         due_here = self._due.get(name, ())
         open_ = [hold for hold in open_ if name in hold.nodes]
         if not (space.pending or holds or due_here or open_):
-            return _NOTHING
-        pending = [item for r in space.pending for item in self._pending(r, space, own)]
+            return ()
         # Pods that share a volume need its room once, and are sure of it if one of them is.
         chosen = self._needs(holds, name, own)
         open_needs = self._needs(open_, name, own)
         for volume_name in chosen:
             open_needs.pop(volume_name, None)
+        shown = [
+            upcoming
+            for replica in space.pending
+            if replica.volume not in own and (upcoming := self._pending(replica, space)) is not None
+        ]
         for due in sorted(due_here):
             if not (due in chosen or due in open_needs or due in own):
-                pending += self._items_of(view.volumes[due], str(due), space)
+                coming = self._shown(view.volumes[due], str(due), space)
+                shown += [] if coming is None else [coming]
         empty = _emptied(space) if chosen or open_needs else ()
-        return Load(
-            pending=_fitting(pending, space.bins),
-            chosen=_fitting(self.held_items(chosen), empty),
-            open=_fitting(self.held_items(open_needs), empty),
+        return (
+            *_fitting(shown, space.bins),
+            *_fitting(self.held(chosen, Certainty.CHOSEN), empty),
+            *_fitting(self.held(open_needs, Certainty.OPEN), empty),
         )
 
-    def held_items(self, needs: Mapping[VolumeName, Need]) -> list[Item]:
-        """Return what is held for volumes, ready for packing."""
-        items = []
-        for key in needs.items():
-            item = self._held.get(key)
-            if item is None:
+    def held(self, needs: Mapping[VolumeName, Need], certainty: Certainty) -> list[Upcoming]:
+        """Return what is held for volumes."""
+        found = []
+        for name, need in needs.items():
+            key = name, need, certainty
+            upcoming = self._held.get(key)
+            if upcoming is None:
                 if len(self._held) >= _MOST_HELD:
                     self._held.clear()
-                [item] = demand_of([(f"held/{key[0]}", key[1])], self.view).items
-                self._held[key] = item
-            items.append(item)
-        return items
+                volume = self.view.volumes.get(name) or _stand_in(name, need.size_bytes)
+                item = item_of(f"held/{name}", need, self.view)
+                upcoming = Upcoming(volume=volume, need=need, item=item, certainty=certainty)
+                self._held[key] = upcoming
+            found.append(upcoming)
+        return found
 
     def differing(self, names: Collection[VolumeName]) -> set[NodeName]:
         """Return the nodes where held volumes may count less than elsewhere.
@@ -211,31 +206,39 @@ class Loads:
             if volume.name not in own
         }
 
-    def _pending(
-        self, replica: Replica, space: NodeSpace, own: Collection[VolumeName]
-    ) -> Iterable[Item]:
-        """Return what a pending replica needs, if Longhorn can place it on the node."""
-        if replica.volume in own:
-            return ()
+    def _pending(self, replica: Replica, space: NodeSpace) -> Upcoming | None:
+        """Return a replica that is bound to the node, None if Longhorn cannot place it there."""
         volume = self.view.volumes.get(replica.volume)
-        if volume is None:  # unreadable, or not heard of yet
-            everywhere = frozenset(self.view.disk_kinds.values())  # its selectors are not known
-            return (Item(replica.name, replica.size_bytes, 0, everywhere),)
-        return self._items_of(volume, str(replica.name), space)
+        if volume is not None:
+            return self._shown(volume, str(replica.name), space)
+        unknown = _stand_in(replica.volume, replica.size_bytes)  # unreadable, or not heard of yet
+        everywhere = frozenset(self.view.disk_kinds.values())  # its selectors are not known
+        return Upcoming(
+            volume=unknown,
+            need=need_of(unknown, None),
+            item=Item(replica.name, replica.size_bytes, 0, everywhere),
+            node=space.node.name,
+            certainty=Certainty.SHOWN,
+        )
 
-    def _items_of(self, volume: Volume, name: str, space: NodeSpace) -> Iterable[Item]:
+    def _shown(self, volume: Volume, name: str, space: NodeSpace) -> Upcoming | None:
         need = need_in(volume, self.view)
-        if need is None:
-            return ()
-        demand = demand_of([(name, need)], self.view)
-        return demand.items if suits(demand, space.node) else ()
+        if need is None or not suits(demand_of([(name, need)], self.view), space.node):
+            return None
+        return Upcoming(
+            volume=volume,
+            need=need,
+            item=item_of(name, need, self.view),
+            node=space.node.name,
+            certainty=Certainty.SHOWN,
+        )
 
 
 class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
     """What is held for pods that may go to any of several nodes, taken together."""
 
     needs: tuple[Need, ...] = ()
-    items: tuple[Item, ...] = ()
+    held: Load = ()
     largest_bytes: int = 0
     shared_kinds: frozenset[Kind] = frozenset()
     """The kinds of disks that each of them may use."""
@@ -244,7 +247,7 @@ class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
     partly: frozenset[NodeName] = frozenset()
     """Where only a part of it does."""
 
-    def on(self, space: NodeSpace) -> tuple[Item, ...]:
+    def on(self, space: NodeSpace) -> Load:
         """Return what of it could ever fit on one of *nodes*, mostly all."""
         best = space.roomiest[0] if space.roomiest else None
         if (
@@ -252,15 +255,15 @@ class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
             and best.kind in self.shared_kinds
             and self.largest_bytes <= best.logical_bytes
         ):
-            return self.items
-        return _fitting(self.items, _emptied(space))
+            return self.held
+        return _fitting(self.held, _emptied(space))
 
 
-class OthersLoads:
+class BoundToOthers:
     """The loads of all nodes as one pod finds them: without its own hold and its own volumes.
 
     Args:
-        loads: Of all pods together.
+        bound: Of all pods together.
         gathering: Has the holds.
         uid: The pod that is asked about.
         own: Its volumes.
@@ -271,14 +274,14 @@ class OthersLoads:
     """
 
     def __init__(
-        self, loads: Loads, gathering: Gathering, *, uid: str, own: Collection[VolumeName]
+        self, bound: Bound, gathering: Gathering, *, uid: str, own: Collection[VolumeName]
     ) -> None:
-        self._loads = loads
+        self._bound = bound
         self._own = own
         self._uid = uid
         self._whole: dict[NodeName, Load] = {}
-        view = loads.view
-        mine = gathering.hold_of(uid)
+        view, hold = bound.view, gathering.hold_of(uid)
+        mine = [] if hold is None else [hold]
         of_own = [*mine, *(hold for name in own for hold in gathering.holds_of(name))]
         held = (volume.name for hold in mine for volume in hold.volumes)
         due = (view.due.get(name, NOTHING_DUE).on_node for name in (*own, *held))
@@ -294,7 +297,7 @@ class OthersLoads:
     @property
     def nodes_due(self) -> AbstractSet[NodeName]:
         """The nodes that Longhorn will place a replica on that has no object yet."""
-        return self._loads.nodes_due
+        return self._bound.nodes_due
 
     @cached_property
     def open(self) -> OpenHolds:
@@ -304,17 +307,17 @@ class OthersLoads:
         for hold in self.open_holds:
             wanted = [each for each in hold.volumes if each.name not in self._own]
             if wanted:
-                needs |= {each.name: need_now(each, self._loads.view) for each in wanted}
+                needs |= {each.name: need_now(each, self._bound.view) for each in wanted}
                 accepted.append(hold.nodes)
         if not needs:
             return OpenHolds()
-        nodes = accepted[0].intersection(*accepted[1:]) - self._loads.differing(needs)
-        items = tuple(self._loads.held_items(needs))
+        nodes = accepted[0].intersection(*accepted[1:]) - self._bound.differing(needs)
+        held = tuple(self._bound.held(needs, Certainty.OPEN))
         return OpenHolds(
             needs=tuple(needs.values()),
-            items=items,
-            largest_bytes=max(item.logical_bytes for item in items),
-            shared_kinds=frozenset.intersection(*(item.kinds for item in items)),
+            held=held,
+            largest_bytes=max(each.item.logical_bytes for each in held),
+            shared_kinds=frozenset.intersection(*(each.item.kinds for each in held)),
             nodes=nodes,
             partly=frozenset().union(*accepted) - nodes,
         )
@@ -329,8 +332,8 @@ class OthersLoads:
     def sure(self, space: NodeSpace) -> Load:
         """Return what comes to a node for sure."""
         if space.node.name in self.apart:
-            return self.on(space)
-        return self._loads.sure(space)
+            return tuple(each for each in self.on(space) if each.is_sure)
+        return self._bound.sure(space)
 
     def on(self, space: NodeSpace) -> Load:
         """Return the load of a node."""
@@ -343,11 +346,9 @@ class OthersLoads:
     def _work_out(self, space: NodeSpace) -> Load:
         name = space.node.name
         if name in self.apart or name in self.open.partly:
-            return self._loads.work_out(space, self._uid, self._own, self.open_holds)
-        sure = self._loads.sure(space)
-        if name not in self.open.nodes:
-            return sure
-        return structs.replace(sure, open=self.open.on(space))
+            return self._bound.work_out(space, self._uid, self._own, self.open_holds)
+        sure = self._bound.sure(space)
+        return (*sure, *self.open.on(space)) if name in self.open.nodes else sure
 
 
 def _pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
@@ -357,12 +358,17 @@ def _pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
             yield replica.hard_node_affinity
 
 
+def _stand_in(name: VolumeName, size_bytes: int) -> Volume:
+    """Return a volume that is not known, as far as is known of it."""
+    return Volume(name=name, size_bytes=size_bytes, locality=Locality.DISABLED)
+
+
 def _emptied(space: NodeSpace) -> list[Bin]:
     """Return the usable disks as if nothing were on them."""
     limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
     return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
 
 
-def _fitting(items: Iterable[Item], bins: Iterable[Bin]) -> tuple[Item, ...]:
+def _fitting(upcoming: Iterable[Upcoming], bins: Iterable[Bin]) -> Load:
     bins = tuple(bins)
-    return tuple(item for item in items if not is_stranded(item, bins))
+    return tuple(each for each in upcoming if not is_stranded(each.item, bins))

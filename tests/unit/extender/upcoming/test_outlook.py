@@ -1,16 +1,11 @@
 """What is worked out in pieces comes to the same as if there were none."""
 
-from collections.abc import Sequence
-
-import pytest
-
 from app.kube.resources import AnyRecord
 from extender import ClusterView, Ledger, ViewBuilder
-from extender.forecast.outlook import Outlook
+from extender.upcoming.outlook import Outlook
 from extender.work import Work
 from longhorn import Locality, Node
-from tests.builders import GIB, disk, node, view_of, volume
-from tests.unit.extender.outlooks import outlook as at_once
+from tests.builders import GIB, disk, node, volume
 
 PIECE = 2_000
 """As many steps as a piece has in the service."""
@@ -51,25 +46,6 @@ def work_out(outlook: Outlook, view: ClusterView, ledger: Ledger) -> int:
         if not outlook.is_behind:
             return number
     raise AssertionError("it never ends")
-
-
-@pytest.mark.parametrize(
-    ("nodes", "volumes"),
-    [
-        pytest.param(hosts(60, 100), new(66, 40, 60, 90), id="one-disk-each"),
-        pytest.param(hosts(30, 100, 50, 70), new(66, 40, 60, 90), id="three-disks-each"),
-        pytest.param(hosts(60, 100), new(60, 60, 61, 62), id="none-beside-another"),
-    ],
-)
-def test_few_replicas_without_room_for_all_find_as_much_of_it_in_pieces(
-    nodes: Sequence[Node], volumes: Sequence[AnyRecord]
-) -> None:
-    view, outlook, ledger = view_of(*nodes, *volumes), Outlook(10_000), Ledger()
-    pieces = work_out(outlook, view, ledger)
-    whole = at_once(view, step_limit=10_000).forecast
-
-    assert pieces > 1
-    assert outlook.forecast.nowhere == whole.nowhere
 
 
 def test_of_many_without_room_each_has_its_turn_although_no_piece_gets_through_all() -> None:

@@ -1,9 +1,11 @@
-"""The outlook that is kept up to date with a view, against one that tries everything anew.
+"""The outlook that is kept up to date with a view, against one that is worked out anew.
 
-Whatever happens: what comes, what each node takes, and how much of what comes finds room is what
-follows from the objects alone. A leader that has just taken over sees the same.
+Whatever happens: what comes, and what each node takes, is what follows from the objects alone. A
+leader that has just taken over sees the same. Nodes take what is forecast there, and none takes
+more of what is forecast nowhere.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,9 +16,9 @@ from msgspec.structs import replace
 
 from app.kube.mirror import Known
 from extender import ClusterView, Ledger, ViewBuilder
-from extender.forecast.coming import by_certainty
-from extender.forecast.outlook import Outlook
 from extender.holds.hold import End, State
+from extender.upcoming.outlook import Outlook
+from extender.upcoming.upcoming import Certainty, Upcoming, by_certainty
 from extender.work import Work
 from longhorn import DiskId, Locality, Node, NodeName, Replica, Setting, Volume
 from tests.builders import (
@@ -31,7 +33,7 @@ from tests.builders import (
     volume,
     wanted,
 )
-from tests.unit.extender.forecast.naive import Coming, Local, Naive, packs
+from tests.unit.extender.upcoming.naive import Coming, Local, Naive, packs
 
 START = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
 WAIT = "replica-replenishment-wait-interval"
@@ -326,7 +328,7 @@ class ForecastMachine(RuleBasedStateMachine):
     # --- what must be true ---
 
     @invariant()
-    def the_forecast_is_the_naive_one(self) -> None:
+    def what_comes_is_what_follows_from_the_objects(self) -> None:
         if not self.known:
             return
         naive = self.naive()
@@ -335,7 +337,6 @@ class ForecastMachine(RuleBasedStateMachine):
         assert live.coming == naive.coming()
         assert live.local == naive.local()
         assert live.room == {name: naive.room(name) for name in naive.nodes}
-        assert live.placed == naive.placed()
         live.check_rooms(naive)
 
     @invariant()
@@ -349,7 +350,7 @@ class ForecastMachine(RuleBasedStateMachine):
 
         anew = Seen(view, ledger, Outlook(10_000), self.utc)
         live = Seen(self.builder.view, self.ledger, self.outlook, self.utc)
-        assert (anew.coming, anew.local, anew.placed) == (live.coming, live.local, live.placed)
+        assert (anew.coming, anew.local) == (live.coming, live.local)
 
     def naive(self) -> Naive:
         values = {each.name: each.value for each in self.of(Setting)}
@@ -364,20 +365,27 @@ class Seen:
     def __init__(self, view: ClusterView, ledger: Ledger, outlook: Outlook, utc: datetime) -> None:
         outlook.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
         assert not outlook.is_behind
-        found = sorted(outlook.coming.values(), key=by_certainty)
+        found = sorted(outlook.anywhere.values(), key=by_certainty)
         loads, forecast, _ = outlook.without("", (), utc, Work.unlimited())
-        assert not forecast.is_undecided
+        assert not forecast.is_cut_short
         self.coming = [
-            Coming(each.volume.name, each.count, each.is_sure, each.is_held) for each in found
+            Coming(
+                each.volume.name, each.count, each.is_sure, each.certainty is not Certainty.SHOWN
+            )
+            for each in found
         ]
         self.room = {
             name: tuple(each.logical_bytes for each in space.bins)
             for name, space in view.spaces.items()
         }
-        missing = forecast.nowhere
+        missing = {**forecast.nowhere}
+        again = forecast.copy()
+        for each in found:
+            again.place(each)
+        assert again.nowhere == missing
         self.placed = {c.volume: c.number - missing.get(c.volume, 0) for c in self.coming}
         self.local = {
-            name: Local(*(_sizes(items) for items in (load.pending, load.chosen, load.open)))
+            name: Local(*(_sizes(load, certainty) for certainty in Certainty))
             for name, space in view.spaces.items()
             for load in (loads.on(space),)
         }
@@ -398,8 +406,8 @@ class Seen:
         assert counted == sum(self.placed.values())
 
 
-def _sizes(items: Any) -> tuple[int, ...]:
-    return tuple(sorted(item.logical_bytes for item in items))
+def _sizes(load: Iterable[Upcoming], certainty: Certainty) -> tuple[int, ...]:
+    return tuple(sorted(each.item.logical_bytes for each in load if each.certainty is certainty))
 
 
 TestForecastMachine = ForecastMachine.TestCase

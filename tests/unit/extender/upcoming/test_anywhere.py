@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from app.kube.resources import AnyRecord
 from extender import Ended, Extender, PodStatus, Timeouts
-from extender.verdicts.rejections import LocalRoomAtRisk
 from extender.view import ClusterView
 from longhorn import Disk, Locality, NodeName, Replica
 from tests.builders import (
@@ -26,7 +25,7 @@ from tests.builders import (
     volume,
     wanted,
 )
-from tests.unit.extender.outlooks import coming_in
+from tests.unit.extender.outlooks import anywhere_in
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 NODES = [NodeName(f"node-{number}") for number in (1, 2, 3)]
@@ -49,18 +48,6 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
         asked.uid, PodStatus(version=2, node=on), seen.claims, 0.0
     ).ended
     assert not ended
-
-
-def test_a_volume_whose_room_was_taken_counts_elsewhere_once() -> None:
-    extender = Extender(GENEROUS)
-    choose(extender, "a", NODES[0], view())
-    taken = view(replica("other", of="other", on="node-1", size_bytes=100 * GIB))
-
-    found = extender.filter(pod("b", name="b"), NODES, taken)
-
-    # It goes to one of the other two nodes, and nobody can say to which.
-    assert found.forecast == {"sure": 1, "open": 0, "nowhere": 0}
-    assert [found.rejected[name] for name in NODES[1:]] == [LocalRoomAtRisk()] * 2
 
 
 def test_as_long_as_it_has_its_room_it_does_not() -> None:
@@ -101,7 +88,7 @@ def replaced(
     """Return for each replica that comes from which others of its volume it stays away."""
     seen = view_of(*records)
     own = replace(hold(volumes=[]), remote=(wanted(volume("shop")),))
-    found = coming_in(seen, [own] if with_hold else [], at)
+    found = anywhere_in(seen, [own] if with_hold else [], at)
     assert [(each.count, each.is_sure) for each in found] == [(1, True)] * len(found)
     return [(*each.replicas,) for each in found]
 
@@ -168,7 +155,7 @@ def test_it_counts_once_if_a_pods_hold_keeps_its_room() -> None:
     )
     its_own = hold(volumes=["shop"], nodes=["node-1"], replicas=[failed], only_candidate=True)
 
-    found = [coming_in(seen, holds, WAIT_OVER) for holds in ((), (its_own,))]
+    found = [anywhere_in(seen, holds, WAIT_OVER) for holds in ((), (its_own,))]
 
     assert [sum(each.count for each in comings) for comings in found] == [1, 0]
 

@@ -1,0 +1,151 @@
+"""What of one volume will be placed where Longhorn's search finds best."""
+
+from collections.abc import Iterable, Sequence
+
+from extender.demand.items import item_of
+from extender.demand.requests import WantedVolume
+from extender.holds.hold import Hold, State, charged
+from extender.upcoming.needs import need_in, need_now
+from extender.upcoming.upcoming import Certainty, Upcoming
+from extender.view import ClusterView
+from longhorn import (
+    NOTHING_DUE,
+    Due,
+    Moment,
+    Need,
+    NodeName,
+    Replica,
+    Volume,
+    VolumeName,
+    due_replicas,
+    is_potentially_reusable,
+    needs_new_replica,
+    reusable,
+    waits_for_attach,
+    wants_replica_on_node,
+)
+
+
+def anywhere_of(
+    name: VolumeName, holds: Iterable[Hold], view: ClusterView, *, utc: Moment | None
+) -> Upcoming | None:
+    """Say what of a volume will be placed anywhere, by the holds for it and by Longhorn's objects.
+
+    Args:
+        name: The volume.
+        holds: Those that name it, the chosen ones first; the first of them tells.
+        view: The cluster.
+        utc: The date and time, None if it is not known. Then no wait for a failed replica is over.
+    """
+    due = view.due.get(name, NOTHING_DUE)
+    for hold in holds:
+        [wanted] = (each for each in (*hold.volumes, *hold.remote) if each.name == name)
+        if due.waits:
+            # What Longhorn makes after its wait is the one that the hold keeps room for.
+            if _keeps_local(hold, wanted, view):
+                return None
+        elif wanted.is_local and wanted.volume.wanted_replicas == 1:
+            return None  # all of it is to be on the pod's node
+        else:
+            held = _of_hold(hold, wanted, view)
+            return held if held.count else None
+    if due.anywhere and name in view.volumes:
+        return _of_volume(view.volumes[name], due, view, utc)
+    return None
+
+
+def once_attached(
+    volume: Volume,
+    need: Need,
+    view: ClusterView,
+    *,
+    local: NodeName | None = None,
+    has_local: bool = False,
+    certainty: Certainty = Certainty.CHOSEN,
+) -> Upcoming:
+    """Say what of a volume will be placed anywhere once a pod attaches it; it may be nothing.
+
+    Args:
+        volume: As the pod's claim leads to it; what the cluster shows of it counts more.
+        need: Of a new replica of it.
+        view: The cluster.
+        local: Where room is kept for one replica, if that is known.
+        has_local: Whether room is kept for one replica on the pod's node, wherever that is.
+        certainty: Whether the pod's node is known.
+    """
+    replicas = view.replicas.get(volume.name, ())
+    volume = view.volumes.get(volume.name, volume)
+    due = due_replicas(volume, replicas, view.settings, attaching=True)
+    count = 0 if due.waits else due.anywhere
+    if has_local and waits_for_attach(volume, view.settings):
+        count = max(0, count - 1)
+    return Upcoming(
+        volume=volume,
+        need=need,
+        item=item_of(volume.name, need, view),
+        count=count,
+        certainty=certainty,
+        replicas=_counted(replicas),
+        local=local,
+    )
+
+
+def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
+    has_local = _keeps_local(hold, wanted, view)
+    is_chosen = hold.state is State.CHOSEN
+    return once_attached(
+        wanted.volume,
+        need_now(wanted, view),
+        view,
+        local=hold.node if is_chosen and has_local else None,
+        has_local=has_local,
+        certainty=Certainty.CHOSEN if is_chosen else Certainty.OPEN,
+    )
+
+
+def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether a hold keeps room for a replica of a volume on any node."""
+    return any(
+        each.name == wanted.name
+        for node in hold.nodes
+        for each in charged(hold, node, view.replicas)
+    )
+
+
+def _of_volume(volume: Volume, due: Due, view: ClusterView, utc: Moment | None) -> Upcoming | None:
+    need = need_in(volume, view)
+    replicas = view.replicas.get(volume.name, ())
+    if need is None or not need.size_bytes:
+        return None
+    if due.waits:
+        if utc is None or not _is_given_up(volume, replicas, view, utc):
+            return None
+        replicas = [replica for replica in replicas if not replica.failed]
+    is_at_attach = view.settings.places_best_effort_at_attach
+    wants_local = is_at_attach and wants_replica_on_node(volume, replicas)
+    return Upcoming(
+        volume=volume,
+        need=need,
+        item=item_of(volume.name, need, view),
+        count=due.anywhere,
+        certainty=Certainty.SHOWN,
+        replicas=_counted(replicas),
+        prefers=volume.node if wants_local else None,
+    )
+
+
+def _is_given_up(
+    volume: Volume, replicas: Sequence[Replica], view: ClusterView, utc: Moment
+) -> bool:
+    """Whether Longhorn waits no more for a failed replica, and cannot rebuild one where it is."""
+    if not needs_new_replica(replicas, volume, view.settings, now=utc):
+        return False
+    there = dict.fromkeys(r.node for r in replicas if r.failed and r.node)
+    spaces = [view.spaces[name] for name in there if name in view.spaces]
+    image = view.backing_images.get(volume.backing_image or "")
+    return not reusable(replicas, volume, spaces, view.settings, backing_image=image)
+
+
+def _counted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
+    """Keep the replicas that others of their volume stay away from."""
+    return tuple(r for r in replicas if r.node and (not r.failed or is_potentially_reusable(r)))

@@ -1,0 +1,159 @@
+"""The nodes that replicas of some sort may go to, those with the most unused bytes first."""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from extender.demand.items import Demand, demand_of, suits
+from extender.space import NodeSpace
+from extender.view import ClusterView
+from longhorn import Need, NodeName, Selector, TopologyTerm
+from packing import Kind
+
+Rank = tuple[int, NodeName]
+"""Less what is unused on the node's disks of the right kinds, so that the roomiest comes first."""
+
+
+class Sort(msgspec.Struct, frozen=True):
+    """What replicas have in common that may go to the same nodes and disks, whatever their size."""
+
+    kinds: frozenset[Kind]
+    selectors: tuple[Selector, ...]
+    topologies: tuple[tuple[TopologyTerm, ...], ...]
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    zone: str
+    unused_bytes: int
+    """What is unused on its disks of the right kinds, if nothing of what is forecast comes."""
+    largest_bytes: int
+    """The logical headroom of the best of them."""
+
+
+class Hosts:
+    """The nodes for one sort of replicas, kept up to date node by node.
+
+    They are ordered by what is unused beside all that comes there. Of each node, and of each zone,
+    it is known how large a replica may be at most that finds room there: what was refused once is
+    not tried again until there is more room.
+
+    Args:
+        need: Of one of the replicas.
+        view: The cluster.
+        taken_bytes: Returns what comes to a node.
+
+    Attributes:
+        most_bytes: Of each node, so much at most has a replica that finds room there.
+    """
+
+    def __init__(
+        self, need: Need, view: ClusterView, taken_bytes: Callable[[NodeName], int]
+    ) -> None:
+        self.most_bytes: dict[NodeName, int] = {}
+        self._demand, self._taken_bytes = demand_of([("replica", need)], view), taken_bytes
+        self._kinds = self._demand.items[0].kinds
+        self._entries: dict[NodeName, _Entry] = {}
+        self._ranks: dict[NodeName, Rank] = {}
+        self._by_zone: dict[str, list[Rank]] = {}
+        self._most_in_zone: dict[str, int] = {}
+        for space in view.spaces.values():
+            entry = self._entry_of(space)
+            if entry is not None:
+                name = space.node.name
+                self._entries[name] = entry
+                self._ranks[name] = rank = self._rank(name, entry)
+                self._by_zone.setdefault(entry.zone, []).append(rank)
+                self.most_bytes[name] = entry.largest_bytes
+        for zone, ranks in self._by_zone.items():
+            ranks.sort()
+            self.note_full(zone)
+
+    def __contains__(self, name: NodeName) -> bool:
+        return name in self._entries
+
+    @property
+    def zones(self) -> Sequence[str]:
+        """Return the zones with such nodes."""
+        return [*self._by_zone]
+
+    def zone_of(self, name: NodeName) -> str:
+        """Return the zone of one of the nodes."""
+        return self._entries[name].zone
+
+    def unused_bytes(self, name: NodeName) -> int:
+        """Return what is unused on one of the nodes, if nothing of what is forecast comes."""
+        return self._entries[name].unused_bytes
+
+    def ranks(self, zone: str) -> list[Rank]:
+        """Return the nodes of a zone, the roomiest first."""
+        return self._by_zone.get(zone, [])
+
+    def may_take(self, zone: str, size_bytes: int) -> bool:
+        """Whether some node of a zone may have room for a replica of this size."""
+        return size_bytes <= self._most_in_zone.get(zone, -1)
+
+    def refuse(self, name: NodeName, size_bytes: int) -> None:
+        """Note that a node has no room for a replica of this size, whatever is written to it."""
+        if name in self.most_bytes:
+            self.most_bytes[name] = min(self.most_bytes[name], size_bytes - 1)
+
+    def note_full(self, zone: str) -> None:
+        """Note that a zone was searched in vain: what its nodes may take is known better."""
+        found = (self.most_bytes[name] for _, name in self._by_zone.get(zone, ()))
+        self._most_in_zone[zone] = max(found, default=-1)
+
+    def note_space(self, name: NodeName, space: NodeSpace | None) -> None:
+        """Note that the space of a node has changed, None if it is gone, before `note_taken`."""
+        self._take_rank(name)
+        entry = None if space is None else self._entry_of(space)
+        if entry is None:
+            self._entries.pop(name, None)
+            self.most_bytes.pop(name, None)
+        else:
+            self._entries[name] = entry
+
+    def note_taken(self, name: NodeName, *, has_more: bool) -> None:
+        """Note that something else comes to a node.
+
+        Args:
+            name: The node.
+            has_more: Whether it may take now what it did not take before.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            return
+        self._take_rank(name)
+        self._ranks[name] = rank = self._rank(name, entry)
+        insort(self._by_zone.setdefault(entry.zone, []), rank)
+        if has_more:
+            most = self.most_bytes[name] = entry.largest_bytes
+            self._most_in_zone[entry.zone] = max(most, self._most_in_zone.get(entry.zone, -1))
+
+    def _take_rank(self, name: NodeName) -> None:
+        rank = self._ranks.pop(name, None)
+        if rank is not None:
+            zone = self._entries[name].zone
+            ranks = self._by_zone[zone]
+            del ranks[bisect_left(ranks, rank)]
+            if not ranks:
+                del self._by_zone[zone]
+
+    def _rank(self, name: NodeName, entry: _Entry) -> Rank:
+        return -max(0, entry.unused_bytes - self._taken_bytes(name)), name
+
+    def _entry_of(self, space: NodeSpace) -> _Entry | None:
+        kinds = self._kinds
+        if not space.takes_replicas or not suits(self._demand, space.node):
+            return None
+        largest = max((b.logical_bytes for b in space.roomiest if b.kind in kinds), default=None)
+        if largest is None:
+            return None
+        unused = sum(count for kind, count in space.unused_bytes.items() if kind in kinds)
+        return _Entry(space.node.zone, unused, largest)
+
+
+def sort_of(demand: Demand) -> Sort:
+    """Say what a demand of one replica has in common with others."""
+    [item] = demand.items
+    return Sort(item.kinds, demand.node_selectors, demand.topologies)

@@ -1,0 +1,320 @@
+"""All that comes in the whole cluster, and where it finds room: kept up to date.
+
+An answer about one pod rests on it, less what is the pod's own. It is not made anew for each
+request: only what depends on what has changed since is worked out again. So where a replica is
+forecast, and which of them find no room, may depend on what was forecast before.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+from heapq import heappop, heappush
+
+from extender.holds.ledger import Ledger
+from extender.upcoming.bound import Bound, BoundToOthers
+from extender.upcoming.forecast import Forecast
+from extender.upcoming.gathering import Gathering
+from extender.upcoming.patience import Patience
+from extender.upcoming.upcoming import (
+    Certainty,
+    Crowd,
+    Sums,
+    Upcoming,
+    by_certainty,
+    crowd_of,
+)
+from extender.view import ChangeLog, ClusterView, Cursor
+from extender.work import Work
+from longhorn import Moment, NodeName, NodeRefusal, Settings, VolumeName
+
+_STEPS_PER_VOLUME, _STEPS_PER_NODE = 8, 1
+"""What it takes to find out what comes of a volume, and whether a node still takes all."""
+
+
+class Outlook:
+    """What comes, and the forecast of it.
+
+    Args:
+        step_limit: Most steps of the packing of one node.
+
+    Attributes:
+        changes: The nodes whose space has changed, or what comes there for itself or by the
+            forecast.
+        version: Another one whenever something has changed in what is known here.
+        anywhere: What counts of what comes anywhere, by volume.
+    """
+
+    forecast: Forecast
+    """Of all that comes anywhere."""
+    _view: ClusterView
+    _gathering: Gathering
+    _bound: Bound
+
+    def __init__(self, step_limit: int) -> None:
+        self.changes = ChangeLog[NodeName]()
+        self.version = 0
+        self.anywhere: dict[VolumeName, Upcoming] = {}
+        self._step_limit = step_limit
+        self._patience = Patience()
+        self._cursors: tuple[Cursor | None, Cursor | None, Cursor | None] = (None, None, None)
+        self._settings: Settings | None = None
+        self._kinds = 0
+
+    def catch_up(
+        self,
+        view: ClusterView,
+        ledger: Ledger,
+        *,
+        now: float,
+        utc: Moment | None,
+        work: Work,
+    ) -> None:
+        """Take in what has changed in the cluster and in what is held.
+
+        What there is no work left for is done the next time. Until then some replicas are forecast
+        nowhere, and take no room.
+
+        Args:
+            view: The cluster.
+            ledger: What is held for pods.
+            now: The time, in seconds; where no time passes, nothing is given up.
+            utc: The date and time, None if it is not known.
+            work: What may be done for it.
+        """
+        nodes, nodes_seen = view.changes.since(self._cursors[0])
+        volumes, volumes_seen = view.volume_changes.since(self._cursors[1])
+        uids, uids_seen = ledger.changes.since(self._cursors[2])
+        self._cursors = nodes_seen, volumes_seen, uids_seen
+        is_same = view.settings == self._settings and len(view.disk_kinds) == self._kinds
+        if nodes is None or volumes is None or uids is None or not is_same:
+            self._begin(view, ledger)
+        else:
+            self._view = self._bound.view = self.forecast.view = view
+            if nodes or volumes or uids:
+                self._note(
+                    dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger
+                )
+        self.forecast.work, self.forecast.is_cut_short = work, False
+        self._gathering.note_time(utc)
+        while self._gathering.outdated and not work.is_over:
+            work.spend(_STEPS_PER_VOLUME)
+            name = self._gathering.next_changed(view, utc)
+            if name is not None:
+                self._adjust(name)
+        for name in (*self._displaced, *self._patience.newly_over(now)):
+            self._adjust(name)
+        self._displaced.clear()
+        self._check_nodes(work)
+        self._place(now, work)
+        for node in self.forecast.drain_changed():
+            self.changes.add(node)
+        if nodes != [] or volumes != [] or uids != [] or work.spent:
+            self.version += 1
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was left for the next time."""
+        return bool(self._gathering.outdated or self._unchecked or self._unplaced)
+
+    def without(
+        self, uid: str, own: Collection[VolumeName], utc: Moment | None, work: Work
+    ) -> tuple[BoundToOthers, Forecast, Crowd]:
+        """Return what one pod finds: what is bound to nodes, the forecast, and what comes anywhere.
+
+        Args:
+            uid: The pod, whose hold does not count.
+            own: Its volumes; they do not count either.
+            utc: The date and time, None if it is not known.
+            work: What may be done for the pod.
+        """
+        bound = BoundToOthers(self._bound, self._gathering, uid=uid, own=own)
+        self.forecast.work = work
+        forecast = self.forecast.copy(bound.sure, bound.apart)
+        others = self._crowd_of_all().without(own, self.anywhere, self._view.settings)
+        for name in own:
+            forecast.take_out(name)
+        hold = self._gathering.hold_of(uid)
+        changed = self._gathering.without(hold, own, self._view, utc) if hold else {}
+        if changed:
+            others = self._with_changed(changed, forecast, others)
+        if forecast.nowhere and (bound.apart or forecast.apart):
+            by_name = {each.volume.name: each for each in others.each}
+            for name in [*forecast.nowhere]:
+                if not work.is_over:
+                    forecast.place(by_name[name])
+        return bound, forecast, others
+
+    # What follows keeps it up to date.
+
+    def _begin(self, view: ClusterView, ledger: Ledger) -> None:
+        """Begin anew: everything may have changed."""
+        self.changes.cut()
+        self._view, self._settings, self._kinds = view, view.settings, len(view.disk_kinds)
+        self._gathering = Gathering()
+        self._bound = Bound(view, self._gathering)
+        self.forecast = Forecast(view, self._bound.sure, self._step_limit)
+        self.anywhere = {}
+        self._sums = Sums()
+        self._crowd: Crowd | None = None
+        """All that comes anywhere; None if that has changed."""
+        self._open: dict[VolumeName, None] = {}
+        """The volumes of which something comes only with open holds."""
+        self._unchecked: dict[NodeName, None] = {}
+        """Nodes that may not take all any more that is forecast there."""
+        self._displaced: dict[VolumeName, None] = {}
+        """Volumes whose replicas may have to go elsewhere, as nodes have changed where they are."""
+        self._unplaced: list[tuple[bool, VolumeName]] = []
+        """A heap of the volumes whose replicas are to find room, the surest first."""
+        self._is_roomier = False
+        """Whether some replica may find room that found none."""
+        self._next_tried = (False, VolumeName(""))
+        """Of many without room, who is tried again first."""
+        self._hosts = {name: _host(view, name) for name in view.spaces}
+        """Of each node what decides whether its replicas keep others of their volumes away."""
+        for hold in ledger:
+            self._gathering.note_hold(hold.pod.uid, hold)
+        self._gathering.note_volumes(view.due)
+
+    def _note(
+        self,
+        nodes: Collection[NodeName],
+        volumes: Collection[VolumeName],
+        uids: Iterable[str],
+        ledger: Ledger,
+    ) -> None:
+        """Note what has changed."""
+        view, changed = self._view, set[NodeName]()
+        for uid in uids:
+            after = ledger.get(uid)
+            before = self._gathering.note_hold(uid, after)
+            changed |= self._bound.note_hold(before, after)
+        self._gathering.note_volumes(volumes)
+        changed |= self._bound.note_volumes(volumes)
+        for name in volumes:
+            self.forecast.note_volume(name)
+        self._bound.note_nodes(nodes)
+        moved = set[NodeName]()
+        for node in nodes:
+            self._gathering.note_node(node)
+            host = _host(view, node)
+            if host != self._hosts.get(node):
+                moved.add(node)
+                self._hosts[node] = host
+        bound = sorted(changed.difference(nodes))
+        self.forecast.note_nodes(nodes, have_changed=True)
+        self.forecast.note_nodes(bound, have_changed=False)
+        self._unchecked |= dict.fromkeys((*nodes, *bound))
+        if moved:  # others of a volume may go elsewhere now, or no longer where they are
+            self._note_moved(moved)
+
+    def _note_moved(self, nodes: Collection[NodeName]) -> None:
+        """Note that nodes are in another zone, or that their replicas count otherwise."""
+        for name, each in self.anywhere.items():
+            if each.local in nodes or any(r.node in nodes for r in each.replicas):
+                self.forecast.note_volume(name)
+                self._displaced[name] = None
+        for node in nodes:
+            there = self.forecast.on.get(node, ())
+            self._displaced |= dict.fromkeys(each.volume.name for each in there)
+
+    def _adjust(self, name: VolumeName) -> None:
+        """Take in that something else comes of a volume: keep what may stay where it is."""
+        before, now = self.anywhere.pop(name, None), self._gathering.anywhere.get(name)
+        settings, self._crowd = self._view.settings, None
+        if before is not None:
+            self._sums = self._sums.plus(before, settings, times=-1)
+        self._open.pop(name, None)
+        if now is not None and now.certainty is Certainty.SHOWN:
+            is_over = self._patience.is_over(name, self._view.due.get(name))
+            now = None if is_over else now
+        nodes = self.forecast.take_out(name)
+        self._is_roomier |= bool(nodes)
+        if now is None:
+            self._patience.found_none(name)
+            return
+        self.anywhere[name] = now
+        self._sums = self._sums.plus(now, settings)
+        if not now.is_sure:
+            self._open[name] = None
+        self.forecast.keep(now, nodes)
+        heappush(self._unplaced, by_certainty(now))
+
+    def _check_nodes(self, work: Work) -> None:
+        """Take away what nodes do not take any more."""
+        while self._unchecked and not work.is_over:
+            node = next(iter(self._unchecked))
+            del self._unchecked[node]
+            self._is_roomier = True
+            work.spend(_STEPS_PER_NODE)
+            for upcoming in self.forecast.evict_beyond(node):
+                heappush(self._unplaced, by_certainty(upcoming))
+
+    def _place(self, now: float, work: Work) -> None:
+        """Find room for what has none yet, and then for what found none, if it may now."""
+        while self._unplaced and not work.is_over:
+            upcoming, is_first = self.anywhere.get(self._unplaced[0][1]), not work.spent
+            if upcoming is not None:
+                missing = self._find_room(upcoming, now)
+                if missing and self.forecast.is_cut_short and not is_first:
+                    break  # the next time there is more work left for it
+                if missing and upcoming.is_sure and self._take_out_open():
+                    self._find_room(upcoming, now)
+            heappop(self._unplaced)
+        if self._is_roomier and self.forecast.nowhere and not self.is_behind:
+            self._try_again(now, work)
+
+    def _find_room(self, upcoming: Upcoming, now: float) -> int:
+        missing = self.forecast.place(upcoming)
+        self.forecast.work.spend(upcoming.count)
+        name = upcoming.volume.name
+        if upcoming.certainty is Certainty.SHOWN:
+            if missing < upcoming.count:
+                self._patience.found_room(name, self._view.due[name], now)
+            else:
+                self._patience.found_none(name)
+        return missing
+
+    def _take_out_open(self) -> bool:
+        """Take away what comes only with open holds, to find room for it after all else."""
+        found = [name for name in self._open if self.forecast.nodes_of(name)]
+        for name in found:
+            self.forecast.take_out(name)
+            heappush(self._unplaced, by_certainty(self.anywhere[name]))
+        return bool(found)
+
+    def _try_again(self, now: float, work: Work) -> None:
+        """Find room for what has found none so far; who gets no turn is the first the next time."""
+        self._is_roomier = False
+        waiting = sorted(by_certainty(self.anywhere[name]) for name in self.forecast.nowhere)
+        first = bisect_left(waiting, self._next_tried)
+        for turn in (*waiting[first:], *waiting[:first]):
+            if work.is_over:
+                self._is_roomier, self._next_tried = True, turn
+                break
+            work.spend(1)
+            self._find_room(self.anywhere[turn[1]], now)
+
+    def _with_changed(
+        self, changed: Mapping[VolumeName, Upcoming | None], forecast: Forecast, others: Crowd
+    ) -> Crowd:
+        """Return *others* with what comes of some volumes now, and place that."""
+        upcoming = {each.volume.name: each for each in others.each}
+        for name, now in changed.items():
+            forecast.take_out(name)
+            upcoming.pop(name, None)
+            if now is not None:
+                upcoming[name] = now
+                forecast.place(now)
+        return crowd_of(upcoming.values(), self._view.settings)
+
+    def _crowd_of_all(self) -> Crowd:
+        if self._crowd is None:
+            self._crowd = Crowd(each=tuple(self.anywhere.values()), sums=self._sums)
+        return self._crowd
+
+
+_Host = tuple[str, NodeRefusal | None]
+
+
+def _host(view: ClusterView, name: NodeName) -> _Host | None:
+    space = view.spaces.get(name)
+    return None if space is None else (space.node.zone, space.refusal)
