@@ -12,10 +12,10 @@ import msgspec
 
 from extender.space import NodeSpace
 from extender.upcoming.bound import Load
-from extender.upcoming.upcoming import Upcoming, crowd_of, most_on_a_node
+from extender.upcoming.upcoming import Crowd, Upcoming, crowd_of, most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
-from longhorn import NodeName
+from longhorn import NodeName, Settings
 from packing import Item, bytes_to_block, fits_in_any_order
 
 _PAIRS_PER_STEP, _NODES_PER_STEP = 5, 10
@@ -63,7 +63,7 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
             found[name] = LocalRoomAtRisk()
         elif name in open_ and looking.is_at_risk(name, looking.others, with_open=True):
             found[name] = LocalRoomAtRisk(by_open=True)
-        elif looking.is_at_risk(name, looking.with_own):
+        elif looking.is_at_risk(name, looking.with_remote):
             by_own[name] = LocalRoomAtRisk()
     # Where nothing but its own replicas is in the way, waiting would not help the pod.
     return {} if len(by_own) == len(nodes) else {**found, **by_own}
@@ -77,7 +77,8 @@ class _Looking:
 
     Attributes:
         others: What may come of other pods' volumes.
-        with_own: The same with what may come of the pod's own.
+        with_remote: The same with the pod's own that need nothing on its node.
+        with_own: The same with all that may come of the pod's own.
         is_needed: Whether anything could come first at all.
     """
 
@@ -100,19 +101,12 @@ class _Looking:
             | situation.holders
         )
         """Those to which something comes that does not come to others."""
-        crowd, own = situation.others, crowd_of(self._own, settings).sums
-        self.others = Threat(
-            upcoming=crowd.each,
-            most_bytes=crowd.sums.most_bytes,
-            physical_bytes=crowd.sums.physical_bytes,
-        )
-        self.with_own = Threat(
-            upcoming=[*crowd.each, *self._own],
-            most_bytes=crowd.sums.most_bytes + own.most_bytes,
-            physical_bytes=crowd.sums.physical_bytes + own.physical_bytes,
-        )
+        remote = [each for each in self._own if not each.volume.needs_local_replica]
+        self.others = _threat(situation.others, (), settings)
+        self.with_remote = _threat(situation.others, remote, settings)
+        self.with_own = _threat(situation.others, self._own, settings)
         self._pairs_left = _MOST_PAIRS
-        self.is_needed = bool(crowd.each or self._own or self._strict or situation.is_strict)
+        self.is_needed = bool(self.with_own.upcoming or self._strict or situation.is_strict)
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool) -> bool:
         """Whether the pod's replicas that go anywhere may take the room of other pods' local ones.
@@ -143,7 +137,7 @@ class _Looking:
     def endangered(self, nodes: Sequence[NodeName]) -> Iterator[NodeName]:
         """Yield those of *nodes*, all accepted else, to which too much may come first."""
         situation = self._situation
-        if not (self.with_own.upcoming or situation.is_strict):
+        if not (self.with_remote.upcoming or situation.is_strict):
             nodes = [name for name in nodes if name in self._strict]
         open_, items = situation.bound.open.nodes, situation.demand.items
         beside = [name for name in nodes if name in open_] if open_ else []
@@ -152,16 +146,20 @@ class _Looking:
             *self._without_room(alone, items, with_open=False),
             *self._without_room(beside, items, with_open=True),
         }
-        return filter(found.__contains__, nodes)
+        for name in filter(found.__contains__, nodes):
+            if self._may_look_closely or self._is_strict(name):
+                yield name
 
     def is_at_risk(self, name: NodeName, threat: Threat, *, with_open: bool = False) -> bool:
         """Whether a threat may take the room of the pod's own local replicas on a node.
 
-        To strict-local ones the pod's own replicas are one, too.
+        To strict-local ones those of the pod's own that go anywhere are one, too.
         """
         situation, space = self._situation, self._situation.view.spaces[name]
         demand, is_strict = situation.demand_on(name).items, self._is_strict(name)
-        threat = self.with_own if is_strict else threat
+        if not (is_strict or self._may_look_closely):
+            return False
+        threat = self.with_remote if is_strict else threat
         items = (*demand, *self._load(space, with_open=with_open))
         if not demand or _leaves_room(items, space, threat):
             return False
@@ -234,6 +232,15 @@ class _Looking:
                 if forecast.stage(each, name, usage) is not None:
                     found += [each.item] * most_on_a_node(each, situation.view.settings)
         return found
+
+
+def _threat(crowd: Crowd, own: Sequence[Upcoming], settings: Settings) -> Threat:
+    more = crowd_of(own, settings).sums
+    return Threat(
+        upcoming=[*crowd.each, *own],
+        most_bytes=crowd.sums.most_bytes + more.most_bytes,
+        physical_bytes=crowd.sums.physical_bytes + more.physical_bytes,
+    )
 
 
 def _leaves_room(items: Sequence[Item], space: NodeSpace, threat: Threat) -> bool:
