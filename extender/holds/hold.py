@@ -121,9 +121,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     placed_before: frozenset[ReplicaName]
     """Replicas of the volumes that had a disk for good at the answer. Newer ones show where
     Longhorn put the volumes since."""
-    asking_before: frozenset[tuple[ReplicaName, NodeName, DiskId]] = frozenset()
-    """Those on a disk that had not granted them at the answer. There they are not newer either, but
-    the disk may refuse them yet."""
+    asking_before: frozenset[tuple[ReplicaName, NodeName | None, DiskId | None]] = frozenset()
+    """Those on a disk that had not granted them at the answer, turned away or not. There they are
+    not newer either, but the disk may refuse them yet."""
     existing: frozenset[tuple[VolumeName, NodeName]]
     """Where a usable replica of a volume was at the answer, so that no room is held for it."""
     state: State
@@ -271,14 +271,16 @@ def _is_counted_by_longhorn(
     is full, and a replica that follows here is an object of its own.
     """
     placed = [replica for replica in replicas.get(volume.name, ()) if replica.disk]
+    here = [replica for replica in placed if replica.node == node]
     since = [replica for replica in placed if _is_newer(replica, hold)]
     if hold.state is State.CHOSEN and since:
         usable = sum(is_usable(replica) for replica in placed)
         wanted = volume.volume.wanted_replicas
         if wanted == 1 or usable >= wanted:
             return True
-    counted = placed if (volume.name, node) in hold.existing else since
-    return any(replica.node == node for replica in counted)
+    if (volume.name, node) in hold.existing:
+        return bool(here)
+    return any(replica.name not in hold.placed_before for replica in here)
 
 
 def _is_newer(replica: Replica, hold: Hold) -> bool:
