@@ -169,7 +169,6 @@ class Instance:
             picture=self._picture if settings.debug else None,
             metrics=metrics,
             settings=settings,
-            unsent_bytes=self.connections.unsent_bytes,
             version=version,
         )
         self.cluster.listeners.append(self._cluster_changed)

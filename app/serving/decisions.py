@@ -9,6 +9,7 @@ import msgspec
 
 from app.errors import AppError
 from app.metrics import Metrics
+from app.serving.names import NodeNames
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Verb
 from extender import (
@@ -75,6 +76,7 @@ class Decisions:
 
     Attributes:
         turns: Whoever calls `filter` or `prioritize` takes a turn before.
+        node_names: Checks the names of candidates.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Decisions:
     ) -> None:
         self.unavailable = unavailable
         self.turns = Turns()
+        self.node_names = NodeNames(lambda: current_view().spaces)
         self._extender = extender
         self._current_view = current_view
         self._exists = exists

@@ -1,7 +1,8 @@
 """The verdicts on all candidates of one request: remembered, seen at a glance, or judged singly."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import filterfalse
 
 import msgspec
 
@@ -22,6 +23,7 @@ from extender.view import ChangeLog
 from longhorn import Need, NodeName
 from packing import Item
 
+_UNKNOWN, _UNREADABLE = UnknownNode(), UnreadableNode()
 _GLANCES_PER_STEP = 10
 """So many nodes are seen at a glance in the time of a step."""
 
@@ -130,6 +132,9 @@ class Judging:
         singly: dict[NodeName, Rejection] = {}
         missing = known.missing(nodes)
         if missing:
+            spaces = self._case.view.spaces
+            singly = self._absent(filterfalse(spaces.__contains__, missing))
+            missing = [*filter(spaces.__contains__, missing)] if singly else missing
             self._case.work.spend(len(missing) // _GLANCES_PER_STEP)
             seen = glance(self._case, missing, beside=beside, busy=busy)
             known.remember(seen.accepted, {})
@@ -146,13 +151,16 @@ class Judging:
             return singly
         return {name: why[name] for name in filter(why.__contains__, nodes)} | singly
 
+    def _absent(self, names: Iterable[NodeName]) -> dict[NodeName, Rejection]:
+        """Return why nodes are rejected that are not in the view. Nothing of them is remembered."""
+        unreadable = self._case.view.unreadable_nodes
+        return {name: _UNREADABLE if name in unreadable else _UNKNOWN for name in names}
+
     def _judge(self, name: NodeName) -> tuple[Rejection | None, bool]:
         """Return why a node is rejected, if it is, and whether that stands until it changes."""
-        view, work = self._case.view, self._case.work
-        space = view.spaces.get(name)
+        work, space = self._case.work, self._case.view.spaces.get(name)
         if space is None:
-            is_unreadable = name in view.unreadable_nodes
-            return UnreadableNode() if is_unreadable else UnknownNode(), False
+            return self._absent([name])[name], False
         by_node, uid = self._ledger.mode is Mode.NODE, self._case.request.pod.uid
         if by_node and any(hold.volumes for hold in self._ledger.on_node(name, but=uid)):
             return NodeReserved(), False
