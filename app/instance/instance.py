@@ -110,6 +110,7 @@ class Instance:
         self.holds = Holds(
             extender,
             self.cluster,
+            self._waking.pods,
             connection,
             self._scores,
             metrics,
@@ -132,7 +133,7 @@ class Instance:
             extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
-            exists=self.holds.exists,
+            vouch=self.holds.vouch,
             on_answer=self._answered,
             on_scores=self._scores.remember,
             wait_seconds=self._wait_seconds,
@@ -318,7 +319,9 @@ class Instance:
                 now,
                 depends_on_others=depends,
                 client=asking.client,
+                is_found=asking.found is not None or self.holds.ledger.is_seen(request.pod),
             )
+            self.holds.note_waiting(asking)
 
     def _less_is_held(self, nodes: frozenset[NodeName]) -> None:
         if self._settings.reservation_mode is Mode.NODE:  # an open hold closes all nodes
