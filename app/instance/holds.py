@@ -66,6 +66,7 @@ class Holds:
         ledger: The holds.
         listeners: Called with the nodes on which less is held, whenever other pods may get another
             answer than before.
+        is_known: Says whether a client is likely to be kube-scheduler (`Vouching.is_known`).
         vouch: Says of a request whether there may be such a pod (`Vouching.vouch`).
         note_waiting: To be called if its pod waits now (`Vouching.note_waiting`).
     """
@@ -109,6 +110,7 @@ class Holds:
             on_found=self._pod_found,
             random=random,
         )
+        self.is_known = self._vouching.is_known
         self.vouch = self._vouching.vouch
         self.note_waiting = self._vouching.note_waiting
         for state in State:

@@ -42,7 +42,7 @@ _LAST_CHOICES_SECONDS = 1.0
 _EXPIRY_SECONDS = 0.5
 """A hold whose time is over ends within so long."""
 _PICTURE = "picture"
-"""Whoever looks at pictures takes turns with clients as if they all were one of them."""
+"""Whoever looks at pictures takes turns with clients as if they all were one that is known."""
 
 
 class Instance:
@@ -133,6 +133,7 @@ class Instance:
             extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
+            is_known=lambda client: client == _PICTURE or self.holds.is_known(client),
             vouch=self.holds.vouch,
             on_answer=self._answered,
             on_scores=self._scores.remember,

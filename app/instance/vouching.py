@@ -66,6 +66,10 @@ class Vouching:
         """Look up pods after their answers, until cancelled."""
         await self._searches.run()
 
+    def is_known(self, client: str) -> bool:
+        """Whether a client is likely to be kube-scheduler: its pods were found so far."""
+        return self._trust.credit(client) > 0
+
     async def vouch(self, asking: Asking) -> Asking | None:
         """Return a request, with what was found of its pod if that was looked up.
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import structlog
 
-from app.instance.budget import Budget
+from app.budget import Budget
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError

@@ -67,6 +67,7 @@ class Decisions:
         extender: Makes the decisions.
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, None if there can.
+        is_known: Says whether a client is likely to be kube-scheduler.
         vouch: Returns a request, with what was found out about its pod; None if no such pod waits.
             Called before it is decided.
         on_answer: Called with each answer of /filter that is about to be given, and the time, to
@@ -88,6 +89,7 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
+        is_known: Callable[[str], bool],
         vouch: Callable[[Asking], Awaitable[Asking | None]],
         on_answer: Callable[[Asking, Answer, float], None],
         on_scores: Callable[[Scores, float], None],
@@ -98,7 +100,7 @@ class Decisions:
         metrics: Metrics,
     ) -> None:
         self.unavailable = unavailable
-        self.turns = Turns()
+        self.turns = Turns(is_known, clock)
         self._extender = extender
         self._current_view = current_view
         self._vouch = vouch
@@ -277,6 +279,7 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         extender,
         current_view=lambda: view,
         unavailable=lambda: None,
+        is_known=lambda _client: True,
         vouch=_unknown,
         on_answer=_hold_nothing,
         on_scores=lambda _scores, _now: None,

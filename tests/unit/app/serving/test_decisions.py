@@ -68,6 +68,7 @@ class Bench:
             self.extender,
             current_view=lambda: self.view,
             unavailable=lambda: self.unavailable,
+            is_known=lambda _: True,
             vouch=self._vouch,
             on_answer=self._answer,
             on_scores=lambda scores, _: self.scored.append(scores),
