@@ -137,6 +137,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """Since when kube-scheduler seems to have given the attempt up."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
+    is_contested: bool = False
+    """Whether several clients have asked about the pod. One may have lied of how far it had come,
+    so it is not known what is new of that: a node that is nominated does not count."""
     unbound: frozenset[tuple[ClaimKey, NodeName | None]] = frozenset()
     """Its claims that were not bound at the answer, each with the selected-node that it had then.
     That old node does not count."""
