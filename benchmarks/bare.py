@@ -6,21 +6,31 @@ import msgspec
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from app.serving.wire import AcceptedNodes, ExtenderArgs, ExtenderFilterResult, NodeList
+from app.kube.objects import Pod
+from app.serving.arguments import NodeList
+from app.serving.wire import AcceptedNodes, ExtenderFilterResult
+from longhorn import NodeName
+
+
+class Call(msgspec.Struct, rename="pascal"):
+    """All of a call, decoded in one go."""
+
+    pod: Pod
+    nodes: NodeList | None
+    node_names: list[NodeName] | None
+
 
 app = FastAPI()
-_decoder = msgspec.json.Decoder(ExtenderArgs)
+_decoder = msgspec.json.Decoder(Call)
 _encoder = msgspec.json.Encoder()
 
 
 @app.post("/filter")
 async def echo(request: Request) -> Response:
     """Accept every candidate, unread."""
-    args = _decoder.decode(await request.body())
-    answer = ExtenderFilterResult(
-        nodes=AcceptedNodes(args.nodes.items or []) if isinstance(args.nodes, NodeList) else None,
-        node_names=args.node_names if isinstance(args.node_names, list) else None,
-    )
+    call = _decoder.decode(await request.body())
+    nodes = None if call.nodes is None else AcceptedNodes(call.nodes.items or [])
+    answer = ExtenderFilterResult(nodes=nodes, node_names=call.node_names)
     return Response(_encoder.encode(answer), media_type="application/json")
 
 

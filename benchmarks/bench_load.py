@@ -12,7 +12,7 @@ from random import Random
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
-from benchmarks.clusters import cluster
+from benchmarks.clusters import Object, cluster
 from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
 from benchmarks.prober import NORMAL
 from tests.fakes import FakeApiServer
@@ -35,33 +35,46 @@ async def measure() -> None:
         server = FakeApiServer(Random(SEED))
         pods = [{"apiVersion": "v1", "kind": "Pod", **each} for each in (NORMAL, *PODS)]
         claimed = cluster(NODES, DISKS, pods, seed=SEED)["items"]
-        for each in (*claimed, *pods, service(), config_map(), pod_object(0)):
+        for each in (*claimed, service(), config_map(), pod_object(0)):
             server.put(each)
+        normal, *others = [server.put({**each, "metadata": _without_uid(each)}) for each in pods]
+        files = Path(folder) / "normal.json", Path(folder) / "pods.json"
+        for file, content in zip(files, (normal, others), strict=True):
+            file.write_text(json.dumps(content))
         async with over_http(server) as api_port:
             instance = InstanceProcess(Path(folder), 0, api_port)
             instance.start()
             try:
                 await instance.is_up()
                 await instance.leads()
-                await _row("nobody", instance, None)
+                await _row("nobody", instance, None, files)
                 for crowd in sys.argv[1:] or CROWDS:
-                    await _row(crowd, instance, crowd)
-                await _row("nobody", instance, None)
+                    await _row(crowd, instance, crowd, files)
+                await _row("nobody", instance, None, files)
             finally:
                 instance.kill()
 
 
-async def _row(name: str, instance: InstanceProcess, crowd: str | None) -> None:
-    """Measure while one crowd loads the service."""
+def _without_uid(pod: Object) -> Object:
+    """Return the metadata of a pod that is about to be created."""
+    return {key: value for key, value in pod["metadata"].items() if key != "uid"}
+
+
+async def _row(
+    name: str, instance: InstanceProcess, crowd: str | None, files: tuple[Path, Path]
+) -> None:
+    """Measure while one crowd loads the service; *files* have the normal pod, and all others."""
+    normal, others = files
     _reset_peak(instance.pid)
     process = None
     if crowd is not None:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "benchmarks.crowds", crowd, str(instance.port), str(SECONDS)),
+            str(others),
             stdout=asyncio.subprocess.PIPE,
         )
         await asyncio.sleep(1)
-    latencies, failed = await _ask(instance)
+    latencies, failed = await _ask(instance, normal)
     seen = json.loads((await process.communicate())[0]) if process is not None else {}
     percentiles = quantiles(latencies, n=100)
     terms = sum(each["event"] == "lease.acquired" for each in instance.events())
@@ -74,10 +87,11 @@ async def _row(name: str, instance: InstanceProcess, crowd: str | None) -> None:
     )
 
 
-async def _ask(instance: InstanceProcess) -> tuple[list[float], int]:
+async def _ask(instance: InstanceProcess, pod: Path) -> tuple[list[float], int]:
     """Let a process ask again and again; return how long answers took, and how many failed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.prober", str(instance.port), str(SECONDS - 2)),
+        str(pod),
         stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await process.communicate()

@@ -54,7 +54,8 @@ def main() -> None:
 
 async def _draw(sources: Sources) -> tuple[float, int, list[float]]:
     """Return the seconds of work for one page, its bytes, and how long turns were waited for."""
-    turns, waits, size_bytes = Turns(), list[float](), 0
+    turns = Turns(lambda _client: True, time.monotonic)
+    waits, size_bytes = list[float](), 0
 
     async def ask() -> None:
         while True:

@@ -1,7 +1,8 @@
 """Crowds of clients that no service should meet: slow ones, greedy ones, busy ones.
 
-Run as ``python -m benchmarks.crowds KIND PORT SECONDS``, as a process of its own, since they keep a
-core busy. It prints a JSON document of what came back, and stops by itself.
+Run as ``python -m benchmarks.crowds KIND PORT SECONDS [FILE]``, as a process of its own, since they
+keep a core busy. The file has the pods of the cluster, as JSON; without it they ask about some that
+it need not have. It prints a JSON document of what came back, and stops by itself.
 """
 
 import asyncio
@@ -11,8 +12,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 
-from benchmarks.clusters import GIB, names_part, pod, request
+from benchmarks import strangers
+from benchmarks.clusters import GIB, Object, names_part, node_name, pod, request
 
 CONNECTIONS = 500
 BODIES, BODY_BYTES = 50, 50 * 10**6
@@ -21,12 +24,13 @@ NODES, DISKS = 100, 4
 PODS = [pod(f"busy-{number}", [(2 if number % 5 == 0 else 500) * GIB, GIB]) for number in range(20)]
 """Those that fit nowhere are asked for again and again. Few that fit wait for their node at once,
 since kube-scheduler schedules one after another."""
+_NODE_NAMES = [node_name(number) for number in range(NODES)]
 _HEAD = b"POST /filter HTTP/1.1\r\nhost: x\r\n"
 
-Crowd = Callable[[int, float], Coroutine[None, None, Counter[str]]]
+Crowd = Callable[[int, float, list[Object]], Coroutine[None, None, Counter[str]]]
 
 
-async def slow(port: int, until: float) -> Counter[str]:
+async def slow(port: int, until: float, _: list[Object]) -> Counter[str]:
     """Send requests of one byte a second over 500 connections; one that is cut off is reopened."""
     seen: Counter[str] = Counter()
 
@@ -57,10 +61,10 @@ async def slow(port: int, until: float) -> Counter[str]:
     return seen
 
 
-async def greedy(port: int, until: float) -> Counter[str]:
+async def greedy(port: int, until: float, pods: list[Object]) -> Counter[str]:
     """Send 50 bodies of 50 MB at once, again and again; half of the answers are not taken."""
     seen: Counter[str] = Counter()
-    body = _whole_nodes()
+    body = _whole_nodes(pods[0])
     head = _HEAD + b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
 
     async def one(number: int) -> None:
@@ -91,10 +95,10 @@ async def greedy(port: int, until: float) -> Counter[str]:
     return seen
 
 
-async def busy(port: int, until: float) -> Counter[str]:
+async def busy(port: int, until: float, pods: list[Object]) -> Counter[str]:
     """Send 10,000 requests a minute, each at its time, whatever happens to the others."""
     seen: Counter[str] = Counter()
-    bodies = [request(each, names_part(NODES)) for each in PODS]
+    bodies = [request(each, names_part(NODES)) for each in pods]
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def one(number: int) -> None:
@@ -124,14 +128,25 @@ async def busy(port: int, until: float) -> Counter[str]:
     return seen
 
 
-async def all_at_once(port: int, until: float) -> Counter[str]:
-    """Be all of them."""
-    answers = await asyncio.gather(*(crowd(port, until) for crowd in (slow, greedy, busy)))
+async def invented(port: int, until: float, pods: list[Object]) -> Counter[str]:
+    """Send 1,000 requests a second about pods that do not exist, with claims that do."""
+    return await strangers.ask(port, until, pods, _NODE_NAMES, strangers.INVENTED)
+
+
+async def informed(port: int, until: float, pods: list[Object]) -> Counter[str]:
+    """Send as many, half of them about pods that exist."""
+    return await strangers.ask(port, until, pods, _NODE_NAMES)
+
+
+async def all_at_once(port: int, until: float, pods: list[Object]) -> Counter[str]:
+    """Be slow, greedy and busy at once."""
+    answers = await asyncio.gather(*(crowd(port, until, pods) for crowd in (slow, greedy, busy)))
     return sum(answers, Counter())
 
 
 CROWDS: dict[str, Crowd] = {
     "slow": slow, "greedy": greedy, "busy": busy, "all": all_at_once,
+    "invented": invented, "informed": informed,
 }  # fmt: skip
 
 
@@ -145,7 +160,7 @@ async def _connected(
         return None
 
 
-def _whole_nodes() -> bytes:
+def _whole_nodes(pod: Object) -> bytes:
     """Make a call with whole nodes, of the size of a body."""
     count = 1_000
     filler = "x" * (BODY_BYTES // count - 100)
@@ -153,13 +168,14 @@ def _whole_nodes() -> bytes:
         {"metadata": {"name": f"node-{number}", "annotations": {"filler": filler}}}
         for number in range(count)
     ]
-    return request(PODS[0], b'"NodeNames":null,"Nodes":' + json.dumps({"items": items}).encode())
+    return request(pod, b'"NodeNames":null,"Nodes":' + json.dumps({"items": items}).encode())
 
 
 def main() -> None:
     """Send one crowd."""
-    kind, port, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    seen = asyncio.run(CROWDS[kind](port, time.monotonic() + seconds))
+    kind, port, seconds, *files = sys.argv[1:]
+    pods = json.loads(Path(files[0]).read_text()) if files else PODS
+    seen = asyncio.run(CROWDS[kind](int(port), time.monotonic() + float(seconds), pods))
     print(json.dumps(seen))
 
 

@@ -1,15 +1,17 @@
 """Sends a normal request every 50 ms, as kube-scheduler would: over one connection, one at a time.
 
-Run as ``python -m benchmarks.prober PORT SECONDS``, as a process of its own, so that nothing else
-delays it. It prints the seconds that each answer took, and how many requests had none.
+Run as ``python -m benchmarks.prober PORT SECONDS FILE``, as a process of its own, so that nothing
+else delays it. The file has the pod as JSON. It prints the seconds that each answer took, and how
+many requests had none.
 """
 
 import asyncio
 import json
 import sys
 import time
+from pathlib import Path
 
-from benchmarks.clusters import GIB, names_part, pod, request
+from benchmarks.clusters import GIB, Object, names_part, pod, request
 from benchmarks.crowds import NODES
 
 PAUSE_SECONDS = 0.05
@@ -22,9 +24,9 @@ NORMAL = pod("normal", [3 * GIB, 5 * GIB])
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def ask(port: int, seconds: float) -> tuple[list[float], int]:
+async def ask(port: int, seconds: float, pod: Object) -> tuple[list[float], int]:
     """Ask again and again; return how long answers took, and how many failed."""
-    body = request(NORMAL, names_part(NODES))
+    body = request(pod, names_part(NODES))
     sent = b"POST /filter HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body
     latencies, failed = [], 0
     connection: Connection | None = None
@@ -57,4 +59,6 @@ async def _is_answered(
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(ask(int(sys.argv[1]), float(sys.argv[2])))))
+    port, seconds, file = sys.argv[1:]
+    asked = json.loads(Path(file).read_text())
+    print(json.dumps(asyncio.run(ask(int(port), float(seconds), asked))))

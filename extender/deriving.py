@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from msgspec import structs
-
 from extender.known import Known, put
 from extender.space import KnownDisk, NodeSpace, node_space
 from extender.view import ClusterView
@@ -127,14 +125,11 @@ class Derived:
         found = sorted(self._known.replicas_of.of(volume), key=_name_of)
         if not self._known.all(DiskSchedule):  # nothing is turned away
             return tuple(found)
-        return tuple(
-            structs.replace(each, node=None, disk=None) if self._is_turned_away(each) else each
-            for each in found
-        )
+        return tuple(self._shown(each) for each in found)
 
-    def _is_turned_away(self, replica: Replica) -> bool:
+    def _shown(self, replica: Replica) -> Replica:
         space = None if replica.node is None else self.spaces.get(replica.node)
-        return space is not None and replica.name in space.turned_away
+        return replica if space is None else space.turned_away.get(replica.name, replica)
 
 
 def _untouched(

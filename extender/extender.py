@@ -220,10 +220,8 @@ class Extender:
             or any(may_be_refused(each, view) for each in (*request.volumes, *request.remote))
         )
         is_held = needs_room and accepted and pod.uid and timeouts.choosing_seconds
-        if keeps_earlier:
-            return self.ledger.widen(pod.uid, accepted, now) if is_held else NO_CHANGE
         if not is_held:
-            return self.ledger.drop(pod.uid, End.REPLACED, now)
+            return NO_CHANGE if keeps_earlier else self.ledger.drop(pod.uid, End.REPLACED, now)
         hold = hold_for(
             request,
             answer.existing,
@@ -233,7 +231,7 @@ class Extender:
             only_candidate=len(accepted) + len(answer.rejected) == 1,
             now=now,
         )
-        return self.ledger.put(hold)
+        return self.ledger.widen(hold) if keeps_earlier else self.ledger.put(hold)
 
     def _answered_just_now(
         self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView

@@ -37,6 +37,11 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
     """It has run, or is being deleted before it was bound: nothing will be placed for it."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether kube-scheduler has yet to find a node for it."""
+        return self.node is None and not self.ended
+
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A PersistentVolumeClaim."""

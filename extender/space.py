@@ -12,7 +12,6 @@ from enum import StrEnum
 from itertools import accumulate
 
 import msgspec
-from msgspec import structs
 
 from longhorn import (
     BackingImage,
@@ -133,8 +132,7 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     """Replicas that Longhorn will place on this node and no other, and has not placed yet, by
     name: which of them an undecided packing leaves out must not depend on the order heard of."""
     turned_away: Mapping[ReplicaName, Replica] = {}
-    """Replicas that a disk of this node refused and has no room for, as what they are: not placed.
-    """
+    """Replicas that a disk of this node refused, or may have to, as not placed."""
 
 
 KnownDisk = tuple[DiskSpace, UsableDisk | None]
@@ -185,16 +183,11 @@ def node_space(
                 disk, settings, here, schedule=schedule, expanded=expanded, images=images
             )
             if space.schedule is not None:
-                away |= _turned_away(space, here)
+                away |= turned_away(space, here)
             disks.append((space, _usable(space, kinds)))
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
     return _summed_up(node, disks, replicas, away)
-
-
-def _turned_away(space: DiskSpace, replicas: Sequence[Replica]) -> dict[ReplicaName, Replica]:
-    names = turned_away(space, replicas)
-    return {r.name: structs.replace(r, node=None, disk=None) for r in replicas if r.name in names}
 
 
 def _summed_up(

@@ -146,26 +146,32 @@ def account(
     return _with_contested(structs.replace(space, schedule=schedule), of_replicas, of_images)
 
 
-def turned_away(space: DiskSpace, replicas: Iterable[Replica]) -> frozenset[ReplicaName]:
-    """Return those of *replicas* that the disk refused and has no room for now.
+def turned_away(space: DiskSpace, replicas: Iterable[Replica]) -> dict[ReplicaName, Replica]:
+    """Return those of *replicas* that Longhorn has to place elsewhere, or may have to: not placed.
 
-    They are on the disk by name only, so that Longhorn has to place them elsewhere. One with data
-    stays where its data are, whatever was decided.
+    The disk refused them and has no room for them now: they are there by name only. Or it has yet
+    to decide on more than it has room for: then they count there, too, as nobody knows which of
+    them it will refuse. One with data stays where its data are, whatever was decided.
 
     Args:
         space: The disk.
         replicas: Those placed on it.
     """
     if space.schedule is None:
-        return frozenset()
+        return {}
     found = parts(space.schedule.replicas, space.schedule.held_replicas)
-    return frozenset(
-        each.name
+    return {
+        each.name: structs.replace(each, node=None, disk=None, turned_away_from=each.named_place)
         for each in replicas
-        if (part := found.get(each.name)) is not None
-        and part.standing is Standing.REFUSED
-        and not (part.bytes or each.healthy_once or each.name in space.contested)
-    )
+        if not each.healthy_once and _may_leave(each.name, found.get(each.name), space)
+    }
+
+
+def _may_leave(name: ReplicaName, part: Part | None, space: DiskSpace) -> bool:
+    if part is None or part.standing is Standing.PENDING:
+        return space.logical_headroom_bytes < 0
+    is_refused = part.standing is Standing.REFUSED and not part.bytes
+    return is_refused and name not in space.contested
 
 
 def is_granted(space: DiskSpace, replica: Replica) -> bool:

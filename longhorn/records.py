@@ -130,6 +130,9 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     disk: DiskId | None
     hard_node_affinity: NodeName | None
     """The only node it may go to, if there is one."""
+    turned_away_from: tuple[NodeName | None, DiskId | None] | None = None
+    """Which node and disk its object names, where it is not placed for good (`turned_away`): then
+    *node* and *disk* are None."""
     active: bool
     evicting: bool
     deleting: bool
@@ -142,6 +145,11 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stopped: bool = False
     """It is to be stopped, and is."""
     rebuild_retries: int
+
+    @property
+    def named_place(self) -> tuple[NodeName | None, DiskId | None]:
+        """The node and disk that its object names, which may have turned it away."""
+        return self.turned_away_from or (self.node, self.disk)
 
 
 def named_volume(replica: str) -> VolumeName:

@@ -34,6 +34,7 @@ from extender import (
     PodStatus,
     State,
     Timeouts,
+    WaitingPods,
     rooms_taken,
 )
 from longhorn import DiskSchedule, NodeName, Replica, Setting, Volume
@@ -54,6 +55,7 @@ class Holds:
     Args:
         extender: Has the ledger.
         cluster: What is known of the cluster.
+        waiting: The pods that wait for room.
         connection: To its API server.
         scores: What was told of each node; the chosen one is compared with the others.
         metrics: Counts what becomes of holds.
@@ -64,13 +66,16 @@ class Holds:
         ledger: The holds.
         listeners: Called with the nodes on which less is held, whenever other pods may get another
             answer than before.
-        exists: Says of a request whether there may be such a pod (`Vouching.exists`).
+        is_known: Says whether a client is likely to be kube-scheduler (`Vouching.is_known`).
+        vouch: Says of a request whether there may be such a pod (`Vouching.vouch`).
+        note_waiting: To be called if its pod waits now (`Vouching.note_waiting`).
     """
 
     def __init__(
         self,
         extender: Extender,
         cluster: LiveCluster,
+        waiting: WaitingPods,
         connection: Connection,
         scores: LastScores,
         metrics: Metrics,
@@ -82,6 +87,7 @@ class Holds:
         self.listeners: list[Callable[[frozenset[NodeName]], None]] = []
         self._extender = extender
         self._cluster = cluster
+        self._waiting = waiting
         self._scores = scores
         self._metrics = metrics
         self._clock = clock
@@ -97,9 +103,16 @@ class Holds:
             random=random,
         )
         self._vouching = Vouching(
-            extender.ledger, connection, metrics, on_found=self._pod_found, random=random
+            extender.ledger,
+            waiting,
+            connection,
+            metrics,
+            on_found=self._pod_found,
+            random=random,
         )
-        self.exists = self._vouching.exists
+        self.is_known = self._vouching.is_known
+        self.vouch = self._vouching.vouch
+        self.note_waiting = self._vouching.note_waiting
         for state in State:
             self._show(state)
 
@@ -118,11 +131,11 @@ class Holds:
 
     def answer(self, asking: Asking, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given."""
-        request, view = asking.request, self._cluster.view
-        pod, is_anothers = request.pod, self._vouching.is_anothers(asking)
+        view, pod, found = self._cluster.view, asking.request.pod, asking.found
+        is_anothers = self._vouching.is_anothers(asking)
         outcome = self._extender.hold(
             result,
-            request.status,
+            found or asking.request.status,
             timeouts=self.timeouts,
             now=now,
             keeps_earlier=is_anothers,
@@ -131,7 +144,9 @@ class Holds:
         hold = self.ledger.get(pod.uid)
         if hold is not None and not is_anothers:
             self._follow(hold)
-            self._vouching.note(asking)
+            if found:
+                self._act(self.ledger.see_pod(pod.uid, found, view.claims, now), now)
+            self._vouching.note_hold(asking)
             self._act(self.ledger.see_claims(pod.claims, view.claims, now), now)
 
     def restore(self, hold: Hold, status: PodStatus, now: float) -> None:
@@ -189,6 +204,10 @@ class Holds:
         self._act(self.ledger.see_pod(uid, status, claims, now), now)
 
     def _pod_found(self, pod: PodRef, status: PodStatus | None) -> None:
+        self._waiting.see(pod, status)
+        hold = self.ledger.get(pod.uid)
+        if hold is None or hold.pod != pod:
+            return
         now, claims = self._clock(), self._cluster.view.claims
         self._act(self.ledger.see_pod(pod.uid, status, claims, now, is_latest=True), now)
         hold = self.ledger.get(pod.uid)
@@ -198,11 +217,15 @@ class Holds:
     def _act(self, outcome: Outcome, now: float) -> None:
         """Do what follows from a change of the ledger."""
         for advanced in outcome.advanced:
+            if advanced.after.bound_at is not None:
+                self._waiting.see(advanced.after.pod, PodStatus(node=advanced.after.node))
             self._metrics.count_choice(advanced.before, advanced.after, now)
             self._count_rank(advanced.before, advanced.after)
             self._is_due.set()
         for ended in outcome.ended:
             hold = ended.hold
+            if ended.why is End.POD_GONE:
+                self._waiting.see(hold.pod, None)
             follower = self.ledger.get(hold.pod.uid)
             if follower is None or follower.pod != hold.pod:
                 self._pods.forget(hold.pod)

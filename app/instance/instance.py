@@ -42,7 +42,7 @@ _LAST_CHOICES_SECONDS = 1.0
 _EXPIRY_SECONDS = 0.5
 """A hold whose time is over ends within so long."""
 _PICTURE = "picture"
-"""Whoever looks at pictures takes turns with clients as if they all were one of them."""
+"""Whoever looks at pictures takes turns with clients as if they all were one that is known."""
 
 
 class Instance:
@@ -112,6 +112,7 @@ class Instance:
         self.holds = Holds(
             extender,
             self.cluster,
+            self._waking.pods,
             connection,
             self._scores,
             metrics,
@@ -134,7 +135,8 @@ class Instance:
             extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
-            exists=self.holds.exists,
+            is_known=lambda client: client == _PICTURE or self.holds.is_known(client),
+            vouch=self.holds.vouch,
             on_answer=self._answered,
             on_scores=self._scores.remember,
             wait_seconds=self._wait_seconds,
@@ -171,7 +173,6 @@ class Instance:
             picture=self._picture if settings.debug else None,
             metrics=metrics,
             settings=settings,
-            unsent_bytes=self.connections.unsent_bytes,
             version=version,
         )
         self.cluster.listeners.append(self._cluster_changed)
@@ -319,7 +320,9 @@ class Instance:
                 now,
                 depends_on_others=depends,
                 client=asking.client,
+                is_found=asking.found is not None or self.holds.ledger.is_seen(request.pod),
             )
+            self.holds.note_waiting(asking)
 
     def _less_is_held(self, nodes: frozenset[NodeName]) -> None:
         if self._settings.reservation_mode is Mode.NODE:  # an open hold closes all nodes

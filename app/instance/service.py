@@ -51,7 +51,6 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
         picture=None,
         metrics=metrics,
         settings=settings,
-        unsent_bytes=connections.unsent_bytes,
         version=release,
     )
 

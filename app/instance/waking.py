@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import structlog
 
-from app.instance.budget import Budget
+from app.budget import Budget
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
@@ -109,6 +109,7 @@ class Waking:
         *,
         depends_on_others: bool = False,
         client: str = "",
+        is_found: bool = False,
     ) -> None:
         """Remember a pod that got no node.
 
@@ -118,6 +119,7 @@ class Waking:
             now: The time.
             depends_on_others: Whether room on other nodes than these helps it, too.
             client: Who asked.
+            is_found: Whether the API server has shown the pod, and it is this one.
         """
         if request.pod.uid:
             wants = wants_of(request, self._current_view())
@@ -129,6 +131,7 @@ class Waking:
                 now,
                 depends_on_others=depends_on_others,
                 client=client,
+                is_found=is_found,
             )
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
@@ -137,7 +140,7 @@ class Waking:
         for pod in pods:
             wants = self._wants_of(pod)
             if wants is not None and wants.volumes:
-                self.pods.add(pod, wants, everywhere, now, depends_on_others=True)
+                self.pods.add(pod, wants, everywhere, now, depends_on_others=True, is_found=True)
 
     def forget(self, uid: str, client: str) -> None:
         """Forget a pod that *client* was told nodes for."""
@@ -198,8 +201,7 @@ class Waking:
             except StopIteration:
                 return
             fits = await self._fits(look)
-            if fits and look.is_for_itself:
-                await self._wake(look.waiting)
+            if fits and look.is_for_itself and await self._wake(look.waiting):
                 await asyncio.sleep(_PAUSE_SECONDS)
             await self._rest()
         self._lookout.note_everything()  # for when it may again
@@ -273,28 +275,30 @@ class Waking:
     async def _rest(self) -> None:
         await asyncio.sleep(self._budget.wait_seconds(self._clock()))
 
-    async def _wake(self, waiting: WaitingPod) -> None:
+    async def _wake(self, waiting: WaitingPod) -> bool:
+        """Wake a pod; return whether kube-scheduler tries it again for that."""
         pod = waiting.pod
-        name = f"{pod.namespace}/{pod.name}"
         self.pods.mark_woken(pod.uid)  # it may be rejected again before the patch is answered
         try:
-            await wake(self._connection, pod, self._wall_clock())
-        except StatusError as error:
-            if error.status in _GONE:
-                self._metrics.wake_ups_total.labels("gone").inc()
-                self.pods.forget(pod.uid)
-                return
-            await self._failed(pod, error)
+            status = await wake(self._connection, pod, self._wall_clock())
         except ApiError as error:
-            await self._failed(pod, error)
-        else:
-            self._backoff.reset()
-            self._metrics.wake_ups_total.labels("woken").inc()
-            waited = round(self._clock() - waiting.since, 3)
-            log.info("pod.woken", pod=name, waited_seconds=waited)
+            if not (isinstance(error, StatusError) and error.status in _GONE):
+                await self._failed(waiting, error)
+                return False
+            status = None
+        self._backoff.reset()
+        self.pods.see(pod, status)
+        if status is None or not status.waits:
+            self._metrics.wake_ups_total.labels("gone").inc()
+            return False
+        self._metrics.wake_ups_total.labels("woken").inc()
+        waited = round(self._clock() - waiting.since, 3)
+        log.info("pod.woken", pod=f"{pod.namespace}/{pod.name}", waited_seconds=waited)
+        return True
 
-    async def _failed(self, pod: PodRef, error: ApiError) -> None:
-        self.pods.mark_asleep(pod.uid)
+    async def _failed(self, waiting: WaitingPod, error: ApiError) -> None:
+        pod = waiting.pod
+        self.pods.mark_asleep(waiting)
         self._metrics.wake_ups_total.labels("failed").inc()
         log.warning("pod.not_woken", pod=f"{pod.namespace}/{pod.name}", error=str(error))
         await asyncio.sleep(self._backoff.next_seconds())

@@ -22,6 +22,8 @@ log = structlog.get_logger()
 MOST_AT_ONCE = 40
 SHORTEST_SECONDS = 0.1
 """Each takes its place for at least so long, so that there are 400 in a second at most."""
+_MOST_SEARCHES = 2 * MOST_AT_ONCE
+"""While none can be looked up, thousands may be wanted."""
 _PAGE_SECONDS = 1.0
 
 
@@ -144,6 +146,8 @@ class Searches:
                 for pod in [pod for pod in self._searches if pod not in self._wanted]:
                     self._searches.pop(pod).cancel()
                 for pod in self._wanted:
+                    if len(self._searches) >= _MOST_SEARCHES:
+                        break
                     if pod not in self._searches:
                         self._searches[pod] = tasks.create_task(self._search(pod))
                 await self._changed.wait()

@@ -6,17 +6,20 @@ from datetime import datetime
 from random import Random
 from typing import NoReturn
 
+import msgspec
 import structlog
 
 from app.config import NAME
+from app.kube import objects
 from app.kube.connection import Connection
+from app.kube.errors import MalformedError
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.mirror import Change
 from app.kube.records import Item
 from app.kube.reflector import Reflector
 from app.kube.resources import PODS
-from app.kube.translate import Pod
+from app.kube.translate import Pod, pod_status
 from extender import ClusterView, PodRef, PodStatus, are_unseen
 
 log = structlog.get_logger()
@@ -166,8 +169,11 @@ async def list_unfinished(
     return pods
 
 
-async def wake(connection: Connection, pod: PodRef, at: datetime) -> None:
+async def wake(connection: Connection, pod: PodRef, at: datetime) -> PodStatus:
     """Have kube-scheduler try a pod again, by an annotation with the time.
+
+    Returns:
+        How far the pod has come. If it waits no longer, nobody tries it again.
 
     Raises:
         StatusError: 404 if it is gone, 409 if there is another one of its name.
@@ -175,4 +181,8 @@ async def wake(connection: Connection, pod: PodRef, at: datetime) -> None:
     """
     change = {"metadata": {"uid": pod.uid, "annotations": {WOKEN_AT: at.isoformat()}}}
     path = PODS.path(pod.namespace, pod.name)
-    await connection.request("PATCH", path, body=change, deadline_seconds=_PATCH_SECONDS)
+    content = await connection.request("PATCH", path, body=change, deadline_seconds=_PATCH_SECONDS)
+    try:
+        return pod_status(msgspec.json.decode(content, type=objects.Pod))
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise MalformedError(f"the answer is no pod: {error}") from error

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
+from hashlib import sha256
 
 import msgspec
 
@@ -114,7 +115,8 @@ def _refusal(conditions: Iterable[objects.PodCondition] | None) -> str | None:
     for condition in conditions or ():
         if condition.type == "PodScheduled" and condition.status == "False":
             parts = (condition.last_transition_time, condition.reason, condition.message)
-            return " ".join(part or "-" for part in parts)
+            text = " ".join(part or "-" for part in parts)
+            return text if len(text) <= _MOST_CHARACTERS else sha256(text.encode()).hexdigest()
     return None
 
 
@@ -425,6 +427,8 @@ def _bytes(size: int | str | None) -> int:
 
 
 _VERSION = re.compile("[0-9]{1,20}")
+_MOST_CHARACTERS = 1_000
+"""Of a refusal, which is only compared with others: a longer one is told apart by its digest."""
 _UNKNOWN = Condition()
 _AS_SET = (None, "", "ignored")
 """What a Volume says where the setting counts."""

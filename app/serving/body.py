@@ -2,8 +2,8 @@
 
 import asyncio
 from codecs import utf_8_decode
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fastapi import Request
 
@@ -30,66 +30,98 @@ class Bodies:
 
     Args:
         settings: The limits.
-        unsent_bytes: Returns the size of the answers that clients do not read. They consist of
-            parts of bodies, and count as bodies.
+
+    Attributes:
+        limit_bytes: Of one, and of all together.
+        timeout_seconds: How long all of one may take to arrive.
 
     FastAPI's own limit on bodies is of no use here: if Content-Length exceeds it, FastAPI sends
     plain text in place of our answer and leaves the connection open.
     """
 
-    def __init__(self, settings: Settings, unsent_bytes: Callable[[], int]) -> None:
-        self._settings = settings
-        self._unsent_bytes = unsent_bytes
+    def __init__(self, settings: Settings) -> None:
+        self.limit_bytes = settings.body_limit_bytes
+        self.timeout_seconds = settings.body_timeout_seconds
         self._held_bytes = 0
 
-    @asynccontextmanager
-    async def of(self, request: Request) -> AsyncIterator[bytearray]:
-        """Read the body of *request*; count it until the context ends.
+    @contextmanager
+    def body(self, most_bytes: int | None = None) -> Iterator["Body"]:
+        """Return a body to be read, which counts until the context ends.
+
+        Args:
+            most_bytes: The largest that is taken, if it is less than the setting.
+        """
+        body = Body(self, min(self.limit_bytes, most_bytes or self.limit_bytes))
+        try:
+            yield body
+        finally:
+            self._held_bytes -= body.counted_bytes
+
+    def count(self, more_bytes: int, body_bytes: int) -> None:
+        """Count so much more for a body that has *body_bytes* then.
+
+        Raises:
+            UnreadableBodyError: That is too much beside the others.
+        """
+        held_bytes = self._held_bytes + more_bytes
+        if body_bytes > SMALL_BYTES and held_bytes > self.limit_bytes:
+            raise UnreadableBodyError(503, "too many large requests at once; try again")
+        self._held_bytes = held_bytes
+
+
+class Body:
+    """The body of one request, and what was made of it.
+
+    Attributes:
+        content: What has arrived of it.
+        counted_bytes: What it counts as.
+    """
+
+    def __init__(self, bodies: Bodies, limit_bytes: int) -> None:
+        self.content = bytearray()
+        self.counted_bytes = 0
+        self._bodies = bodies
+        self._limit_bytes = limit_bytes
+
+    async def read(self, request: Request) -> None:
+        """Read all of it.
 
         Raises:
             UnreadableBodyError: It is too large, too slow, too much beside the others, or not
                 UTF-8.
             ClientDisconnect: The client has closed the connection.
         """
-        body = bytearray()
-        try:
-            await self._fill(body, request)
-            yield body
-        finally:
-            self._held_bytes -= len(body)
-
-    async def _fill(self, body: bytearray, request: Request) -> None:
-        settings, check = self._settings, _Utf8Check()
-        if int(request.headers.get("content-length", 0)) > settings.body_limit_bytes:
+        check, timeout_seconds = _Utf8Check(), self._bodies.timeout_seconds
+        if int(request.headers.get("content-length", 0)) > self._limit_bytes:
             raise self._too_large()
         try:
-            async with asyncio.timeout(settings.body_timeout_seconds):
+            async with asyncio.timeout(timeout_seconds):
                 async for chunk in request.stream():
-                    if len(body) + len(chunk) > settings.body_limit_bytes:
+                    if len(self.content) + len(chunk) > self._limit_bytes:
                         raise self._too_large()
-                    if self._is_too_much(len(body) + len(chunk), len(chunk)):
-                        raise UnreadableBodyError(503, "too many large requests at once; try again")
-                    self._held_bytes += len(chunk)
-                    body += chunk
+                    self.count(len(chunk))
+                    self.content += chunk
                     check.add(chunk)
         except TimeoutError:
-            text = f"the body did not arrive within {settings.body_timeout_seconds:g} s"
+            text = f"the body did not arrive within {timeout_seconds:g} s"
             raise UnreadableBodyError(408, text) from None
         if wrong := check.wrong():
             raise UnreadableBodyError(400, f"the request is not UTF-8: {wrong}")
 
-    def _is_too_much(self, body_bytes: int, chunk_bytes: int) -> bool:
-        """Whether the next chunk exceeds the memory limit; with it the body has *body_bytes*."""
-        if body_bytes <= SMALL_BYTES:
-            return False
-        held_bytes = self._held_bytes + self._unsent_bytes() + chunk_bytes
-        return held_bytes > self._settings.body_limit_bytes
+    def count(self, more_bytes: int) -> None:
+        """Count so much more for it: another part, or what was made of it and is kept beside it.
+
+        Raises:
+            UnreadableBodyError: That is too much beside the others.
+        """
+        self._bodies.count(more_bytes, self.counted_bytes + more_bytes)
+        self.counted_bytes += more_bytes
 
     def _too_large(self) -> UnreadableBodyError:
-        limit = self._settings.body_limit_bytes
-        return UnreadableBodyError(
-            413, f"the body is larger than the {limit} B of EXTENDER_BODY_LIMIT_BYTES"
-        )
+        is_set = self._limit_bytes == self._bodies.limit_bytes
+        whose = "of EXTENDER_BODY_LIMIT_BYTES" if is_set else "that it may have"
+        text = f"the body is larger than the {self._limit_bytes} B {whose}"
+        return UnreadableBodyError(413, text)
 
 
 class _Utf8Check:

@@ -9,6 +9,7 @@ import msgspec
 
 from app.errors import AppError
 from app.metrics import Metrics
+from app.serving.names import NodeNames
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Verb
 from extender import (
@@ -16,6 +17,7 @@ from extender import (
     Answer,
     ClusterView,
     Extender,
+    PodStatus,
     Scores,
     UnresolvableClaimError,
     UnseenObjectError,
@@ -39,7 +41,7 @@ class UnavailableError(AppError):
 
 
 class OtherPodError(AppError):
-    """The uid is that of another pod, which has a hold. The text is the same each time."""
+    """The uid is that of another pod, which has a hold or waits. The text is the same each time."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +52,11 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """Whose turn it takes."""
     is_gone: Callable[[], Awaitable[bool]]
     """Says whether the client no longer waits for the answer."""
+    found: PodStatus | None = None
+    """The pod as the API server has shown it for this request; None if it was not looked up."""
 
 
+_NOBODY_WAITS = "nobody waits for the answer"
 _Waiting = tuple[str, str]
 """A client, and the pod that it asks about."""
 
@@ -63,9 +68,11 @@ class Decisions:
         extender: Makes the decisions.
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, None if there can.
-        exists: Says whether there is such a pod; called before its request is decided.
+        is_known: Says whether a client is likely to be kube-scheduler.
+        vouch: Returns a request, with what was found out about its pod; None if no such pod waits.
+            Called before it is decided.
         on_answer: Called with each answer of /filter that is about to be given, and the time, to
-            hold what it needs. None if nothing is held; then no answer waits.
+            hold what it needs.
         on_scores: Called with each answer of /prioritize that is about to be given, and the time.
         wait_seconds: Returns how long an answer may wait for the nodes of other pods.
         on_request: Called with each request when it arrives, and what it asks.
@@ -75,6 +82,7 @@ class Decisions:
 
     Attributes:
         turns: Whoever calls `filter` or `prioritize` takes a turn before.
+        node_names: Checks the names of candidates.
     """
 
     def __init__(
@@ -83,8 +91,9 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
-        exists: Callable[[Asking], Awaitable[bool]],
-        on_answer: Callable[[Asking, Answer, float], None] | None,
+        is_known: Callable[[str], bool],
+        vouch: Callable[[Asking], Awaitable[Asking | None]],
+        on_answer: Callable[[Asking, Answer, float], None],
         on_scores: Callable[[Scores, float], None],
         wait_seconds: Callable[[], float],
         on_request: Callable[[Verb, ExtenderRequest], None],
@@ -93,10 +102,11 @@ class Decisions:
         metrics: Metrics,
     ) -> None:
         self.unavailable = unavailable
-        self.turns = Turns()
+        self.turns = Turns(is_known, clock)
+        self.node_names = NodeNames(lambda: current_view().spaces)
         self._extender = extender
         self._current_view = current_view
-        self._exists = exists
+        self._vouch = vouch
         self._on_answer = on_answer
         self._on_scores = on_scores
         self._wait_seconds = wait_seconds
@@ -121,23 +131,29 @@ class Decisions:
         Raises:
             UnavailableError: This instance cannot answer, the client has asked about the pod
                 again, or no longer waits for the answer.
-            OtherPodError: The pod is another one than that which has a hold with its uid.
+            OtherPodError: The pod is another one than that which has a hold or waits with its uid.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         request = asking.request
         self._on_request(Verb.FILTER, request)
         began = self._clock()
         self._check_available()
-        exists = await self._exists(asking)
+        vouched = await self._vouch(asking)
+        if vouched is not asking:  # it has waited, and so may have others
+            await self.turns.take(asking.client)
+            if await asking.is_gone():
+                raise UnavailableError(_NOBODY_WAITS)
         pod = (asking.client, request.pod.uid or f"{request.pod.namespace}/{request.pod.name}")
         if pod in self._waiting:
             self._waiting.pop(pod).set()
         await self._prepare(request)
-        decided = self._decide(asking, began, exists=exists)
+        if vouched is None:
+            return self._answer_of(request)
+        decided = self._decide(vouched, began)
         if isinstance(decided, Answer):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
-            return await self._wait(asking, pod, began, decided)
+            return await self._wait(vouched, pod, began, decided)
 
     async def prioritize(self, request: ExtenderRequest) -> Scores:
         """Score the candidates. It never waits and holds nothing.
@@ -202,7 +218,7 @@ class Decisions:
                 await self.turns.take(asking.client)
                 await self._check_wanted(asking, pod, woken)
                 await self._catch_up()
-                decided = self._decide(asking, began, exists=True)
+                decided = self._decide(asking, began)
                 if isinstance(decided, Answer):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
@@ -221,42 +237,43 @@ class Decisions:
 
     async def _check_wanted(self, asking: Asking, pod: _Waiting, woken: asyncio.Event) -> None:
         if await asking.is_gone():
-            raise UnavailableError("nobody waits for the answer", "abandoned")
+            raise UnavailableError(_NOBODY_WAITS, "abandoned")
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, asking: Asking, began: float, *, exists: bool) -> Answer | float:
+    def _decide(self, asking: Asking, began: float) -> Answer | float:
         """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
         self._check_available()
-        request = asking.request
         waited = self._clock() - began
         try:
-            result = self._extender.filter(
-                request.pod,
-                request.candidates,
-                self._current_view(),
-                self._clock(),
-                self._wall_clock(),
-            )
+            result = self._answer_of(asking.request)
         except UnseenObjectError:
-            if self._on_answer is None or not exists or waited >= _UNSEEN_SECONDS:
+            if waited >= _UNSEEN_SECONDS:
                 raise
             return _UNSEEN_SECONDS - waited
-        if self._on_answer is None or not exists:
-            return result
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
         self._on_answer(asking, result, self._clock())
         return result
 
+    def _answer_of(self, request: ExtenderRequest) -> Answer:
+        """Return what is answered now, and hold nothing."""
+        return self._extender.filter(
+            request.pod, request.candidates, self._current_view(), self._clock(), self._wall_clock()
+        )
+
     def _check_available(self) -> None:
         if (reason := self.unavailable()) is not None:
             raise UnavailableError(reason)
 
 
-async def _unknown(_: Asking) -> bool:
-    return False
+async def _unknown(_: Asking) -> None:
+    """Say of each pod that it is none of the cluster's."""
+
+
+def _hold_nothing(_: Asking, __: Answer, ___: float) -> None:
+    """Be told of no answer, as there are no such pods."""
 
 
 def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decisions:
@@ -265,8 +282,9 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         extender,
         current_view=lambda: view,
         unavailable=lambda: None,
-        exists=_unknown,
-        on_answer=None,
+        is_known=lambda _client: True,
+        vouch=_unknown,
+        on_answer=_hold_nothing,
         on_scores=lambda _scores, _now: None,
         wait_seconds=lambda: 0.0,
         on_request=lambda _verb, _request: None,

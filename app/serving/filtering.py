@@ -8,8 +8,9 @@ from fastapi import Response
 
 from app.metrics import Metrics, outcome_of
 from app.serving import wire
+from app.serving.answers import response_of
 from app.serving.decisions import Decisions, OtherPodError, UnavailableError
-from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Call, asking_of, pod_of, timed
+from app.serving.exchange import LOGGED_TEXT_LENGTH, Call, asking_of, pod_of, timed
 from app.serving.wire import Verb
 from extender import UnresolvableClaimError
 
@@ -25,6 +26,7 @@ class Filtering:
     """
 
     verb = Verb.FILTER
+    most_bytes = None
 
     def __init__(self, decisions: Decisions, metrics: Metrics) -> None:
         self._decisions = decisions
@@ -40,14 +42,14 @@ class Filtering:
         Raises:
             BadRequestError: The request cannot be decoded.
         """
-        asking = asking_of(call)
+        asking = asking_of(call, self._decisions.node_names)
         request, pod = asking.request, pod_of(asking)
         try:
             result = await self._decisions.filter(asking)
         except UnavailableError as error:
             self.count_failure("unavailable")
             log.warning("filter.unavailable", pod=pod, error=str(error))
-            return Response(wire.encode_error(str(error), request), media_type=JSON)
+            return response_of(wire.encode_error(str(error), request))
         except (UnresolvableClaimError, OtherPodError) as error:
             self.count_failure("error")
             log.warning("filter.unanswered", pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])

@@ -12,9 +12,10 @@ from starlette.responses import StreamingResponse
 
 from app.config import Settings
 from app.metrics import Metrics, ProcessMetrics
+from app.serving.answers import JSON
 from app.serving.body import Bodies
 from app.serving.decisions import Decisions
-from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Exchange
+from app.serving.exchange import LOGGED_TEXT_LENGTH, Exchange
 from app.serving.filtering import Filtering
 from app.serving.mutating import Mutating
 from app.serving.openapi import FILTER_RESPONSES, PRIORITIZE_RESPONSES, REQUEST, add_schemas
@@ -48,7 +49,6 @@ def create_apps(
     picture: Callable[[], AsyncIterator[str]] | None,
     metrics: Metrics,
     settings: Settings,
-    unsent_bytes: Callable[[], int],
     version: str,
 ) -> Apps:
     """Build the applications.
@@ -61,11 +61,10 @@ def create_apps(
         picture: Returns the page at /, in pieces; None if there is to be no such path.
         metrics: Counts requests and answers.
         settings: Limits on requests, and whether metrics have a port of their own.
-        unsent_bytes: Returns the size of the answers that clients do not read, in bytes.
         version: Version of the service, for the schema.
     """
     main = _app(version)
-    bodies = Bodies(settings, unsent_bytes)
+    bodies = Bodies(settings)
     _add_verbs(main, decisions, metrics, bodies)
     other = None if settings.metrics_port is None else _app(version)
     for app in filter(None, (main, other)):

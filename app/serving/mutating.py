@@ -11,10 +11,14 @@ from fastapi import Response
 
 from app.metrics import Metrics
 from app.serving.admission import Review, decode_review, encode_answer, new_pod, patch_of
-from app.serving.exchange import JSON, LOGGED_TEXT_LENGTH, Call, timed
+from app.serving.answers import JSON
+from app.serving.exchange import LOGGED_TEXT_LENGTH, Call, timed
 from extender import ClusterView, Injection, judge_claims, judge_pod
 
 log = structlog.get_logger()
+
+MOST_BYTES = 4 * 2**20
+"""Of a review. The API server takes no object of more than 3 MiB."""
 
 
 class Mutating:
@@ -28,6 +32,7 @@ class Mutating:
     """
 
     verb = "mutate"
+    most_bytes = MOST_BYTES
 
     def __init__(
         self,
@@ -52,7 +57,7 @@ class Mutating:
         Raises:
             BadRequestError: The review cannot be decoded.
         """
-        review = decode_review(call.body)
+        review = decode_review(call.body.content)
         if review.pod is None:
             self._metrics.count_mutation("other_object")
             return self._response(encode_answer(review, ()), started)

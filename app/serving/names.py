@@ -4,7 +4,9 @@ Source: kubernetes staging/src/k8s.io/apimachinery/pkg/util/validation/validatio
 """
 
 import re
-from itertools import islice
+from collections.abc import Callable, Collection
+from itertools import compress, count, repeat
+from operator import not_
 
 from app.errors import BadRequestError
 from app.kube.objects import Pod
@@ -14,8 +16,9 @@ MOST_CHARACTERS = 253
 MOST_CHARACTERS_OF_LABEL = 63
 MOST_CHARACTERS_OF_UID = 128
 """The API server makes UUIDs, of 36 characters."""
-_MOST_REMEMBERED = 10_000
-"""Twice the nodes of the largest cluster that Kubernetes supports."""
+MOST_VOLUMES = 1_000
+"""Of a pod. Linux allows some hundred disks on a machine, and each is mounted for the pod."""
+_NO_NAME = NodeName("")
 _SHOWN_CHARACTERS = 60
 _ALPHABET = "lower-case letters, digits, - and ."
 
@@ -72,7 +75,7 @@ def check_pod(pod: Pod) -> None:
     """Refuse a pod with a name, namespace, uid, volume, claim or node that cannot be.
 
     What is absent or empty is no error, but for the pod's name. The claim of an ephemeral volume
-    has the names of the pod and of the volume.
+    has the names of the pod and of the volume. Nor can a pod have more than `MOST_VOLUMES`.
 
     Raises:
         BadRequestError: There is one.
@@ -87,7 +90,10 @@ def check_pod(pod: Pod) -> None:
         check_name("Pod.spec.nodeName", pod.spec.node_name)
     if status and status.nominated_node_name:
         check_name("Pod.status.nominatedNodeName", status.nominated_node_name)
-    for index, volume in enumerate((pod.spec.volumes if pod.spec else None) or ()):
+    volumes = (pod.spec.volumes if pod.spec else None) or ()
+    if len(volumes) > MOST_VOLUMES:
+        raise BadRequestError(f"`Pod.spec.volumes` has more than {MOST_VOLUMES} volumes")
+    for index, volume in enumerate(volumes):
         if volume.name and not is_label(volume.name):
             check_label(f"Pod.spec.volumes[{index}].name", volume.name)
         claim = volume.persistent_volume_claim and volume.persistent_volume_claim.claim_name
@@ -99,17 +105,21 @@ def check_pod(pod: Pod) -> None:
 class NodeNames:
     """Checks names of nodes, thousands at a time.
 
-    To check 5,000 of them one by one takes as long as all else of an answer. kube-scheduler sends
-    the same again and again, so those that were right are remembered, up to a bound. The same
-    objects go on to all that looks names up, which takes half as long with them. No result depends
-    on it.
+    To check 5,000 of them one by one takes as long as all else of an answer. So those of nodes that
+    are known are only looked up, and no others are remembered: anybody can invent names. What goes
+    on are the same objects each time, which are found twice as fast, and take no memory again.
+
+    Args:
+        current_nodes: Returns the nodes that are known now.
     """
 
-    def __init__(self) -> None:
-        self._right: dict[NodeName, NodeName] = {}
+    def __init__(self, current_nodes: Callable[[], Collection[NodeName]]) -> None:
+        self._current_nodes = current_nodes
+        self._known: dict[NodeName, NodeName] = {}
+        """Names that nodes have, or had when a new one was last asked about."""
 
-    def each_once(self, names: list[NodeName], field: str) -> list[NodeName]:
-        """Return *names* in their order, each once.
+    def each_once(self, names: list[NodeName], field: str) -> tuple[list[NodeName], int]:
+        """Return *names* in their order, each once, and how many of them no known node has.
 
         Args:
             names: What was sent.
@@ -118,18 +128,33 @@ class NodeNames:
         Raises:
             BadRequestError: One is none; the text names the field and shows the value, shortened.
         """
-        try:
-            same = [*map(self._right.__getitem__, names)]
-        except KeyError:
-            new = {name: name for name in names if name not in self._right}
-            for index, name in enumerate(names):
-                if name in new:
-                    check_name(field.format(index), name)
-            if len(self._right) + len(new) > _MOST_REMEMBERED:
-                self._right.clear()
-            self._right |= islice(new.items(), _MOST_REMEMBERED)
-            same = names
-        return same if len(set(same)) == len(same) else list(dict.fromkeys(same))
+        same = [*map(self._known.get, names, repeat(_NO_NAME))]
+        once, unknown = {*same}, 0
+        if _NO_NAME in once:
+            missing = [*compress(count(), map(not_, same))]
+            _check_names(names, missing, field)
+            others = {names[index] for index in missing}
+            unknown = self._unknown(others)
+            for index in missing:
+                same[index] = self._known.get(names[index], names[index])
+            once.discard(_NO_NAME)
+            once |= others
+        return (same if len(once) == len(same) else list(dict.fromkeys(same))), unknown
+
+    def _unknown(self, names: set[NodeName]) -> int:
+        """Count the names that no node has, also of the nodes that are known since."""
+        nodes = self._current_nodes()
+        if any(map(nodes.__contains__, names)):
+            self._known = {name: name for name in nodes}
+        return len(names.difference(self._known))
+
+
+def _check_names(names: list[NodeName], some: list[int], field: str) -> None:
+    """Refuse those of *names* at *some* places that are none."""
+    sent = [names[index] for index in some]
+    if not all(map(_SUBDOMAIN.fullmatch, sent)) or max(map(len, sent)) > MOST_CHARACTERS:
+        for index in some:
+            check_name(field.format(index), names[index])
 
 
 def _bad(field: str, text: str, wanted: str) -> BadRequestError:

@@ -27,7 +27,7 @@ LabelOrNone = (
 UidOrNone = Annotated[str, Meta(max_length=MOST_CHARACTERS_OF_UID, pattern=f"^({UID})?$")] | None
 
 
-class NodeMetadata(objects.Metadata, frozen=True):
+class NodeMetadata(msgspec.Struct):
     name: Name
 
 

@@ -11,9 +11,9 @@ from fastapi import Response
 
 from app.metrics import Metrics
 from app.serving import wire
+from app.serving.answers import JSON
 from app.serving.decisions import Decisions, UnavailableError
 from app.serving.exchange import (
-    JSON,
     LOGGED_TEXT_LENGTH,
     Call,
     asking_of,
@@ -36,6 +36,7 @@ class Prioritizing:
     """
 
     verb = Verb.PRIORITIZE
+    most_bytes = None
 
     def __init__(self, decisions: Decisions, metrics: Metrics) -> None:
         self._decisions = decisions
@@ -51,7 +52,7 @@ class Prioritizing:
         Raises:
             BadRequestError: The request cannot be decoded.
         """
-        asking = asking_of(call)
+        asking = asking_of(call, self._decisions.node_names)
         request, pod = asking.request, pod_of(asking)
         duration_seconds = self._metrics.prioritize_duration_seconds
         try:

@@ -9,14 +9,13 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/s
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import Meta, Raw
 
-from app.errors import BadRequestError
-from app.kube.objects import Metadata, Pod
 from app.kube.translate import pod_ref, pod_status
+from app.serving.arguments import arguments_of
 from app.serving.names import NodeNames, check_pod
 from extender import HIGHEST_SCORE, Answer, PodRef, PodStatus, Scores
 from longhorn import NodeName
@@ -29,25 +28,11 @@ class Verb(StrEnum):
     PRIORITIZE = "prioritize"
 
 
-class NodeList(msgspec.Struct):
-    """Kubernetes nodes, each as the bytes it came in."""
-
-    items: list[Raw] | None = None
-
-
 class AcceptedNodes(msgspec.Struct):
-    """The same in an answer, as a NodeList that kube-scheduler decodes."""
+    """Whole nodes in an answer, as a NodeList that kube-scheduler decodes."""
 
     items: list[Raw]
     metadata: dict[str, str] = {}
-
-
-class ExtenderArgs(msgspec.Struct, rename="pascal"):
-    """The request. kube-scheduler sends all three keys, with null for the form it does not use."""
-
-    pod: Pod | UnsetType | None = UNSET
-    nodes: NodeList | UnsetType | None = UNSET
-    node_names: list[NodeName] | UnsetType | None = UNSET
 
 
 class ExtenderFilterResult(msgspec.Struct, rename="pascal", kw_only=True):
@@ -75,85 +60,49 @@ class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: PodStatus
     candidates: list[NodeName]
     """Each once."""
+    unknown: int = 0
+    """How many of them are no nodes of Longhorn."""
     nodes: Mapping[NodeName, Raw] | None
     """The whole nodes by name, if the request has that form; the answer then has it, too."""
 
 
-class NodeHead(msgspec.Struct):
-    """The only part of a node that is read: its name."""
+Parts = Sequence[bytes | Raw]
+"""An answer. Whole nodes in it are parts of the request's body, and it is not made one of them all:
+it would take as much memory as the body."""
 
-    metadata: Metadata
-
-
-_args_decoder = msgspec.json.Decoder(ExtenderArgs)
-_keys_decoder = msgspec.json.Decoder(dict[str, Raw])
-_node_decoder = msgspec.json.Decoder(NodeHead)
 _encoder = msgspec.json.Encoder()
-_node_names = NodeNames()
 _total_of = attrgetter("total")
-_UNDECODABLE = (msgspec.MsgspecError, RecursionError)
+_NO_ITEMS = b'"items":[]'
 
 
-def decode_request(body: bytes | bytearray) -> ExtenderRequest:
+def decode_request(body: bytes | bytearray, node_names: NodeNames) -> ExtenderRequest:
     """Decode the body of a call, which is UTF-8.
 
-    msgspec checks that only in what it reads. `app/serving/body.py` has checked all of it.
-
     Raises:
-        BadRequestError: It is not JSON of the right shape, there is no pod in it, or it has a name
-            that Kubernetes would not accept.
+        BadRequestError: It cannot be decoded (`arguments_of`), or it has a name that Kubernetes
+            would not accept.
     """
-    if not body:
-        raise BadRequestError("the body is empty")
-    try:
-        args = _args_decoder.decode(body)
-        if UNSET in (args.pod, args.nodes, args.node_names):
-            args = _decode_any_case(body)
-    except _UNDECODABLE as error:
-        raise BadRequestError(f"the request cannot be decoded: {error}") from error
-    if not args.pod:
-        raise BadRequestError("the request has no Pod")
-    check_pod(args.pod)
-    pod, status = pod_ref(args.pod), pod_status(args.pod)
-    if not args.nodes:
-        candidates = _node_names.each_once(args.node_names or [], "NodeNames[{}]")
-        return ExtenderRequest(pod=pod, status=status, candidates=candidates, nodes=None)
-    items = args.nodes.items or []
-    names = [_node_name(index, item) for index, item in enumerate(items)]
-    candidates = _node_names.each_once(names, "Nodes.items[{}].metadata.name")
-    nodes: dict[NodeName, Raw] = {}
-    for name, item in zip(names, items, strict=True):
-        nodes.setdefault(name, item)
-    return ExtenderRequest(pod=pod, status=status, candidates=candidates, nodes=nodes)
-
-
-def _decode_any_case(body: bytes | bytearray) -> ExtenderArgs:
-    """Decode top-level keys in any letter case. If two differ in case only, the last one counts."""
-    values = {key.lower(): (key, value) for key, value in _keys_decoder.decode(body).items()}
-    absent = "", Raw(b"null")
-    return ExtenderArgs(
-        pod=_decode_value(*values.get("pod", absent), Pod | None),
-        nodes=_decode_value(*values.get("nodes", absent), NodeList | None),
-        node_names=_decode_value(*values.get("nodenames", absent), list[NodeName] | None),
+    sent = arguments_of(body)
+    check_pod(sent.pod)
+    names, field = sent.names, "NodeNames[{}]"
+    if sent.nodes is not None:
+        names, field = sent.nodes.names, "Nodes.items[{}].metadata.name"
+    candidates, unknown = node_names.each_once(names, field)
+    nodes: dict[NodeName, Raw] | None = None
+    if sent.nodes is not None:
+        nodes = {}
+        for name, item in zip(names, sent.nodes.items, strict=True):
+            nodes.setdefault(name, item)
+    return ExtenderRequest(
+        pod=pod_ref(sent.pod),
+        status=pod_status(sent.pod),
+        candidates=candidates,
+        unknown=unknown,
+        nodes=nodes,
     )
 
 
-def _decode_value(key: str, value: Raw, type_: Any) -> Any:
-    try:
-        return msgspec.json.decode(value, type=type_)
-    except _UNDECODABLE as error:
-        raise BadRequestError(f"the request cannot be decoded: {error} in `{key}`") from error
-
-
-def _node_name(index: int, item: Raw) -> NodeName:
-    try:
-        return NodeName(_node_decoder.decode(item).metadata.name)
-    except _UNDECODABLE as error:
-        text = f"the request cannot be decoded: {error} in `Nodes.items[{index}]`"
-        raise BadRequestError(text) from error
-
-
-def encode_result(result: Answer, request: ExtenderRequest) -> bytes:
+def encode_result(result: Answer, request: ExtenderRequest) -> Parts:
     """Encode the answer in the form of the request, accepted nodes in the order of the candidates.
 
     All rejections are unresolvable: to evict pods frees no space in Longhorn. For any other kind of
@@ -163,7 +112,7 @@ def encode_result(result: Answer, request: ExtenderRequest) -> bytes:
     return _encode(result.accepted, request, failed, "")
 
 
-def encode_error(text: str, request: ExtenderRequest) -> bytes:
+def encode_error(text: str, request: ExtenderRequest) -> Parts:
     """Encode why there is no verdict; for status 200, as kube-scheduler reads no other body."""
     return _encode([], request, {}, text)
 
@@ -179,13 +128,19 @@ def _encode(
     request: ExtenderRequest,
     failed: Mapping[NodeName, str],
     error: str,
-) -> bytes:
+) -> Parts:
     nodes = request.nodes
-    return _encoder.encode(
+    encoded = _encoder.encode(
         ExtenderFilterResult(
-            nodes=None if nodes is None else AcceptedNodes([nodes[name] for name in accepted]),
+            nodes=None if nodes is None else AcceptedNodes([]),
             node_names=accepted if nodes is None else None,
             failed_and_unresolvable_nodes=failed,
             error=error,
         )
     )
+    if not (nodes and accepted):
+        return [encoded]
+    head, _, tail = encoded.partition(_NO_ITEMS)
+    items: list[bytes | Raw] = [b","] * (2 * len(accepted) - 1)
+    items[::2] = [nodes[name] for name in accepted]
+    return [head + _NO_ITEMS[:-1], *items, _NO_ITEMS[-1:] + tail]

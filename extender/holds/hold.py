@@ -120,9 +120,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     placed_before: frozenset[ReplicaName]
     """Replicas of the volumes that had a disk for good at the answer. Newer ones show where
     Longhorn put the volumes since."""
-    asking_before: frozenset[tuple[ReplicaName, NodeName, DiskId]] = frozenset()
-    """Those on a disk that had not granted them at the answer. There they are not newer either, but
-    the disk may refuse them yet."""
+    asking_before: frozenset[tuple[ReplicaName, NodeName | None, DiskId | None]] = frozenset()
+    """Those on a disk that had not granted them at the answer, turned away or not. There they are
+    not newer either, but the disk may refuse them yet."""
     existing: frozenset[tuple[VolumeName, NodeName]]
     """Where a usable replica of a volume was at the answer, so that no room is held for it."""
     state: State
@@ -136,6 +136,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """Since when kube-scheduler seems to have given the attempt up."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
+    is_contested: bool = False
+    """Whether several clients have asked about the pod. One may have lied of how far it had come,
+    so it is not known what is new of that: a node that is nominated does not count."""
     unbound: frozenset[tuple[ClaimKey, NodeName | None]] = frozenset()
     """Its claims that were not bound at the answer, each with the selected-node that it had then.
     That old node does not count."""
@@ -269,14 +272,16 @@ def _is_counted_by_longhorn(
     is full, and a replica that follows here is an object of its own.
     """
     placed = [replica for replica in replicas.get(volume.name, ()) if replica.disk]
+    here = [replica for replica in placed if replica.node == node]
     since = [replica for replica in placed if _is_newer(replica, hold)]
     if hold.state is State.CHOSEN and since:
         usable = sum(is_usable(replica) for replica in placed)
         wanted = volume.volume.wanted_replicas
         if wanted == 1 or usable >= wanted:
             return True
-    counted = placed if (volume.name, node) in hold.existing else since
-    return any(replica.node == node for replica in counted)
+    if (volume.name, node) in hold.existing:
+        return bool(here)
+    return any(replica.name not in hold.placed_before for replica in here)
 
 
 def _is_newer(replica: Replica, hold: Hold) -> bool:

@@ -17,6 +17,7 @@ from extender.holds.hold import (
     Hold,
     Mode,
     Sighting,
+    Signal,
     State,
     advance,
     is_asking,
@@ -153,14 +154,27 @@ class Ledger:
             return NO_CHANGE
         return Outcome(ended=(Ended(hold=replaced, why=End.REPLACED, at=hold.answered_at),))
 
-    def widen(self, uid: str, nodes: Iterable[NodeName], now: float) -> Outcome:
-        """Have the hold of a pod count on more nodes, from now on, unless the pod is bound."""
-        before = self._holds[uid]
+    def widen(self, other: Hold) -> Outcome:
+        """Have the hold of a pod count also where *other* does, which somebody else asked for.
+
+        It counts anew from then on, for what is needed then. Of a pod that is bound it stays.
+        """
+        before = self._holds[other.pod.uid]
         if before.bound_at is not None:
             return NO_CHANGE
-        wider = before.nodes | {*nodes}
-        state = before.state if wider == before.nodes else State.OPEN
-        after = structs.replace(before, state=state, nodes=wider, answered_at=now, given_up_at=None)
+        nodes = before.nodes | other.nodes
+        after = structs.replace(
+            before,
+            volumes=other.volumes,
+            remote=other.remote,
+            existing=before.existing & other.existing,
+            state=before.state if nodes == before.nodes else State.OPEN,
+            nodes=nodes,
+            answered_at=other.answered_at,
+            named_by=before.named_by if before.named_by is Signal.SELECTED else None,
+            given_up_at=None,
+            is_contested=True,
+        )
         self._amend(after)
         return Outcome(advanced=(Advanced(before=before, after=after),))
 
@@ -251,12 +265,16 @@ class Ledger:
         return sorted(uid for uid in changed if uid in self._holds)
 
     def _look(self, uid: str, claims: Mapping[ClaimKey, Claim], now: float) -> Outcome:
-        """Compare a hold with what is seen of its pod and its claims."""
+        """Compare a hold with what is seen of its pod and its claims.
+
+        Claims may be named by a pod that is invented: they tell of one that was seen alone.
+        """
         hold = without_stale(self._holds[uid], claims)
         if hold is not self._holds[uid]:
             self._amend(hold)
-        seen = self._seen.get(uid, hold.asked)
-        return self.see(uid, sighting_of(hold, seen, claims, self.mode), now)
+        if uid not in self._seen:
+            return NO_CHANGE
+        return self.see(uid, sighting_of(hold, self._seen[uid], claims, self.mode), now)
 
     def _amend(self, hold: Hold) -> None:
         """Replace the pod's hold, which keeps its place in the order."""

@@ -41,7 +41,9 @@ def hold_for(
         remote=request.remote,
         placed_before=frozenset(each.name for each in replicas if each.disk and each not in asking),
         asking_before=frozenset(
-            (each.name, each.node, each.disk) for each in asking if each.node and each.disk
+            (each.name, *each.named_place)
+            for each in replicas
+            if each in asking or each.turned_away_from
         ),
         existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
         state=State.CHOSEN if only_candidate else State.OPEN,

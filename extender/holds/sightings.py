@@ -24,7 +24,8 @@ def sighting_of(
             kube-scheduler's own copy says nothing.
         claims: All claims now. A bound claim keeps its selected-node for ever, so only the claims
             count that were not bound at the answer.
-        mode: In mode `node` nothing counts but that the pod is bound or gone.
+        mode: In mode `node` nothing counts but that the pod is bound or gone. For a hold that is
+            contested its claims do, too.
     """
     if seen is None:
         return Sighting(exists=False)
@@ -33,9 +34,11 @@ def sighting_of(
         seen = asked
     if mode is Mode.NODE:
         return Sighting(exists=not seen.ended, node=seen.node)
+    selected = _selected(hold, claims)
+    if hold.is_contested:
+        return Sighting(exists=not seen.ended, node=seen.node, selected=selected)
     nominated = None if seen.nominated == asked.nominated else seen.nominated
     refused = seen.refusal is not None and seen.refusal != asked.refusal
-    selected = _selected(hold, claims)
     if refused and nominated is None and _are_bound(hold, claims):
         selected = None  # its volumes were provisioned, and then the attempt was given up
     return Sighting(

@@ -1,7 +1,8 @@
 """The verdicts on all candidates of one request: remembered, seen at a glance, or judged singly."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import filterfalse
 
 import msgspec
 
@@ -21,6 +22,7 @@ from extender.view import ChangeLog
 from longhorn import Need, NodeName
 from packing import Item
 
+_UNKNOWN, _UNREADABLE = UnknownNode(), UnreadableNode()
 _GLANCES_PER_STEP = 10
 """So many nodes are seen at a glance in the time of a step."""
 
@@ -122,6 +124,9 @@ class Judging:
         singly: dict[NodeName, Rejection] = {}
         missing = known.missing(nodes)
         if missing:
+            spaces = self._situation.view.spaces
+            singly = self._absent(filterfalse(spaces.__contains__, missing))
+            missing = [*filter(spaces.__contains__, missing)] if singly else missing
             self._situation.work.spend(len(missing) // _GLANCES_PER_STEP)
             seen = glance(self._situation, missing, beside=beside, busy=busy)
             known.remember(seen.accepted, {})
@@ -138,14 +143,17 @@ class Judging:
             return singly
         return {name: why[name] for name in filter(why.__contains__, nodes)} | singly
 
+    def _absent(self, names: Iterable[NodeName]) -> dict[NodeName, Rejection]:
+        """Return why nodes are rejected that are not in the view. Nothing of them is remembered."""
+        unreadable = self._situation.view.unreadable_nodes
+        return {name: _UNREADABLE if name in unreadable else _UNKNOWN for name in names}
+
     def _judge(self, name: NodeName) -> tuple[Rejection | None, bool]:
         """Return why a node is rejected, if it is, and whether that stands until it changes."""
         situation = self._situation
-        view, ledger, work = situation.view, situation.ledger, situation.work
-        space = view.spaces.get(name)
+        ledger, work, space = situation.ledger, situation.work, situation.view.spaces.get(name)
         if space is None:
-            is_unreadable = name in view.unreadable_nodes
-            return UnreadableNode() if is_unreadable else UnknownNode(), False
+            return self._absent([name])[name], False
         by_node, uid = ledger.mode is Mode.NODE, situation.request.pod.uid
         if by_node and any(hold.volumes for hold in ledger.on_node(name, but=uid)):
             return NodeReserved(), False

@@ -126,9 +126,9 @@ def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, fr
     """
     placed = {
         volume.name: frozenset(
-            replica.node
+            node
             for replica in view.replicas.get(volume.name, ())
-            if replica.node and not replica.deleting
+            if (node := replica.named_place[0]) and not replica.deleting
         )
         for volume in request.volumes
         if volume.is_strict

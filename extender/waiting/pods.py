@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import structs
 
-from extender.kubernetes import PodRef
+from extender.kubernetes import PodRef, PodStatus
 from extender.waiting.node_sets import NodeSet, NodeSets
 from extender.waiting.wants import Kind, Wants
 
@@ -13,10 +13,6 @@ MOST_PODS = 10_000
 FORGET_SECONDS = 900.0
 """kube-scheduler asks about a waiting pod again after 5 minutes at the latest. A pod that it has
 not asked about for three times as long is gone, or waits for something else."""
-
-
-_CONTESTED_SECONDS = 1.0
-"""A pod that several clients ask about is woken again no sooner."""
 
 
 class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +26,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """Whether room on other nodes helps, too."""
     client: str | None = ""
     """Who asked about it; "" if a leader before was asked, None if several clients did."""
+    is_found: bool = False
+    """Whether the API server has shown the pod, and it is this one."""
     since: float
     """When it was first rejected."""
     asked_at: float
@@ -62,6 +60,10 @@ class WaitingPods:
         first = next(iter(self._pods.values()), None)
         return 0.0 if first is None else now - first.since
 
+    def get(self, uid: str) -> WaitingPod | None:
+        """Return the waiting pod with this uid, None if there is none."""
+        return self._pods.get(uid)
+
     def is_asleep(self, uid: str) -> bool:
         """Whether a pod waits and was not woken since its last rejection."""
         pod = self._pods.get(uid)
@@ -69,11 +71,24 @@ class WaitingPods:
 
     def mark_woken(self, uid: str) -> None:
         """Note that a pod was woken: it is not woken again until it is rejected again."""
-        self._set_woken(uid, woken=True)
+        if uid in self._pods:
+            self._pods[uid] = structs.replace(self._pods[uid], woken=True)
 
-    def mark_asleep(self, uid: str) -> None:
-        """Note that waking a pod failed."""
-        self._set_woken(uid, woken=False)
+    def mark_asleep(self, waiting: WaitingPod) -> None:
+        """Note that waking a pod failed, whatever was asked about it meanwhile."""
+        uid = waiting.pod.uid
+        if uid in self._pods:
+            self._pods[uid] = structs.replace(_of_both(waiting, self._pods[uid]), woken=False)
+
+    def see(self, pod: PodRef, status: PodStatus | None) -> None:
+        """Note how far a pod has come; None: there is none of this name, uid and claims."""
+        waiting = self._pods.get(pod.uid)
+        if waiting is None or waiting.pod != pod:
+            return
+        if status is None or not status.waits:
+            self.forget(pod.uid)
+        elif not waiting.is_found:
+            self._pods[pod.uid] = structs.replace(waiting, is_found=True)
 
     def add(
         self,
@@ -84,11 +99,12 @@ class WaitingPods:
         *,
         depends_on_others: bool = False,
         client: str = "",
+        is_found: bool = False,
     ) -> None:
         """Remember a rejected pod. If there are too many, new ones are left to kube-scheduler.
 
-        What one client was told takes nothing from what another one was: that need not be
-        kube-scheduler.
+        Until the pod is woken, what one client was told takes nothing from what another one was:
+        that need not be kube-scheduler, which asks again once the pod is woken.
 
         Args:
             pod: The pod.
@@ -96,34 +112,33 @@ class WaitingPods:
             candidates: Where it could go if there were room, as `nodes` has it.
             now: The time, not before that of any pod added so far.
             depends_on_others: Whether room on other nodes helps, too.
-            client: Who asks.
+            client: Who asks; "" if a leader before was asked.
+            is_found: Whether the API server has shown the pod, and it is this one.
         """
         before, last = self._pods.get(pod.uid), self._last
         if before is None and len(self._pods) >= MOST_PODS:
             return
-        if before is not None and before.client not in ("", client):
-            self._pods[pod.uid] = structs.replace(
-                before,
-                candidates=candidates | before.candidates,
-                depends_on_others=depends_on_others or before.depends_on_others,
-                client=None,
-                asked_at=now,
-                woken=before.woken and now - before.asked_at < _CONTESTED_SECONDS,
-            )
-            return
+        if before is not None and before.pod != pod:  # of two with one uid, one is invented
+            if before.is_found:
+                return
+            before = None
         if last is not None and last.candidates == candidates:
             candidates = last.candidates
         if last is not None and last.wants.kind == wants.kind:
             wants = structs.replace(wants, kind=last.wants.kind)
-        self._last = self._pods[pod.uid] = WaitingPod(
+        waiting = WaitingPod(
             pod=pod,
             wants=wants,
             candidates=candidates,
             depends_on_others=depends_on_others,
             client=client,
+            is_found=is_found or (before is not None and before.is_found),
             since=before.since if before else now,
             asked_at=now,
         )
+        if before is not None and not before.woken:
+            waiting = _of_both(before, waiting)
+        self._last = self._pods[pod.uid] = waiting
 
     def set_wants(self, uid: str, wants: Wants | None) -> None:
         """Note what a pod asks for now; None if that is not known: then it is like no other."""
@@ -133,9 +148,12 @@ class WaitingPods:
             self._pods[uid] = structs.replace(found, wants=wants or apart)
 
     def forget(self, uid: str, client: str | None = None) -> None:
-        """Drop a pod that no longer waits, as *client* was told; None: as is known otherwise."""
+        """Drop a pod that no longer waits, as *client* was told; None: as is known otherwise.
+
+        What others were told about it stands: it need not be kube-scheduler that was told now.
+        """
         found = self._pods.get(uid)
-        if found is not None and (client is None or found.client in ("", client)):
+        if found is not None and client in (None, found.client):
             del self._pods[uid]
 
     def forget_all(self) -> None:
@@ -150,6 +168,14 @@ class WaitingPods:
             if now - each.asked_at >= FORGET_SECONDS:
                 self.forget(each.pod.uid)
 
-    def _set_woken(self, uid: str, *, woken: bool) -> None:
-        if uid in self._pods:
-            self._pods[uid] = structs.replace(self._pods[uid], woken=woken)
+
+def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:
+    """Return what was told of a pod twice: the second time alone, if the same client asked."""
+    if one.client == other.client:
+        return other
+    return structs.replace(
+        other,
+        candidates=one.candidates | other.candidates,
+        depends_on_others=one.depends_on_others or other.depends_on_others,
+        client=None,
+    )

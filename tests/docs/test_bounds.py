@@ -1,10 +1,16 @@
 """The pages say how much of what strangers send or pack is taken."""
 
 from app.cli.files import FEW_VALUES, RATIO_LIMIT, VALUES_PER_BYTE
+from app.serving import mutating
+from app.serving.arguments import MOST_NODES, MOST_POD_BYTES
+from app.serving.body import SMALL_BYTES
+from app.serving.connections import MOST_UNSENT_BYTES
+from app.serving.exchange import UNKNOWN_NODE_BYTES
 from app.serving.names import (
     MOST_CHARACTERS,
     MOST_CHARACTERS_OF_LABEL,
     MOST_CHARACTERS_OF_UID,
+    MOST_VOLUMES,
 )
 from tests.docs.pages import DOCS, tables
 
@@ -29,3 +35,20 @@ def test_the_lengths_of_names_are_those_of_the_program() -> None:
     assert f"{MOST_CHARACTERS} characters for pods, claims and nodes" in row[1]
     assert f"{MOST_CHARACTERS_OF_LABEL} for namespaces" in row[1]
     assert f"uids of {MOST_CHARACTERS_OF_UID} printable characters" in row[1]
+
+
+def test_the_bounds_of_requests_are_those_of_the_program() -> None:
+    limits = {row[0]: row[1:] for row in tables(DOCS / "limits.md", "requests")[0]}
+
+    assert limits["Candidates of a request"][0] == f"{MOST_NODES:,}"
+    assert f" {UNKNOWN_NODE_BYTES} bytes " in limits["Candidates that are no Longhorn nodes"][0]
+    assert mib(MOST_POD_BYTES) in limits["The pod of a request"][0]
+    assert f"{MOST_VOLUMES:,} volumes" in limits["The pod of a request"][0]
+    assert limits["A review of `/mutate`"][0] == mib(mutating.MOST_BYTES)
+    assert limits["Answers that are not taken, all together"][0] == mib(MOST_UNSENT_BYTES)
+    assert SMALL_BYTES == 256 * 2**10
+    assert "bodies of up to 256 KiB are always read" in str(limits)
+
+
+def mib(size_bytes: int) -> str:
+    return f"{size_bytes // 2**20} MiB"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from app.serving.arguments import MOST_NODES
 from tests.integration.server import (
     PATIENCE_SECONDS,
     Server,
@@ -37,6 +38,12 @@ def impatient() -> Iterator[Server]:
         EXTENDER_ANSWER_TIMEOUT_SECONDS="0.5",
         EXTENDER_METRICS_PORT="0",
     ) as server:
+        yield server
+
+
+@pytest.fixture
+def patient() -> Iterator[Server]:
+    with serving("goal2", EXTENDER_ANSWER_TIMEOUT_SECONDS="300") as server:
         yield server
 
 
@@ -139,6 +146,17 @@ def test_an_answer_that_is_not_taken_has_a_deadline(impatient: Server) -> None:
         assert ended
         assert len(receive_all(greedy)) < len(body)
     assert impatient.metric("connections") == 1
+
+
+def test_answers_that_are_not_taken_are_kept_up_to_a_bound(patient: Server) -> None:
+    names = [f"{number:0250}" for number in range(MOST_NODES)]
+    body = json.dumps(by_names(pods("goal2")["quad"], *names)).encode()
+    sent = HEAD + b"content-length: %d\r\n\r\n" % len(body) + body
+    with connected(patient, *[sent] * 20):
+        ended = until(lambda: seconds(patient, "answer_not_taken") > 0, patient)
+
+        assert ended
+        assert is_answered(patient)
 
 
 def test_a_body_that_nobody_reads_has_the_deadline_of_headers(impatient: Server) -> None:

@@ -24,7 +24,6 @@ APP = create_apps(
     picture=None,
     metrics=METRICS,
     settings=Settings(),
-    unsent_bytes=lambda: 0,
     version="1.2.3",
 ).main
 ACCEPTED = ["2xx", "422"]

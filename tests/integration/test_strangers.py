@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tests.fakes import Answer as Response
 from tests.fakes import Call, Delay, Fault
-from tests.integration.instances import VIRTUAL_TIME, filter_request
+from tests.integration.instances import NAMESPACE, NODES, VIRTUAL_TIME, filter_request
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
@@ -18,14 +19,21 @@ FOUND_OUT_SECONDS = 0.3
 HUGE_VERSION = str(9 * 10**18)
 
 
-def invented(world: World, *claims: str, uid: str = "made-up", **metadata: str) -> bytes:
-    """Build a request for a pod that does not exist."""
+def invented(
+    world: World,
+    *claims: str,
+    uid: str = "made-up",
+    nodes: Sequence[str] | None = None,
+    **metadata: str,
+) -> bytes:
+    """Build a request for a pod that does not exist, about all nodes unless given."""
     volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
     pod = {
         "metadata": {"name": "made-up", "namespace": "default", "uid": uid, **metadata},
         "spec": {"volumes": volumes},
     }
-    return json.dumps({"Pod": pod, "NodeNames": [*world.nodes]}).encode()
+    names = [*(world.nodes if nodes is None else nodes)]
+    return json.dumps({"Pod": pod, "NodeNames": names}).encode()
 
 
 def changed(world: World, pod: str, *nodes: str, **metadata: Any) -> bytes:
@@ -36,8 +44,8 @@ def changed(world: World, pod: str, *nodes: str, **metadata: Any) -> bytes:
 
 
 def looks_up(call: Call) -> bool:
-    query = dict(call.query)
-    return call.resource == "pods" and call.verb == "list" and "fieldSelector" in query
+    field = dict(call.query).get("fieldSelector", "")
+    return (call.resource, call.verb) == ("pods", "list") and field.startswith("metadata.name=")
 
 
 async def become_known(world: World) -> None:
@@ -48,6 +56,19 @@ async def become_known(world: World) -> None:
     world.delete_pod("known")
     await world.settled()
     assert await world.held() == []
+
+
+async def full(world: World) -> None:
+    """Have each node taken by a pod."""
+    for name, node in (("a", ONE), ("b", TWO), ("c", THREE)):
+        await world.add_pods(name)
+        world.run(name, node)
+    await world.settled()
+
+
+def empty(world: World, claim: str) -> None:
+    """Remove the replica of a claim, so that there is room."""
+    world.server.delete("replicas.longhorn.io", f"{world.volume(claim)}-r-1", "longhorn-system")
 
 
 async def test_a_pod_that_does_not_exist_takes_no_room() -> None:
@@ -170,15 +191,12 @@ async def test_who_asks_first_cannot_take_back_what_kube_scheduler_was_told() ->
 
 async def test_a_pod_is_woken_whatever_a_stranger_was_told_about_it() -> None:
     async with serving() as world:
-        for name, node in (("a", ONE), ("b", TWO), ("c", THREE)):
-            await world.add_pods(name)
-            world.run(name, node)
-        await world.settled()
+        await full(world)
         await world.add_pods("waits", "small")
         await world.reject("waits")
 
         await world.ask("waits", ONE, client=STRANGER)
-        world.server.delete("replicas.longhorn.io", f"{world.volume('b')}-r-1", "longhorn-system")
+        empty(world, "b")
         await world.processes.until(lambda: world.woken == ["waits"], within=3)
 
 
@@ -216,3 +234,101 @@ async def test_who_tries_out_an_example_is_answered_and_holds_nothing() -> None:
         assert answer.accepted
         assert await world.held() == []
         assert world.count("refuted_requests_total", why="no_pod") == 1
+
+
+async def test_an_invented_pod_does_not_wait_for_room() -> None:
+    """Ten thousand pods may wait: invented ones would take the places of real ones."""
+    async with serving() as world:
+        await become_known(world)
+        await world.add_pods("real")
+
+        await world.ask("", request=invented(world, "real", nodes=["made-up-node"]))
+        assert await world.waiting() == ["made-up"]
+        await asyncio.sleep(FOUND_OUT_SECONDS)
+
+        assert await world.waiting() == []
+        assert world.count("refuted_requests_total", why="no_pod") == 1
+
+
+async def test_a_pod_is_woken_though_its_uid_was_given_to_an_invented_one() -> None:
+    async with serving() as world:
+        await become_known(world)
+        await full(world)
+        await world.add_pods("waits")
+        uid = world.of("pods", "waits")["metadata"]["uid"]
+        world.server.faults.append(Fault(Delay(1.0), looks_up))
+
+        await world.ask("", request=invented(world, "waits", uid=uid))
+        await world.reject("waits")
+        await asyncio.sleep(2)
+        await world.ask("", request=invented(world, "waits", uid=uid))
+        empty(world, "b")
+
+        await world.processes.until(lambda: world.woken == ["waits"], within=3)
+
+
+@pytest.mark.parametrize("nodes", [[ONE], []])
+async def test_who_waited_before_a_new_leader_is_woken_whatever_a_stranger_asks(
+    nodes: list[str],
+) -> None:
+    async with serving() as world:
+        for name in NODES:  # where it would fit
+            world.server.delete("nodes.longhorn.io", name, NAMESPACE)
+        await full(world)
+        await world.add_pods("waits")
+        await world.reject("waits")
+        world.refuse("waits")
+        await world.settled()
+        world.processes.start(1)
+        await world.settled()
+        world.leader.kill()
+        await world.answers()
+        assert await world.waiting() == ["waits"]
+        assert world.woken == []
+
+        request = changed(world, "waits")
+        request = json.dumps(json.loads(request) | {"NodeNames": nodes}).encode()
+        await world.ask("", request=request, client=STRANGER)
+        empty(world, "b")
+
+        await world.processes.until(lambda: world.woken == ["waits"], within=3)
+
+
+async def test_a_nomination_that_a_stranger_leaves_out_frees_no_room() -> None:
+    async with serving() as world:
+        await world.add_pods("first", "other")
+        world.nominate("first", ONE)
+        request = json.loads(world.request("first"))
+        del request["Pod"]["status"]["nominatedNodeName"]
+
+        await world.ask("", request=json.dumps(request).encode(), client=STRANGER)
+        await world.accept("first")
+        await world.settled()
+
+        assert (await world.ask("other")).accepted == []
+
+
+@pytest.mark.parametrize("status", [{"phase": "Succeeded"}, {"node": ONE}])
+async def test_for_pods_that_do_not_wait_nothing_is_held(status: dict[str, str]) -> None:
+    async with serving() as world:
+        await world.add_pods("done")
+        found = world.of("pods", "done")
+        spec = {**found["spec"], "nodeName": status.pop("node", "")}
+        world.server.put({**found, "spec": spec, "status": status})
+        request = changed(world, "done")
+
+        for nodes in ([*world.nodes], ["made-up"]):
+            body = json.loads(request) | {"NodeNames": nodes}
+            body["Pod"] |= {"status": {}, "spec": found["spec"]}
+            await world.ask("", request=json.dumps(body).encode(), client=STRANGER)
+            assert (await world.held(), await world.waiting()) == ([], [])
+
+
+async def test_a_pod_is_looked_up_once_for_a_request() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+
+        await world.accept("first")
+        await world.settled()
+
+        assert len([call for call in world.server.calls if looks_up(call)]) == 1

@@ -6,6 +6,7 @@ them or the pod is gone.
 """
 
 from collections.abc import Callable
+from math import inf
 
 import msgspec
 
@@ -51,9 +52,13 @@ class Choice(msgspec.Struct, kw_only=True):
         is_tried: Whether the attempt goes on, or came to a good end.
         knows_kind: Whether all instances that answered and led since knew the DiskSchedules.
         settled: The volumes that have come to their place for good at some time.
+        refusal: How kube-scheduler had refused the pod before, as far as it knew.
+        is_doubted: Whether another refusal was written since, be it of an earlier attempt, and all
+            claims are bound: then they do not tell any more that the attempt goes on.
         selected: The uids of the claims that were to be provisioned for the node.
         marked_at: When the choice first showed for good: in a claim, or as a binding.
-        heard_at: When every watch had told of that at the latest; news is late on a slow network.
+        heard_at: When the instance that answered had heard of that at the latest; news is late on a
+            slow network.
         bound_at: When the pod was bound.
     """
 
@@ -65,12 +70,14 @@ class Choice(msgspec.Struct, kw_only=True):
     volumes: tuple[Volume, ...]
     wants: tuple[Want, ...]
     placed_before: frozenset[tuple[str, str]]
+    refusal: Object | None = None
     is_tried: bool = True
     knows_kind: bool = True
     settled: set[str] = set()
+    is_doubted: bool = False
     selected: set[str] = set()
     marked_at: float | None = None
-    heard_at: float | None = None
+    heard_at: float = inf
     bound_at: float | None = None
 
     def __str__(self) -> str:
@@ -89,11 +96,15 @@ class Choices:
     Args:
         truth: The objects as they are.
         news_seconds: Returns the most that news takes to a watch now.
+        is_deaf: Says whether an instance's watch of claims hangs now.
     """
 
-    def __init__(self, truth: Truth, news_seconds: Callable[[], float]) -> None:
+    def __init__(
+        self, truth: Truth, news_seconds: Callable[[], float], is_deaf: Callable[[str], bool]
+    ) -> None:
         self._truth = truth
         self._news_seconds = news_seconds
+        self._is_deaf = is_deaf
         self._choices: dict[str, Choice] = {}
 
     def put(self, choice: Choice) -> None:
@@ -130,10 +141,15 @@ class Choices:
             selected = {claim["metadata"]["uid"] for claim in self._selected(pod, choice.node)}
             if choice.marked_at is None and (node or selected):
                 choice.marked_at = now
+            is_told = node or (selected and not self._is_deaf(choice.answer.by))
+            if is_told and choice.heard_at == inf:
                 choice.heard_at = now + self._news_seconds()
-            if not node and choice.selected - selected - self._bound(pod):
+            bound = self._bound(pod)
+            if not node and choice.selected - selected - bound:
                 choice.is_tried = False  # kube-scheduler only does not know it yet
             choice.selected |= selected
+            is_refused = refusal_of(pod) not in (None, choice.refusal)
+            choice.is_doubted |= is_refused and choice.selected <= bound
 
     def standing(self, choice: Choice) -> list[Volume]:
         """Return the volumes for which a choice stands."""
@@ -186,3 +202,10 @@ class Choices:
     def _bound(self, pod: Object) -> set[str]:
         claims = self._truth.claims(pod)
         return {each["metadata"]["uid"] for each in claims if each["spec"].get("volumeName")}
+
+
+def refusal_of(pod: Object) -> Object | None:
+    """Return the condition by which kube-scheduler refuses a pod, None if it does not."""
+    conditions = pod["status"].get("conditions") or []
+    of_type = (each for each in conditions if each["type"] == "PodScheduled")
+    return next((each for each in of_type if each["status"] == "False"), None)

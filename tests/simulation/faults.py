@@ -195,6 +195,8 @@ class Faults:
 
     def _interfere(self, call: Call) -> FaultKind | None:
         is_watch = call.verb == "watch"
+        if is_watch and call.resource == "persistentvolumeclaims":
+            self._world.deaf_since.pop(call.client, None)
         probability = WATCH_FAULT_PROBABILITY if is_watch else REQUEST_FAULT_PROBABILITY
         if self._random.random() >= probability:
             return None
@@ -217,6 +219,8 @@ class Faults:
         if isinstance(kind, WatchHang) and call.resource == "pods":
             selected = call.query.get("fieldSelector", "")
             self._world.unheard.add((call.client, selected.removeprefix("metadata.name=")))
+        if isinstance(kind, WatchHang) and call.resource == "persistentvolumeclaims":
+            self._world.deaf_since[call.client] = self._world.trace.seconds
         self._world.trace.count(f"request: {type(kind).__name__}")
         return kind
 

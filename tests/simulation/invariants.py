@@ -8,7 +8,7 @@ from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, R
 from tests.fakes import Change, Resource
 from tests.integration.instances import Process
 from tests.simulation.calm import Calm
-from tests.simulation.choices import Answer, Choice, Choices
+from tests.simulation.choices import Answer, Choice, Choices, refusal_of
 from tests.simulation.everywhere import Everywhere
 from tests.simulation.limits import Excuse, Limits
 from tests.simulation.losses import Losses
@@ -42,7 +42,7 @@ class Invariants:
         """Begin to look at a world; nothing runs in it yet."""
         self._world = world
         self._truth = world.truth
-        self.choices = Choices(world.truth, lambda: world.news_seconds)
+        self.choices = Choices(world.truth, lambda: world.news_seconds, world.is_deaf)
         self._limits = Limits(world.truth, self.choices, self._plan, world.unheard)
         self._everywhere = Everywhere(world.truth, self.choices, self._limits)
         self._losses = Losses(world.truth, self.choices, self._limits, self._plan, self._trace)
@@ -101,6 +101,7 @@ class Invariants:
                 (each["metadata"]["name"], each["spec"]["diskID"])
                 for each in self._truth.placed_of(names)
             ),
+            refusal=refusal_of(pod),
         )
         self.choices.put(choice)
         self.choices.refresh(self._trace.seconds)

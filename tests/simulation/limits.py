@@ -94,7 +94,8 @@ class Limits:
 
         A claim that was marked with the node tells it by another watch.
         """
-        by_claims = choice.selected and self._plan.mode is not Mode.NODE
+        is_told = choice.selected and not choice.is_doubted
+        by_claims = is_told and self._plan.mode is not Mode.NODE
         return not by_claims and (choice.answer.by, choice.pod) in self._unheard
 
     def pending(self, choice: Choice) -> list[Want]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+from app.config import SILENCE_SECONDS
 from tests.actors import api as kinds
 from tests.actors.api import Api, Kind, Object
 from tests.actors.binder import Binder
@@ -68,6 +69,7 @@ class World:
         latency_seconds: Most that a request takes there and back.
         news_seconds: Most that news takes to a watch.
         unheard: Instances with a pod each, by name, whose watch of that pod hung at some time.
+        deaf_since: When the watch of claims of instances began that hangs.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class World:
         self.trace = trace
         self.latency_seconds, self.news_seconds = 0.02, 0.01
         self.unheard: set[tuple[str, str]] = set()
+        self.deaf_since: dict[str, float] = {}
         self.service = Service(random, pods=plan.instances, reservation_mode=plan.mode)
         self.server = self.service.server
         self.truth = Truth(self.server)
@@ -154,6 +157,11 @@ class World:
     def put(self, kind: Kind, obj: Object) -> Object:
         """Create or replace an object; return it as it is there."""
         return self.server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+
+    def is_deaf(self, instance: str) -> bool:
+        """Say whether an instance's watch of claims hangs, and it has not noticed that yet."""
+        since = self.deaf_since.get(instance)
+        return since is not None and self.trace.seconds < since + SILENCE_SECONDS
 
     def start_scheduler(self) -> None:
         """Start a process of kube-scheduler, be there another one or not."""

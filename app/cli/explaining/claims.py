@@ -195,10 +195,9 @@ def _replicas(wanted: WantedVolume, view: ClusterView) -> Iterator[ReplicaReport
 def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
     if replica.deleting:
         return "being deleted"
+    if replica.turned_away_from is not None:
+        return f"not granted by its disk on {replica.named_place[0]}, not placed yet"
     if replica.node is None:
-        for name, space in view.spaces.items():
-            if replica.name in space.turned_away:
-                return f"refused by its disk on {name}, not placed yet"
         only = replica.hard_node_affinity
         return f"not placed yet, for {only} alone" if only else "not placed yet"
     siblings = view.replicas.get(wanted.name, ())

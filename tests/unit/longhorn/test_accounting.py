@@ -392,11 +392,41 @@ def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
 
     found = turned_away(accounted(listing({}), by), [replica])
 
-    assert found == ({replica.name} if expected else set())
+    assert [*found] == ([replica.name] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("asks", "replica", "expected"),
+    [
+        pytest.param({"new": 41}, there("new", 41, healthy_once=False), True, id="too-much"),
+        pytest.param({"new": 40}, there("new", 40, healthy_once=False), False, id="fits"),
+        pytest.param({"new": 41}, there("new", 41), False, id="has-data"),
+        pytest.param({"new": 41}, there("old", 60, healthy_once=False), False, id="granted"),
+        pytest.param({}, there("new", 41, healthy_once=False), True, id="has-not-asked-yet"),
+        pytest.param(
+            {"new": 40, "newer": 1}, there("new", 40, healthy_once=False), True, id="not-both-fit"
+        ),
+    ],
+)
+def test_what_a_disk_may_turn_away_that_cannot_take_all_it_is_to_decide_on(
+    asks: Sizes, replica: Replica, *, expected: bool
+) -> None:
+    space = accounted(listing({}), schedule({"old": 60, **asks}, {"old": 60}), replica)
+
+    assert [*turned_away(space, [replica])] == ([replica.name] if expected else [])
+
+
+def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is() -> None:
+    space = accounted(listing({}), schedule({"y": 101}, refused={"y": 0}))
+
+    [found] = turned_away(space, [there("y", 101, healthy_once=False)]).values()
+
+    assert (found.node, found.disk) == (None, None)
+    assert found.named_place == ("node-1", "uuid-disk-1")
 
 
 def test_without_a_disk_schedule_nothing_is_turned_away() -> None:
-    assert turned_away(accounted(listing({}), None), [there("y", 101)]) == frozenset()
+    assert turned_away(accounted(listing({}), None), [there("y", 101)]) == {}
 
 
 @pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])

@@ -122,7 +122,7 @@ def test_a_replica_that_its_disk_refused_is_told(ask: Ask) -> None:
         refused,
     )
 
-    assert "replicas: refused by its disk on node-1, not placed yet" in shown
+    assert "replicas: not granted by its disk on node-1, not placed yet" in shown
 
 
 def test_copies_of_backing_images_take_room(ask: Ask) -> None:

@@ -67,9 +67,14 @@ def sources(
     return Sources(current_view=lambda: view, ledger=ledger, waiting=pods, refusals=refusals)
 
 
+def turns_of_all() -> Turns:
+    """Build turns for clients that are all known."""
+    return Turns(lambda _: True, lambda: 0.0)
+
+
 async def text_of(known: Sources, role: RoleState = LEADER, turns: Turns | None = None) -> str:
     """Draw a picture at second 12."""
-    turns = turns or Turns()
+    turns = turns or turns_of_all()
     pieces = draw(known, role, lambda: turns.take("picture"), now=12.0, utc=UTC_NOW)
     return "".join([piece async for piece in pieces])
 
@@ -242,7 +247,8 @@ async def test_a_leader_that_does_not_answer_says_why() -> None:
 
 
 async def test_others_get_a_turn_between_any_two_nodes() -> None:
-    known, turns = sources(*(node(f"node-{number}") for number in range(30))), Turns()
+    known = sources(*(node(f"node-{number}") for number in range(30)))
+    turns = turns_of_all()
     drawing = asyncio.create_task(text_of(known, turns=turns))
     taken = 0
 

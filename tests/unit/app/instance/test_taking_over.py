@@ -61,6 +61,7 @@ class Bench:
         holds = Holds(
             self.extender,
             cluster,
+            self.waking.pods,
             connection,
             LastScores(),
             metrics,

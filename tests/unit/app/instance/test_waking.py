@@ -413,6 +413,36 @@ async def test_a_pod_that_is_gone_is_forgotten(status: int) -> None:
         assert (bench.count("gone"), bench.count("woken"), bench.count("failed")) == (1, 1, 0)
 
 
+async def test_a_pod_that_has_a_node_by_now_is_forgotten() -> None:
+    async with waking() as bench:
+        bench.reject(bench.add("bound", "pod"))
+        found = bench.server.get("pods", "bound", "default")
+        assert found is not None
+        bench.server.put({**found, "spec": {"nodeName": "node-9"}})
+
+        bench.grow(ONE, LARGE)
+        await asyncio.sleep(1)
+
+        assert bench.woken == ["bound", "pod"]
+        assert [each.pod.name for each in bench.waking.pods] == ["pod"]
+        assert (bench.count("gone"), bench.count("woken")) == (1, 1)
+
+
+async def test_what_was_asked_before_a_patch_that_fails_is_not_lost() -> None:
+    async with waking() as bench:
+        [pod] = bench.add("pod")
+        bench.reject([pod])
+        bench.server.faults.append(Fault(Hang(), lambda call: call.name == "pod"))
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(0.1)
+
+        bench.waking.remember(bench.request(pod), [TWO], 0.2, client="stranger")
+        await asyncio.sleep(20)
+
+        assert bench.woken == ["pod", "pod"]
+        assert (bench.count("failed"), bench.count("woken")) == (1, 1)
+
+
 @pytest.mark.parametrize(
     "kind", [Answer(403), Answer(429), Answer(500), Hang(), LostAnswer(), LostAnswer(hang=True)]
 )

@@ -114,6 +114,30 @@ async def test_who_gives_up_takes_no_place() -> None:
         assert loop.time() - began < SHORTEST_SECONDS
 
 
+async def test_while_pods_cannot_be_looked_up_few_are_tried_at_once() -> None:
+    async with connected() as (server, connection):
+        found: list[PodRef] = []
+        searches = Searches(
+            LookUps(connection), on_found=lambda pod, _: found.append(pod), random=Random(1)
+        )
+        running = asyncio.create_task(searches.run())
+        server.faults.append(Fault(Answer(500), looks_up, times=None))
+        pods = [replace(put(server), name=f"pod-{number}") for number in range(1_000)]
+        before = len(asyncio.all_tasks())
+
+        for each in pods:
+            searches.begin(each)
+        await asyncio.sleep(1)
+        tried = len(asyncio.all_tasks()) - before
+        server.faults.clear()
+        await asyncio.sleep(60)
+
+        assert tried < 100
+        assert {*found} == {*pods}
+        running.cancel()
+        await asyncio.wait([running])
+
+
 async def test_a_search_goes_on_until_it_is_known_whether_there_is_such_a_pod() -> None:
     async with connected() as (server, connection):
         found: list[tuple[PodRef, PodStatus | None]] = []

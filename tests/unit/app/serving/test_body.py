@@ -2,27 +2,38 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from starlette.requests import Request
 
 from app.config import Settings
-from app.serving.body import SMALL_BYTES, Bodies, UnreadableBodyError
+from app.serving.body import SMALL_BYTES, Bodies, Body, UnreadableBodyError
 
 LIMIT_BYTES = 4 * SMALL_BYTES
 SETTINGS = Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=300)
 HALF, LARGEST, SMALL = (b"x" * size for size in (LIMIT_BYTES // 2, LIMIT_BYTES, SMALL_BYTES))
 
 
-def bodies_beside(unsent_bytes: int = 0) -> Bodies:
-    return Bodies(SETTINGS, lambda: unsent_bytes)
+@asynccontextmanager
+async def held(bodies: Bodies, sent: Request) -> AsyncIterator[Body]:
+    """Hold a body that was read."""
+    with bodies.body() as body:
+        await body.read(sent)
+        yield body
+
+
+async def error_of(bodies: Bodies, sent: Request) -> UnreadableBodyError:
+    """Return why a body is refused."""
+    with pytest.raises(UnreadableBodyError) as caught:
+        async with held(bodies, sent):
+            pass
+    return caught.value
 
 
 async def refused(bodies: Bodies, body: bytes) -> int:
     """Return the status that *body* is refused with."""
-    with pytest.raises(UnreadableBodyError) as caught:
-        await bodies.of(request(body)).__aenter__()
-    return caught.value.status
+    return (await error_of(bodies, request(body))).status
 
 
 def request(*parts: bytes, arrived: asyncio.Barrier | None = None) -> Request:
@@ -42,24 +53,24 @@ def request(*parts: bytes, arrived: asyncio.Barrier | None = None) -> Request:
 
 
 async def test_large_bodies_are_held_up_to_the_largest_size_together() -> None:
-    bodies = bodies_beside()
+    bodies = Bodies(SETTINGS)
 
-    async with bodies.of(request(HALF)), bodies.of(request(HALF)):
+    async with held(bodies, request(HALF)), held(bodies, request(HALF)):
         assert await refused(bodies, SMALL + b"x") == 503
 
 
 async def test_a_small_body_is_taken_beside_any_number_of_large_ones() -> None:
-    bodies = bodies_beside()
+    bodies = Bodies(SETTINGS)
 
-    async with bodies.of(request(LARGEST)), bodies.of(request(SMALL)) as body:
-        assert body == SMALL
+    async with held(bodies, request(LARGEST)), held(bodies, request(SMALL)) as body:
+        assert body.content == SMALL
 
 
 async def test_bodies_still_arriving_count_too() -> None:
-    bodies, arrived = bodies_beside(), asyncio.Barrier(3)
+    bodies, arrived = Bodies(SETTINGS), asyncio.Barrier(3)
 
     async def hold() -> None:
-        async with bodies.of(request(HALF, arrived=arrived)):
+        async with held(bodies, request(HALF, arrived=arrived)):
             pass
 
     async with asyncio.TaskGroup() as tasks:
@@ -70,31 +81,49 @@ async def test_bodies_still_arriving_count_too() -> None:
         await arrived.wait()
 
 
-async def test_answers_that_are_not_taken_count_too() -> None:
-    assert await refused(bodies_beside(unsent_bytes=LIMIT_BYTES), HALF) == 503
+async def test_what_is_made_of_a_body_counts_beside_it() -> None:
+    bodies = Bodies(SETTINGS)
 
-    async with bodies_beside(unsent_bytes=LIMIT_BYTES).of(request(SMALL)) as body:
-        assert body == SMALL
+    async with held(bodies, request(SMALL)) as small, held(bodies, request(HALF)) as body:
+        body.count(LIMIT_BYTES // 4)
+        with pytest.raises(UnreadableBodyError) as caught:
+            small.count(1)
+        assert caught.value.status == 503
+        assert await refused(bodies, HALF) == 503
+
+    assert small.counted_bytes == SMALL_BYTES
+    async with held(bodies, request(LARGEST)):
+        pass
+
+
+async def test_a_body_may_be_allowed_less() -> None:
+    with (
+        Bodies(SETTINGS).body(SMALL_BYTES) as body,
+        pytest.raises(UnreadableBodyError, match="B that it may have") as caught,
+    ):
+        await body.read(request(SMALL, b"x"))
+
+    assert caught.value.status == 413
 
 
 async def test_what_is_done_with_makes_room() -> None:
-    bodies = bodies_beside()
+    bodies = Bodies(SETTINGS)
     for _ in range(3):
-        async with bodies.of(request(LARGEST)):
+        async with held(bodies, request(LARGEST)):
             pass
         assert await refused(bodies, LARGEST + b"x") == 413
 
-    async with bodies.of(request(LARGEST)) as body:
-        assert body == LARGEST
+    async with held(bodies, request(LARGEST)) as body:
+        assert body.content == LARGEST
 
 
 @pytest.mark.looptime
 async def test_the_rest_of_a_body_is_not_waited_for_without_end() -> None:
     started = asyncio.get_running_loop().time()
-    with pytest.raises(UnreadableBodyError, match="did not arrive within 300 s") as caught:
-        await bodies_beside().of(request(SMALL, arrived=asyncio.Barrier(2))).__aenter__()
 
-    assert caught.value.status == 408
+    error = await error_of(Bodies(SETTINGS), request(SMALL, arrived=asyncio.Barrier(2)))
+
+    assert (error.status, str(error)) == (408, "the body did not arrive within 300 s")
     assert asyncio.get_running_loop().time() == started + 300
 
 
@@ -124,17 +153,16 @@ async def test_what_is_not_utf_8_is_refused_with_its_place_however_it_arrives(
     with pytest.raises(UnicodeDecodeError) as of_python:
         body.decode()
 
-    with pytest.raises(UnreadableBodyError) as caught:
-        await bodies_beside().of(in_parts(body, size_bytes)).__aenter__()
+    error = await error_of(Bodies(SETTINGS), in_parts(body, size_bytes))
 
     reason, at = of_python.value.reason, of_python.value.start
-    assert caught.value.status == 400
-    assert str(caught.value) == f"the request is not UTF-8: {reason} (byte {at})"
+    assert error.status == 400
+    assert str(error) == f"the request is not UTF-8: {reason} (byte {at})"
 
 
 @pytest.mark.parametrize("size_bytes", [1, 2, 3, 4, 1_000])
 async def test_characters_may_arrive_in_parts(size_bytes: int) -> None:
     sent = '{"größe": "漢字 😀"}'.encode()
 
-    async with bodies_beside().of(in_parts(sent, size_bytes)) as body:
-        assert body == sent
+    async with held(Bodies(SETTINGS), in_parts(sent, size_bytes)) as body:
+        assert body.content == sent

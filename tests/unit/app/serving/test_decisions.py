@@ -33,6 +33,7 @@ WAIT_SECONDS = 1.0
 UNSEEN_SECONDS = 0.25
 TIMEOUTS = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
 PODS = ("first", "second", "third")
+FOUND = PodStatus(version=7)
 ASKED_AGAIN = "kube-scheduler has asked about this pod again"
 
 
@@ -43,10 +44,12 @@ class Bench:
         answered: The pods whose answers were held, in order.
         scored: The scores that were given, in order.
         requested: What was asked, in order.
+        found: What was found of them before.
         others: Pods that are not those which have their uids.
+        looked_up: Set when look-ups are done, for others than the scheduler.
     """
 
-    def __init__(self, *, wait_seconds: float = WAIT_SECONDS, holds: bool = True) -> None:
+    def __init__(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
         volumes = [volume(name, size_bytes=60 * GIB) for name in PODS]
         self.extender = Extender(GENEROUS)
         self.view: ClusterView = view_of(*(node(name) for name in NODES), *bound(*volumes))
@@ -56,14 +59,18 @@ class Bench:
         self.answered: list[str] = []
         self.scored: list[Scores] = []
         self.requested: list[Verb] = []
+        self.found: list[PodStatus | None] = []
         self.others: set[str] = set()
+        self.looked_up = asyncio.Event()
+        self.looked_up.set()
         self.registry = CollectorRegistry()
         self.decisions = Decisions(
             self.extender,
             current_view=lambda: self.view,
             unavailable=lambda: self.unavailable,
-            exists=self._exists,
-            on_answer=self._answer if holds else None,
+            is_known=lambda _: True,
+            vouch=self._vouch,
+            on_answer=self._answer,
             on_scores=lambda scores, _: self.scored.append(scores),
             wait_seconds=lambda: wait_seconds,
             on_request=lambda verb, _: self.requested.append(verb),
@@ -75,8 +82,8 @@ class Bench:
     async def prioritize(self, name: str) -> Scores:
         return await self.decisions.prioritize(self.asking(pod(name, name=name)).request)
 
-    async def ask(self, name: str) -> Answer:
-        return await self.decisions.filter(self.asking(pod(name, name=name)))
+    async def ask(self, name: str, client: str = "scheduler") -> Answer:
+        return await self.decisions.filter(self.asking(pod(name, name=name), client))
 
     def asking(self, asked: PodRef, client: str = "scheduler") -> Asking:
         request = ExtenderRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
@@ -97,13 +104,17 @@ class Bench:
         self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
         self.decisions.wake()
 
-    async def _exists(self, asking: Asking) -> bool:
+    async def _vouch(self, asking: Asking) -> Asking | None:
         if asking.request.pod.name in self.others:
             raise OtherPodError("another pod")
-        return asking.client != "stranger"
+        if asking.client == "scheduler":
+            return asking
+        await self.looked_up.wait()
+        return replace(asking, found=FOUND) if asking.client == "known" else None
 
     def _answer(self, asking: Asking, result: Answer, now: float) -> None:
         request = asking.request
+        self.found.append(asking.found)
         self.answered.append(request.pod.name)
         self.extender.hold(result, request.status, timeouts=TIMEOUTS, now=now)
 
@@ -204,13 +215,50 @@ async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
     assert now() == 0.0
 
 
-async def test_where_nothing_is_held_nobody_waits() -> None:
-    bench = Bench(holds=False)
-    answer = await bench.ask("first")
-    bench.extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+async def test_for_a_pod_that_does_not_exist_nothing_is_held_and_nobody_waits() -> None:
+    bench = Bench()
+    await bench.ask("first")
 
-    assert (await bench.ask("second")).is_open
+    assert (await bench.ask("second", "stranger")).is_open
     assert now() == 0.0
+    assert bench.answered == ["first"]
+
+
+async def test_what_was_found_of_a_pod_goes_with_its_answer() -> None:
+    bench = Bench()
+    await bench.ask("first")
+    await bench.ask("second", "known")
+
+    assert bench.found == [None, FOUND]
+
+
+async def test_answers_that_waited_for_look_ups_take_turns_with_other_clients() -> None:
+    bench = Bench()
+    bench.looked_up.clear()
+    names = [str(number) for number in range(50)]
+    volumes = [volume(name, size_bytes=GIB) for name in names]
+    bench.view = view_of(*(node(name) for name in NODES), *bound(*volumes))
+    waiting = [asyncio.create_task(bench.ask(name, "known")) for name in names]
+    await asyncio.sleep(0)
+    rounds = 0
+
+    bench.looked_up.set()
+    while not all(each.done() for each in waiting):
+        rounds += 1
+        await asyncio.sleep(0)
+
+    assert rounds >= 45
+    assert bench.answered == names
+
+
+async def test_who_goes_away_while_its_pod_is_looked_up_holds_nothing() -> None:
+    bench = Bench()
+    bench.client_is_gone = True
+
+    with pytest.raises(UnavailableError, match="nobody waits for the answer"):
+        await bench.ask("first", "known")
+
+    assert (bench.answered, [*bench.extender.ledger]) == ([], [])
 
 
 async def test_the_newest_of_several_calls_for_a_pod_is_answered() -> None:

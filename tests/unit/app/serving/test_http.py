@@ -46,7 +46,6 @@ def app() -> FastAPI:
         picture=None,
         metrics=metrics,
         settings=Settings(body_limit_bytes=LIMIT_BYTES),
-        unsent_bytes=lambda: 0,
         version="1.2.3",
     ).main
 
@@ -315,7 +314,6 @@ async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(
         picture=picture,
         metrics=metrics,
         settings=Settings(metrics_port=9505),
-        unsent_bytes=lambda: 0,
         version="1",
     )
     app = other if on_metrics_port else main

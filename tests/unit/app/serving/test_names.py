@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import BadRequestError
 from app.serving.names import (
+    MOST_VOLUMES,
     NodeNames,
     check_beginning,
     check_label,
@@ -17,7 +18,8 @@ from app.serving.names import (
     check_uid,
     is_name,
 )
-from app.serving.wire import decode_request
+from app.serving.wire import ExtenderRequest
+from app.serving.wire import decode_request as decode
 from longhorn import NodeName
 
 WIRE = Path(__file__).parents[3] / "data" / "wire"
@@ -60,33 +62,43 @@ def test_a_name_has_at_most_253_characters() -> None:
     assert not is_name("a" * 254)
 
 
-def taken(names: NodeNames, sent: list[str]) -> list[str] | str:
-    """Return the names that are taken, or the field that is refused."""
+def taken(names: NodeNames, sent: list[str]) -> tuple[list[str], int] | str:
+    """Return the names that are taken and how many no node has, or the field that is refused."""
     try:
-        return [*names.each_once([NodeName(name) for name in sent], "f[{}]")]
+        found, unknown = names.each_once([NodeName(name) for name in sent], "f[{}]")
     except BadRequestError as error:
         return str(error).partition(" is ")[0]
+    return [*found], unknown
 
 
-@given(st.lists(st.lists(NEARLY_NAMES, max_size=6), max_size=4))
+@given(
+    st.frozensets(NEARLY_NAMES.filter(is_name), max_size=6),
+    st.lists(st.lists(NEARLY_NAMES, max_size=6), max_size=4),
+)
 def test_names_of_nodes_are_taken_once_or_refused_whatever_was_asked_before(
-    lists: list[list[str]],
+    nodes: frozenset[str], lists: list[list[str]]
 ) -> None:
-    names = NodeNames()
+    names = NodeNames(lambda: frozenset(map(NodeName, nodes)))
 
     for sent in lists:
         wrong = [index for index, name in enumerate(sent) if not is_name(name)]
-        expected = f"`f[{wrong[0]}]`" if wrong else list(dict.fromkeys(sent))
+        once = list(dict.fromkeys(sent))
+        expected = f"`f[{wrong[0]}]`" if wrong else (once, len({*once} - nodes))
         assert taken(names, sent) == expected
 
 
-def test_more_names_than_are_remembered_are_checked_as_well() -> None:
-    names = NodeNames()
-    many = [f"node-{number}" for number in range(25_000)]
+def test_only_names_of_nodes_are_the_same_object_each_time() -> None:
+    nodes = [NodeName("node-1")]
+    names = NodeNames(lambda: nodes)
 
-    assert taken(names, many) == many
-    assert taken(names, [*many, "no_de"]) == "`f[25000]`"
-    assert taken(names, many[20_000:]) == many[20_000:]
+    def asked() -> list[NodeName]:
+        sent = [NodeName("".join(["node-", number])) for number in "123"]
+        return names.each_once(sent, "f[{}]")[0]
+
+    assert [one is two for one, two in zip(asked(), asked(), strict=True)] == [True, False, False]
+
+    nodes = [NodeName("node-2"), NodeName("node-3")]
+    assert [one is two for one, two in zip(asked(), asked(), strict=True)] == [False, True, True]
 
 
 @pytest.mark.parametrize("text", ["shop", "a", "0", "a--b", "a" * 63])
@@ -131,6 +143,10 @@ def test_a_long_value_is_shown_shortened_and_escaped() -> None:
     assert " and 941 more characters; it must be a name" in text
     assert text.isascii()
     assert len(text) < 500
+
+
+def decode_request(body: bytes) -> ExtenderRequest:
+    return decode(body, NodeNames(tuple))
 
 
 HOSTILE = "../../../../apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes/v"
@@ -190,6 +206,14 @@ def test_a_request_with_a_wrong_name_is_refused_with_its_field_and_value(
 
     assert str(caught.value).startswith(f"`{field}` is ")
     assert value in str(caught.value)
+
+
+def test_a_pod_has_some_volumes_and_not_thousands() -> None:
+    volume: Object = {"emptyDir": {}}
+
+    assert decode_request(asked(pod({"volumes": [volume] * MOST_VOLUMES}))).pod.name == "web-0"
+    with pytest.raises(BadRequestError, match="has more than 1000 volumes"):
+        decode_request(asked(pod({"volumes": [volume] * (MOST_VOLUMES + 1)})))
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in WIRE.glob("*.json")))

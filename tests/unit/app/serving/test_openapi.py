@@ -15,6 +15,7 @@ from app.config import Settings
 from app.metrics import Metrics
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.names import NodeNames
 from app.serving.wire import decode_request, encode_error, encode_scores
 from extender import Extender, Score, Scores
 from extender.demand.requests import PodRequest
@@ -36,7 +37,6 @@ def schema() -> dict[str, Any]:
         picture=None,
         metrics=metrics,
         settings=Settings(),
-        unsent_bytes=lambda: 0,
         version="1.2.3",
     ).main.openapi()
 
@@ -93,8 +93,8 @@ def test_recorded_requests_and_their_answers_satisfy_the_schema(
     operation = schema["paths"]["/filter"]["post"]
 
     validate(json.loads(sent), operation["requestBody"], schema)
-    answer = encode_error("claim is gone", decode_request(sent))
-    validate(json.loads(answer), operation["responses"]["200"], schema)
+    answer = encode_error("claim is gone", decode_request(sent, NodeNames(tuple)))
+    validate(json.loads(b"".join(answer)), operation["responses"]["200"], schema)
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -103,7 +103,7 @@ def test_recorded_requests_and_their_scores_satisfy_the_schema(
 ) -> None:
     sent = (WIRE / name).read_bytes()
     operation = schema["paths"]["/prioritize"]["post"]
-    request = decode_request(sent)
+    request = decode_request(sent, NodeNames(tuple))
     by_node = dict.fromkeys(request.candidates, Score(total=7))
 
     validate(json.loads(sent), operation["requestBody"], schema)

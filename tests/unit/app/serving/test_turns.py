@@ -2,19 +2,31 @@
 
 import asyncio
 
+import pytest
+
 from app.serving.turns import Turns
 
 
 class Queue:
-    """Requests that take their turns, and who has begun in which round."""
+    """Requests that take their turns, and who has begun in which round.
 
-    def __init__(self) -> None:
-        self.turns = Turns()
+    Args:
+        known: The clients that are known; if none is given, all are.
+    """
+
+    def __init__(self, *known: str) -> None:
+        self.turns = Turns(lambda client: not known or client in known, self.now)
         self.begun: list[str] = []
+        self._worked_seconds = 0.0
 
-    async def ask(self, client: str) -> bool:
+    def now(self) -> float:
+        return asyncio.get_running_loop().time() + self._worked_seconds
+
+    async def ask(self, client: str, seconds: float = 0.0) -> bool:
+        """Take a turn, and so long without giving way."""
         waited = await self.turns.take(client)
         self.begun.append(client)
+        self._worked_seconds += seconds
         return waited
 
     async def rounds_until(self, count: int) -> int:
@@ -72,3 +84,41 @@ async def test_a_request_that_is_given_up_takes_no_turn() -> None:
         assert await queue.rounds_until(2) <= 2
 
     assert queue.begun == ["a", "a"]
+
+
+async def test_clients_that_are_not_known_come_after_those_that_are() -> None:
+    queue = Queue("known", "too")
+    async with asyncio.TaskGroup() as tasks:
+        for client in ("first", "stranger", "other", "stranger", "known", "known", "too"):
+            tasks.create_task(queue.ask(client))
+
+    assert queue.begun == ["first", "known", "too", "known", "stranger", "other", "stranger"]
+
+
+@pytest.mark.looptime
+async def test_they_take_a_tenth_of_the_time_and_others_need_not_wait_for_that() -> None:
+    queue = Queue("known")
+    waiting = [asyncio.create_task(queue.ask("stranger", seconds=0.01)) for _ in range(1_000)]
+    rounds: list[int] = []
+
+    while queue.now() < 10.0:
+        await asyncio.sleep(0.1)
+        asked = asyncio.create_task(queue.ask("known"))
+        rounds.append(await queue.rounds_until(queue.begun.count("stranger") + len(rounds) + 1))
+        await asked
+
+    assert 100 <= queue.begun.count("stranger") <= 120
+    assert max(rounds) <= 2
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
+
+
+@pytest.mark.looptime
+async def test_one_that_is_not_known_waits_for_nothing_else() -> None:
+    queue = Queue("known")
+
+    for _ in range(10):
+        await asyncio.sleep(1)
+        assert await queue.ask("stranger", seconds=0.1) is False
+        await asyncio.sleep(0)

@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 from app.errors import BadRequestError
-from app.serving.wire import (
-    ExtenderRequest,
-    decode_request,
-    encode_error,
-    encode_result,
-    encode_scores,
-)
+from app.serving import wire
+from app.serving.names import NodeNames
+from app.serving.wire import ExtenderRequest, encode_scores
 from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection, Score, Scores
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
@@ -31,6 +27,18 @@ class Full(Rejection, frozen=True):
 
     def __str__(self) -> str:
         return "no room"
+
+
+def decode_request(body: bytes) -> ExtenderRequest:
+    return wire.decode_request(body, NodeNames(lambda: [NodeName("a")]))
+
+
+def encode_result(found: Answer, asked: ExtenderRequest) -> bytes:
+    return b"".join(wire.encode_result(found, asked))
+
+
+def encode_error(text: str, asked: ExtenderRequest) -> bytes:
+    return b"".join(wire.encode_error(text, asked))
 
 
 def recorded(name: str) -> bytes:

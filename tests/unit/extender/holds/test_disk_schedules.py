@@ -17,7 +17,7 @@ from extender.demand.requests import resolve_for_scheduled
 from extender.holds.hold import Hold, Sighting, State, charged, is_confirmed
 from extender.holds.making import hold_for
 from extender.kubernetes import PodStatus
-from longhorn import DiskSchedule, Due, Node, NodeName, Replica, VolumeName
+from longhorn import DiskSchedule, Due, Locality, Node, NodeName, Replica, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -151,6 +151,27 @@ def test_a_refused_replica_that_would_fit_is_placed_and_counts_once() -> None:
     assert not is_confirmed(chosen(), view)
 
 
+@pytest.mark.parametrize("step", ["", "asked"])
+def test_what_a_full_disk_has_yet_to_decide_counts_there_and_is_due_elsewhere(step: str) -> None:
+    view = seen(schedule(step, FULL), placed())
+
+    assert view.due[VolumeName("vol")] == Due(anywhere=1)
+    assert (on_disk(view), held(chosen(), view)) == (SIZE, SIZE)
+    assert accepted(view, "vol") == ["node-2"]
+
+
+@pytest.mark.parametrize("step", ["", "asked", "refused"])
+def test_a_strict_local_volume_stays_where_its_object_says_until_that_is_withdrawn(
+    step: str,
+) -> None:
+    strict = volume(size_bytes=SIZE, locality=Locality.STRICT_LOCAL)
+    records = (node("node-1"), node("node-2"), *bound(strict), schedule(step, FULL))
+
+    found = [accepted(view_of(*records, placed(on)), "vol") for on in ("node-1", "")]
+
+    assert found == [[], ["node-2"]]
+
+
 def test_a_refused_replica_that_is_bound_to_its_node_is_pending_there() -> None:
     bound_to_it = msgspec.structs.replace(placed(), hard_node_affinity=HERE)
 
@@ -179,20 +200,27 @@ def test_what_a_new_leader_holds_is_not_confirmed_by_what_may_be_refused_yet(ste
     assert held(made, seen(schedule("refused", FULL), placed())) == SIZE
 
 
+@pytest.mark.parametrize("other_bytes", [ROOMY, FULL])
 @pytest.mark.parametrize(
     ("on", "is_held"), [("node-1", False), ("node-2", True), ("node-3", False)]
 )
 def test_what_asks_elsewhere_at_the_answer_gives_no_room_here_until_it_moves(
-    on: str, *, is_held: bool
+    on: str, other_bytes: int, *, is_held: bool
 ) -> None:
     """A pod comes to another node than its replica, which is granted only then: one more follows
     it. The replica itself comes here only if its disk refuses it."""
-    made = made_of(seen(schedule("asked", on="node-2"), placed("node-2")))
+    made = made_of(seen(schedule("asked", other_bytes, on="node-2"), placed("node-2")))
 
     view = seen(node("node-3"), schedule("granted", on=on), placed(on))
 
     assert held(made, view) == (SIZE if is_held else 0)
     assert is_confirmed(made, view) is not is_held
+
+
+def test_a_hold_is_confirmed_by_what_a_full_disk_there_had_yet_to_decide_at_the_answer() -> None:
+    made = made_of(seen(schedule("asked", FULL), placed()))
+
+    assert is_confirmed(made, seen(schedule("granted"), placed()))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +257,8 @@ def test_room_is_kept_once_until_it_is_granted(
     history: Iterable[tuple[Replica | None, str, int]],
 ) -> None:
     """In whatever order replica and request are seen: never less than once, and no more than once
-    unless the request is seen and the replica it is for is not."""
+    unless the request is seen and the replica it is for is not, or the disk is full and has yet to
+    decide: then it may have to be placed again."""
     ledger = Ledger()
     ledger.put(chosen())
     ledger.see("uid-pod", Sighting(node=HERE), 0.0)
@@ -247,4 +276,5 @@ def test_room_is_kept_once_until_it_is_granted(
         [kept] = ledger
         assert kept.state is State.CHOSEN
         total = on_disk(view) + held(kept, view)
-        assert total == SIZE + (SIZE if has_entry and not is_here else 0)
+        is_undecided = is_here and step in ("", "asked") and other_bytes == FULL
+        assert total == SIZE + SIZE * (is_undecided or (has_entry and not is_here))

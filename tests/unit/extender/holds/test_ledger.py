@@ -289,6 +289,8 @@ def test_a_claim_moves_the_holds_of_all_pods_that_use_it_and_no_others() -> None
         msgspec.structs.replace(other, pod=pod("b", name="third")),
     ]
     ledger = ledger_of(*holds)
+    for each in holds:
+        ledger.see_pod(each.pod.uid, PodStatus(version=1), {}, 100.0)
     claims = claims_of(selected("a", HERE), selected("b", HERE))
 
     outcome = ledger.see_claims([ClaimKey("default/a")], claims, 101.0)
@@ -304,6 +306,7 @@ def test_a_node_named_again_after_it_was_taken_back_counts() -> None:
         waiting_for_claims("a"), unbound=frozenset({(ClaimKey("default/a"), HERE)})
     )
     ledger, key = ledger_of(stale), ClaimKey("default/a")
+    ledger.see_pod("uid-pod", PodStatus(version=1), claims_of(selected("a", HERE)), 100.0)
 
     assert ledger.see_claims([key], claims_of(selected("a", HERE)), 101.0) == NO_CHANGE
     assert ledger.see_claims([key], claims_of(selected("a", None)), 102.0) == NO_CHANGE
@@ -371,9 +374,8 @@ def test_holds_are_listed_in_the_order_of_their_answers_whatever_changes_meanwhi
 
 def test_a_hold_can_be_made_to_count_on_more_nodes() -> None:
     ledger = ledger_of(hold("one", nodes=["node-1"]))
-    uid = next(iter(ledger)).pod.uid
 
-    outcome = ledger.widen(uid, [ELSEWHERE], 3.0)
+    outcome = ledger.widen(hold("one", nodes=["node-2"], now=3.0))
 
     [advanced] = outcome.advanced
     assert (advanced.before.nodes, advanced.after.nodes) == (
@@ -385,9 +387,8 @@ def test_a_hold_can_be_made_to_count_on_more_nodes() -> None:
 
 def test_it_counts_from_then_on_even_on_no_more_nodes() -> None:
     ledger = ledger_of(NOMINATED)
-    uid = NOMINATED.pod.uid
 
-    ledger.widen(uid, [HERE], 103.0)
+    ledger.widen(hold(nodes=["node-1"], now=103.0))
 
     [found] = ledger
     assert (found.state, found.nodes, found.answered_at) == (State.CHOSEN, frozenset([HERE]), 103.0)
@@ -396,8 +397,56 @@ def test_it_counts_from_then_on_even_on_no_more_nodes() -> None:
 def test_that_of_a_bound_pod_cannot() -> None:
     ledger = ledger_of(BOUND)
 
-    assert ledger.widen(BOUND.pod.uid, [ELSEWHERE], 200.0) == NO_CHANGE
+    assert ledger.widen(hold(nodes=["node-2"], now=200.0)) == NO_CHANGE
     assert ledger.get(BOUND.pod.uid) == BOUND
+
+
+def test_it_counts_for_what_is_needed_then() -> None:
+    first = hold(nodes=["node-1"], replicas=[replica()])
+    ledger = ledger_of(first)
+    needed = hold(volumes=["vol", "more"], nodes=["node-2"], now=3.0)
+
+    ledger.widen(needed)
+
+    [found] = ledger
+    assert (found.volumes, found.existing) == (needed.volumes, frozenset())
+
+
+def test_of_one_that_several_ask_for_a_nomination_says_nothing_and_takes_nothing_back() -> None:
+    """One of them may have left out that the node was nominated before."""
+    ledger = ledger_of(NOMINATED)
+    uid = NOMINATED.pod.uid
+    ledger.widen(hold(nodes=["node-2"], now=103.0))
+
+    ledger.see_pod(uid, PodStatus(version=7, nominated=HERE), {}, 104.0)
+    ledger.see_pod(uid, PodStatus(version=8, refusal="refused"), {}, 104.0)
+
+    [found] = ledger
+    assert (found.state, found.given_up_at) == (State.OPEN, None)
+    assert on(ledger, "node-1") == on(ledger, "node-2") == {"pod"}
+
+
+def test_one_that_several_ask_for_stands_while_a_claim_names_its_node() -> None:
+    ledger = ledger_of(waiting_for_claims("a"))
+    uid, claims = "uid-pod", claims_of(selected("a", HERE))
+    ledger.see_pod(uid, PodStatus(version=7), claims, 101.0)
+
+    ledger.widen(msgspec.structs.replace(waiting_for_claims("a"), answered_at=103.0))
+    ledger.see_pod(uid, PodStatus(version=8), claims, 104.0)
+
+    assert on(ledger, "node-1") == {"pod"}
+    assert on(ledger, "node-2") == set()
+    assert ledger.next_deadline(TIMEOUTS) == 103.0 + PROVISIONING_SECONDS
+
+
+def test_a_claim_tells_nothing_of_a_pod_that_was_never_seen() -> None:
+    """It may be invented, and name the claim of another one."""
+    ledger = ledger_of(waiting_for_claims("a"))
+
+    outcome = ledger.see_claims([ClaimKey("default/a")], claims_of(selected("a", HERE)), 101.0)
+
+    assert outcome == NO_CHANGE
+    assert ledger.count(State.OPEN) == 1
 
 
 def test_a_pod_is_seen_once_it_was_heard_of() -> None:

@@ -3,8 +3,9 @@
 import sys
 
 import pytest
+from msgspec.structs import replace
 
-from extender import WaitingPod, WaitingPods
+from extender import PodStatus, WaitingPod, WaitingPods
 from extender.waiting.pods import FORGET_SECONDS, MOST_PODS
 from longhorn import NodeName
 from tests.builders import pod, wants
@@ -62,7 +63,7 @@ def test_another_client_takes_nothing_away() -> None:
     pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first", depends_on_others=True)
 
     pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
-    for client in ("first", "second"):
+    for client in ("first", "second", ""):
         pods.forget("uid-one", client)
 
     [found] = pods
@@ -72,25 +73,74 @@ def test_another_client_takes_nothing_away() -> None:
 
 def test_the_client_that_was_told_no_may_be_told_yes() -> None:
     pods = WaitingPods()
-    for client in ("first", ""):
-        pods.add(pod(name="one"), wants(), 0b001, 1.0, client=client)
+    pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first")
 
-        pods.forget("uid-one", "first")
+    pods.forget("uid-one", "first")
 
-        assert names(pods) == []
+    assert names(pods) == []
 
 
-def test_what_several_clients_ask_about_is_woken_once_a_second() -> None:
+def test_what_a_leader_before_was_asked_is_taken_away_by_no_client() -> None:
+    pods = WaitingPods()
+    pods.add(pod(name="one"), wants(), 0b001, 1.0, depends_on_others=True)
+
+    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="first")
+    pods.forget("uid-one", "first")
+
+    [found] = pods
+    assert (found.candidates, found.depends_on_others) == (0b101, True)
+
+
+def test_who_asks_about_a_pod_that_was_woken_begins_anew() -> None:
     pods = WaitingPods()
     for client in ("first", "second"):
-        pods.add(pod(name="one"), wants(), NODES, 1.0, client=client)
-
+        pods.add(pod(name="one"), wants(), 0b001, 1.0, client=client)
     pods.mark_woken("uid-one")
-    pods.add(pod(name="one"), wants(), NODES, 1.5, client="second")
-    assert not pods.is_asleep("uid-one")
 
-    pods.add(pod(name="one"), wants(), NODES, 2.5, client="second")
-    assert pods.is_asleep("uid-one")
+    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
+
+    [found] = pods
+    assert (found.candidates, found.client, found.woken) == (0b100, "second", False)
+
+
+def test_if_it_could_not_be_woken_what_was_asked_before_counts_as_well() -> None:
+    pods = WaitingPods()
+    pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first")
+    [before] = pods
+    pods.mark_woken("uid-one")
+    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
+
+    pods.mark_asleep(before)
+
+    [found] = pods
+    assert (found.candidates, found.woken) == (0b101, False)
+
+
+def test_of_two_pods_with_one_uid_the_one_that_was_found_waits() -> None:
+    pods = WaitingPods()
+    for name, is_found in (("invented", False), ("real", True), ("other", False)):
+        ref = replace(pod(name=name), uid="uid")
+        pods.add(ref, wants(), NODES, 1.0, client=name, is_found=is_found)
+
+    assert names(pods) == ["real"]
+    assert [each.client for each in pods] == ["real"]
+
+
+@pytest.mark.parametrize(
+    "status", [None, PodStatus(node=NodeName("node-1")), PodStatus(ended=True)]
+)
+def test_a_pod_that_is_seen_waits_only_if_nobody_has_found_a_node_for_it(
+    status: PodStatus | None,
+) -> None:
+    pods = waiting_for(one=1.0, two=2.0)
+
+    pods.see(pod(name="one"), status)
+    pods.see(replace(pod(name="two"), namespace="other"), status)
+    pods.see(pod(name="two"), PodStatus(version=1))
+    pods.see(pod(name="gone"), None)
+
+    [found] = pods
+    assert (found.pod.name, found.is_found) == ("two", True)
 
 
 def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:

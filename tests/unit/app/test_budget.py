@@ -5,7 +5,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.instance.budget import Budget
+from app.budget import Budget
 
 SHARE, MOST = 0.08, 0.15
 

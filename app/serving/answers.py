@@ -1,0 +1,81 @@
+"""Answers that are parts of the request's body, and sent without a copy of them all."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+from fastapi import Response
+from msgspec import Raw
+from starlette.background import BackgroundTask
+from starlette.types import Receive, Scope, Send
+
+JSON = "application/json"
+_PIECE_BYTES = 256 * 2**10
+"""At least so much is sent at once, but for the end; and less than twice as much."""
+
+
+class Holding(Response):
+    """An answer, and what it needs until it is sent."""
+
+    def __init__(self, answer: Response, held: ExitStack) -> None:
+        self.background = None  # the answer has its own
+        self._answer = answer
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        with self._held:
+            await self._answer(scope, receive, send)
+
+
+class InPieces(Response):
+    """An answer of many parts, of which the next are put together when the client has taken others.
+
+    As one it would take as much memory again as the body that the parts are of.
+    """
+
+    def __init__(
+        self, parts: Sequence[bytes | Raw], status: int, background: BackgroundTask | None
+    ) -> None:
+        size_bytes = sum(memoryview(part).nbytes for part in parts)
+        headers = {"Content-Length": str(size_bytes)}
+        super().__init__(None, status, headers, media_type=JSON, background=background)
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the pieces; each *send* waits until the client has taken most of those before."""
+        head = {"type": "http.response.start", "status": self.status_code}
+        await send({**head, "headers": self.raw_headers})
+        for piece in pieces(self._parts):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if self.background is not None:
+            await self.background()
+
+
+def response_of(
+    answer: bytes | Sequence[bytes | Raw],
+    status: int = 200,
+    background: BackgroundTask | None = None,
+) -> Response:
+    """Return an answer in JSON, which may have many parts."""
+    if not isinstance(answer, bytes):
+        if len(answer) > 1:
+            return InPieces(answer, status, background)
+        [answer] = answer
+    return Response(answer, status, media_type=JSON, background=background)
+
+
+def pieces(parts: Sequence[bytes | Raw]) -> Iterator[bytes]:
+    """Put together what is to be sent at once."""
+    gathered: list[memoryview] = []
+    size_bytes = 0
+    for part in parts:
+        whole = memoryview(part)
+        for start in range(0, whole.nbytes, _PIECE_BYTES):
+            gathered.append(whole[start : start + _PIECE_BYTES])
+            size_bytes += gathered[-1].nbytes
+            if size_bytes >= _PIECE_BYTES:
+                yield b"".join(gathered)
+                gathered, size_bytes = [], 0
+    if gathered:
+        yield b"".join(gathered)

@@ -1,0 +1,142 @@
+"""Large calls are read like small ones, and no body takes many times its own size."""
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.errors import BadRequestError
+from app.serving.arguments import MOST_NODES, Arguments, arguments_of
+from app.serving.body import SMALL_BYTES
+
+MIB = 2**20
+POD: dict[str, Any] = {"metadata": {"name": "pod"}}
+LARGE_POD: dict[str, Any] = {"metadata": {"name": "pod", "annotations": {"x": "x" * SMALL_BYTES}}}
+POD_AND = b'{"Pod":' + json.dumps(POD).encode()
+
+
+def nodes(*names: str) -> dict[str, Any]:
+    return {"items": [{"metadata": {"name": name}, "x": [1, {}]} for name in names]}
+
+
+def call(pod: object = LARGE_POD, **candidates: object) -> bytes:
+    return json.dumps({"Pod": pod, "Nodes": None, "NodeNames": None, **candidates}).encode()
+
+
+def lower(body: bytes) -> bytes:
+    for key in (b'"Pod"', b'"Nodes"', b'"NodeNames"'):
+        body = body.replace(key, key.lower())
+    return body
+
+
+def seen(found: Arguments) -> tuple[str, list[str], list[tuple[str, object]] | None]:
+    """Return the pod, the names, and the nodes with their names."""
+    whole = found.nodes
+    if whole is None:
+        return found.pod.metadata.name, [*found.names], None
+    items = [json.loads(bytes(item)) for item in whole.items]
+    return found.pod.metadata.name, [*found.names], [*zip(whole.names, items, strict=True)]
+
+
+@pytest.mark.parametrize("pod", [POD, LARGE_POD], ids=["small", "large"])
+@pytest.mark.parametrize("cased", [bytes, lower], ids=["as-in-go", "lower-case"])
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        {"NodeNames": ["b", "a", "b"]},
+        {"Nodes": nodes("b", "a", "b")},
+        {"Nodes": nodes("b"), "NodeNames": ["a"]},
+        {"Nodes": {"items": None}},
+        {"Nodes": {}},
+        {},
+    ],
+    ids=["names", "nodes", "both", "items-null", "no-items", "none"],
+)
+def test_a_call_of_any_size_is_read(
+    pod: object, candidates: dict[str, Any], cased: Callable[[bytes], bytes]
+) -> None:
+    found = arguments_of(cased(call(pod, **candidates)))
+
+    whole = candidates.get("Nodes")
+    items = None if whole is None else whole.get("items") or []
+    named = items and [(each["metadata"]["name"], each) for each in items]
+    assert seen(found) == ("pod", candidates.get("NodeNames", []), named)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        pytest.param(call(None, X="x" * SMALL_BYTES), "no Pod", id="pod-null"),
+        pytest.param(call(Nodes=[]), "$.Nodes", id="nodes-list"),
+        pytest.param(call(Nodes=nodes("a", "")), "`Nodes.items[1].metadata.name`", id="no-name"),
+        pytest.param(call(Nodes={"items": [{}]}), "$.Nodes.items[0]", id="no-metadata"),
+        pytest.param(call(NodeNames=["a", 5]), "`$[1]` in `NodeNames`", id="number"),
+        pytest.param(call({**LARGE_POD, "spec": 1}), "`$.spec` in `Pod`", id="no-spec"),
+        pytest.param(call().replace(b'"Pod"', b'"pOd"'), "must have the keys", id="other-case"),
+        pytest.param(call()[:-1], "cannot be decoded", id="cut-off"),
+        pytest.param(
+            json.dumps({"Pod": LARGE_POD, "nodenames": ["a"]}).encode(),
+            "must have the keys",
+            id="mixed-case",
+        ),
+    ],
+)
+def test_a_large_call_that_is_wrong_is_refused_with_the_place(body: bytes, why: str) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        arguments_of(body)
+
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("count", "is_read"), [(MOST_NODES, True), (MOST_NODES + 1, False)], ids=["most", "more"]
+)
+@pytest.mark.parametrize("pod", [POD, LARGE_POD], ids=["small", "large"])
+@pytest.mark.parametrize("key", ["NodeNames", "Nodes"])
+def test_there_are_so_many_candidates_and_no_more(
+    key: str, pod: object, count: int, *, is_read: bool
+) -> None:
+    names = [f"{number:05}" for number in range(count)]
+    body = call(pod, **{key: nodes(*names) if key == "Nodes" else names})
+    if is_read:
+        _, found, whole = seen(arguments_of(body))
+        assert found + [name for name, _ in whole or ()] == names
+    else:
+        with pytest.raises(BadRequestError, match="more than 20000 candidates"):
+            arguments_of(body)
+
+
+def many(piece: bytes, before: bytes, after: bytes) -> bytes:
+    """Make a body of 8 MiB."""
+    count = 8 * MIB // len(piece)
+    return before + b",".join([piece[:-1]] * count) + after
+
+
+WIDE = "\U0001f600".encode() + b"x" * 8 * MIB
+"""In Python each of these characters takes four bytes."""
+SWELLING = {
+    "names": many(b'"a",', POD_AND + b',"Nodes":null,"NodeNames":[', b"]}"),
+    "nodes": many(b'{"metadata":{"name":1}},', POD_AND + b',"Nodes":{"items":[', b"]}}"),
+    "numbers-for-nodes": many(b"1,", POD_AND + b',"Nodes":{"items":[', b"]}}"),
+    "volumes": many(b"{},", b'{"Pod":{"spec":{"volumes":[', b']}},"NodeNames":[]}'),
+    "conditions": many(b"{},", b'{"Pod":{"status":{"conditions":[', b']}},"NodeNames":[]}'),
+    "keys": many(b'"x":1,', b"{", b"}"),
+    "wide-name": b'{"Pod":{"metadata":{"name":"' + WIDE + b'"}},"NodeNames":[]}',
+    "wide-node": POD_AND + b',"Nodes":{"items":[{"metadata":{"name":"' + WIDE + b'"}}]}}',
+    "wide-names": POD_AND + b',"NodeNames":["' + WIDE + b'"]}',
+}
+
+
+@pytest.mark.parametrize("body", SWELLING.values(), ids=SWELLING.keys())
+def test_nothing_that_is_sent_swells(body: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadRequestError):
+            arguments_of(body)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < 8 * MIB
