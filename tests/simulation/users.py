@@ -122,7 +122,10 @@ class Users:
     def _delete_workload(self) -> None:
         if not self._workloads or self._random.random() < 0.5:
             return
-        name = self._random.choice(sorted(self._workloads))
+        self.delete(self._random.choice(sorted(self._workloads)))
+
+    def delete(self, name: str) -> None:
+        """Delete a workload and its claims."""
         self._trace.note(f"users: delete {name} and its claims")
         workload = self._workloads.pop(name)
         for pod in self._truth.pods():
