@@ -54,7 +54,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Of the packing."""
     is_cut_short: bool = False
     """Whether the work for it was over before all was decided (`extender.work`): what was not
-    decided to be moved counts as able to give way, and what was not packed is rejected."""
+    packed is rejected."""
 
     @property
     def existing(self) -> Existing:
