@@ -236,20 +236,20 @@ async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_no
 ) -> None:
     node = KnownNode(NodeName("node-1"), "3c7bb5d2-4d0c-4b4c-8a1c-000000000001", {})
     body = new_object(node, DiskName("disk-1"), DiskId("uuid-1"), namespace)
+    # There is no such node, so that the garbage collector takes what it owns away at any time.
+    lasting = new_object(node, DiskName("disk-2"), DiskId("uuid-2"), namespace)
+    del lasting["metadata"]["ownerReferences"]
 
     created = await ask(api_client, "POST", path, body=body)
-    again = await ask(api_client, "POST", path, body=body)
-
-    async def found() -> list[str]:
-        answer = await ask(api_client, "GET", path, query={"labelSelector": "longhornnode=node-1"})
-        return [each["metadata"]["name"] for each in answer.json["items"]]
+    await ask(api_client, "POST", path, body=lasting)
+    again = await ask(api_client, "POST", path, body=lasting)
 
     async def is_found() -> bool:  # a kind that was just defined may be listed a moment late
-        return bool(await found())
+        answer = await ask(api_client, "GET", path, query={"labelSelector": "longhornnode=node-1"})
+        return "uuid-2" in [each["metadata"]["name"] for each in answer.json["items"]]
 
     assert (created.status, again.refusal) == (201, (409, "AlreadyExists"))
     await until(is_found, within=PATIENCE_SECONDS)
-    assert await found() == ["uuid-1"]
     [owner] = created.json["metadata"]["ownerReferences"]
     assert owner == body["metadata"]["ownerReferences"][0]
 
