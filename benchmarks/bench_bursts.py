@@ -82,13 +82,14 @@ def main() -> None:
     options = parser.parse_args()
     rows = [(case.name, options.seeds, optimum(case)) for case in (*CASES, *ALL_FIT)]
     columns = Seen.__struct_fields__
-    print(f"{'case':26}{'disks':7}{'runs':>5}{'best':>6}" + "".join(f"{n:>12}" for n in columns))
+    titles = [column.replace("_seconds", " s") for column in columns]
+    print(f"{'case':26}{'disks':7}{'runs':>5}{'best':>6}" + "".join(f"{n:>10}" for n in titles))
     with ProcessPoolExecutor(options.processes) as pool:
         for name, runs, best in [*rows, (SMALL, options.small, 0)]:
             for manner in Manner:
                 found = [*pool.map(partial(run, name, manner), range(runs))]
                 sums = [sum(getattr(each, column) for each in found) for column in columns]
-                figures = "".join(f"{each:12.{isinstance(each, float):d}f}" for each in sums)
+                figures = "".join(f"{each:10.{isinstance(each, float):d}f}" for each in sums)
                 print(f"{name:26}{manner:7}{runs:5}{best * runs or '':>6}{figures}", flush=True)
 
 
