@@ -22,10 +22,9 @@ import looptime
 import msgspec
 import structlog
 
-from extender import Mode
+from benchmarks.bursts import burst_of, drawn
 from tests.actors import api as kinds
-from tests.actors.scheduler import Configuration
-from tests.e2e.whole_volumes import ALL_FIT, CASES, Case, optimum
+from tests.e2e.whole_volumes import ALL_FIT, CASES, optimum
 from tests.simulation.invariants import Invariants
 from tests.simulation.plan import Plan, longhorn_nodes
 from tests.simulation.simulation import RESOLUTION
@@ -38,9 +37,6 @@ _QUIET_SECONDS = 100.0
 """With nothing bound or started for so long, nothing will be: Longhorn tries again after 30 s, and
 kube-scheduler after 10."""
 _MOST_SECONDS = 900.0
-_DEMANDS = (0.6, 0.9, 1.1, 1.5)
-_LOCAL = [("strict-local", 1), ("best-effort", 1), ("best-effort", 2), ("best-effort", 3)]
-_REMOTE = [("disabled", 1), ("disabled", 2), ("disabled", 3)]
 
 
 class Manner(StrEnum):
@@ -49,13 +45,6 @@ class Manner(StrEnum):
     ALIKE = "alike"  # by figures that are up to date, at random between equal disks
     ODD = "odd"  # no two disks are equally large, so that nothing is left to chance
     OLD = "old"  # by figures that lag, as the real one
-
-
-class Burst(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster, and pods that are created at once."""
-
-    plan: Plan
-    workloads: Sequence[Workload]
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,13 +82,14 @@ def main() -> None:
     options = parser.parse_args()
     rows = [(case.name, options.seeds, optimum(case)) for case in (*CASES, *ALL_FIT)]
     columns = Seen.__struct_fields__
-    print(f"{'case':26}{'disks':7}{'runs':>5}{'best':>6}" + "".join(f"{n:>12}" for n in columns))
+    titles = [column.replace("_seconds", " s") for column in columns]
+    print(f"{'case':26}{'disks':7}{'runs':>5}{'best':>6}" + "".join(f"{n:>10}" for n in titles))
     with ProcessPoolExecutor(options.processes) as pool:
         for name, runs, best in [*rows, (SMALL, options.small, 0)]:
             for manner in Manner:
                 found = [*pool.map(partial(run, name, manner), range(runs))]
                 sums = [sum(getattr(each, column) for each in found) for column in columns]
-                figures = "".join(f"{each:12.{isinstance(each, float):d}f}" for each in sums)
+                figures = "".join(f"{each:10.{isinstance(each, float):d}f}" for each in sums)
                 print(f"{name:26}{manner:7}{runs:5}{best * runs or '':>6}{figures}", flush=True)
 
 
@@ -113,7 +103,7 @@ def run(name: str, manner: Manner, seed: int) -> Seen:
     """
     random = Random(f"burst {name} {seed}")
     cases = {case.name: case for case in (*CASES, *ALL_FIT)}
-    burst = _draw(random) if name == SMALL else _burst_of(cases[name])
+    burst = drawn(random) if name == SMALL else burst_of(cases[name])
     plan = msgspec.structs.replace(burst.plan, is_stale=manner is Manner.OLD)
     loop = looptime.new_event_loop(resolution=RESOLUTION, noop_cycles=0)
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
@@ -201,88 +191,6 @@ def _seen(world: World, invariants: Invariants, seconds: float) -> Seen:
         seconds=seconds,
         calls=world.trace.counts["filter calls"],
         cpu_seconds=0.0,
-    )
-
-
-def _burst_of(case: Case) -> Burst:
-    """Return a case of the tests end to end."""
-    wishes = {wish for each in case.wishes for wish in each}
-    nodes = {f"node-{number}": {"disk-1": (gib, False)} for number, gib in enumerate(case.gib)}
-    zones = dict(zip(nodes, case.zones or [""] * len(nodes), strict=True))
-    soft = "enabled" if case.zone_soft else "disabled"
-    classes = {
-        wish.class_name: {
-            "numberOfReplicas": str(wish.replicas),
-            "dataLocality": wish.locality,
-            "replicaZoneSoftAntiAffinity": soft,
-        }
-        for wish in sorted(wishes, key=str)
-    }
-    workloads = [
-        Workload(
-            name=name,
-            is_stateful=False,
-            claims=[(wish.class_name, case.gib_each) for wish in wanted],
-            pods=1,
-        )
-        for name, wanted in case.pod_wishes.items()
-    ]
-    return Burst(plan=_plan(nodes, zones, classes), workloads=workloads)
-
-
-def _draw(random: Random) -> Burst:
-    """Draw a small cluster and what fills it."""
-    nodes = {
-        f"node-{number}": {
-            f"disk-{disk}": (random.choice([60, 100, 150, 200]), False)
-            for disk in range(random.choice([1, 1, 2, 3]))
-        }
-        for number in range(random.randint(3, 6))
-    }
-    zone_names = random.choice([[""], [""], ["a", "b"], ["a", "b", "c"]])
-    zones = {name: random.choice(zone_names) for name in nodes}
-    kinds = [
-        *random.sample(_LOCAL, random.randint(1, 3)),
-        *random.sample(_REMOTE, random.randint(0, 2)),
-    ]
-    classes = {
-        f"{locality}-{replicas}": {"dataLocality": locality, "numberOfReplicas": str(replicas)}
-        for locality, replicas in kinds
-    }
-    total = sum(gib for disks in nodes.values() for gib, _ in disks.values())
-    left, workloads = random.choice(_DEMANDS) * total, list[Workload]()
-    while left > 0:
-        claims = [
-            (random.choice([*classes]), random.choice([10, 20, 30, 50, 80]))
-            for _ in range(random.choice([1, 1, 1, 2]))
-        ]
-        left -= sum(gib * int(classes[name]["numberOfReplicas"]) for name, gib in claims)
-        name = f"app-{len(workloads)}"
-        workloads.append(Workload(name=name, is_stateful=False, claims=claims, pods=1))
-    return Burst(plan=_plan(nodes, zones, classes), workloads=workloads)
-
-
-def _plan(
-    nodes: dict[str, dict[str, tuple[int, bool]]],
-    zones: dict[str, str],
-    classes: dict[str, dict[str, str]],
-) -> Plan:
-    return Plan(
-        nodes=nodes,
-        zones=zones,
-        anti_affinity={},
-        allow_degraded=True,
-        is_stale=False,
-        over_provisioning=100,
-        instances=1,
-        choosing_seconds=5,
-        placing_seconds=5,
-        mode=Mode.CAPACITY,
-        scheduler=Configuration(),
-        classes=classes,
-        disk_schedules=False,
-        demand=1.0,
-        faults=0.0,
     )
 
 

@@ -35,13 +35,14 @@ REJECTIONS: Mapping[str, Remedy] = {
     "room_held": Remedy(
         "with room that is held for other pods",
         "There is room, but it is held for pods that were accepted a moment ago: for replicas on "
-        "this node, or for replicas that may go anywhere and fit on no other node.",
+        "this node, or for replicas that may go anywhere and are forecast here. Other replicas "
+        "may be in the way as well: the reason names the least certain.",
         "Nothing: holds end within seconds, and the pod is woken if there is still room.",
     ),
     "pending_replicas": Remedy(
         "with room that other replicas are about to take",
-        "Longhorn will place replicas on this node only, or replicas that may go anywhere fit on "
-        "no other node. They have no disk yet.",
+        "Longhorn will place replicas on this node only, or replicas that may go anywhere are "
+        "forecast here. They have no disk yet.",
         "Look for them: `nodeID` of the Replica is empty. The `filter` command names their "
         "volumes. The pod is woken when any node gains room.",
     ),
