@@ -109,7 +109,10 @@ class Service:
 
         if self._life.done():
             await self._life  # raises what it failed with
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 (a defect of a checkout is a difference, too)
+            return Reply(500, {"error": repr(error)})
         [status] = [each["status"] for each in sent if "status" in each]
         return Reply(status, json.loads(b"".join(each.get("body", b"") for each in sent)))
 
