@@ -220,7 +220,9 @@ def _go_through(comparison: Comparison, seeds: range, events: Sequence[int]) -> 
     """Compare all seeds; both checkouts know the next one in advance, so that none waits."""
     for seed in seeds[:2]:
         comparison.ask(seed, events)
-    for seed in seeds:
+    for count, seed in enumerate(seeds):
+        if count and count % 100 == 0:
+            print(f"{count} seeds", file=sys.stderr, flush=True)
         if seed + 2 in seeds:
             comparison.ask(seed + 2, events)
         for each in comparison.compare():

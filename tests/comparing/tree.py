@@ -31,10 +31,11 @@ POD = "extender-0"
 _ENVIRONMENT = {
     "EXTENDER_DEBUG": "true",
     "EXTENDER_POD_NAME": POD,
-    # So that little happens while nobody asks.
-    "EXTENDER_LEASE_DURATION_SECONDS": "300",
-    "EXTENDER_RENEW_DEADLINE_SECONDS": "200",
-    "EXTENDER_RETRY_PERIOD_SECONDS": "90",
+    # So that little happens while nobody asks. What is due must not wait for a minute at the start,
+    # or it would not count any more.
+    "EXTENDER_LEASE_DURATION_SECONDS": "60",
+    "EXTENDER_RENEW_DEADLINE_SECONDS": "30",
+    "EXTENDER_RETRY_PERIOD_SECONDS": "10",
 }
 
 
