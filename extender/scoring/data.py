@@ -44,8 +44,9 @@ class _Volume(msgspec.Struct, frozen=True, kw_only=True):
 def data_near(request: PodRequest, view: ClusterView) -> Near:
     """Work out what of a pod's data need not move to each node.
 
-    Volumes without any data have no part in it, nor have those that are not attached to the pod's
-    node: shared ones, whose share manager is elsewhere, standby and sharded ones.
+    Volumes without any data have no part in it, nor have those without a size yet, and those that
+    are not attached to the pod's node: shared ones, whose share manager is elsewhere, standby and
+    sharded ones.
     """
     found = [
         volume
@@ -74,7 +75,7 @@ def data_near(request: PodRequest, view: ClusterView) -> Near:
 def _volume(wanted: WantedVolume, view: ClusterView) -> _Volume | None:
     """Say what a volume is worth where; None if it has no part."""
     volume = wanted.volume
-    if volume.shared or volume.standby or volume.sharded:
+    if volume.shared or volume.standby or volume.sharded or not volume.size_bytes:
         return None
     existing = existing_by_node(view.replicas.get(volume.name, ()), wanted.need, view)
     if not existing:

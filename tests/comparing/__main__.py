@@ -14,7 +14,7 @@ from tests.comparing.differences import Difference, difference, general
 
 HERE = Path(__file__).parents[2]
 EVENTS = 150
-SHRINKING = 60
+SHRINKING = 100
 """So many attempts are made to show a difference with fewer events."""
 BEGIN = """
 import importlib.util, sys
@@ -149,7 +149,7 @@ class Comparison:
                 counts[f"error: {general(answer['error'])}"] += 1
             if answer["scores"] is not None:
                 counts["answers of /prioritize"] += 1
-                parts = answer["scores"].get("parts", {}).values()
+                parts = answer["scores"]["parts"].values()
                 counts.update(f"score {each['total']}" for each in parts)
                 counts.update(
                     f"robustness: {each['robustness'] or 'nothing new'}" for each in parts
@@ -220,7 +220,9 @@ def _go_through(comparison: Comparison, seeds: range, events: Sequence[int]) -> 
     """Compare all seeds; both checkouts know the next one in advance, so that none waits."""
     for seed in seeds[:2]:
         comparison.ask(seed, events)
-    for seed in seeds:
+    for count, seed in enumerate(seeds):
+        if count and count % 100 == 0:
+            print(f"{count} seeds", file=sys.stderr, flush=True)
         if seed + 2 in seeds:
             comparison.ask(seed + 2, events)
         for each in comparison.compare():

@@ -35,23 +35,35 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return {"Pod": self.obj, "Nodes": whole, "NodeNames": names}
 
 
+class Scores(msgspec.Struct, kw_only=True):
+    """What was answered to /prioritize.
+
+    Attributes:
+        parts: What the scores are made of, by node.
+    """
+
+    error: str = ""
+    totals: Mapping[str, int] = {}
+    order: Sequence[str] = ()
+    parts: Mapping[str, Object] = {}
+
+
 class Answer(msgspec.Struct, kw_only=True):
     """What was answered about one pod.
 
     Attributes:
-        waited: For how many seconds.
         verdicts: "accepted" or why not, by node.
         order: The accepted nodes.
         other: Where the answer has another form than it should.
-        scores: The answer to /prioritize, and what the scores are made of.
+        waited: For how many seconds.
     """
 
-    waited: float
     error: str
     verdicts: Mapping[str, str]
     order: Sequence[str]
     other: Sequence[object]
-    scores: Object | None = None
+    waited: float
+    scores: Scores | None = None
 
 
 def draw_request(world: World, random: Random) -> Request:
@@ -104,11 +116,11 @@ async def ask(service: Service, request: Request, now: Callable[[], float]) -> A
     return answer
 
 
-async def _scores(service: Service, request: Request, nodes: Sequence[str]) -> Object:
+async def _scores(service: Service, request: Request, nodes: Sequence[str]) -> Scores:
     status, body = await service.post("/prioritize", request.body(nodes), request.client)
     if status != 200:
-        return {"status": status, "error": body["error"]}
+        return Scores(error=f"{status} {body['error']}")
     told = (await service.state())["scores"]
     parts: Object = next((e["best"] for e in told if e["pod"] == f"default/{request.pod}"), {})
-    scores = {each["Host"]: each["Score"] for each in body}
-    return {"order": [*scores], "scores": scores, "parts": parts}
+    order = [each["Host"] for each in body]
+    return Scores(totals={e["Host"]: e["Score"] for e in body}, order=order, parts=parts)

@@ -64,7 +64,7 @@ def difference(old: bytes, new: bytes, ignored: Sequence[str] = ()) -> Differenc
 def _differing(path: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
     match old, new:
         case dict(), dict():
-            for key in sorted({*old, *new}):
+            for key in {**old, **new}:  # in the order in which they are compared
                 yield from _differing(f"{path} / {key}", old.get(key), new.get(key))
         case list(), list() if len(old) == len(new):
             for one, other in zip(old, new, strict=True):

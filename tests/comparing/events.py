@@ -135,8 +135,8 @@ EVENTS: dict[Event, int] = {
     change_setting: 4,
     change_class: 1,
     change_image: 1,
-    ask_for_room: 6,
-    decide: 5,
+    ask_for_room: 8,
+    decide: 10,
     serve_schedules: 1,
 }
 """With their weights."""

@@ -30,7 +30,9 @@ def decide(world: World, random: Random) -> str:
     found = world.one(DISK_SCHEDULES, random) if world.is_served else None
     if found is None:
         return ""
-    way = random.choice([*["grant"] * 5, "refuse", "refuse one", "forget", "unready", "gone"])
+    way = random.choice(
+        [*["grant"] * 5, "refuse", "refuse one", "forget", "unready", "unready", "gone"]
+    )
     if way == "gone":
         world.drop(DISK_SCHEDULES, name_of(found))
         return f"gone {name_of(found)}"

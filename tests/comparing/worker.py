@@ -83,7 +83,7 @@ class Player:
     async def _start(self) -> Service:
         service = Service(self.world.server, self.world.plan.environment)
         while not await service.is_answering():  # noqa: ASYNC110 (nobody tells)
-            await asyncio.sleep(5.03)
+            await asyncio.sleep(1.03)
         return service
 
     async def _happen(self, number: int, random: Random) -> str:

@@ -94,6 +94,12 @@ def test_volumes_that_are_not_attached_to_the_pods_node_count_nowhere(elsewhere:
     assert shares(found) == [0, 0, 0, 0]
 
 
+def test_a_volume_of_which_the_size_is_not_known_counts_nowhere() -> None:
+    found = near([volume(size_bytes=0, locality=Locality.DISABLED)], replica())
+
+    assert shares(found) == [0, 0, 0, 0]
+
+
 def test_more_replicas_than_wanted_are_worth_no_more_than_all() -> None:
     """Best-effort makes one more before it takes one away."""
     found = near([BEST_EFFORT], replica("r-1", on="node-1"), replica("r-2", on="node-2"))
