@@ -83,6 +83,11 @@ class _Client:
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self._busy = 0
 
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        for _, writer in self._idle:
+            writer.close()
+
     async def send(self, body: bytes) -> None:
         """Send a request, unless all connections still wait for answers."""
         if self._busy == MOST_CONNECTIONS:
@@ -144,6 +149,8 @@ async def ask(
         for each in late:
             each.cancel()
         seen["late"] = len(late)
+    for client in clients:
+        client.close()
     return seen
 
 

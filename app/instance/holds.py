@@ -147,7 +147,7 @@ class Holds:
             if found:
                 self._act(self.ledger.see_pod(pod.uid, found, view.claims, now), now)
             self._vouching.note_hold(asking)
-            self._act(self.ledger.see_claims(pod.claims, view.claims, now), now)
+        self._act(self.ledger.see_claims(pod.claims, view.claims, now), now)
 
     def restore(self, hold: Hold, status: PodStatus, now: float) -> None:
         """Hold what the leader before held, for a pod that has come as far as *status* says."""

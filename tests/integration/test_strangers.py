@@ -178,6 +178,19 @@ async def test_who_repeats_a_real_request_frees_no_room() -> None:
         assert await world.held_nodes("first") == (TWO,)
 
 
+async def test_who_repeats_a_request_takes_no_room_once_a_claim_has_its_node() -> None:
+    async with serving() as world:
+        await world.add_pods("first", "other")
+        await world.accept("first")
+        world.select("first", TWO)
+        await world.settled()
+
+        await world.ask("first", THREE, client=STRANGER)
+
+        assert (await world.ask("other")).accepted == [ONE, THREE]
+        assert await world.held_nodes("first") == (TWO,)
+
+
 async def test_who_asks_first_cannot_take_back_what_kube_scheduler_was_told() -> None:
     async with serving() as world:
         await world.add_pods("first", "other")
