@@ -213,11 +213,11 @@ class Extender:
             What became of the hold of the earlier answer.
         """
         request, accepted, view = answer.request, answer.accepted, answer.view
-        pod = request.pod
+        pod, volumes = request.pod, (*request.volumes, *request.remote)
         needs_room = (
             answer.basis is Basis.PLACEMENT
-            or not all(is_shown(each, view) for each in request.remote)
-            or any(may_be_refused(each, view) for each in (*request.volumes, *request.remote))
+            or not all(is_shown(each, view) for each in volumes)
+            or any(may_be_refused(each, view) for each in volumes)
         )
         is_held = needs_room and accepted and pod.uid and timeouts.choosing_seconds
         if not is_held:

@@ -91,11 +91,15 @@ class Calm:
     def _why_not_running(self, pod: Object) -> Excuse | None:
         if not self._plan.keeps_holds:
             return Excuse.RAN_OUT
+        strict = [v for v in self._truth.volumes(pod) if v.locality is Locality.STRICT_LOCAL]
+        excuses = self._losses.excuses
+        if any(excuses.get(volume.name) is Excuse.FORMER for volume in strict):
+            return Excuse.FORMER  # however much room there is, the volume is tied to another node
         if self._everywhere.may_run(pod):
             return None
-        for volume in self._truth.volumes(pod):
-            if volume.locality is Locality.STRICT_LOCAL and volume.name in self._losses.excuses:
-                return self._losses.excuses[volume.name]
+        for volume in strict:
+            if volume.name in excuses:
+                return excuses[volume.name]
         return Excuse.LEFT_NONE
 
     def _why_not_local(self, volume: str, node: str) -> Excuse | None:

@@ -60,6 +60,7 @@ class Choice(msgspec.Struct, kw_only=True):
         heard_at: When the instance that answered had heard of that at the latest; news is late on a
             slow network.
         bound_at: When the pod was bound.
+        binding_heard_at: When the instance that answered had heard of that at the latest.
     """
 
     pod: str
@@ -79,6 +80,7 @@ class Choice(msgspec.Struct, kw_only=True):
     marked_at: float | None = None
     heard_at: float = inf
     bound_at: float | None = None
+    binding_heard_at: float = inf
 
     def __str__(self) -> str:
         gib = ", ".join(f"{want.size_bytes / 2**30:g}" for want in self.wants)
@@ -138,6 +140,7 @@ class Choices:
                 continue
             if node and choice.bound_at is None:
                 choice.bound_at = now
+                choice.binding_heard_at = now + self._news_seconds()
             selected = {claim["metadata"]["uid"] for claim in self._selected(pod, choice.node)}
             if choice.marked_at is None and (node or selected):
                 choice.marked_at = now

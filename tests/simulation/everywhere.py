@@ -15,6 +15,7 @@ from longhorn import (
     Settings,
     Volume,
     due_replicas,
+    has_data,
     needed_to_start,
     stage_of,
     usage_of,
@@ -72,6 +73,8 @@ class Everywhere:
             return Excuse.CAME
         if self._leaves_room(new, in_time, then):
             return Excuse.SEVERAL
+        if self._leaves_room(new, [e for e in in_time if not self._lost_a_rebuild(e)], now):
+            return Excuse.GIVEN_UP
         return Excuse.BOUNDED if self._count(new, everyone) > SURE else False
 
     def is_beyond_judgement(self, new: Choice) -> bool:
@@ -88,6 +91,18 @@ class Everywhere:
         """Say whether a pod has all its local replicas there: then it goes back to its data."""
         has_local = any(volume.needs_local_replica for volume in new.volumes)
         return has_local and not self._limits.pending(new)
+
+    def _lost_a_rebuild(self, choice: Choice) -> bool:
+        """Say whether a pod went back to its data, and a replica of its volumes has failed since
+        that was being rebuilt: at the answer nothing was to be placed."""
+        now = self._truth.known().replicas
+        return not self._limits.pending(choice) and any(
+            each.disk and each.active and not (each.failed or each.deleting or each.healthy_once)
+            for name, then in choice.answer.known.replicas.items()
+            if has_data(then) and any(volume.name == name for volume in choice.volumes)
+            for each in then
+            if all(other.name != each.name or other.failed for other in now.get(name, ()))
+        )
 
     def describe(self, new: Choice) -> str:
         """Say what is to be placed besides, and what disks have left."""

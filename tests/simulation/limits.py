@@ -27,9 +27,8 @@ class Excuse(StrEnum):
     CORDONED = "the pod's node, or another one for replicas, was cordoned after the answer"
     OWN = "the pod's own replica took the room of its local one, as on every node it could go to"
     LEFT_NONE = "Longhorn placed replicas so that there is no room for a volume to start"
-    GIVEN_UP = (
-        "Longhorn gave up the replica on the pod's node, which was being rebuilt at the answer"
-    )
+    GIVEN_UP = "Longhorn gave up a replica that was being rebuilt at the answer"
+    FORMER = "Longhorn placed a strict-local replica for a pod that was gone before the answer"
     NOT_DUE = "Longhorn makes no replica for the pod's node, as the volume is degraded"
     BOUNDED = "more replicas were to be placed than our service's search is sure to decide"
     SEVERAL = "several of these"
@@ -83,8 +82,9 @@ class Limits:
             return True
         until = choice.answer.at + self._plan.choosing_seconds
         # In mode `node` nothing counts as the choice but the binding.
-        chosen_at = choice.bound_at if self._plan.mode is Mode.NODE else choice.heard_at
-        if chosen_at is None or chosen_at > until or self._is_unheard(choice):
+        is_by_binding = self._plan.mode is Mode.NODE
+        heard_at = choice.binding_heard_at if is_by_binding else choice.heard_at
+        if heard_at > until or self._is_unheard(choice):
             return now >= until
         bound_at = choice.bound_at
         return bound_at is not None and now >= bound_at + self._plan.placing_seconds

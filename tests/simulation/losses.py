@@ -28,6 +28,7 @@ class Losses:
         self, truth: Truth, choices: Choices, limits: Limits, plan: Plan, trace: Trace
     ) -> None:
         self.excuses: dict[str, Excuse | None] = {}
+        self._lost_at: dict[str, float] = {}
         self._truth = truth
         self._choices = choices
         self._limits = limits
@@ -59,6 +60,8 @@ class Losses:
         for each in self._choices.all():
             if volume in _names(each) and node != each.node and each.node not in usable:
                 self.excuses.setdefault(volume, Excuse.CORDONED)
+            if volume in _names(each) and self._is_for_former(each, replica):
+                self.excuses.setdefault(volume, Excuse.FORMER)
         here = self._choices.on_node(node)
         pending = [(each, want) for each in here for want in self._limits.waiting(each)]
         wants = [want for _, want in pending]
@@ -70,6 +73,7 @@ class Losses:
             if want.volume not in self.excuses:
                 excuse = self._excuse(choice, replica, wants)
                 self.excuses[want.volume] = excuse
+                self._lost_at[want.volume] = self._trace.seconds
                 by = f"{want.volume} of {choice.pod} by {replica['metadata']['name']}"
                 self._trace.note(f"taken on {node}: room for {by}: {excuse or 'no excuse'}")
 
@@ -86,6 +90,11 @@ class Losses:
         beside = [each for each in self._choices.on_node(choice.node) if self._limits.waiting(each)]
         if any(self._limits.ran_out(each, choice.answer.at) for each in (*owners, *beside)):
             return Excuse.RAN_OUT
+        if any(self._fits_without_late(each, choice.node, wants) for each in owners):
+            return Excuse.RAN_OUT
+        is_elsewhere = all(each.node != choice.node for each in owners)
+        if is_elsewhere and self._lost_at.get(volume, 0.0) > choice.answer.at:
+            return self.excuses[volume]  # whatever took its own room
         settings = self._truth.known_settings()
         if not owners and not _is_to_come(volume, choice.answer.known, settings):
             return Excuse.CAME
@@ -93,6 +102,34 @@ class Losses:
         if any(_usable(each.answer.known) - usable for each in (choice, *owners)):
             return Excuse.CORDONED
         return Excuse.LAGGED if self._plan.is_stale and not is_strict else None
+
+    def _is_for_former(self, choice: Choice, replica: Object) -> bool:
+        """Say whether Longhorn attaches a strict-local volume to the node of its pod before, and
+        did not show so at the answer."""
+        node, volume = replica["spec"]["nodeID"], replica["spec"]["volumeName"]
+        then, now = choice.answer.known.volumes.get(volume), self._truth.known().volumes[volume]
+        is_new = then is None or then.node is None
+        is_strict = now.locality is Locality.STRICT_LOCAL
+        return is_strict and is_new and now.node == node != choice.node
+
+    def _fits_without_late(self, owner: Choice, node: str, wants: Sequence[Want]) -> bool:
+        """Say whether all would fit without what came to a node late: after an answer at which its
+        hold had run out of time already."""
+        late = {
+            name
+            for each in self._choices.all()
+            if self._limits.ran_out(each, owner.answer.at)
+            for name in _names(each)
+        }
+        longhorn_node = self._truth.longhorn_node(node)
+        assert longhorn_node is not None
+        in_time = [
+            each
+            for each in self._truth.granted()
+            if each["metadata"]["name"] in owner.answer.placed
+            or each["spec"]["volumeName"] not in late
+        ]
+        return has_room(longhorn_node, in_time, wants, self._truth.settings())
 
     def _fits_in_another_way(self, choice: Choice, wants: Sequence[Want]) -> bool:
         """Say whether all would fit with what came since the answer on other disks of the node."""

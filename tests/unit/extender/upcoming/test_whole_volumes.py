@@ -158,6 +158,22 @@ def test_volumes_without_locality_that_do_not_exist_yet_take_room_as_well(seed: 
     assert answers[-1].rejected == dict.fromkeys(view.spaces, nowhere)
 
 
+def test_what_a_volume_lacks_keeps_its_room_when_its_pod_goes_back_to_its_data() -> None:
+    """Longhorn makes the second replica once the volume is attached: nothing shows it before."""
+    view = view_of(
+        *hosts(3, 3),
+        *bound(volume("old", size_bytes=2 * GIB, replicas=2), volume("new", size_bytes=2 * GIB)),
+        replica(of="old", on="node-0", size_bytes=2 * GIB),
+    )
+    run = Run(view, Random(0))
+    _, chosen = run.ask("first", "old")
+
+    answer, _ = run.ask("second", "new")
+
+    assert chosen == "node-0"
+    assert answer.accepted == []
+
+
 def test_a_pod_that_needs_nothing_on_its_node_leaves_the_local_room_of_others() -> None:
     view = view_of(
         *hosts(3, 2),
