@@ -217,7 +217,6 @@ class Bound:
             volume=unknown,
             need=need_of(unknown, None),
             item=Item(replica.name, replica.size_bytes, 0, everywhere),
-            node=space.node.name,
             certainty=Certainty.SHOWN,
         )
 
@@ -229,7 +228,6 @@ class Bound:
             volume=volume,
             need=need,
             item=item_of(name, need, self.view),
-            node=space.node.name,
             certainty=Certainty.SHOWN,
         )
 

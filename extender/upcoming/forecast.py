@@ -25,8 +25,9 @@ from packing import Item, is_stranded
 _MOST_NEEDS, _MOST_SORTS = 50_000, 32
 """Of so many needs it is remembered where they may go, and for so many sorts of them the nodes are
 kept in order."""
-MOST_MOVED = 60
-"""Only so many volumes are moved to make room for another one."""
+MOST_MOVED, _MOST_IN_A_CHAIN = 60, 2
+"""Only so many volumes are moved to make room for another one, and so many replicas one after
+another."""
 _RANKS_PER_STEP, _PAIRS_PER_STEP = 100, 40
 """So many nodes are passed over in the time of a step; so many pairs of replica and disk packed."""
 
@@ -309,12 +310,21 @@ class Forecast:
             found = self._roomiest(others, upcoming, usage)
         return found or self._again(upcoming, usage)
 
-    def _make_room(self, upcoming: Upcoming, usage: Usage) -> bool:
+    def _make_room(
+        self, upcoming: Upcoming, usage: Usage, chain: tuple[VolumeName, ...] = ()
+    ) -> bool:
         """Put a replica on a node from which one of another volume may go elsewhere.
 
+        That one may go to a node from which another one may, and so on: a chain of so many at most.
         Where more than a few are forecast, what one of them gains is not worth the work.
+
+        Args:
+            upcoming: The volume.
+            usage: What it uses.
+            chain: The volumes of which one is moved already, to make room for each other.
         """
-        if len(self._nodes_of) > MOST_MOVED:
+        chain = (*chain, upcoming.volume.name)
+        if len(self._nodes_of) > MOST_MOVED or len(chain) > _MOST_IN_A_CHAIN:
             return False
         for name in [*self.on]:
             if self.work.is_over:
@@ -325,20 +335,28 @@ class Forecast:
             for other in self.on[name]:
                 kept = [each.item for each in self.on[name] if each is not other]
                 bound = [each.item for each in self._bound(self.view.spaces[name])]
-                is_enough = self.fits(name, [*bound, *kept, upcoming.item])
-                if is_enough and self._move(other, name, upcoming):
+                if (
+                    other.volume.name not in chain
+                    and self.fits(name, [*bound, *kept, upcoming.item])
+                    and self._move(other, name, upcoming, chain)
+                ):
                     return True
         return False
 
-    def _move(self, other: Upcoming, name: NodeName, upcoming: Upcoming) -> bool:
+    def _move(
+        self, other: Upcoming, name: NodeName, upcoming: Upcoming, chain: tuple[VolumeName, ...]
+    ) -> bool:
         """Put a replica on a node in place of another volume's, if that finds another node."""
         nodes = self._lift(other.volume.name)
         before = self.nodes_of(upcoming.volume.name)
         self._put_all(other, nodes, but=name)
         self._put(upcoming, name)
-        best = self._best(other, self.usage_of(other))
+        usage = self.usage_of(other)
+        best = self._best(other, usage)
         if best is not None:
             self._put(other, best)
+            return True
+        if self._make_room(other, usage, chain):
             return True
         self._lift(other.volume.name)
         self._lift(upcoming.volume.name)

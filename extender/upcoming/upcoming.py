@@ -38,9 +38,6 @@ class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
     item: Item
     """One of them, ready for packing."""
     count: int = 1
-    node: NodeName | None = None
-    """The only node that they may go to. None: Longhorn's search decides; or, for what an open hold
-    keeps beside its pod, any node that was accepted."""
     certainty: Certainty
     replicas: Sequence[Replica] = ()
     """Those that there are: where they are, others of the volume do not go."""

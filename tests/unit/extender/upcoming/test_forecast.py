@@ -77,6 +77,33 @@ THREE = sized("a-1", 100, zone="a"), sized("a-2", 90, zone="a"), sized("b-1", 50
 FOUR = tuple(sized(f"node-{number}") for number in range(1, 5))
 
 
+def test_a_replica_is_moved_to_make_room() -> None:
+    """The first takes most where most is left, but the second fits nowhere else."""
+    nodes = sized("large", 100), sized("small", 60)
+
+    assert placed(*nodes, remote("a", gib=60), remote("b", gib=100)) == {
+        "a": ["small"],
+        "b": ["large"],
+    }
+
+
+def test_another_one_is_moved_so_that_it_finds_a_node() -> None:
+    nodes = (
+        sized("node-1", tags=["one", "solo"]),
+        sized("node-2", tags=["one"]),
+        sized("node-3", 60),
+    )
+    first = remote("a", gib=60, node_selector=["one"])
+    last = remote("c", gib=100, node_selector=["solo"])
+
+    assert placed(*nodes, first, remote("b", gib=60)) == {"a": ["node-1"], "b": ["node-2"]}
+    assert placed(*nodes, first, remote("b", gib=60), last) == {
+        "a": ["node-2"],
+        "b": ["node-3"],
+        "c": ["node-1"],
+    }
+
+
 def test_a_wall_within_a_node_is_seen() -> None:
     """Two of 60 GiB do not fit disks of 100 and 20 GiB, though the bytes would do."""
     two = node("node-1", disk("disk-1"), disk("disk-2", maximum_bytes=20 * GIB))
