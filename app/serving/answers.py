@@ -9,8 +9,8 @@ from starlette.background import BackgroundTask
 from starlette.types import Receive, Scope, Send
 
 JSON = "application/json"
-_PIECE_BYTES = 256 * 2**10
-"""At least so much is sent at once, but for the end; and less than twice as much."""
+PIECE_BYTES = 2 * 2**20
+"""At most so much is sent at once."""
 
 
 class Holding(Response):
@@ -36,8 +36,8 @@ class InPieces(Response):
     def __init__(
         self, parts: Sequence[bytes | Raw], status: int, background: BackgroundTask | None
     ) -> None:
-        size_bytes = sum(memoryview(part).nbytes for part in parts)
-        headers = {"Content-Length": str(size_bytes)}
+        self._sizes = [memoryview(part).nbytes for part in parts]
+        headers = {"Content-Length": str(sum(self._sizes))}
         super().__init__(None, status, headers, media_type=JSON, background=background)
         self._parts = parts
 
@@ -45,7 +45,7 @@ class InPieces(Response):
         """Send the pieces; each *send* waits until the client has taken most of those before."""
         head = {"type": "http.response.start", "status": self.status_code}
         await send({**head, "headers": self.raw_headers})
-        for piece in pieces(self._parts):
+        for piece in pieces(self._parts, self._sizes):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
         if self.background is not None:
@@ -65,17 +65,26 @@ def response_of(
     return Response(answer, status, media_type=JSON, background=background)
 
 
-def pieces(parts: Sequence[bytes | Raw]) -> Iterator[bytes]:
-    """Put together what is to be sent at once."""
-    gathered: list[memoryview] = []
+def pieces(parts: Sequence[bytes | Raw], sizes: Sequence[int]) -> Iterator[bytes]:
+    """Put together what is to be sent at once.
+
+    Args:
+        parts: The answer.
+        sizes: Of each part, in bytes.
+    """
+    gathered: list[bytes | Raw | memoryview] = []
     size_bytes = 0
-    for part in parts:
-        whole = memoryview(part)
-        for start in range(0, whole.nbytes, _PIECE_BYTES):
-            gathered.append(whole[start : start + _PIECE_BYTES])
-            size_bytes += gathered[-1].nbytes
-            if size_bytes >= _PIECE_BYTES:
+    for part, part_bytes in zip(parts, sizes, strict=True):
+        if size_bytes + part_bytes > PIECE_BYTES:
+            if gathered:
                 yield b"".join(gathered)
-                gathered, size_bytes = [], 0
+            gathered, size_bytes = [], 0
+            if part_bytes > PIECE_BYTES:
+                whole = memoryview(part)
+                for start in range(0, part_bytes, PIECE_BYTES):
+                    yield bytes(whole[start : start + PIECE_BYTES])
+                continue
+        gathered.append(part)
+        size_bytes += part_bytes
     if gathered:
         yield b"".join(gathered)

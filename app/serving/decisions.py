@@ -23,7 +23,7 @@ from extender import (
     UnseenObjectError,
 )
 
-_UNSEEN_SECONDS = 0.25
+UNSEEN_SECONDS = 0.25
 """How long an answer waits for an object that kube-scheduler knows and we do not. Watches differ by
 milliseconds, and after an error the pod would wait for a second or more."""
 
@@ -79,6 +79,7 @@ class Decisions:
         clock: Monotonic seconds.
         wall_clock: UTC, None if no time passes.
         metrics: Shows who waits.
+        unseen_seconds: How long an answer may wait for an object that is not known.
 
     Attributes:
         turns: Whoever calls `filter` or `prioritize` takes a turn before.
@@ -100,6 +101,7 @@ class Decisions:
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime | None],
         metrics: Metrics,
+        unseen_seconds: float = UNSEEN_SECONDS,
     ) -> None:
         self.unavailable = unavailable
         self.turns = Turns(is_known, clock)
@@ -114,6 +116,7 @@ class Decisions:
         self._clock = clock
         self._wall_clock = wall_clock
         self._metrics = metrics
+        self._unseen_seconds = unseen_seconds
         self._waiting: dict[_Waiting, asyncio.Event] = {}
         """What wakes each request that waits."""
 
@@ -248,9 +251,9 @@ class Decisions:
         try:
             result = self._answer_of(asking.request)
         except UnseenObjectError:
-            if waited >= _UNSEEN_SECONDS:
+            if waited >= self._unseen_seconds:
                 raise
-            return _UNSEEN_SECONDS - waited
+            return self._unseen_seconds - waited
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
@@ -268,8 +271,9 @@ class Decisions:
             raise UnavailableError(reason)
 
 
-async def _unknown(_: Asking) -> None:
-    """Say of each pod that it is none of the cluster's."""
+async def _as_asked(asking: Asking) -> Asking:
+    """Look nothing up."""
+    return asking
 
 
 def _hold_nothing(_: Asking, __: Answer, ___: float) -> None:
@@ -283,7 +287,7 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         current_view=lambda: view,
         unavailable=lambda: None,
         is_known=lambda _client: True,
-        vouch=_unknown,
+        vouch=_as_asked,
         on_answer=_hold_nothing,
         on_scores=lambda _scores, _now: None,
         wait_seconds=lambda: 0.0,
@@ -291,4 +295,5 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         clock=lambda: 0.0,
         wall_clock=lambda: None,
         metrics=metrics,
+        unseen_seconds=0.0,
     )

@@ -117,6 +117,8 @@ class NodeNames:
         self._current_nodes = current_nodes
         self._known: dict[NodeName, NodeName] = {}
         """Names that nodes have, or had when a new one was last asked about."""
+        self._last: list[NodeName] = []
+        """Of such names the last list that named each once. /prioritize mostly repeats it."""
 
     def each_once(self, names: list[NodeName], field: str) -> tuple[list[NodeName], int]:
         """Return *names* in their order, each once, and how many of them no known node has.
@@ -128,6 +130,8 @@ class NodeNames:
         Raises:
             BadRequestError: One is none; the text names the field and shows the value, shortened.
         """
+        if names == self._last:
+            return self._last, 0
         same = [*map(self._known.get, names, repeat(_NO_NAME))]
         once, unknown = {*same}, 0
         if _NO_NAME in once:
@@ -139,6 +143,8 @@ class NodeNames:
                 same[index] = self._known.get(names[index], names[index])
             once.discard(_NO_NAME)
             once |= others
+        elif len(once) == len(same):
+            self._last = same
         return (same if len(once) == len(same) else list(dict.fromkeys(same))), unknown
 
     def _unknown(self, names: set[NodeName]) -> int:
