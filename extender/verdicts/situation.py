@@ -49,6 +49,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     with_own: Forecast
     """The same with the pod's volumes that need nothing on its node, once these found room
     (`starting.start`)."""
+    beside_open: Forecast | None = None
+    """The same beside all that open holds keep; None if there are none, or nothing needs room."""
 
     @property
     def is_strict(self) -> bool:

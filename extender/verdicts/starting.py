@@ -26,14 +26,15 @@ def start(situation: Situation) -> Rejection | Situation:
     if not needed:
         return situation
     forecast = situation.forecast.copy()
-    missing, with_open = _first_missing(needed, forecast), False
+    missing, beside_open = _first_missing(needed, forecast), None
     if missing is None and situation.bound.open_holds:
-        missing, with_open = _first_missing(needed, _beside_open(situation)), True
+        beside_open = _beside_open(situation)
+        missing = _first_missing(needed, beside_open)
     if missing is None:
-        return structs.replace(situation, with_own=forecast)
-    by_open = with_open or _is_missing_by_open(needed, situation)
+        return structs.replace(situation, with_own=forecast, beside_open=beside_open)
+    by_open = beside_open is not None or _is_missing_by_open(needed, situation)
     size_bytes = missing.need.size_bytes
-    base = _beside_open(situation) if with_open else situation.forecast.copy()
+    base = _beside_open(situation) if beside_open is not None else situation.forecast.copy()
     one = structs.replace(missing, count=1)
     if not missing.replicas and (missing.count == 1 or _first_missing([one], base)):
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
@@ -42,9 +43,10 @@ def start(situation: Situation) -> Rejection | Situation:
 
 
 def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
-    """Return those of *nodes* whose room the pod's local volumes need and its others as well.
+    """Return those of *nodes* whose room the pod's local volumes need and other replicas as well.
 
-    The others must find room beside what is local.
+    Those of its other volumes must find room beside what is local, and so must what had room of
+    other pods: it may have been moved here for them.
 
     Args:
         started: The pod, with its others in a forecast (`start`).
@@ -53,13 +55,26 @@ def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName,
     needed = _all_needed(started)
     if not (needed and started.request.volumes):
         return {}
-    forecast, size_bytes = started.with_own, max(each.need.size_bytes for each in needed)
-    theirs = {name for each in needed for name in forecast.nodes_of(each.volume.name)}
-    return {
-        name: NoRoomAnywhere(size_bytes=size_bytes, by_open=False)
-        for name in filter(theirs.__contains__, nodes)
-        if _first_missing(needed, forecast.beside(local_on(name, started), name))
-    }
+    size_bytes = max(each.need.size_bytes for each in needed)
+    rejected: dict[NodeName, Rejection] = {}
+    nodes = [*nodes]
+    for forecast in filter(None, (started.beside_open, started.with_own)):
+        why = NoRoomAnywhere(size_bytes=size_bytes, by_open=forecast is started.beside_open)
+        for name in filter(forecast.apart.__contains__, nodes):
+            local = local_on(name, started)
+            if forecast.fits(name, (*forecast.taken(name).items, *(each.item for each in local))):
+                continue
+            beside = forecast.beside(local, name)
+            if _first_missing(needed, beside) or _some_lost(forecast, beside):
+                rejected[name] = why
+    return rejected
+
+
+def _some_lost(before: Forecast, after: Forecast) -> bool:
+    """Whether some replica finds no room any more; what is not decided counts as found."""
+    return not after.is_cut_short and any(
+        missing > before.nowhere.get(name, 0) for name, missing in after.nowhere.items()
+    )
 
 
 def local_on(name: NodeName, situation: Situation) -> list[Upcoming]:

@@ -25,6 +25,7 @@ from tests.builders import (
 )
 
 ALL_OR_NONE = setting("allow-volume-creation-with-degraded-availability", "false")
+EVERY_BYTE = setting("storage-minimal-available-percentage", "0")
 NOTHING = NoRoomAnywhere(size_bytes=10 * GIB, by_open=False)
 TOO_FEW = TooFewReplicas(wanted=2, size_bytes=10 * GIB, by_open=False)
 FULL = node("node-1", disk(maximum_bytes=9 * GIB))
@@ -106,8 +107,7 @@ def two_volumes(*gib: int, elsewhere: int) -> ClusterView:
     local = volume("local", size_bytes=60 * GIB)
     anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
     other = node("node-2", disk(maximum_bytes=elsewhere * GIB))
-    every_byte = setting("storage-minimal-available-percentage", "0")
-    return view_of(node("node-1", *disks), other, every_byte, *bound(local, anywhere))
+    return view_of(node("node-1", *disks), other, EVERY_BYTE, *bound(local, anywhere))
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,8 @@ def test_a_hold_of_a_pod_without_a_node_yet_may_be_in_the_way() -> None:
     local = volume("local", size_bytes=60 * GIB)
     anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
     nodes = [node(name, disk(maximum_bytes=100 * GIB)) for name in ("node-1", "node-2")]
-    every_byte = setting("storage-minimal-available-percentage", "0")
-    before = view_of(*nodes, every_byte, *bound(local))
-    then = view_of(*nodes, every_byte, *bound(local, anywhere))
+    before = view_of(*nodes, EVERY_BYTE, *bound(local))
+    then = view_of(*nodes, EVERY_BYTE, *bound(local, anywhere))
     extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
     first = extender.filter(pod("local", name="first"), names, before)
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -145,3 +144,52 @@ def test_a_hold_of_a_pod_without_a_node_yet_may_be_in_the_way() -> None:
 
     assert answer.is_open
     assert set(answer.rejected.values()) == {NoRoomAnywhere(size_bytes=60 * GIB, by_open=True)}
+
+
+@pytest.mark.parametrize(
+    ("local_gib", "is_accepted"),
+    [pytest.param(30, True, id="all-fits"), pytest.param(31, False, id="one-gib-too-much")],
+)
+def test_what_had_room_keeps_it(local_gib: int, *, is_accepted: bool) -> None:
+    """Also if the pod's own is placed first, which here comes first by name."""
+    due = volume("due", size_bytes=60 * GIB, locality=Locality.DISABLED)
+    local = volume("local", size_bytes=local_gib * GIB)
+    anywhere = volume("anywhere", size_bytes=40 * GIB, locality=Locality.DISABLED)
+    nodes = [node("node-1", disk(maximum_bytes=130 * GIB)), node("node-2", disk(maximum_bytes=GIB))]
+
+    answer = ask(
+        view_of(*nodes, EVERY_BYTE, *bound(local, anywhere), due),
+        "local",
+        "anywhere",
+        candidates=["node-1"],
+    )
+
+    expected = None if is_accepted else NoRoomAnywhere(size_bytes=40 * GIB, by_open=False)
+    assert answer.rejected.get(NodeName("node-1")) == expected
+
+
+def test_two_pods_that_may_go_to_one_node_only_do_not_get_it_both() -> None:
+    """Each has a local volume and one for anywhere; the room is there for one of each and a bit."""
+    pods = [
+        (
+            volume(f"local-{n}", size_bytes=119 * GIB),
+            volume(f"anywhere-{n}", size_bytes=50 * GIB, locality=Locality.DISABLED),
+        )
+        for n in (1, 2)
+    ]
+    nodes = [
+        node("node-1", disk(maximum_bytes=300 * GIB)),
+        node("node-2", disk(maximum_bytes=40 * GIB)),
+    ]
+    extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
+    first = view_of(*nodes, EVERY_BYTE, *bound(*pods[0]))
+    both = view_of(*nodes, EVERY_BYTE, *bound(*pods[0], *pods[1]))
+    accepted = extender.filter(pod("local-1", "anywhere-1", name="first"), names, first)
+    assert accepted.accepted == ["node-1"]
+    timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+    extender.hold(accepted, PodStatus(), timeouts=timeouts, now=0.0)
+
+    answer = extender.filter(pod("local-2", "anywhere-2", name="second"), names, both)
+
+    why = answer.rejected[NodeName("node-1")]
+    assert why == NoRoomAnywhere(size_bytes=50 * GIB, by_open=True)
