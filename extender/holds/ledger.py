@@ -267,14 +267,14 @@ class Ledger:
     def _look(self, uid: str, claims: Mapping[ClaimKey, Claim], now: float) -> Outcome:
         """Compare a hold with what is seen of its pod and its claims.
 
-        Claims may be named by a pod that is invented: they tell of one that was seen alone.
+        Until the pod is looked up, it counts as it was at the answer. Its claims count even so: if
+        no pod can be looked up for some time, a chosen node is known by them alone.
         """
         hold = without_stale(self._holds[uid], claims)
         if hold is not self._holds[uid]:
             self._amend(hold)
-        if uid not in self._seen:
-            return NO_CHANGE
-        return self.see(uid, sighting_of(hold, self._seen[uid], claims, self.mode), now)
+        seen = self._seen.get(uid, hold.asked)
+        return self.see(uid, sighting_of(hold, seen, claims, self.mode), now)
 
     def _amend(self, hold: Hold) -> None:
         """Replace the pod's hold, which keeps its place in the order."""

@@ -24,6 +24,7 @@ from longhorn import (
     waits_for_attach,
     wants_replica_on_node,
 )
+from packing import is_stranded
 
 
 def anywhere_of(
@@ -44,7 +45,11 @@ def anywhere_of(
             # What Longhorn makes after its wait is the one that the hold keeps room for.
             if _keeps_local(hold, wanted, view):
                 return None
-        elif wanted.is_local and wanted.volume.wanted_replicas == 1:
+        elif (
+            wanted.is_local
+            and wanted.volume.wanted_replicas == 1
+            and not _is_displaced(hold, wanted, view)
+        ):
             return None  # all of it is to be on the pod's node
         else:
             held = _of_hold(hold, wanted, view)
@@ -104,11 +109,25 @@ def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
 
 
 def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:
-    """Whether a hold keeps room for a replica of a volume on any node."""
-    return any(
+    """Whether a hold keeps room for a replica of a volume on any node, and it may get that."""
+    return not _is_displaced(hold, wanted, view) and any(
         each.name == wanted.name
         for node in hold.nodes
         for each in charged(hold, node, view.replicas)
+    )
+
+
+def _is_displaced(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether no disk of the pod's node has room any more for a volume that is held for there.
+
+    Longhorn may have put other replicas there first. It then places those of a best-effort volume
+    elsewhere, without a word; a strict-local one waits.
+    """
+    if hold.state is not State.CHOSEN or wanted.is_strict or not wanted.is_local:
+        return False
+    space = view.spaces.get(hold.node)
+    return space is not None and is_stranded(
+        item_of(wanted.name, need_now(wanted, view), view), space.roomiest
     )
 
 

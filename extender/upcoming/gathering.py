@@ -89,7 +89,9 @@ class Gathering:
         return before
 
     def note_node(self, name: NodeName) -> None:
-        """Note that the space of a node has changed."""
+        """Note that the space of a node has changed: what is held there may have lost its room."""
+        for uid in sorted(self._on_node.get(name, ())):
+            self._outdated |= dict.fromkeys(each.name for each in self._holds[uid].volumes)
         self._outdated |= dict.fromkeys(sorted(self._failed_on.pop(name, ())))
 
     def note_time(self, utc: Moment | None) -> None:

@@ -439,14 +439,19 @@ def test_one_that_several_ask_for_stands_while_a_claim_names_its_node() -> None:
     assert ledger.next_deadline(TIMEOUTS) == 103.0 + PROVISIONING_SECONDS
 
 
-def test_a_claim_tells_nothing_of_a_pod_that_was_never_seen() -> None:
-    """It may be invented, and name the claim of another one."""
+def test_a_claim_tells_the_node_of_a_pod_until_that_is_looked_up() -> None:
+    """It may be invented, and name the claim of another one: then its hold ends."""
     ledger = ledger_of(waiting_for_claims("a"))
+    uid, claims = "uid-pod", claims_of(selected("a", HERE))
 
-    outcome = ledger.see_claims([ClaimKey("default/a")], claims_of(selected("a", HERE)), 101.0)
+    ledger.see_claims([ClaimKey("default/a")], claims, 101.0)
 
-    assert outcome == NO_CHANGE
-    assert ledger.count(State.OPEN) == 1
+    assert on(ledger, "node-1") == {"pod"}
+    assert on(ledger, "node-2") == set()
+
+    ledger.see_pod(uid, None, claims, 102.0)
+
+    assert len(ledger) == 0
 
 
 def test_a_pod_is_seen_once_it_was_heard_of() -> None:

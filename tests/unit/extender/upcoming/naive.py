@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from extender import Hold
+from extender.demand.requests import WantedVolume
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume, VolumeName
 
 Room = tuple[int, ...]
@@ -222,13 +223,14 @@ class Naive:
             for wanted in (*hold.volumes, *hold.remote):
                 name = wanted.name
                 waits = name in shown and shown[name].waits
-                keeps_local = self._is_charged(hold, name)
+                is_lost = wanted in hold.volumes and self._has_lost_its_room(hold, wanted)
+                keeps_local = self._is_charged(hold, name) and not is_lost
                 if name in known or (waits and not keeps_local):
                     continue
                 known.add(name)
                 is_local = wanted in hold.volumes
                 # The one that is made after a wait is the one on the pod's node.
-                if waits or (is_local and wanted.volume.wanted_replicas == 1):
+                if waits or (is_local and wanted.volume.wanted_replicas == 1 and not is_lost):
                     continue
                 volume = self.volumes.get(name, wanted.volume)
                 due = self.due(volume, attaching=True)
@@ -242,6 +244,14 @@ class Naive:
             if name not in known and due.anywhere and is_late:
                 found.append(Coming(name, due.anywhere, is_sure=True, is_held=False))
         return sorted(found, key=lambda each: (not each.is_sure, each.volume))
+
+    def _has_lost_its_room(self, hold: Hold, wanted: WantedVolume) -> bool:
+        """Whether the pod has a node, and no disk there takes the volume now, alone."""
+        if hold.state != "chosen" or wanted.volume.locality is Locality.STRICT_LOCAL:
+            return False
+        [name] = hold.nodes
+        volume = self.volumes.get(wanted.name, wanted.volume)
+        return name in self.nodes and volume.size_bytes > max(self.room(name), default=-1)
 
     def _is_charged(self, hold: Hold, volume: VolumeName) -> bool:
         return any(volume in self.charged(hold, name) for name in hold.nodes)

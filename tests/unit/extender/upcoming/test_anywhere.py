@@ -50,6 +50,18 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
     assert not ended
 
 
+def test_a_volume_whose_room_was_taken_counts_elsewhere() -> None:
+    extender = Extender(GENEROUS)
+    choose(extender, "a", NODES[0], view())
+    taken = view(replica("other", of="other", on="node-1", size_bytes=100 * GIB))
+
+    found = extender.filter(pod("b", name="b"), NODES, taken)
+
+    # It goes to one of the other two nodes, and nobody can say to which.
+    assert found.forecast == {"sure": 1, "open": 0, "nowhere": 0}
+    assert set(found.rejected) == {*NODES}
+
+
 def test_as_long_as_it_has_its_room_it_does_not() -> None:
     extender = Extender(GENEROUS)
     choose(extender, "a", NODES[0], view())
