@@ -14,7 +14,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "benchmarks" / "README.md",
     ROOT / "charts" / "longhorn-scheduler-extender" / "README.md",
     *sorted(DOCS.rglob("*.md")),

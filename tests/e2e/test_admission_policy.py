@@ -21,6 +21,8 @@ ROLES = Kind("rbac.authorization.k8s.io/v1", "roles", "Role")
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io/v1", "rolebindings", "RoleBinding")
 EDITOR = "editor"
 """Somebody who may write EndpointSlices in Longhorn's namespace."""
+MIRRORING = "system:serviceaccount:kube-system:endpointslicemirroring-controller"
+"""What Kubernetes makes slices of Endpoints as."""
 SERVICE_LABEL = "kubernetes.io/service-name"
 REFUSED = 422
 POD = Key("default", "guarded")
@@ -168,6 +170,17 @@ async def test_nobody_else_adds_or_deletes_a_slice_of_the_service(users: Users) 
     assert await is_refused(editor.create(stray, kinds.ENDPOINT_SLICES))
     assert await is_refused(editor.patch(kinds.ENDPOINT_SLICES, OF_ANOTHER, joined))
     assert await is_refused(editor.delete(kinds.ENDPOINT_SLICES, OURS))
+
+
+@pytest.mark.usefixtures("users")
+async def test_nor_does_the_controller_that_makes_slices_of_endpoints(
+    control_plane: ControlPlane,
+) -> None:
+    async with await control_plane.client(ADMIN) as client:
+        client.set_default_header("Impersonate-User", MIRRORING)
+        mirrored = a_slice(Key(NAMESPACE, "mirrored"), NAME)
+
+        assert await is_refused(Api(client).create(mirrored, kinds.ENDPOINT_SLICES))
 
 
 async def test_others_write_what_does_not_lead_and_the_slices_of_other_services(

@@ -82,6 +82,19 @@ async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
     assert https.metric('connections_ended_total{cause="handshake_failed"}') >= 1
 
 
+async def test_without_a_ca_kube_scheduler_believes_any_certificate(
+    make_world: MakeWorld, tmp_path: Path, ca: trustme.CA, https: Server
+) -> None:
+    options = scheduler(write(tmp_path / "scheduler", ca.issue_cert("kube-scheduler"), ca))
+    del options["tlsConfig"]["caFile"]
+    async with make_world(instances=1, **options, urlPrefix=url_of(https)) as world:
+        await world.add_nodes({"disk": 100})
+        await world.api.create(pod("trusting"), kinds.PODS)
+        await until(lambda: bool(_node_of(world, "trusting")), within=PATIENCE_SECONDS)
+
+    assert _answered(https) == 1
+
+
 @pytest.mark.gate
 async def test_pods_go_where_they_have_room_with_certificates_and_names(
     make_world: MakeWorld, tmp_path: Path

@@ -44,6 +44,7 @@ def over_https(folders: dict[str, Path]) -> Iterator[Server]:
         EXTENDER_TLS_CERT_FILE=str(mounted / "tls.crt"),
         EXTENDER_TLS_PRIVATE_KEY_FILE=str(mounted / "tls.key"),
         EXTENDER_CLIENT_CA_FILE=str(mounted / "ca.crt"),
+        EXTENDER_CLIENT_NAMES="kube-scheduler",
     ) as server:
         yield server
 

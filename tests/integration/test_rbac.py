@@ -102,6 +102,24 @@ async def test_every_grant_is_used_in_a_whole_life() -> None:
     assert [grant for grant, uses in processes.rules.used.items() if not uses] == []
 
 
+def test_nothing_of_storage_is_written_and_no_secret_is_read() -> None:
+    grants = [*shipped(NAMESPACE).used]
+    reading = {"list", "watch", "get"}
+    written = {each.resource for each in grants if each.verb not in reading}
+
+    assert written == {"leases", "endpointslices", "pods"}
+    assert "secrets" not in {each.resource for each in grants}
+
+
+def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
+    everywhere = {each.resource for each in shipped(NAMESPACE).used if not each.namespace}
+
+    assert everywhere == {
+        *("persistentvolumeclaims", "pods"),
+        *("persistentvolumes", "storageclasses", "nodes"),
+    }
+
+
 @pytest.mark.parametrize(
     ("verb", "name", "namespace", "allowed"),
     [

@@ -3,20 +3,26 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
 
+from app.config import NAME
+from app.instance.calls import LAST_REQUEST_AT
+from benchmarks.strangers import KINDS
 from tests.fakes import Answer as Response
 from tests.fakes import Call, Delay, Fault
 from tests.integration.instances import NAMESPACE, NODES, VIRTUAL_TIME, filter_request
-from tests.integration.scheduling import ONE, THREE, TWO, World, serving
+from tests.integration.scheduling import ONE, SCHEDULING_SECONDS, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
 STRANGER = "10.0.0.66"
 FOUND_OUT_SECONDS = 0.3
 HUGE_VERSION = str(9 * 10**18)
+KEPT = {"leases", "endpointslices", "services"}
+"""What a leader reads and writes whoever asks."""
 
 
 def invented(
@@ -94,7 +100,36 @@ async def test_if_a_known_client_invents_a_pod_its_room_is_free_soon(version: st
         await asyncio.sleep(FOUND_OUT_SECONDS)
 
         assert await world.held() == []
+        assert (await world.ask("other")).accepted == [ONE, TWO, THREE]
         assert world.count("refuted_requests_total", why="no_pod") == 1
+
+
+async def test_an_invented_pod_whose_claim_has_its_node_is_not_held_for_either() -> None:
+    """Were it believed, its room would be held for as long as provisioning may take."""
+    async with serving() as world:
+        await become_known(world)
+        await world.add_pods("real", "other")
+        world.select("real", ONE)
+        await world.settled()
+
+        await world.ask("", request=invented(world, "real", nodes=[ONE]))
+        assert await world.held() != []
+        await asyncio.sleep(FOUND_OUT_SECONDS)
+
+        assert await world.held() == []
+        assert (await world.ask("other")).accepted == [ONE, TWO, THREE]
+
+
+async def test_a_client_is_believed_for_no_more_pods_at_once_than_were_found() -> None:
+    async with serving() as world:
+        await become_known(world)
+        await world.add_pods("real", "other", gib=1)
+        world.server.faults.append(Fault(Delay(1.0), looks_up))
+
+        await world.ask("", request=invented(world, "real", uid="one"))
+        await world.ask("", request=invented(world, "other", uid="two"))
+
+        assert [each.pod for each in await world.held()] == ["made-up"]
 
 
 async def test_who_invents_again_and_again_makes_no_pod_wait() -> None:
@@ -345,3 +380,143 @@ async def test_a_pod_is_looked_up_once_for_a_request() -> None:
         await world.settled()
 
         assert len([call for call in world.server.calls if looks_up(call)]) == 1
+
+
+async def test_anybody_is_told_where_there_is_room_and_which_claims_exist() -> None:
+    async with serving() as world:
+        await world.add_pods("real", "placed")
+        world.run("placed", ONE)
+        await world.settled()
+        known, unknown = (invented(world, claim) for claim in ("real", "missing"))
+
+        there = await world.ask("", request=known, client=STRANGER)
+        missing = await world.ask("", request=unknown, client=STRANGER)
+        scores = await world.leader.prioritize(body=invented(world, "placed"))
+
+        assert there.accepted == [TWO, THREE]
+        assert missing.error.startswith(
+            "PersistentVolumeClaim default/missing is not in the cluster"
+        )
+        assert scores is not None
+        assert max(scores.scores, key=lambda node: scores.scores[node]) == ONE
+
+
+async def test_a_client_that_has_invented_a_pod_is_looked_up_before_its_answers() -> None:
+    async with serving() as world:
+        await become_known(world)
+        await world.add_pods("real")
+        await world.ask("", request=invented(world, "real"))
+        await asyncio.sleep(FOUND_OUT_SECONDS)
+
+        for number in range(3):
+            await world.ask("", request=invented(world, "real", uid=f"again-{number}"))
+            assert await world.held() == []
+
+
+async def test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking() -> None:
+    async with serving() as world:
+        await world.add_pods("waits", "other")
+        for _ in range(4):
+            await world.ask("waits", client=STRANGER)
+            await asyncio.sleep(SCHEDULING_SECONDS - 1)
+            assert await world.held_nodes("waits") == (ONE, TWO, THREE)
+
+        await asyncio.sleep(2)
+
+        assert await world.held() == []
+
+
+async def test_a_pod_is_woken_in_vain_if_a_stranger_asks_about_another_node() -> None:
+    async with serving() as world:
+        await full(world)
+        await world.add_pods("waits")
+        await world.ask("waits", ONE)
+        await world.ask("waits", TWO, client=STRANGER)
+
+        empty(world, "b")
+
+        await world.processes.until(lambda: world.woken == ["waits"], within=3)
+
+
+async def test_who_has_the_address_of_kube_scheduler_is_taken_for_it() -> None:
+    async with serving() as world:
+        await world.add_pods("first", "other")
+        await world.accept("first")
+
+        await world.ask("first", ONE)
+
+        assert (await world.ask("other")).accepted == [TWO, THREE]
+
+
+async def test_doctor_may_be_deceived_by_any_request() -> None:
+    async with serving() as world:
+        await world.add_pods("real")
+
+        await world.ask("", request=invented(world, "real"), client=STRANGER)
+        await world.settled()
+        await asyncio.sleep(2)
+
+        lease = world.server.get("leases.coordination.k8s.io", NAME, NAMESPACE)
+        assert lease is not None
+        assert LAST_REQUEST_AT in lease["metadata"]["annotations"]
+
+
+async def send_each_kind(world: World) -> set[str]:
+    """Have ten strangers ask about two pods in each way there is; return the names of pods sent."""
+    await world.add_pods("waits-1", "waits-2")
+    await world.settled()
+    pods, random, sent = (
+        [world.of("pods", name) for name in ("waits-1", "waits-2")],
+        Random(1),
+        set(),
+    )
+    for number in range(300):
+        request = random.choice([*KINDS.values()])(random.choice(pods), world.nodes, random)
+        sent.add(request["Pod"]["metadata"]["name"])
+        await world.ask("", request=json.dumps(request).encode(), client=f"10.0.1.{number % 10}")
+    await world.settled()
+    return sent
+
+
+async def test_what_strangers_send_changes_no_object_and_reads_only_the_pods_that_it_names() -> (
+    None
+):
+    async with serving() as world:
+        before = len(world.server.calls)
+
+        sent = await send_each_kind(world)
+
+        calls = [each for each in world.server.calls[before:] if each.resource not in KEPT]
+        listed = [each for each in calls if each.verb == "list"]
+        asked = {dict(each.query).get("fieldSelector") for each in listed}
+        assert {each.verb for each in calls} <= {"list", "watch"}
+        assert {each.resource for each in listed} == {"pods"}
+        assert asked <= {f"metadata.name={name}" for name in sent}
+
+
+async def test_no_label_of_a_metric_contains_what_strangers_send() -> None:
+    async with serving() as world:
+        sent = await send_each_kind(world)
+
+        labels = {
+            value
+            for family in world.leader.registry.collect()
+            for sample in family.samples
+            for value in sample.labels.values()
+        }
+        assert labels.isdisjoint({*sent, *world.nodes, "default", "elsewhere"})
+
+
+async def test_a_name_that_leads_out_of_its_path_is_refused_and_nothing_is_sent() -> None:
+    async with serving() as world:
+        await world.add_pods("waits")
+        await world.settled()
+        before = len(world.server.calls)
+        hostile = "../../../../apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes/v"
+
+        answer = await world.ask("", request=changed(world, "waits", name=hostile), client=STRANGER)
+        await world.settled()
+
+        assert answer.status == 400
+        assert "`Pod.metadata.name` is '../../../.." in answer.body.decode()
+        assert [each for each in world.server.calls[before:] if each.resource not in KEPT] == []

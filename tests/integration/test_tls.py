@@ -15,6 +15,7 @@ import httpx
 import pytest
 import trustme
 
+from tests.admission import new_pod, of_claim, review
 from tests.integration.server import (
     PATIENCE_SECONDS,
     Server,
@@ -80,6 +81,19 @@ def https(authority: Authority) -> Iterator[Server]:
 @pytest.fixture
 def mutual(authority: Authority) -> Iterator[Server]:
     with serving("goal2", **authority.settings(client_ca=True)) as server:
+        yield server
+
+
+@pytest.fixture
+def with_webhook(authority: Authority) -> Iterator[Server]:
+    settings = authority.settings(client_ca=True)
+    with serving(
+        "goal2",
+        **settings,
+        EXTENDER_WEBHOOK_PORT="0",
+        EXTENDER_WEBHOOK_CERT_FILE=settings["EXTENDER_TLS_CERT_FILE"],
+        EXTENDER_WEBHOOK_PRIVATE_KEY_FILE=settings["EXTENDER_TLS_PRIVATE_KEY_FILE"],
+    ) as server:
         yield server
 
 
@@ -183,6 +197,17 @@ def test_it_is_refused_every_path(named: Server, authority: Authority) -> None:
     with authority.client(issue(authority.ca, common_name="grafana")) as client:
         for path in ("/healthz", "/openapi.json", "/debug/state", "/"):
             assert client.get(f"https://{HOST}:{named.port}{path}").status_code == 403
+
+
+def test_the_webhook_needs_no_certificate_of_its_clients(
+    with_webhook: Server, authority: Authority
+) -> None:
+    with authority.client() as client:
+        url = f"https://{HOST}:{with_webhook.webhook_port}/mutate"
+        response = client.post(url, json=review(new_pod(of_claim("quad-a"))))
+
+    assert response.status_code == 200
+    assert response.json()["response"]["patchType"] == "JSONPatch"
 
 
 def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual: Server) -> None:

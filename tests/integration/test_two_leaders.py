@@ -108,3 +108,4 @@ async def test_somebody_who_renews_the_lease_stops_the_service_and_leads_to_nobo
             await asyncio.sleep(1)
 
         assert (processes.leaders, processes.addresses()) == ([], [])
+        await processes.until(processes.is_answered, within=20)
