@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from app.config import NAME
@@ -36,6 +37,7 @@ SHORT_SECONDS = 1.0
 HEAD_START_SECONDS = 2.0
 LONG_SECONDS = 20.0
 SLEEP_SECONDS = 3.0
+HOSTILE = f"../../../../apis/longhorn.io/v1beta2/namespaces/{NAMESPACE}/nodes/node-1"
 MIB = 2**20
 MEMORY_BYTES = 300 * MIB
 
@@ -60,6 +62,24 @@ async def test_they_take_no_room_and_free_none(make_world: MakeWorld) -> None:
         assert sorted(outcome.placement.values()) == [1] * len(NODES)
         assert (outcome.without_room, outcome.elsewhere) == (0, 0)
         assert world.seen.node_of()["late"] == ""
+
+
+async def test_a_name_that_leads_to_another_object_is_refused(make_world: MakeWorld) -> None:
+    async with make_world(instances=1, settings={"debug": True}) as world:
+        await world.add_nodes({"disk": 100})
+        leader = await world.extender.leader()
+        named = {
+            "metadata": {"name": HOSTILE, "namespace": "default", "uid": "made-up"},
+            "spec": {},
+        }
+
+        async with httpx.AsyncClient() as http:
+            url = f"http://127.0.0.1:{leader.port}/filter"
+            response = await http.post(url, json={"Pod": named, "NodeNames": ["node-1"]})
+        state = await leader.state()
+
+    assert response.status_code == 400
+    assert (state["holds"], state["waiting"]) == ([], [])
 
 
 @pytest.mark.slow

@@ -317,6 +317,22 @@ def test_its_configuration_is_what_is_printed_for_it(values: str, url: str) -> N
     assert scheduler_config(charted(values)) == expected
 
 
+def test_its_pods_have_the_certificate_that_its_configuration_names() -> None:
+    objects = charted("tls-self-signed")
+    pod = find(objects, "Deployment", SCHEDULER)["spec"]["template"]["spec"]
+    folders = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
+    files = {
+        f"{folders[volume['name']]}/{file}"
+        for volume in pod["volumes"]
+        if "secret" in volume
+        for file in find(objects, "Secret", volume["secret"]["secretName"])["data"]
+    }
+
+    [extender] = yaml.safe_load(scheduler_config(objects))["extenders"]
+
+    assert files == {extender["tlsConfig"][f"{each}File"] for each in ("ca", "cert", "key")}
+
+
 @pytest.mark.parametrize("name", [NAME, SCHEDULER])
 def test_labels_of_the_user_change_no_selector(name: str) -> None:
     deployment = find(charted("everything"), "Deployment", name)
