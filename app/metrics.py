@@ -27,6 +27,7 @@ OUTCOMES = (
 )  # fmt: skip
 PRIORITIZE_OUTCOMES = ("scored", "error", "unavailable", "bad_request")
 DATA = ("local", "remote")
+REMEMBERED = ("open_holds", "waiting_pods", "scores")
 ROLES = ("leader", "standby")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
@@ -313,6 +314,16 @@ class Metrics(ProcessMetrics):
         )
         for why in Refuted:
             self.refuted_requests_total.labels(why)
+        self.remembered_bytes = gauge(
+            "remembered_bytes",
+            "Memory that is kept for what clients asked, as it is estimated.",
+            ["what"],
+        )
+        self.not_remembered_total = counter(
+            "not_remembered_total",
+            "What was not kept, as there was no memory left for it.",
+            ["what"],
+        )
         self.filter_waiting = gauge(
             "filter_waiting",
             "Filter requests that wait for another pod's node, or for an object not known yet.",
@@ -354,6 +365,8 @@ class Metrics(ProcessMetrics):
             (self.node_reservation_duration_seconds, ("true", "false")),
             (self.holds_ended_total, End),
             (self.forecast_replicas, ("sure", "open", "nowhere")),
+            (self.remembered_bytes, REMEMBERED),
+            (self.not_remembered_total, REMEMBERED[:2]),
             (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
             (self.tls_reloads_total, TLS_OUTCOMES),
             (self.wake_ups_total, WAKE_UP_OUTCOMES),

@@ -14,7 +14,6 @@ from typing import Any
 
 from app.instance.debug import RoleState
 from app.instance.picture import Sources, draw
-from app.instance.refusals import LastRefusals
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
 from app.kube.view import build_view
@@ -117,7 +116,6 @@ def _sources(view: ClusterView, holds: int) -> Sources:
         current_view=lambda: view,
         ledger=_held(view, holds),
         waiting=WaitingPods(),
-        refusals=LastRefusals(),
     )
 
 

@@ -13,6 +13,7 @@ from extender.demand.requests import (
 from extender.errors import (
     ClaimProblem,
     ExtenderError,
+    TooMuchHeldError,
     UnresolvableClaimError,
     UnseenObjectError,
 )
@@ -24,6 +25,7 @@ from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
 from extender.holds.ledger import Advanced, Ended, Ledger, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
+from extender.holds.size import size_bytes
 from extender.known import key_of
 from extender.kubernetes import (
     Claim,
@@ -48,7 +50,8 @@ from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.waiting.lookout import Lookout
 from extender.waiting.looks import Look, looks
-from extender.waiting.pods import WaitingPod, WaitingPods
+from extender.waiting.node_sets import NodeSet, NodeSets
+from extender.waiting.pods import Reasons, WaitingPod, WaitingPods
 from extender.waiting.wants import Wants, wants_of
 from extender.work import StepLimits
 
@@ -88,6 +91,8 @@ __all__ = [
     "Lookout",
     "Mode",
     "NewPod",
+    "NodeSet",
+    "NodeSets",
     "NodeSpace",
     "NodeTerm",
     "Outcome",
@@ -95,6 +100,7 @@ __all__ = [
     "PodRef",
     "PodRequest",
     "PodStatus",
+    "Reasons",
     "Rejection",
     "Requirement",
     "Robustness",
@@ -108,6 +114,7 @@ __all__ = [
     "StepLimits",
     "StorageClass",
     "Timeouts",
+    "TooMuchHeldError",
     "Unreadable",
     "UnresolvableClaimError",
     "UnseenObjectError",
@@ -131,6 +138,7 @@ __all__ = [
     "resolve",
     "rooms_taken",
     "shortfalls",
+    "size_bytes",
     "spreads",
     "wants_of",
     "why_unusable",

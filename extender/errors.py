@@ -20,6 +20,10 @@ class ExtenderError(Exception):
     """Base of the errors raised here. Its text is for the person who looks after the pod."""
 
 
+class TooMuchHeldError(ExtenderError):
+    """What open holds take of memory leaves no more for this client."""
+
+
 class UnresolvableClaimError(ExtenderError):
     """A claim of the pod does not lead to a volume; the whole request is answered with the text.
 

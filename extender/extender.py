@@ -6,11 +6,12 @@ from typing import NamedTuple
 from msgspec import structs
 
 from extender.demand.requests import PodRequest, resolve
-from extender.errors import UnresolvableClaimError
+from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Mode, is_shown, may_be_refused
+from extender.holds.hold import End, Mode, is_shown, may_be_refused, widened
 from extender.holds.ledger import NO_CHANGE, Ledger, Outcome
 from extender.holds.making import hold_for
+from extender.holds.size import has_room, node_set
 from extender.kubernetes import PodRef, PodStatus
 from extender.scoring.placing import Known, RememberedScores
 from extender.scoring.prioritizing import prioritize
@@ -193,6 +194,7 @@ class Extender:
         *,
         timeouts: Timeouts,
         now: float,
+        client: str | None = None,
         keeps_earlier: bool = False,
     ) -> Outcome:
         """Hold for the pod what *answer* says; its view has not changed since.
@@ -206,11 +208,15 @@ class Extender:
             asked: What kube-scheduler told of the pod.
             timeouts: How long holds stand now.
             now: The time of the answer.
+            client: Who asks.
             keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
                 not be kube-scheduler. Room is held on the newly accepted nodes as well.
 
         Returns:
             What became of the hold of the earlier answer.
+
+        Raises:
+            TooMuchHeldError: There is no memory for it. Nothing has changed.
         """
         request, accepted, view = answer.request, answer.accepted, answer.view
         pod, volumes = request.pod, (*request.volumes, *request.remote)
@@ -222,16 +228,25 @@ class Extender:
         is_held = needs_room and accepted and pod.uid and timeouts.choosing_seconds
         if not is_held:
             return NO_CHANGE if keeps_earlier else self.ledger.drop(pod.uid, End.REPLACED, now)
+        only_candidate = len(accepted) + len(answer.rejected) == 1
+        if not (request.volumes or only_candidate):  # then no name was looked at
+            accepted = [*filter(view.spaces.__contains__, accepted)]
         hold = hold_for(
             request,
             answer.existing,
-            accepted,
+            node_set(accepted, self.ledger),
             view,
             asked=asked,
-            only_candidate=len(accepted) + len(answer.rejected) == 1,
+            only_candidate=only_candidate,
             now=now,
+            client=client,
         )
-        return self.ledger.widen(hold) if keeps_earlier else self.ledger.put(hold)
+        before = self.ledger.get(pod.uid) if keeps_earlier else None
+        if before is not None:
+            hold = widened(before, hold)
+        if not has_room(hold, self.ledger):
+            raise TooMuchHeldError
+        return self.ledger.put(hold) if before is None else self.ledger.change(hold)
 
     def _answered_just_now(
         self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView

@@ -22,7 +22,7 @@ from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
-from app.serving.decisions import Asking
+from app.serving.decisions import Asking, UnavailableError
 from extender import (
     Answer,
     Claim,
@@ -34,8 +34,10 @@ from extender import (
     PodStatus,
     State,
     Timeouts,
+    TooMuchHeldError,
     WaitingPods,
     rooms_taken,
+    size_bytes,
 )
 from longhorn import DiskSchedule, NodeName, Replica, Setting, Volume
 
@@ -47,6 +49,8 @@ _CLAIM_SECONDS = 0.2
 """How long the watch of a pod with unbound claims may wait. kube-scheduler marks a claim some 6 ms
 after the pod, and the claims are watched already. A connection for each pod of a burst would take
 longer, and would delay the answers meanwhile."""
+
+_TOO_MUCH = "too much is held for pods of this client; try again"
 
 
 class Holds:
@@ -115,6 +119,9 @@ class Holds:
         self.note_waiting = self._vouching.note_waiting
         for state in State:
             self._show(state)
+        metrics.remembered_bytes.labels("open_holds").set_function(
+            lambda: size_bytes(self.ledger.open_holds())
+        )
 
     @property
     def timeouts(self) -> Timeouts:
@@ -130,16 +137,26 @@ class Holds:
         return [self._pods.run(), self._vouching.run(), self._settle()]
 
     def answer(self, asking: Asking, result: Answer, now: float) -> None:
-        """Hold what an answer needs that is about to be given."""
+        """Hold what an answer needs that is about to be given.
+
+        Raises:
+            UnavailableError: There is no memory for it, or it is not known which of two pods there
+                is (`Vouching.is_anothers`).
+        """
         view, pod, found = self._cluster.view, asking.request.pod, asking.found
         is_anothers = self._vouching.is_anothers(asking)
-        outcome = self._extender.hold(
-            result,
-            found or asking.request.status,
-            timeouts=self.timeouts,
-            now=now,
-            keeps_earlier=is_anothers,
-        )
+        try:
+            outcome = self._extender.hold(
+                result,
+                found or asking.request.status,
+                timeouts=self.timeouts,
+                now=now,
+                client=asking.client,
+                keeps_earlier=is_anothers,
+            )
+        except TooMuchHeldError:
+            self._metrics.not_remembered_total.labels("open_holds").inc()
+            raise UnavailableError(_TOO_MUCH) from None
         self._act(outcome, now)
         hold = self.ledger.get(pod.uid)
         if hold is not None and not is_anothers:

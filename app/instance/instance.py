@@ -18,7 +18,6 @@ from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.holds import Holds
 from app.instance.picture import Sources, draw
-from app.instance.refusals import LastRefusals
 from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
@@ -108,7 +107,7 @@ class Instance:
             random=random,
         )
         self._scores = LastScores()
-        self._refusals = LastRefusals()
+        metrics.remembered_bytes.labels("scores").set_function(lambda: self._scores.size_bytes)
         self.holds = Holds(
             extender,
             self.cluster,
@@ -254,7 +253,6 @@ class Instance:
             current_view=lambda: self.cluster.view,
             ledger=self.holds.ledger,
             waiting=self._waking.pods,
-            refusals=self._refusals,
         )
         return draw(
             sources,
@@ -309,18 +307,15 @@ class Instance:
         self.holds.answer(asking, result, now)
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid, asking.client)
-            self._refusals.forget(request.pod.uid)
         else:
-            if self._settings.debug:  # only the picture shows them
-                self._refusals.remember(request.pod.uid, result.rejected)
-            depends = result.depends_on_others
             self._waking.remember(
                 result.request,
                 request.candidates,
                 now,
-                depends_on_others=depends,
+                depends_on_others=result.depends_on_others,
                 client=asking.client,
                 is_found=asking.found is not None or self.holds.ledger.is_seen(request.pod),
+                shown=result.rejected if self._settings.debug else {},  # only by the picture
             )
             self.holds.note_waiting(asking)
 
@@ -340,7 +335,6 @@ class Instance:
             self._taking_over.give_up()
             self.holds.drop_all()
             self._waking.forget_all()
-            self._refusals.forget_all()
             self._scores.forget_all()
             self._calls.forget()
             self.decisions.wake()

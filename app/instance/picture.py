@@ -12,14 +12,15 @@ from typing import TypeVar
 import msgspec
 
 from app.instance.debug import RoleState
-from app.instance.refusals import LastRefusals
 from app.page.page import closing, more_nodes, opening
 from extender import (
     Claim,
     ClusterView,
     Hold,
     Ledger,
+    NodeSets,
     State,
+    WaitingPod,
     WaitingPods,
     charges,
     node_rejection,
@@ -34,6 +35,7 @@ from planner.outcome import (
     PlannedVolume,
     PlanReport,
     PlanWarning,
+    Reason,
     ReplicaReport,
     StepReport,
 )
@@ -53,7 +55,6 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     current_view: Callable[[], ClusterView]
     ledger: Ledger
     waiting: WaitingPods
-    refusals: LastRefusals
 
 
 async def draw(
@@ -87,7 +88,7 @@ async def draw(
                 kind=Kind.PENDING,
                 object=f"{pod.pod.namespace}/{pod.pod.name}",
                 text=f"waits for {now - pod.since:.0f} s{woken}",
-                reasons=sources.refusals.reasons(pod.pod.uid),
+                reasons=_reasons(pod, sources.waiting.nodes),
             )
         )
     await turn()
@@ -100,6 +101,15 @@ async def draw(
             nodes += _node(name, sources, claims)
         yield more_nodes(nodes)
     yield closing()
+
+
+def _reasons(waiting: WaitingPod, sets: NodeSets) -> tuple[Reason, ...]:
+    """Return why a pod got no node, the commonest reason first."""
+    found = [
+        Reason(code=code, text=text, nodes=tuple(sets.names(nodes)))
+        for code, text, nodes in waiting.reasons
+    ]
+    return tuple(sorted(found, key=lambda each: -len(each.nodes)))
 
 
 def _batches(found: Sequence[Found], size: int) -> Iterator[Sequence[Found]]:

@@ -8,10 +8,11 @@ import msgspec
 from extender import PodRef, Score, Scores
 from longhorn import NodeName
 
-_MOST_PODS = 1_000
-_MOST_SCORES = 250_000
-"""Of all pods together. A score takes some 170 B, and 50 pods on 5,000 nodes are long enough: a
-pod's node is known in less than a second."""
+MOST_BYTES = 32 * 2**20
+"""As it is estimated, 50 pods with scores of 5,000 nodes, which is long enough: a pod's node is
+known in less than a second."""
+_POD_BYTES, _CLAIM_BYTES, _NODE_BYTES = 3_000, 1_000, 120
+"""What is kept for a pod takes so much, and for each node if no other pod has the score."""
 _SHOWN_PODS = 20
 _SHOWN_NODES = 10
 
@@ -40,12 +41,16 @@ class ScoresState(msgspec.Struct):
 
 
 class LastScores:
-    """The last scores by the uid of the pod, within a bound on their sum; the oldest go first."""
+    """The last scores by the uid of the pod, within a bound on memory; the oldest go first.
+
+    Attributes:
+        size_bytes: The memory that they take, as it is estimated.
+    """
 
     def __init__(self) -> None:
         self._told: dict[str, tuple[Scores, float]] = {}
         """The scores and when they were told, the oldest first."""
-        self._count = 0
+        self.size_bytes = 0
 
     def remember(self, scores: Scores, now: float) -> None:
         """Remember scores that are about to be told.
@@ -57,20 +62,20 @@ class LastScores:
             return
         self.forget(uid)
         self._told[uid] = scores, now
-        self._count += len(scores.nodes)
-        while len(self._told) > _MOST_PODS or self._count > _MOST_SCORES:
+        self.size_bytes += _size_bytes(scores)
+        while self.size_bytes > MOST_BYTES:
             self.forget(next(iter(self._told)))
 
     def forget(self, uid: str) -> None:
         """Forget the scores of a pod: kube-scheduler begins again with it."""
         if uid in self._told:
             scores, _ = self._told.pop(uid)
-            self._count -= len(scores.nodes)
+            self.size_bytes -= _size_bytes(scores)
 
     def forget_all(self) -> None:
         """Forget all scores: this instance leads no longer."""
         self._told.clear()
-        self._count = 0
+        self.size_bytes = 0
 
     def rank(self, pod: PodRef, node: NodeName) -> int | None:
         """Return 1 and how many nodes were better than *node*; None if it has no score."""
@@ -98,6 +103,11 @@ def score_report(score: Score) -> ScoreReport:
         robustness=score.robustness or "",
         balance=round(score.balance, 3),
     )
+
+
+def _size_bytes(scores: Scores) -> int:
+    claims = len(scores.request.pod.claims)
+    return _POD_BYTES + _CLAIM_BYTES * claims + _NODE_BYTES * len(scores.nodes)
 
 
 def _scores_state(scores: Scores, seconds_ago: float) -> ScoresState:

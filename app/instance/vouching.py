@@ -24,6 +24,9 @@ log = structlog.get_logger()
 
 _FIND_SECONDS = 2.0
 """Most that an answer waits for a look-up. kube-scheduler gives up after 5 s."""
+MOST_UNFOUND = 1_000
+"""While the API server refuses look-ups, more are wanted all the time. Pods beyond so many are seen
+when they are watched, or asked about again."""
 _UNKNOWN = "it is not known which pod has this uid; try again"
 
 
@@ -56,9 +59,8 @@ class Vouching:
         self._look_ups = LookUps(connection)
         self._searches = Searches(self._look_ups, on_found=self._found, random=random)
         self._trust = Trust()
-        self._clients: dict[str, str] = {}
-        """For whom each hold was made, by uid; nobody for what a leader before had held, and once
-        another client has asked about its pod."""
+        self._contested = set[str]()
+        """The uids of pods with a hold about which several clients have asked."""
         self._unfound: dict[PodRef, str] = {}
         """For whom a pod is looked up after its answer."""
 
@@ -111,16 +113,13 @@ class Vouching:
             if asking.found is not None:
                 return False
             raise UnavailableError(_UNKNOWN)
-        if self._clients.get(pod.uid) == asking.client:
-            return False
-        self._clients.pop(pod.uid, None)
-        return True
+        if hold.client != asking.client:
+            self._contested.add(pod.uid)
+        return pod.uid in self._contested
 
     def note_hold(self, asking: Asking) -> None:
-        """Note that a hold was made for a request, and look its pod up if need be."""
-        pod = asking.request.pod
-        self._clients[pod.uid] = asking.client
-        if not self._ledger.is_seen(pod):
+        """Look up a pod for which a hold was made, if need be."""
+        if not self._ledger.is_seen(asking.request.pod):
             self._search(asking)
 
     def note_waiting(self, asking: Asking) -> None:
@@ -131,7 +130,7 @@ class Vouching:
 
     def forget(self, pod: PodRef) -> None:
         """Note that a pod has no hold any more."""
-        self._clients.pop(pod.uid, None)
+        self._contested.discard(pod.uid)
         waiting = self._waiting.get(pod.uid)
         if waiting is None or waiting.pod != pod:
             self._unfound.pop(pod, None)
@@ -167,8 +166,9 @@ class Vouching:
         return None if status is None else structs.replace(asking, found=status)
 
     def _search(self, asking: Asking) -> None:
-        self._unfound[asking.request.pod] = asking.client
-        self._searches.begin(asking.request.pod)
+        if len(self._unfound) < MOST_UNFOUND:
+            self._unfound[asking.request.pod] = asking.client
+            self._searches.begin(asking.request.pod)
 
     def _found(self, pod: PodRef, status: PodStatus | None) -> None:
         client = self._unfound.pop(pod, None)

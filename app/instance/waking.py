@@ -7,7 +7,8 @@ Claims are never touched: kube-scheduler's own write to a claim would fail.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from random import Random
 from typing import NoReturn
@@ -26,8 +27,12 @@ from extender import (
     Extender,
     Look,
     Lookout,
+    NodeSet,
+    NodeSets,
     PodRef,
     PodRequest,
+    Reasons,
+    Rejection,
     UnresolvableClaimError,
     WaitingPod,
     WaitingPods,
@@ -98,6 +103,7 @@ class Waking:
         self._timed_at = clock()
         """When those that depend on others were last looked at because of the time."""
         self._stirred = asyncio.Event()
+        metrics.remembered_bytes.labels("waiting_pods").set_function(lambda: self.pods.size_bytes)
         metrics.waiting_pods.set_function(lambda: len(self.pods))
         metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
 
@@ -110,8 +116,11 @@ class Waking:
         depends_on_others: bool = False,
         client: str = "",
         is_found: bool = False,
+        shown: Mapping[NodeName, Rejection] = {},
     ) -> None:
         """Remember a pod that got no node.
+
+        A node that comes to be known later may be one of its candidates, too.
 
         Args:
             request: The pod.
@@ -120,27 +129,32 @@ class Waking:
             depends_on_others: Whether room on other nodes than these helps it, too.
             client: Who asked.
             is_found: Whether the API server has shown the pod, and it is this one.
+            shown: Why it got none, if that is to be shown.
         """
-        if request.pod.uid:
-            wants = wants_of(request, self._current_view())
-            nodes = self.pods.nodes.of(candidates)
-            self.pods.add(
-                request.pod,
-                wants,
-                nodes,
-                now,
-                depends_on_others=depends_on_others,
-                client=client,
-                is_found=is_found,
-            )
+        if not request.pod.uid:
+            return
+        is_kept = self.pods.add(
+            request.pod,
+            wants_of(request, self._current_view()),
+            self._set_of(candidates),
+            now,
+            depends_on_others=depends_on_others,
+            client=client,
+            is_found=is_found,
+            reasons=_reasons(shown, self.pods.nodes),
+        )
+        self._metrics.not_remembered_total.labels("waiting_pods").inc(not is_kept)
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
-        everywhere = self.pods.nodes.of(self._current_view().spaces)
+        everywhere = self._set_of(self._current_view().spaces)
         for pod in pods:
             wants = self._wants_of(pod)
             if wants is not None and wants.volumes:
-                self.pods.add(pod, wants, everywhere, now, depends_on_others=True, is_found=True)
+                is_kept = self.pods.add(
+                    pod, wants, everywhere, now, depends_on_others=True, is_found=True
+                )
+                self._metrics.not_remembered_total.labels("waiting_pods").inc(not is_kept)
 
     def forget(self, uid: str, client: str) -> None:
         """Forget a pod that *client* was told nodes for."""
@@ -220,6 +234,11 @@ class Waking:
                 for each in pods[start : start + PODS_IN_ONE_GO]:
                     self.pods.set_wants(each.pod.uid, self._wants_of(each.pod))
             await asyncio.sleep(0)
+
+    def _set_of(self, candidates: Iterable[NodeName]) -> NodeSet:
+        """Return the set of some nodes, and of all that come to be known later."""
+        nodes = self.pods.nodes
+        return nodes.of(candidates, self._current_view().spaces) | nodes.later
 
     def _wants_of(self, pod: PodRef) -> Wants | None:
         """Return what a pod asks for now; None if its claims do not lead to volumes."""
@@ -303,3 +322,10 @@ class Waking:
         log.warning("pod.not_woken", pod=f"{pod.namespace}/{pod.name}", error=str(error))
         await asyncio.sleep(self._backoff.next_seconds())
         self.look_everywhere()
+
+
+def _reasons(rejected: Mapping[NodeName, Rejection], nodes: NodeSets) -> Reasons:
+    alike = defaultdict[Rejection, list[NodeName]](list)
+    for name, rejection in rejected.items():
+        alike[rejection].append(name)
+    return [(each.reason, str(each), nodes.of(names)) for each, names in alike.items()]

@@ -73,7 +73,8 @@ class Decisions:
             Called before it is decided.
         on_answer: Called with each answer of /filter that is about to be given, and the time, to
             hold what it needs.
-        on_scores: Called with each answer of /prioritize that is about to be given, and the time.
+        on_scores: Called with each answer of /prioritize that is about to be given, and the time,
+            if all candidates are known nodes: kube-scheduler asks about those that were accepted.
         wait_seconds: Returns how long an answer may wait for the nodes of other pods.
         on_request: Called with each request when it arrives, and what it asks.
         clock: Monotonic seconds.
@@ -174,7 +175,8 @@ class Decisions:
             scores = self._extender.prioritize(
                 pod, candidates, self._current_view(), self._clock(), self._wall_clock()
             )
-        self._on_scores(scores, self._clock())
+        if not request.unknown:
+            self._on_scores(scores, self._clock())
         return scores
 
     async def _prepare(self, request: ExtenderRequest) -> None:

@@ -136,6 +136,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """Since when kube-scheduler seems to have given the attempt up."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
+    client: str | None = None
+    """Who was the first to ask; None if a leader before was asked."""
     is_contested: bool = False
     """Whether several clients have asked about the pod. One may have lied of how far it had come,
     so it is not known what is new of that: a node that is nominated does not count."""
@@ -173,6 +175,28 @@ def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
     if hold.given_up_at is None and (signal is Signal.REFUSED or hold.named_by is not None):
         return msgspec.structs.replace(hold, given_up_at=now)
     return hold
+
+
+def widened(hold: Hold, other: Hold) -> Hold:
+    """Return the hold as it counts also where *other* does, which somebody else asked for.
+
+    It counts anew from then on, for what is needed then. Of a pod that is bound it stays.
+    """
+    if hold.bound_at is not None:
+        return hold
+    nodes = hold.nodes if other.nodes <= hold.nodes else hold.nodes | other.nodes
+    return msgspec.structs.replace(
+        hold,
+        volumes=other.volumes,
+        remote=other.remote,
+        existing=hold.existing & other.existing,
+        state=hold.state if nodes == hold.nodes else State.OPEN,
+        nodes=nodes,
+        answered_at=other.answered_at,
+        named_by=hold.named_by if hold.named_by is Signal.SELECTED else None,
+        given_up_at=None,
+        is_contested=True,
+    )
 
 
 def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[WantedVolume]:

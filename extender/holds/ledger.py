@@ -17,7 +17,6 @@ from extender.holds.hold import (
     Hold,
     Mode,
     Sighting,
-    Signal,
     State,
     advance,
     is_asking,
@@ -140,6 +139,10 @@ class Ledger:
         """Return the open holds, except that of the pod with uid *but*."""
         return [hold for uid, hold in self._open.items() if uid != but]
 
+    def newest_open(self) -> Hold | None:
+        """Return the open hold that was made or changed last, None if none is open."""
+        return next(reversed(self._open.values()), None)
+
     def chosen_nodes(self, *, but: str | None = None) -> set[NodeName]:
         """Return the nodes that were chosen, not counting the hold of the pod with uid *but*."""
         return {node for node, here in self._chosen.items() if len(here) > (but in here)}
@@ -154,29 +157,13 @@ class Ledger:
             return NO_CHANGE
         return Outcome(ended=(Ended(hold=replaced, why=End.REPLACED, at=hold.answered_at),))
 
-    def widen(self, other: Hold) -> Outcome:
-        """Have the hold of a pod count also where *other* does, which somebody else asked for.
-
-        It counts anew from then on, for what is needed then. Of a pod that is bound it stays.
-        """
-        before = self._holds[other.pod.uid]
-        if before.bound_at is not None:
+    def change(self, hold: Hold) -> Outcome:
+        """Have the hold of a pod go on in another form."""
+        before = self._holds[hold.pod.uid]
+        if hold == before:
             return NO_CHANGE
-        nodes = before.nodes | other.nodes
-        after = structs.replace(
-            before,
-            volumes=other.volumes,
-            remote=other.remote,
-            existing=before.existing & other.existing,
-            state=before.state if nodes == before.nodes else State.OPEN,
-            nodes=nodes,
-            answered_at=other.answered_at,
-            named_by=before.named_by if before.named_by is Signal.SELECTED else None,
-            given_up_at=None,
-            is_contested=True,
-        )
-        self._amend(after)
-        return Outcome(advanced=(Advanced(before=before, after=after),))
+        self._amend(hold)
+        return Outcome(advanced=(Advanced(before=before, after=hold),))
 
     def drop(self, uid: str, why: End, now: float) -> Outcome:
         """End the hold of the pod with this uid, if it has one."""
@@ -235,10 +222,7 @@ class Ledger:
         after = advance(before, sighting, now)
         if isinstance(after, End):
             return self.drop(uid, after, now)
-        if after == before:
-            return NO_CHANGE
-        self._amend(after)
-        return Outcome(advanced=(Advanced(before=before, after=after),))
+        return self.change(after)
 
     def settle(self, view: ClusterView, timeouts: Timeouts, now: float) -> Outcome:
         """End the holds that the objects of *view* confirm or whose time is over."""

@@ -1,7 +1,5 @@
 """From an answer to the hold for it: what of the pod and its volumes is worth remembering."""
 
-from collections.abc import Iterable
-
 from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
 from extender.holds.hold import Hold, State, is_tentative
@@ -13,12 +11,13 @@ from longhorn import NodeName
 def hold_for(
     request: PodRequest,
     existing: Existing,
-    nodes: Iterable[NodeName],
+    nodes: frozenset[NodeName],
     view: ClusterView,
     *,
     asked: PodStatus,
     only_candidate: bool,
     now: float,
+    client: str | None = None,
 ) -> Hold:
     """Make the hold for an answer that accepts *nodes*.
 
@@ -31,6 +30,7 @@ def hold_for(
         only_candidate: Whether there was no choice. Where there was one, kube-scheduler holds to no
             node that a claim names: it knows that this was taken back, and we will hear of it.
         now: The time of the answer.
+        client: Who asks.
     """
     volumes = (*request.volumes, *request.remote)
     replicas = [each for volume in volumes for each in view.replicas.get(volume.name, ())]
@@ -47,8 +47,9 @@ def hold_for(
         ),
         existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
         state=State.CHOSEN if only_candidate else State.OPEN,
-        nodes=frozenset(nodes),
+        nodes=nodes,
         answered_at=now,
+        client=client,
         asked=asked,
         unbound=frozenset(
             (key, None if only_candidate else view.claims[key].selected_node)

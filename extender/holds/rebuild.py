@@ -44,7 +44,9 @@ def rebuild(
         if request.volumes or request.remote:
             asked = PodStatus(version=status.version, refusal=status.refusal)
             existing = existing_of(request, view)
-            made = hold_for(request, existing, (), view, asked=asked, only_candidate=True, now=now)
+            made = hold_for(
+                request, existing, frozenset(), view, asked=asked, only_candidate=True, now=now
+            )
             hold = _on_chosen_node(made, request, status, view)
             if hold is not None and not is_confirmed(hold, view):
                 holds.append(_reopened(hold) if mode is Mode.NODE else hold)

@@ -1,6 +1,6 @@
 """What has changed in the cluster, as far as it may help a pod that waits."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 from msgspec import structs
@@ -61,9 +61,9 @@ class Lookout:
         """Note that volumes of others may leave room that they were to take."""
         self._stir.has_less_due = True
 
-    def note_nodes(self, names: Iterable[NodeName]) -> None:
-        """Note that there may be room on nodes."""
-        self._stir.nodes |= self._sets.of(names)
+    def note_nodes(self, names: Iterable[NodeName], known: Collection[NodeName] = ()) -> None:
+        """Note that there may be room on nodes. Those that nobody asked about must be *known*."""
+        self._stir.nodes |= self._sets.of(names, known)
 
     def take(self, view: ClusterView) -> None:
         """Take in what has changed in the cluster."""
@@ -75,7 +75,8 @@ class Lookout:
             self._stir.is_any_volume = True
             self._spaces, self._due = {**view.spaces}, {**view.due}
             return
-        self.note_nodes([name for name in dict.fromkeys(nodes) if self._is_roomier(name, view)])
+        roomier = [name for name in dict.fromkeys(nodes) if self._is_roomier(name, view)]
+        self.note_nodes(roomier, view.spaces)
         for name in volumes:
             before, after = self._due.pop(name, None), view.due.get(name)
             self._stir.has_less_due |= before is not None and before != after

@@ -4,16 +4,13 @@ A set is a whole number with a bit for each node. Such numbers are cut and joine
 `ALL` contains every node.
 """
 
-from collections.abc import Iterable
-from itertools import compress
+from collections.abc import Collection, Iterable
+from itertools import compress, filterfalse
 
 from longhorn import NodeName
 
 NodeSet = int
 ALL: NodeSet = -1
-MOST_NODES = 20_000
-"""Nodes beyond so many are in no set. Pods are not woken for them; kube-scheduler asks about each
-pod again within five minutes."""
 
 
 class NodeSets:
@@ -22,16 +19,28 @@ class NodeSets:
     def __init__(self) -> None:
         self._bits: dict[NodeName, int] = {}
 
-    def of(self, names: Iterable[NodeName]) -> NodeSet:
-        """Return the set of some nodes. One that was never named before gets a bit."""
+    @property
+    def later(self) -> NodeSet:
+        """All nodes that come to be known from now on."""
+        return ALL << len(self._bits)
+
+    def of(self, names: Iterable[NodeName], known: Collection[NodeName] = ()) -> NodeSet:
+        """Return the set of some nodes.
+
+        At first, and once one has no bit, all get one that are *known*. Others are in no set:
+        anybody can invent names.
+        """
         bits = self._bits
+        if not bits:
+            self._learn(known)
         numbers = []
         for name in names:
             number = bits.get(name)
             if number is None:
-                if len(bits) == MOST_NODES:
+                if name not in known:
                     continue
-                number = bits[name] = len(bits)
+                self._learn(known)
+                number = bits[name]
             numbers.append(number)
         flags = bytearray(b"0") * (len(bits) + 1)
         for number in numbers:
@@ -39,12 +48,17 @@ class NodeSets:
         return int(flags, 2)
 
     def names(self, nodes: NodeSet) -> list[NodeName]:
-        """Return the nodes of a set but `ALL`, in the order in which they were first named."""
-        return [*compress(self._bits, map(int, reversed(f"{nodes:b}")))]
+        """Return the nodes of a set that are known, in the order in which they came to be."""
+        found = nodes & ~self.later
+        return [*compress(self._bits, map(int, reversed(f"{found:b}")))]
 
     def clear(self) -> None:
         """Forget all nodes; no set of before means anything any more."""
         self._bits.clear()
+
+    def _learn(self, known: Iterable[NodeName]) -> None:
+        for name in filterfalse(self._bits.__contains__, known):
+            self._bits[name] = len(self._bits)
 
 
 _ONE = ord("1")

@@ -1,6 +1,6 @@
 """The pods that got no node: whom to wake when there is room for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import structs
@@ -9,10 +9,17 @@ from extender.kubernetes import PodRef, PodStatus
 from extender.waiting.node_sets import NodeSet, NodeSets
 from extender.waiting.wants import Kind, Wants
 
-MOST_PODS = 10_000
+MOST_BYTES = 64 * 2**20
+"""As it is estimated, 10,000 pods of three volumes on 5,000 nodes take 58 MB."""
 FORGET_SECONDS = 900.0
 """kube-scheduler asks about a waiting pod again after 5 minutes at the latest. A pod that it has
 not asked about for three times as long is gone, or waits for something else."""
+_POD_BYTES, _CLAIM_BYTES, _VOLUME_BYTES, _REASON_BYTES = 1_700, 100, 1_000, 300
+"""What a pod takes that shares nothing with others, beside texts and sets of nodes. A test compares
+this with what `tracemalloc` finds."""
+
+Reasons = Sequence[tuple[str, str, NodeSet]]
+"""Each with its label, its text, and where it was the reason."""
 
 
 class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +35,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """Who asked about it; "" if a leader before was asked, None if several clients did."""
     is_found: bool = False
     """Whether the API server has shown the pod, and it is this one."""
+    reasons: Reasons = ()
+    """Why it was rejected, if that is to be shown."""
     since: float
     """When it was first rejected."""
     asked_at: float
@@ -41,10 +50,12 @@ class WaitingPods:
 
     Attributes:
         nodes: What their candidates mean.
+        size_bytes: The memory that they take, as it is estimated.
     """
 
     def __init__(self) -> None:
         self.nodes = NodeSets()
+        self.size_bytes = 0
         self._pods: dict[str, WaitingPod] = {}
         self._last: WaitingPod | None = None
         """The one that was added last: the next one is often like it, and shares what is equal."""
@@ -78,7 +89,7 @@ class WaitingPods:
         """Note that waking a pod failed, whatever was asked about it meanwhile."""
         uid = waiting.pod.uid
         if uid in self._pods:
-            self._pods[uid] = structs.replace(_of_both(waiting, self._pods[uid]), woken=False)
+            self._put(structs.replace(_of_both(waiting, self._pods[uid]), woken=False))
 
     def see(self, pod: PodRef, status: PodStatus | None) -> None:
         """Note how far a pod has come; None: there is none of this name, uid and claims."""
@@ -100,8 +111,11 @@ class WaitingPods:
         depends_on_others: bool = False,
         client: str = "",
         is_found: bool = False,
-    ) -> None:
-        """Remember a rejected pod. If there are too many, new ones are left to kube-scheduler.
+        reasons: Reasons = (),
+    ) -> bool:
+        """Remember a rejected pod; return whether there was room for it.
+
+        If those that wait take too much memory, new ones are left to kube-scheduler.
 
         Until the pod is woken, what one client was told takes nothing from what another one was:
         that need not be kube-scheduler, which asks again once the pod is woken.
@@ -114,13 +128,12 @@ class WaitingPods:
             depends_on_others: Whether room on other nodes helps, too.
             client: Who asks; "" if a leader before was asked.
             is_found: Whether the API server has shown the pod, and it is this one.
+            reasons: Why it was rejected, if that is to be shown.
         """
         before, last = self._pods.get(pod.uid), self._last
-        if before is None and len(self._pods) >= MOST_PODS:
-            return
         if before is not None and before.pod != pod:  # of two with one uid, one is invented
             if before.is_found:
-                return
+                return True
             before = None
         if last is not None and last.candidates == candidates:
             candidates = last.candidates
@@ -133,19 +146,24 @@ class WaitingPods:
             depends_on_others=depends_on_others,
             client=client,
             is_found=is_found or (before is not None and before.is_found),
+            reasons=reasons,
             since=before.since if before else now,
             asked_at=now,
         )
         if before is not None and not before.woken:
             waiting = _of_both(before, waiting)
-        self._last = self._pods[pod.uid] = waiting
+        if before is None and self.size_bytes + _size_bytes(waiting) > MOST_BYTES:
+            return False
+        self._put(waiting)
+        self._last = waiting
+        return True
 
     def set_wants(self, uid: str, wants: Wants | None) -> None:
         """Note what a pod asks for now; None if that is not known: then it is like no other."""
         found = self._pods.get(uid)
         if found is not None:
             apart = structs.replace(found.wants, kind=Kind(uid))
-            self._pods[uid] = structs.replace(found, wants=wants or apart)
+            self._put(structs.replace(found, wants=wants or apart))
 
     def forget(self, uid: str, client: str | None = None) -> None:
         """Drop a pod that no longer waits, as *client* was told; None: as is known otherwise.
@@ -155,10 +173,12 @@ class WaitingPods:
         found = self._pods.get(uid)
         if found is not None and client in (None, found.client):
             del self._pods[uid]
+            self.size_bytes -= _size_bytes(found)
 
     def forget_all(self) -> None:
         """Drop all pods; then no set of nodes means anything any more."""
         self._pods.clear()
+        self.size_bytes = 0
         self._last = None
         self.nodes.clear()
 
@@ -167,6 +187,11 @@ class WaitingPods:
         for each in [*self._pods.values()]:
             if now - each.asked_at >= FORGET_SECONDS:
                 self.forget(each.pod.uid)
+
+    def _put(self, waiting: WaitingPod) -> None:
+        before = self._pods.get(waiting.pod.uid)
+        self._pods[waiting.pod.uid] = waiting
+        self.size_bytes += _size_bytes(waiting) - (_size_bytes(before) if before else 0)
 
 
 def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:
@@ -178,4 +203,19 @@ def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:
         candidates=one.candidates | other.candidates,
         depends_on_others=one.depends_on_others or other.depends_on_others,
         client=None,
+    )
+
+
+def _size_bytes(waiting: WaitingPod) -> int:
+    """Estimate the memory that a pod takes if it shares nothing with others."""
+    pod, reasons = waiting.pod, waiting.reasons
+    texts = (pod.uid, pod.namespace, pod.name, *pod.claims, *(text for _, text, _ in reasons))
+    sets = (waiting.candidates, *(nodes for _, _, nodes in reasons))
+    return (
+        _POD_BYTES
+        + _CLAIM_BYTES * len(pod.claims)
+        + _VOLUME_BYTES * len(waiting.wants.volumes)
+        + _REASON_BYTES * len(reasons)
+        + sum(map(len, texts))
+        + sum(nodes.bit_length() // 8 for nodes in sets)
     )

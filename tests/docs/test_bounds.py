@@ -1,6 +1,9 @@
 """The pages say how much of what strangers send or pack is taken."""
 
 from app.cli.files import FEW_VALUES, RATIO_LIMIT, VALUES_PER_BYTE
+from app.instance import scores
+from app.instance.trust import MOST_CREDIT
+from app.instance.vouching import MOST_UNFOUND
 from app.serving import mutating
 from app.serving.arguments import MOST_NODES, MOST_POD_BYTES
 from app.serving.body import SMALL_BYTES
@@ -12,6 +15,8 @@ from app.serving.names import (
     MOST_CHARACTERS_OF_UID,
     MOST_VOLUMES,
 )
+from extender.holds import size
+from extender.waiting import pods
 from tests.docs.pages import DOCS, tables
 
 
@@ -48,6 +53,17 @@ def test_the_bounds_of_requests_are_those_of_the_program() -> None:
     assert limits["Answers that are not taken, all together"][0] == mib(MOST_UNSENT_BYTES)
     assert SMALL_BYTES == 256 * 2**10
     assert "bodies of up to 256 KiB are always read" in str(limits)
+
+
+def test_the_bounds_of_what_is_remembered_are_those_of_the_program() -> None:
+    rows = tables(DOCS / "limits.md", "what-is-remembered")[0]
+    bounds = {row[0].partition(",")[0]: row[2] for row in rows}
+
+    assert bounds["Pods that wait"] == mib(pods.MOST_BYTES)
+    assert bounds["Open holds"] == f"{mib(size.MOST_BYTES)}, in shares"
+    assert bounds["Scores"] == mib(scores.MOST_BYTES)
+    assert bounds["Pods that are looked up after their answer"] == f"{MOST_UNFOUND:,}"
+    assert f"at most {MOST_CREDIT} for each client" in text_of("limits.md")
 
 
 def mib(size_bytes: int) -> str:

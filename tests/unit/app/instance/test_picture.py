@@ -11,7 +11,6 @@ import msgspec
 
 from app.instance.debug import RoleState
 from app.instance.picture import Sources, draw
-from app.instance.refusals import LastRefusals
 from app.kube.resources import AnyRecord
 from app.serving.turns import Turns
 from extender import ClusterView, Hold, Ledger, WaitingPods
@@ -57,14 +56,14 @@ def sources(
     *records: AnyRecord, holds: Iterable[Hold] = (), waiting: Iterable[str] = ()
 ) -> Sources:
     """Build what is known: pods wait since second 0 for node-1, which is not ready."""
-    view, ledger, pods, refusals = view_of(*records), Ledger(), WaitingPods(), LastRefusals()
+    view, ledger, pods = view_of(*records), Ledger(), WaitingPods()
+    why, one = NodeNotReady(), NodeName("node-1")
+    nodes = pods.nodes.of([one], [one])
     for each in holds:
         ledger.put(each)
     for name in waiting:
-        one = NodeName("node-1")
-        pods.add(pod(name=name), wants(), 1, 0.0)
-        refusals.remember(pod(name=name).uid, {one: NodeNotReady()})
-    return Sources(current_view=lambda: view, ledger=ledger, waiting=pods, refusals=refusals)
+        pods.add(pod(name=name), wants(), nodes, 0.0, reasons=[(why.reason, str(why), nodes)])
+    return Sources(current_view=lambda: view, ledger=ledger, waiting=pods)
 
 
 def turns_of_all() -> Turns:

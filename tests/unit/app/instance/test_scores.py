@@ -1,5 +1,7 @@
 """The last scores of pods: a node's place among them, what is shown, and what is forgotten."""
 
+import tracemalloc
+
 import pytest
 
 from app.instance.scores import LastScores, ScoreReport, ScoresState
@@ -8,7 +10,6 @@ from extender.demand.requests import PodRequest
 from longhorn import NodeName
 from tests.builders import pod
 
-MOST_PODS, MOST_SCORES = 1_000, 250_000
 NODE = NodeName("node-1")
 FIRST = pod(name="first")
 
@@ -74,32 +75,33 @@ def test_scores_are_forgotten() -> None:
     assert known(last, [FIRST, second]) == []
 
 
-def test_the_oldest_of_too_many_pods_is_dropped() -> None:
-    last = LastScores()
-    pods = [pod(name=f"pod-{number}") for number in range(MOST_PODS + 2)]
-    for each in pods[:MOST_PODS]:
-        last.remember(scores(each, 5), 0.0)
-    last.remember(scores(pods[0], 5), 0.0)  # the newest now
-
-    for each in pods[MOST_PODS:]:
-        last.remember(scores(each, 5), 0.0)
-
-    assert known(last, pods) == [pods[0], *pods[3:]]
-
-
 def test_the_oldest_are_dropped_until_the_newest_has_room() -> None:
-    last = LastScores()
-    pods = [pod(name=f"pod-{number}") for number in range(4)]
-    many, few = [5] * (MOST_SCORES // 2), [5] * 10
+    last, pods = LastScores(), [pod(name=f"pod-{number}") for number in range(60)]
+    for each in pods:
+        last.remember(scores(each, *[5] * 5_000), 0.0)
 
-    for each, totals in zip(pods, (few, many, few, many), strict=True):
-        last.remember(scores(each, *totals), 0.0)
+    kept = known(last, pods)
+    assert len(kept) >= 50
+    assert kept == pods[-len(kept) :]
 
-    assert known(last, pods) == pods[2:]
+    last.remember(scores(kept[0], *[5] * 5_000), 0.0)  # the newest now
+    last.remember(scores(FIRST, *[5] * 5_000), 0.0)
+    assert known(last, pods) == [kept[0], *kept[2:]]
 
-    last.remember(scores(pods[3], *few), 0.0)
-    last.remember(scores(pods[0], *many), 0.0)
-    assert known(last, pods) == [pods[0], *pods[2:]]
+
+def test_the_estimate_of_what_scores_take_is_no_less_and_not_twice_as_much() -> None:
+    last, names = LastScores(), [NodeName(f"node-{number}") for number in range(5_000)]
+    tracemalloc.start()
+    before_bytes, _ = tracemalloc.get_traced_memory()
+    for number in range(20):
+        told = [Score(total=5, data=n / 7, balance=n / 3) for n in range(5_000)]
+        request = PodRequest(pod=pod(name=f"pod-{number}"), volumes=())
+        last.remember(Scores(request=request, nodes=[*names], scores=told), 0.0)
+    del told, request
+    taken_bytes = tracemalloc.get_traced_memory()[0] - before_bytes
+    tracemalloc.stop()
+
+    assert taken_bytes <= last.size_bytes < 2 * taken_bytes
 
 
 def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:

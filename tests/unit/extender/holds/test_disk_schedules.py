@@ -76,7 +76,7 @@ def made_of(view: ClusterView) -> Hold:
     return hold_for(
         request,
         existing_of(request, view),
-        [HERE],
+        frozenset([HERE]),
         view,
         asked=PodStatus(),
         only_candidate=True,

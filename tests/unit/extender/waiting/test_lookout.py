@@ -117,7 +117,7 @@ def test_what_is_told_in_words_counts_once() -> None:
     world = World(BEFORE)
     assert not world.lookout.is_stirred
 
-    world.lookout.note_nodes([ONE])
+    world.lookout.note_nodes([ONE], [ONE])
     assert world.lookout.is_stirred
     assert world.sets.names(world.lookout.drain().nodes) == [ONE]
     assert not world.lookout.is_stirred

@@ -33,7 +33,7 @@ class Waiting:
         depends: bool = False,
     ) -> None:
         of = wants(*sizes, kind=kind, volumes=volumes)
-        candidates = self.pods.nodes.of(nodes)
+        candidates = self.pods.nodes.of(nodes, NODES)
         self.pods.add(pod(name=name), of, candidates, 0.0, depends_on_others=depends)
 
     def fits(self, waiting: WaitingPod, nodes: Iterable[NodeName]) -> bool:
@@ -62,7 +62,7 @@ class Waiting:
     def make_room(self, rooms: Mapping[int, int | tuple[int, ...]]) -> Stir:
         for number, room in rooms.items():
             self.room[NODES[number]] = (room,) if isinstance(room, int) else room
-        return Stir(nodes=self.pods.nodes.of(NODES[number] for number in rooms))
+        return Stir(nodes=self.pods.nodes.of((NODES[number] for number in rooms), NODES))
 
 
 @given(
@@ -135,6 +135,17 @@ def test_only_those_are_looked_at_whom_the_change_may_help() -> None:
 
     waiting.look(Stir(is_any_volume=True))
     assert waiting.asked[4:] == ["here", "elsewhere", "depends", "changed"]
+
+
+def test_a_node_that_comes_to_be_known_is_looked_at_for_those_who_wait_already() -> None:
+    waiting = Waiting()
+    one, new = NODES[:1], [*NODES, NodeName("new")]
+    candidates = waiting.pods.nodes.of(one, NODES) | waiting.pods.nodes.later
+    waiting.pods.add(pod(name="waits"), wants(1), candidates, 0.0)
+    waiting.room[new[-1]] = (5,)
+
+    assert waiting.look(Stir(nodes=waiting.pods.nodes.of(NODES[1:]))) == []
+    assert waiting.look(Stir(nodes=waiting.pods.nodes.of(new[-1:], new))) == ["waits"]
 
 
 def test_of_one_that_leads_nowhere_nothing_follows_for_others() -> None:

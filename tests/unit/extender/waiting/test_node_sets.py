@@ -3,17 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.waiting.node_sets import ALL, MOST_NODES, NodeSets
+from extender.waiting.node_sets import ALL, NodeSets
 from longhorn import NodeName
 
 NAMES = [NodeName(f"node-{number}") for number in range(40)]
+INVENTED = NodeName("invented")
 some = st.lists(st.sampled_from(NAMES), max_size=60)
 
 
 @given(some, some)
 def test_sets_are_what_python_says(one: list[NodeName], two: list[NodeName]) -> None:
     sets = NodeSets()
-    first, second = sets.of(one), sets.of(two)
+    first, second = sets.of(one, NAMES), sets.of(two, NAMES)
 
     for found, expected in (
         (first, {*one}),
@@ -27,12 +28,31 @@ def test_sets_are_what_python_says(one: list[NodeName], two: list[NodeName]) -> 
         assert len(names) == len(expected)
 
 
-def test_nodes_beyond_the_limit_are_left_out_until_all_is_forgotten() -> None:
+def test_only_known_nodes_are_in_sets() -> None:
     sets = NodeSets()
-    sets.of(NodeName(str(number)) for number in range(MOST_NODES))
 
-    assert sets.of([NodeName("more")]) == 0
-    assert sets.names(sets.of([NodeName("more"), NodeName("7")])) == ["7"]
+    assert sets.of([INVENTED], NAMES) == 0
+    assert sets.names(sets.later) == []
+    assert sets.names(sets.of([INVENTED, NAMES[3]], NAMES)) == [NAMES[3]]
+    assert sets.names(sets.of([INVENTED, NAMES[4]])) == [NAMES[4]]
+    assert sets.names(ALL) == NAMES
+
+
+def test_a_set_may_have_all_that_come_to_be_known_later() -> None:
+    sets = NodeSets()
+    before = sets.of(NAMES[:1], NAMES[:3]) | sets.later
+
+    after = sets.of(NAMES, NAMES)
+
+    assert sets.names(before) == [NAMES[0], *NAMES[3:]]
+    assert sets.names(before & after) == [NAMES[0], *NAMES[3:]]
+
+
+def test_all_can_be_forgotten() -> None:
+    sets = NodeSets()
+    sets.of(NAMES, NAMES)
 
     sets.clear()
-    assert sets.names(sets.of([NodeName("more")])) == ["more"]
+
+    assert sets.names(ALL) == []
+    assert sets.names(sets.of(NAMES[2:3], NAMES[2:4])) == NAMES[2:3]

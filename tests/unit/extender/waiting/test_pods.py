@@ -1,14 +1,18 @@
 """Whom to wake: those that wait longest, each once for a rejection."""
 
 import sys
+import tracemalloc
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from msgspec.structs import replace
 
-from extender import PodStatus, WaitingPod, WaitingPods
-from extender.waiting.pods import FORGET_SECONDS, MOST_PODS
+from app.kube.resources import AnyRecord
+from extender import PodStatus, WaitingPod, WaitingPods, resolve, wants_of
+from extender.waiting.pods import FORGET_SECONDS, MOST_BYTES
 from longhorn import NodeName
-from tests.builders import pod, wants
+from tests.builders import bound, pod, view_of, volume, wants
 
 NODES = 0b11
 
@@ -191,15 +195,77 @@ def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -
     assert names(pods) == ["asked", "new"]
 
 
-def test_the_newest_are_left_out_if_there_are_too_many() -> None:
-    pods = WaitingPods()
-    for number in range(MOST_PODS + 5):
-        pods.add(pod(name=str(number)), wants(), NODES, float(number))
-    pods.add(pod(name="3"), wants(), NODES, 99_999.0)
+def fill(pods: WaitingPods) -> int:
+    """Add large pods until no more are remembered; return how many are."""
+    for number in count():
+        large = wants(*[1] * 1_000, volumes=map(str, range(1_000)))
+        if not pods.add(pod(name=str(number)), large, NODES, float(number)):
+            return number
+    raise AssertionError
 
-    assert len(pods) == MOST_PODS
-    assert not pods.is_asleep(f"uid-{MOST_PODS}")
-    assert [each.asked_at for each in pods][3] == 99_999.0
+
+def test_who_came_last_is_left_out_if_all_take_too_much_memory() -> None:
+    pods = WaitingPods()
+
+    number = fill(pods)
+
+    assert len(pods) == number
+    assert 0.98 * MOST_BYTES < pods.size_bytes <= MOST_BYTES
+    assert not pods.is_asleep(f"uid-{number}")
+
+
+def test_a_pod_that_is_remembered_is_not_lost_for_lack_of_memory() -> None:
+    pods = WaitingPods()
+    fill(pods)
+
+    assert pods.add(pod(name="3"), wants(), 1 << 5_000, 99_999.0)
+
+    assert [(each.candidates, each.asked_at) for each in pods][3] == (1 << 5_000, 99_999.0)
+
+
+def test_what_is_forgotten_makes_room() -> None:
+    pods = WaitingPods()
+    number = fill(pods)
+
+    pods.set_wants("uid-0", wants())
+    assert pods.add(pod(name="another"), wants(), NODES, 0.0)
+    pods.forget("uid-1")
+    assert pods.add(pod(name="large"), wants(volumes=map(str, range(900))), NODES, 0.0)
+
+    for each in pods:
+        pods.forget(each.pod.uid)
+    assert pods.size_bytes == 0
+    assert fill(pods) == number
+
+    pods.forget_all()
+    assert pods.size_bytes == 0
+
+
+def claims(number: int, count: int) -> Iterator[AnyRecord]:
+    for index in range(count):
+        yield from bound(volume(f"volume-{number}-{index}", replicas=3))
+
+
+@pytest.mark.parametrize("volumes", [1, 3, 10])
+def test_the_estimate_of_what_a_pod_takes_is_no_less_and_not_twice_as_much(volumes: int) -> None:
+    numbers = range(200)
+    view = view_of(*(each for number in numbers for each in claims(number, volumes)))
+    nodes = [NodeName(f"node-{number}") for number in range(5_000)]
+    pods = WaitingPods()
+    pods.nodes.of(nodes, nodes)
+    tracemalloc.start()
+    before_bytes, _ = tracemalloc.get_traced_memory()
+    for number in numbers:
+        names = [f"volume-{number}-{index}" for index in range(volumes)]
+        request = resolve(pod(*names, name=f"a-pod-of-some-workload-{number}"), view)
+        candidates = pods.nodes.of(nodes[number:]) | pods.nodes.later
+        pods.add(request.pod, wants_of(request, view), candidates, 0.0)
+        pods.add(pod(name="between"), wants(number), 1, 0.0)  # so that nothing is shared
+    del names, request, candidates
+    taken_bytes = tracemalloc.get_traced_memory()[0] - before_bytes
+    tracemalloc.stop()
+
+    assert taken_bytes <= pods.size_bytes < 2 * taken_bytes
 
 
 def test_pods_may_come_and_go_while_one_looks_through_them() -> None:
@@ -219,7 +285,7 @@ def test_pods_with_the_same_candidates_and_of_a_kind_share_them() -> None:
     pods = WaitingPods()
     many = [NodeName(f"node-{number}") for number in range(5_000)]
     for name in ("one", "two"):
-        pods.add(pod(name=name), wants(kind="".join(["ki", "nd"])), pods.nodes.of(many), 0.0)
+        pods.add(pod(name=name), wants(kind="".join(["ki", "nd"])), pods.nodes.of(many, many), 0.0)
 
     one, two = pods
     assert one.candidates is two.candidates
