@@ -53,8 +53,8 @@ class Choice(msgspec.Struct, kw_only=True):
         knows_kind: Whether all instances that answered and led since knew the DiskSchedules.
         settled: The volumes that have come to their place for good at some time.
         refusal: How kube-scheduler had refused the pod before, as far as it knew.
-        is_doubted: Whether another refusal was written since, be it of an earlier attempt, and all
-            claims are bound: then they do not tell any more that the attempt goes on.
+        doubted_at: When another refusal was written since, be it of an earlier attempt, and all
+            claims were bound: then they do not tell any more that the attempt goes on.
         selected: The uids of the claims that were to be provisioned for the node.
         marked_at: When the choice first showed for good: in a claim, or as a binding.
         heard_at: When the instance that answered had heard of that at the latest; news is late on a
@@ -75,7 +75,7 @@ class Choice(msgspec.Struct, kw_only=True):
     is_tried: bool = True
     knows_kind: bool = True
     settled: set[str] = set()
-    is_doubted: bool = False
+    doubted_at: float = inf
     selected: set[str] = set()
     marked_at: float | None = None
     heard_at: float = inf
@@ -152,7 +152,8 @@ class Choices:
                 choice.is_tried = False  # kube-scheduler only does not know it yet
             choice.selected |= selected
             is_refused = refusal_of(pod) not in (None, choice.refusal)
-            choice.is_doubted |= is_refused and choice.selected <= bound
+            if is_refused and choice.selected <= bound and choice.doubted_at == inf:
+                choice.doubted_at = now
 
     def standing(self, choice: Choice) -> list[Volume]:
         """Return the volumes for which a choice stands."""

@@ -7,8 +7,10 @@ since Longhorn sometimes puts more on a disk than its own limit while others are
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
+from math import inf
 
 from extender import Mode
+from extender.holds.deadlines import GIVEN_UP_SECONDS
 from tests.actors.api import Object
 from tests.simulation.choices import Choice, Choices
 from tests.simulation.plan import Plan
@@ -85,7 +87,7 @@ class Limits:
         is_by_binding = self._plan.mode is Mode.NODE
         heard_at = choice.binding_heard_at if is_by_binding else choice.heard_at
         if heard_at > until or self._is_unheard(choice):
-            return now >= until
+            return now >= min(until, choice.doubted_at + GIVEN_UP_SECONDS)
         bound_at = choice.bound_at
         return bound_at is not None and now >= bound_at + self._plan.placing_seconds
 
@@ -94,7 +96,7 @@ class Limits:
 
         A claim that was marked with the node tells it by another watch.
         """
-        is_told = choice.selected and not choice.is_doubted
+        is_told = choice.selected and choice.doubted_at == inf
         by_claims = is_told and self._plan.mode is not Mode.NODE
         return not by_claims and (choice.answer.by, choice.pod) in self._unheard
 
