@@ -40,8 +40,7 @@ from extender.kubernetes import (
     StorageClass,
     Unreadable,
 )
-from extender.scoring.robustness import Robustness
-from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
+from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.rejections import REASONS, Rejection

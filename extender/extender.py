@@ -13,8 +13,8 @@ from extender.holds.ledger import NO_CHANGE, Ledger, Outcome
 from extender.holds.making import hold_for
 from extender.holds.size import has_room, node_set
 from extender.kubernetes import PodRef, PodStatus
-from extender.scoring.placing import Known, RememberedScores
 from extender.scoring.prioritizing import prioritize
+from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
 from extender.upcoming.outlook import Outlook
 from extender.verdicts.answering import Answer, Basis, decide
@@ -65,7 +65,7 @@ class Extender:
         self.ledger = Ledger(mode)
         self.steps = 0
         self._verdicts = RememberedVerdicts(Verdicts)
-        self._scores = RememberedScores(Known)
+        self._scores = RememberedScores(KnownScores)
         self._outlook = Outlook(limits.per_node)
         self._last: _Last | None = None
 

@@ -7,7 +7,7 @@ multi_writer_at.go.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -29,10 +29,14 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
     in_zones: Mapping[str, float]
     """For all other nodes of these zones."""
 
-    def share(self, node: NodeName, zone: str) -> float:
-        """Return the share for a node."""
-        found = self.on_nodes.get(node)
-        return self.in_zones.get(zone, 0.0) if found is None else found
+    def shares(self, nodes: Sequence[NodeName], view: ClusterView) -> list[float]:
+        """Return the shares of nodes."""
+        found = list[float]()
+        for name in nodes:
+            space = view.spaces.get(name)
+            in_zone = 0.0 if space is None else self.in_zones.get(space.node.zone, 0.0)
+            found.append(self.on_nodes.get(name, in_zone))
+        return found
 
 
 class _Volume(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,36 +1,28 @@
-"""The score of a node, and the formula that makes it from its parts."""
+"""The score of a node: its terms, what each is worth at most, and the formula.
 
-from collections.abc import Sequence
+docs/how-it-decides.md has an example, docs/decisions/0015-scores-are-shares.md the reasons.
+"""
+
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
 from extender.demand.requests import PodRequest
-from extender.scoring.robustness import Robustness
 from longhorn import NodeName
 
 HIGHEST_SCORE = 10
 
 
-class Weights(NamedTuple):
-    """The most points for each part; together the highest score."""
+class Robustness(StrEnum):
+    """How sure it is that Longhorn finds room for all that is new on a node, the surest last."""
 
-    data: int
-    robustness: int
-    balance: int
-
-
-WITH_DATA = Weights(data=6, robustness=2, balance=2)
-"""For a pod whose volumes have data somewhere."""
-WITHOUT_DATA = Weights(data=0, robustness=6, balance=4)
-"""For a pod that begins with empty volumes."""
-_SHARES = {
-    None: 1.0,
-    Robustness.SOME_ORDER: 0.0,
-    Robustness.EVERY_ORDER: 0.5,
-    Robustness.EVERY_ORDER_AND_STALE: 1.0,
-}
+    SOME_ORDER = "some order"
+    """In one order at least; nothing is known of the others."""
+    EVERY_ORDER = "every order"
+    EVERY_ORDER_AND_STALE = "every order, even on old figures"
+    """Even if it places all replicas before it sees the first of them."""
 
 
 class Balance(StrEnum):
@@ -42,6 +34,31 @@ class Balance(StrEnum):
     """Large disks stay whole: better is the node whose largest free disk is smaller."""
     OFF = "off"
     """It does not matter."""
+
+
+class Weights(NamedTuple):
+    """The most points for each term; together the highest score."""
+
+    data: int
+    """What is not on the node is copied, or read over the network: that is certain. So all of it
+    outweighs both other terms, which are about what may happen later."""
+    robustness: int
+    """Where Longhorn finds no room for a replica, the volume lacks it beside the pod."""
+    balance: int
+    """What comes later finds more room."""
+
+
+WITH_DATA = Weights(data=6, robustness=2, balance=2)
+"""For a pod whose volumes have data somewhere."""
+WITHOUT_DATA = Weights(data=0, robustness=6, balance=4)
+"""For a pod that begins with empty volumes: points for data would be the same on every node."""
+_SHARES = {
+    None: 1.0,
+    Robustness.SOME_ORDER: 0.0,
+    Robustness.EVERY_ORDER: 0.5,
+    Robustness.EVERY_ORDER_AND_STALE: 1.0,
+}
+"""What of the points for robustness a node gets."""
 
 
 class Score(msgspec.Struct, frozen=True, gc=False):
@@ -73,16 +90,25 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
         return dict(zip(self.nodes, self.scores, strict=True))
 
 
-def points(weights: Weights, data: float, robustness: Robustness | None, balance: float) -> float:
-    """Return the weighted sum of the parts.
+def scores_of(
+    weights: Weights,
+    data: Iterable[float],
+    robustness: Iterable[Robustness | None],
+    balance: Iterable[float],
+) -> list[Score]:
+    """Return the scores of accepted nodes: the weighted sum of their terms; a half is rounded up.
 
-    Robustness counts 1 if every order of placement works out, also on old figures, or nothing is
-    placed; a half if every order does; and 0 if only some order does.
+    Args:
+        weights: What each term is worth.
+        data: The first term of each node.
+        robustness: The second one.
+        balance: The third one.
     """
-    sure = _SHARES[robustness]
-    return weights.data * data + weights.robustness * sure + weights.balance * balance
-
-
-def score_of(weights: Weights, data: float, robustness: Robustness | None, balance: float) -> Score:
-    """Return the score of an accepted node: its points, rounded; a half goes up."""
-    return Score(int(points(weights, data, robustness, balance) + 0.5), data, robustness, balance)
+    most_for_data, most_for_robustness, most_for_balance = weights
+    sure = {each: most_for_robustness * share for each, share in _SHARES.items()}
+    return [
+        Score(
+            int(most_for_data * near + sure[how] + most_for_balance * left + 0.5), near, how, left
+        )
+        for near, how, left in zip(data, robustness, balance, strict=True)
+    ]

@@ -12,6 +12,9 @@ from tests.builders import GIB, bound, node, pod, replica, view_of, volume
 NODES = {"node-1": "a", "node-2": "a", "node-3": "b", "node-4": ""}
 
 
+NOTHING = view_of(*(node(name, zone=zone) for name, zone in NODES.items()))
+
+
 def near(volumes: list[Volume], *replicas: Replica) -> Near:
     nodes = [node(name, zone=zone) for name, zone in NODES.items()]
     view = view_of(*nodes, *bound(*volumes), *replicas)
@@ -19,7 +22,7 @@ def near(volumes: list[Volume], *replicas: Replica) -> Near:
 
 
 def shares(found: Near) -> list[float]:
-    return [round(found.share(NodeName(name), zone), 4) for name, zone in NODES.items()]
+    return [round(each, 4) for each in found.shares([NodeName(name) for name in NODES], NOTHING)]
 
 
 BEST_EFFORT = volume()

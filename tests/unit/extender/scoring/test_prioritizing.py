@@ -18,12 +18,8 @@ from extender import (
     Score,
     Scores,
 )
-from extender.demand.items import demand_of
-from extender.scoring.placing import _CLOSE_STEPS
-from extender.scoring.prioritizing import _MOST_CLOSELY
-from extender.scoring.robustness import robustness
-from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, score_of
-from longhorn import Locality, Node, NodeName, Volume, need_of
+from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, scores_of
+from longhorn import Locality, Node, NodeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -39,9 +35,9 @@ from tests.builders import (
     volume,
 )
 from tests.strategies import Cluster, clusters
+from tests.unit.extender.scoring.orders import in_all_orders
 
 SOME, EVERY, SUREST = Robustness
-EXACT = 100_000
 FEWER = settings(max_examples=60)
 """Every example is a whole cluster, and scored several times."""
 
@@ -95,7 +91,9 @@ def of_disks(name: str, *gib: int, **fields: object) -> Node:
 def test_the_total_is_made_of_parts(
     weights: Weights, data: float, sureness: Robustness | None, balance: float, expected: int
 ) -> None:
-    assert score_of(weights, data, sureness, balance) == Score(expected, data, sureness, balance)
+    found = scores_of(weights, [data], [sureness], [balance])
+
+    assert found == [Score(expected, data, sureness, balance)]
 
 
 def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothing() -> None:
@@ -188,18 +186,6 @@ def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
     assert len({*scored(view, "vol").values()}) == 1
 
 
-def test_many_equal_nodes_are_looked_at_closely_together_or_not_at_all() -> None:
-    """So that names make no difference."""
-    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
-    few = view_of(*(of_disks(f"n{n:02}", 110, 90, 60) for n in range(3)), *bound(*needed))
-    many = view_of(
-        *(of_disks(f"n{n:02}", 110, 90, 60) for n in range(_MOST_CLOSELY + 1)), *bound(*needed)
-    )
-
-    assert len({*scored(few, "small", "large").values()}) == 1
-    assert {each.robustness for each in scored(many, "small", "large").values()} == {SOME}
-
-
 @given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance))
 def test_scores_are_within_bounds_and_never_contradict_the_filter(
     cluster: Cluster, balance: Balance
@@ -282,7 +268,7 @@ ROOMS = st.lists(st.integers(0, 12), min_size=1, max_size=4)
 
 
 @given(ROOMS, st.lists(st.integers(1, 8), min_size=1, max_size=4), st.integers(4, 12))
-def test_a_glance_never_says_more_than_all_orders_do(
+def test_never_is_more_said_than_all_orders_show(
     rooms: list[int], sizes: list[int], available: int
 ) -> None:
     """Also where less is available than may be scheduled: then Longhorn may take any disk."""
@@ -303,17 +289,9 @@ def test_a_glance_never_says_more_than_all_orders_do(
 
     found = scored(view, *claims)["node-1"].robustness
 
-    levels = [*Robustness]
     assert found is not None
-    assert levels.index(found) <= levels.index(in_all_orders(view, needed, EXACT))
-    if found is SOME:
-        assert in_all_orders(view, needed, _CLOSE_STEPS) is SOME
-
-
-def in_all_orders(view: ClusterView, needed: list[Volume], step_limit: int) -> Robustness:
-    demand = demand_of(((v.name, need_of(v, None)) for v in needed), view)
-    space = view.spaces[NodeName("node-1")]
-    return robustness(demand.items, space, view.disk_kinds, step_limit=step_limit)
+    levels = [*Robustness]
+    assert levels.index(found) <= levels.index(in_all_orders(view, needed))
 
 
 def test_open_holds_on_all_nodes_count_on_each_and_are_remembered() -> None:
@@ -358,7 +336,7 @@ def test_what_changed_on_a_node_is_looked_at_again() -> None:
         pytest.param([5, 4], [4, 5], SOME, id="the-smaller-takes-the-larger-disk"),
     ],
 )
-def test_what_a_glance_says(rooms: list[int], sizes: list[int], expected: Robustness) -> None:
+def test_how_sure_room_is(rooms: list[int], sizes: list[int], expected: Robustness) -> None:
     disks = [
         disk(f"disk-{n}", maximum_bytes=12 * GIB, scheduled_bytes=(12 - room) * GIB)
         for n, room in enumerate(rooms)
@@ -371,24 +349,19 @@ def test_what_a_glance_says(rooms: list[int], sizes: list[int], expected: Robust
     assert found is expected
 
 
-def test_volumes_for_disks_of_different_kinds_are_looked_at_closely() -> None:
+def test_nothing_is_sure_of_volumes_for_disks_of_different_kinds() -> None:
     """One for any disk may take the only disk that suits the other."""
     needed = [
         volume("a", size_bytes=60 * GIB, disk_selector=("ssd",)),
         volume("b", size_bytes=60 * GIB),
     ]
-
-    def of_kinds(name: str, ssd: int, hdd: int) -> Node:
-        fast = disk("ssd", tags=["ssd"], maximum_bytes=ssd * GIB)
-        return node(name, fast, disk("hdd", tags=["hdd"], maximum_bytes=hdd * GIB))
-
-    view = view_of(
-        of_kinds("n1", 100, 100), of_kinds("n2", 120, 100), of_kinds("n3", 70, 200), *bound(*needed)
-    )
+    fast = disk("ssd", tags=["ssd"], maximum_bytes=200 * GIB)
+    both = node("both", fast, disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB))
+    view = view_of(both, node("one", fast), *bound(*needed))
 
     found = scored(view, "a", "b")
 
-    assert [found[n].robustness for n in ("n1", "n2", "n3")] == [SOME, SUREST, SUREST]
+    assert {name: each.robustness for name, each in found.items()} == {"both": SOME, "one": SUREST}
 
 
 def test_what_volumes_hold_already_must_be_available_for_all() -> None:
@@ -400,41 +373,7 @@ def test_what_volumes_hold_already_must_be_available_for_all() -> None:
     found = scored(view, "a", "b")
 
     assert found["roomy"].robustness is SUREST
-    assert found["tight"].robustness is EVERY
-
-
-def test_groups_are_looked_at_closely_as_long_as_they_are_few_together() -> None:
-    """The best ones are, and the next best would be too many with them."""
-    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
-    many = _MOST_CLOSELY * 2 // 3
-    best = [of_disks(f"best-{n}", 200, 170, 150, 5) for n in range(many)]
-    next_best = [of_disks(f"next-{n}", 110, 90, 60) for n in range(many)]
-    view = view_of(*best, *next_best, *bound(*needed))
-    alone = view_of(*next_best, *bound(*needed))
-
-    together = {n: s.robustness for n, s in scored(view, "small", "large").items()}
-    closely = {s.robustness for s in scored(alone, "small", "large").values()}
-
-    assert {together[f"next-{n}"] for n in range(many)} == {SOME}
-    assert closely == {SOME} or closely == {EVERY}
-
-
-def test_each_request_looks_closely_at_nodes_that_none_has_looked_at_before() -> None:
-    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
-    view = view_of(
-        *(of_disks(f"n{n:02}", 155, 100, 1 + n) for n in range(_MOST_CLOSELY + 5)),
-        *bound(*needed),
-    )
-    extender = Extender(GENEROUS)
-
-    first, second, third = (
-        [each.robustness for each in prioritized(extender, view, "small", "large").scores]
-        for _ in range(3)
-    )
-
-    assert first.count(SOME) == 5
-    assert second.count(SOME) == 0
-    assert third == second
+    assert found["tight"].robustness is SOME
 
 
 def test_nothing_is_sure_of_a_disk_that_has_less_unused_than_a_volume_needs() -> None:

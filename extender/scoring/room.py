@@ -1,0 +1,197 @@
+"""The terms about room: how sure it is that what is new finds it, and what of it is left then."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from extender.demand.items import Demand
+from extender.scoring.scores import WITHOUT_DATA, Balance, Robustness, Score, scores_of
+from extender.space import NodeSpace, Room
+from extender.verdicts.candidates import grouped
+from extender.verdicts.remembered import Remembered
+from extender.verdicts.situation import Situation
+from extender.view import ChangeLog, Cursor
+from longhorn import NodeName
+from packing import Item, Kind
+
+
+class KnownScores:
+    """Scores of nodes for one set of needs, as if there were no data, and `Balance.SPREAD` wanted.
+
+    A score follows from the needs and the node's space alone, and stands until the space is
+    replaced. So the next pod of a workload costs no look at thousands of nodes.
+    """
+
+    def __init__(self) -> None:
+        self.by_node: dict[NodeName, Score] = {}
+        self._cursor: Cursor | None = None
+
+    def __len__(self) -> int:
+        return len(self.by_node)
+
+    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
+        """Forget the nodes that have changed since the last time."""
+        changed, self._cursor = changes.since(self._cursor)
+        for name in [*self.by_node] if changed is None else changed:
+            self.by_node.pop(name, None)
+
+
+RememberedScores = Remembered[KnownScores]
+_SOME_ORDER, _EVERY_ORDER, _SUREST = Robustness
+
+
+def scores_by_room(
+    situation: Situation,
+    accepted: Sequence[NodeName],
+    changes: ChangeLog[NodeName],
+    remembered: RememberedScores,
+    balance: Balance,
+) -> Sequence[Score]:
+    """Score nodes as if there were no data.
+
+    Args:
+        situation: The pod, and what else will take room.
+        accepted: The nodes; each has room for what is new there.
+        changes: The nodes whose space has changed, or what comes there.
+        remembered: What is known already; added to.
+        balance: What is wanted of the room that is left.
+    """
+    groups = grouped(situation, accepted)
+    known = remembered.for_needs((groups.needs, ()), changes)
+    scores = _alike(groups.alone, known, situation, groups.busy, ())
+    if groups.beside or groups.singly:
+        by_node = dict(zip(groups.alone, scores, strict=True))
+        if groups.beside:
+            known = remembered.for_needs((groups.needs, groups.open.needs), changes)
+            held = [each.item for each in groups.open.held]
+            beside = _alike(groups.beside, known, situation, groups.busy, held)
+            by_node.update(zip(groups.beside, beside, strict=True))
+        for name in groups.singly:
+            by_node |= _coming_to(name, situation).scores([name])
+        scores = [by_node[name] for name in accepted]
+    match balance:
+        case Balance.SPREAD:
+            return scores
+        case Balance.PACK:
+            shares = _small_disks(situation, accepted)
+        case Balance.OFF:
+            shares = [0.0] * len(scores)
+    robustness = [each.robustness for each in scores]
+    return scores_of(WITHOUT_DATA, [0.0] * len(scores), robustness, shares)
+
+
+def _alike(
+    nodes: Sequence[NodeName],
+    known: KnownScores,
+    situation: Situation,
+    busy: AbstractSet[NodeName],
+    held: Sequence[Item],
+) -> list[Score]:
+    """Return the scores of nodes; to each that is not busy comes the same, *held* besides."""
+    by_node, spaces = known.by_node, situation.view.spaces
+    try:
+        return [*map(by_node.__getitem__, nodes)]  # the pods of a workload come one after another
+    except KeyError:
+        missing = [name for name in nodes if name not in by_node]
+    alike = [name for name in missing if not (spaces[name].pending or name in busy)]
+    by_node |= _Coming(situation, situation.demand, held).scores(alike)
+    for name in missing:
+        if name not in by_node:
+            by_node |= _coming_to(name, situation).scores([name])
+    return [*map(by_node.__getitem__, nodes)]
+
+
+def _small_disks(situation: Situation, nodes: Sequence[NodeName]) -> list[float]:
+    """Say of each node how small the largest free disk is, beside that of the other nodes."""
+    kinds, spaces = _kinds_of(situation.demand), situation.view.spaces
+    largest = [
+        max([0, *(room.headrooms[-1] for room in spaces[name].rooms if room.kind in kinds)])
+        for name in nodes
+    ]
+    most = max(largest, default=0)
+    return [1 - each / most if most > 0 else 0.0 for each in largest]
+
+
+class _Coming:
+    """What comes to a node, or to many.
+
+    Args:
+        situation: The pod.
+        demand: Its new replicas there.
+        others: What else comes there.
+    """
+
+    def __init__(self, situation: Situation, demand: Demand, others: Sequence[Item]) -> None:
+        items = (*demand.items, *others)
+        sizes = [item.logical_bytes for item in items] or [0]
+        self._bytes, self._largest_bytes, self._least_bytes = sum(sizes), max(sizes), min(sizes)
+        self._physical_bytes = sum(item.physical_bytes for item in items)
+        self._spaces, self._kinds = situation.view.spaces, _kinds_of(situation.demand)
+        self._any_kinds = self._kinds.union(*(item.kinds for item in items))
+        self._shared_kinds = self._any_kinds.intersection(*(item.kinds for item in items))
+        self._is_new, self._is_one = bool(demand.items), len(items) == 1
+
+    def scores(self, nodes: Sequence[NodeName]) -> dict[NodeName, Score]:
+        """Score nodes that have room for all of it."""
+        spaces = [self._spaces[name] for name in nodes]
+        data, robustness, left = [0.0] * len(spaces), self._robustness(spaces), self._left(spaces)
+        return dict(zip(nodes, scores_of(WITHOUT_DATA, data, robustness, left), strict=True))
+
+    def _robustness(self, spaces: Sequence[NodeSpace]) -> Sequence[Robustness | None]:
+        """Say how sure it is at least that all find room; they do in some order.
+
+        On a disk that is not usable and that Longhorn may choose, a replica would not start. One
+        replica alone finds room whatever Longhorn chooses, and any number does if the disk that it
+        takes first has room for all. If they may go to disks of several kinds, nothing follows
+        without trying orders. One loop, since a call for each of thousands of nodes would cost as
+        much as the rest.
+        """
+        if not self._is_new:
+            return [None] * len(spaces)
+        if self._is_one:
+            return [_SUREST if space.all_usable else _SOME_ORDER for space in spaces]
+        found = list[Robustness]()
+        all_bytes, physical_bytes, shared = self._bytes, self._physical_bytes, self._shared_kinds
+        for space in spaces:
+            rooms: Sequence[Room] = space.rooms
+            if len(rooms) > 1:
+                rooms = [room for room in rooms if room.kind in self._any_kinds]
+            if not space.all_usable or len(rooms) != 1:
+                found.append(_SOME_ORDER)
+                continue
+            room = rooms[0]
+            if room.kind not in shared or room.least_physical_bytes < physical_bytes:
+                found.append(_SOME_ORDER)
+            elif room.first_bytes >= all_bytes:
+                found.append(_SUREST)
+            else:
+                found.append(self._on_several_disks(room))
+        return found
+
+    def _on_several_disks(self, room: Room) -> Robustness:
+        if not room.fit_in_every_order(self._bytes, self._largest_bytes):
+            return _SOME_ORDER
+        return _SUREST if room.fit_wherever(self._bytes, self._least_bytes) else _EVERY_ORDER
+
+    def _left(self, spaces: Sequence[NodeSpace]) -> Sequence[float]:
+        """Return what stays free on the disks that the pod may use, as a share of their limits."""
+        found, kinds = list[float](), self._kinds
+        for space in spaces:
+            left_bytes, limit_bytes = -self._bytes, 0
+            for room in space.rooms:
+                if room.kind in kinds:
+                    left_bytes += room.free_bytes
+                    limit_bytes += room.limit_bytes
+            found.append(left_bytes / limit_bytes if left_bytes > 0 else 0.0)
+        return found
+
+
+def _coming_to(name: NodeName, situation: Situation) -> _Coming:
+    """Return what comes to one node that is not like others."""
+    load = situation.bound.on(situation.view.spaces[name])
+    others = (*load, *situation.with_own.on.get(name, ()))
+    return _Coming(situation, situation.demand_on(name), [each.item for each in others])
+
+
+def _kinds_of(demand: Demand) -> frozenset[Kind]:
+    """Return the disks that the pod's volumes may use."""
+    return frozenset[Kind]().union(*(item.kinds for item in demand.items))
