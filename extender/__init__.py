@@ -22,9 +22,11 @@ from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
 from extender.explaining.spreads import Hindrance, Spread, spreads
 from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Hold, Mode, Sighting, State, rooms_taken
-from extender.holds.ledger import Advanced, Ended, Ledger, Outcome
+from extender.holds.hold import End, Hold, Mode, Sighting, State
+from extender.holds.ledger import Ledger
+from extender.holds.outcome import Advanced, Ended, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
+from extender.holds.shown import rooms_taken
 from extender.holds.size import size_bytes
 from extender.known import key_of
 from extender.kubernetes import (

@@ -8,9 +8,11 @@ from msgspec import structs
 from extender.demand.requests import PodRequest, resolve
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Mode, is_shown, may_be_refused, widened
-from extender.holds.ledger import NO_CHANGE, Ledger, Outcome
+from extender.holds.hold import End, Mode, widened
+from extender.holds.ledger import Ledger
 from extender.holds.making import hold_for
+from extender.holds.outcome import NO_CHANGE, Outcome
+from extender.holds.shown import is_shown, may_be_refused
 from extender.holds.size import has_room, node_set
 from extender.kubernetes import PodRef, PodStatus
 from extender.scoring.prioritizing import prioritize

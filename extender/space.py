@@ -6,13 +6,10 @@ the minimum that Longhorn keeps free; only bytes that a volume already holds are
 since a new volume holds none. docs/accounting.md has a worked example.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from itertools import accumulate
 
-import msgspec
-
+from extender.rooms import Room, UsableDisk, room_of
 from longhorn import (
     BackingImage,
     Disk,
@@ -28,10 +25,8 @@ from longhorn import (
     Settings,
     VolumeName,
     account,
-    is_of_disk,
     refusal_of,
     takes_replicas,
-    turned_away,
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
@@ -46,65 +41,6 @@ class DiskRefusal(StrEnum):
     NOT_READY = "is not ready"
     NOT_SCHEDULABLE = "is not schedulable"
     NO_SIZE = "has no size or nothing available"
-
-
-class Room(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the usable disks of one kind have, ready for questions that need no packing."""
-
-    kind: Kind
-    limit_bytes: int
-    """Most that may be scheduled on them."""
-    free_bytes: int
-    """What of it is free."""
-    headrooms: tuple[int, ...]
-    """Of each disk, the smallest first; logical."""
-    sums: tuple[int, ...]
-    """The sum of each headroom and all larger ones, and a zero at the end."""
-    first_bytes: int
-    """What Longhorn puts on the disk with most unused bytes for sure: its headroom, or its unused
-    bytes if they are fewer, since beyond them it may take any disk. -1 where several disks have as
-    many, where some disk can take nothing more, and beside usable disks of other kinds."""
-    least_physical_bytes: int
-
-    def fit_in_every_order(self, logical_bytes: int, largest_bytes: int) -> bool:
-        """Whether replicas find room one after another, on whatever disk each of them goes.
-
-        The largest finds none once all disks have less than it left. Until then the others must
-        take what each disk has beyond it.
-
-        Args:
-            logical_bytes: The bytes of all replicas.
-            largest_bytes: Those of the largest.
-        """
-        index = bisect_left(self.headrooms, largest_bytes)
-        takers = len(self.headrooms) - index
-        others_bytes = logical_bytes - largest_bytes
-        return takers > 0 and self.sums[index] - takers * largest_bytes >= others_bytes
-
-    def bytes_to_block(self, size_bytes: int) -> int:
-        """Return how many bytes must come so that no disk takes a replica of this size."""
-        index = bisect_left(self.headrooms, size_bytes)
-        takers = len(self.headrooms) - index
-        return self.sums[index] - takers * (size_bytes - 1)
-
-    def fit_wherever(self, logical_bytes: int, least_bytes: int) -> bool:
-        """Whether replicas fit on one disk together, on each disk that takes the smallest.
-
-        Args:
-            logical_bytes: The bytes of all replicas.
-            least_bytes: Those of the smallest.
-        """
-        index = bisect_left(self.headrooms, least_bytes)
-        return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
-
-
-class UsableDisk(msgspec.Struct, frozen=True, gc=False):
-    """A disk that takes new replicas, as far as nodes are summed up."""
-
-    bin: Bin
-    limit_bytes: int
-    """Most that may be scheduled on it."""
-    unused_bytes: int
 
 
 class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
@@ -122,8 +58,8 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     puts a replica where most is left."""
     rooms: tuple[Room, ...]
     """What the usable disks have, one for each of their kinds."""
-    all_usable: bool
-    """Whether Longhorn places new replicas on no disk that is not usable."""
+    doubtful: frozenset[Kind]
+    """The kinds of disks that are not usable, and that Longhorn may choose all the same."""
     refusal: NodeRefusal | None
     """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
     takes_replicas: bool
@@ -177,17 +113,20 @@ def node_space(
             here, schedule = [], None
             if disk.id is not None:
                 here, schedule = placed.get(disk.id, []), schedules.get(disk.id)
-            if schedule is not None and not is_of_disk(schedule, node.name, disk):
-                schedule = None
             space = account(
-                disk, settings, here, schedule=schedule, expanded=expanded, images=images
+                disk,
+                settings,
+                here,
+                node=node.name,
+                schedule=schedule,
+                expanded=expanded,
+                images=images,
             )
-            if space.schedule is not None:
-                away |= turned_away(space, here)
+            away |= space.turned_away
             disks.append((space, _usable(space, kinds)))
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
-    return _summed_up(node, disks, replicas, away)
+    return _summed_up(node, disks, replicas, away, kinds)
 
 
 def _summed_up(
@@ -195,14 +134,12 @@ def _summed_up(
     disks: Sequence[KnownDisk],
     replicas: Iterable[Replica],
     away: Mapping[ReplicaName, Replica],
+    kinds: dict[DiskKind, int],
 ) -> NodeSpace:
     by_kind: dict[Kind, list[UsableDisk]] = {}
-    all_usable = True
-    for space, usable in disks:
+    for _, usable in disks:
         if usable is not None:
             by_kind.setdefault(usable.bin.kind, []).append(usable)
-        elif takes_replicas(space.disk):
-            all_usable = False
     bins = tuple([usable.bin for _, usable in disks if usable is not None])
     refusal = refusal_of(node)
     return NodeSpace(
@@ -214,8 +151,14 @@ def _summed_up(
         unused_bytes={
             kind: sum([u.unused_bytes for u in found]) for kind, found in by_kind.items()
         },
-        rooms=tuple([_room(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()]),
-        all_usable=all_usable,
+        rooms=tuple([room_of(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()]),
+        doubtful=frozenset(
+            [
+                kinds.setdefault(space.kind, len(kinds))
+                for space, usable in disks
+                if usable is None and takes_replicas(space.disk)
+            ]
+        ),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
@@ -259,23 +202,6 @@ def _usable(space: DiskSpace, kinds: dict[DiskKind, int]) -> UsableDisk | None:
         physical_bytes=space.physical_headroom_bytes,
     )
     return UsableDisk(bin_, space.limit_bytes, space.unused_bytes())
-
-
-def _room(kind: Kind, disks: Sequence[UsableDisk], *, is_only: bool) -> Room:
-    headrooms = sorted([each.bin.logical_bytes for each in disks])
-    most = max([each.unused_bytes for each in disks])
-    first = [min(most, each.bin.logical_bytes) for each in disks if each.unused_bytes == most]
-    least_physical_bytes = min([each.bin.physical_bytes for each in disks])
-    sums = accumulate(reversed(headrooms), initial=0)
-    return Room(
-        kind=kind,
-        limit_bytes=sum([each.limit_bytes for each in disks]),
-        free_bytes=sum([headroom for headroom in headrooms if headroom > 0]),
-        headrooms=tuple(headrooms),
-        sums=tuple(reversed([*sums])),
-        first_bytes=first[0] if is_only and len(first) == 1 and least_physical_bytes >= 0 else -1,
-        least_physical_bytes=least_physical_bytes,
-    )
 
 
 def _roomiest(bins: Iterable[Bin]) -> tuple[Bin, ...]:

@@ -4,15 +4,7 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 3,000 recorded decisions of Longhorn's own scheduler (docs/decisions/0012).
 """
 
-from longhorn.accounting import (
-    Part,
-    Standing,
-    account,
-    is_granted,
-    is_of_disk,
-    parts,
-    turned_away,
-)
+from longhorn.accounting import account
 from longhorn.arithmetic import (
     capacity_bytes,
     limit_bytes,
@@ -22,19 +14,12 @@ from longhorn.arithmetic import (
 from longhorn.candidates import (
     Candidate,
     Candidates,
-    disk_reason,
     find_candidates,
+    search,
     wants_replica_on_node,
 )
-from longhorn.choice import choices
-from longhorn.disk_schedule import (
-    decide_schedule,
-    granted_bytes,
-    granted_limit_bytes,
-    owners_of,
-    refused_owners,
-    unowned,
-)
+from longhorn.choice import choices, chosen_disks, chosen_nodes
+from longhorn.disk_schedule import decide_schedule
 from longhorn.disks import (
     DiskKind,
     DiskSpace,
@@ -68,8 +53,9 @@ from longhorn.grants import (
     OwnerKind,
     Refusal,
 )
-from longhorn.groups import Usage, may_share_node, may_share_zone, stage_of, usage_of
+from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
+from longhorn.hosts import Host, Hosts, disk_reason
 from longhorn.needs import Need, need_of
 from longhorn.nodes import (
     CORDONED,
@@ -80,6 +66,8 @@ from longhorn.nodes import (
     node_space,
     refusal_of,
 )
+from longhorn.owners import granted_bytes, granted_limit_bytes, owners_of, refused_owners, unowned
+from longhorn.parts import Part, Standing, parts
 from longhorn.reasons import Reason
 from longhorn.records import (
     BackingImage,
@@ -125,20 +113,20 @@ from longhorn.tags import Selector, all_match, split_tags, tags_match
 __all__ = [
     "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT", "SCHEDULER_SETTINGS", "BackingImage",
     "Candidate", "Candidates", "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind",
-    "DiskName", "DiskSchedule", "DiskSpace", "Due", "Entry", "EntryChange", "EntryState",
-    "Happened", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
-    "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal", "Replica",
-    "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm",
-    "Usage", "Volume", "VolumeName", "account", "all_match", "capacity_bytes",
-    "choices", "decide_schedule", "default_values", "disk_reason", "disk_space", "drain_may_end",
-    "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes", "granted_limit_bytes",
-    "has_data", "has_room", "has_tags", "is_granted", "is_of_disk", "is_placed",
-    "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
-    "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch",
-    "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
+    "DiskName", "DiskSchedule", "DiskSpace", "Due", "Entry", "EntryChange", "EntryState", "Group",
+    "Happened", "Host", "Hosts", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName",
+    "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal",
+    "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm",
+    "Usage", "Volume", "VolumeName", "account", "all_match", "capacity_bytes", "choices",
+    "chosen_disks", "chosen_nodes", "decide_schedule", "default_values", "disk_reason",
+    "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates",
+    "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags",
+    "is_placed", "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable",
+    "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
+    "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
     "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "parts",
-    "read_settings", "refusal_of", "refused_owners", "reusable", "split_tags", "stage_of",
-    "surplus", "tags_match", "takes_back", "takes_growth", "takes_replicas", "turned_away",
-    "unowned", "usage_of", "value_for_engine", "volume_size_bytes", "wait_is_over",
-    "waits_for_attach", "wants_replica_on_node", "with_growth",
+    "read_settings", "refusal_of", "refused_owners", "reusable", "search", "split_tags", "surplus",
+    "tags_match", "takes_back", "takes_growth", "takes_replicas", "unowned", "usage_of",
+    "value_for_engine", "volume_size_bytes", "wait_is_over", "waits_for_attach",
+    "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

@@ -12,14 +12,12 @@ Sources: longhorn/longhorn PR 11924, longhorn-manager PR 4366
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
-from typing import TypeVar
 
-import msgspec
 from msgspec import structs
 
 from longhorn.disks import DiskSpace, disk_space
 from longhorn.growth import missing_copies, with_growth
+from longhorn.parts import Part, Standing, parts
 from longhorn.records import (
     BackingImage,
     Disk,
@@ -33,75 +31,13 @@ from longhorn.records import (
 )
 from longhorn.settings import Settings
 
-Name = TypeVar("Name", bound=str)
-
-
-class Standing(StrEnum):
-    """How far a request of a DiskSchedule has come."""
-
-    GRANTED = "granted"
-    PENDING = "pending"
-    """Nothing was decided yet."""
-    GROWING = "growing"
-    """It holds less than it asks for now, and that was not decided yet."""
-    SHRINKING = "shrinking"
-    """It holds more than it asks for now."""
-    REFUSED = "refused"
-    """It holds what it held before, which is nothing for a new one."""
-    RELEASING = "releasing"
-    """It is not asked for any more."""
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What a DiskSchedule says of one replica, or of one copy of a backing image."""
-
-    standing: Standing
-    held_bytes: int
-    asked_bytes: int
-
-    @property
-    def bytes(self) -> int:
-        """What it counts with: what it may hold once all that is open is decided in its favour."""
-        if self.standing is Standing.REFUSED:
-            return self.held_bytes
-        return max(self.held_bytes, self.asked_bytes)
-
-    @property
-    def refused_bytes(self) -> int:
-        """What it asks for beyond that, and was refused."""
-        return max(0, self.asked_bytes - self.bytes)
-
-
-def parts(requests: Mapping[Name, int], entries: Mapping[Name, Entry]) -> dict[Name, Part]:
-    """Return what becomes of each name that is asked for or holds something, by name."""
-    found = {}
-    for name in sorted({*requests, *entries}):
-        asked, entry = max(0, requests.get(name, 0)), entries.get(name)
-        if asked or entry is not None:
-            held = 0 if entry is None else max(0, entry.scheduled_bytes)
-            standing = _standing(asked, held, entry)
-            found[name] = Part(standing=standing, held_bytes=held, asked_bytes=asked)
-    return found
-
-
-def is_of_disk(schedule: DiskSchedule, node: NodeName, disk: Disk) -> bool:
-    """Say whether *schedule* is about *disk* of *node*, and not on its way out.
-
-    A disk that was renamed, or moved to another node, gets a new one.
-    """
-    return (
-        schedule.name == disk.id
-        and schedule.node == node
-        and schedule.disk == disk.name
-        and not schedule.deleting
-    )
-
 
 def account(
     disk: Disk,
     settings: Settings,
     replicas: Sequence[Replica],
     *,
+    node: NodeName,
     schedule: DiskSchedule | None = None,
     expanded: Mapping[VolumeName, int] | None = None,
     images: Mapping[VolumeName, BackingImage] | None = None,
@@ -118,18 +54,19 @@ def account(
         disk: The disk.
         settings: Longhorn's settings.
         replicas: All that are placed on it.
-        schedule: Its DiskSchedule, if there is one (`is_of_disk`).
+        node: Its node.
+        schedule: Its DiskSchedule, if there is one.
         expanded: The size that volumes are to have which are being expanded.
         images: The backing images of volumes.
     """
-    if schedule is None:
+    if schedule is None or not _is_of_disk(schedule, node, disk):
         copies = missing_copies(disk, replicas, images) if images else None
         space = disk_space(disk, settings, _unlisted(disk, replicas), copies)
         return with_growth(space, replicas, expanded) if expanded else space
     of_replicas = parts(schedule.replicas, schedule.held_replicas)
     of_images = parts(schedule.images, schedule.held_images)
     if not schedule.ready:
-        space = account(disk, settings, replicas, expanded=expanded, images=images)
+        space = account(disk, settings, replicas, node=node, expanded=expanded, images=images)
         return _with_requests(space, of_replicas, of_images)
     refused = {name for name, part in of_replicas.items() if part.standing is Standing.REFUSED}
     there = [each for each in replicas if each.name not in refused]
@@ -143,67 +80,60 @@ def account(
         {name: size for name, size in copies.items() if name not in of_images},
     )
     space = with_growth(space, there, expanded or {})
-    return _with_contested(structs.replace(space, schedule=schedule), of_replicas, of_images)
+    space = _with_contested(space, of_replicas, of_images)
+    new = [replica for replica in replicas if not replica.healthy_once]
+    return structs.replace(
+        space,
+        schedule=schedule,
+        turned_away={
+            each.name: structs.replace(
+                each, node=None, disk=None, turned_away_from=each.named_place
+            )
+            for each in new
+            if _may_leave(each.name, of_replicas.get(each.name), space)
+        },
+        undecided=frozenset(each.name for each in new if not _is_granted(schedule, each)),
+    )
 
 
-def turned_away(space: DiskSpace, replicas: Iterable[Replica]) -> dict[ReplicaName, Replica]:
-    """Return those of *replicas* that Longhorn has to place elsewhere, or may have to: not placed.
+def _is_of_disk(schedule: DiskSchedule, node: NodeName, disk: Disk) -> bool:
+    """Whether *schedule* is about *disk* of *node*, and not on its way out.
 
-    The disk refused them and has no room for them now: they are there by name only. Or it has yet
-    to decide on more than it has room for: then they count there, too, as nobody knows which of
-    them it will refuse. One with data stays where its data are, whatever was decided.
-
-    Args:
-        space: The disk.
-        replicas: Those placed on it.
+    A disk that was renamed, or moved to another node, gets a new one.
     """
-    if space.schedule is None:
-        return {}
-    found = parts(space.schedule.replicas, space.schedule.held_replicas)
-    return {
-        each.name: structs.replace(each, node=None, disk=None, turned_away_from=each.named_place)
-        for each in replicas
-        if not each.healthy_once and _may_leave(each.name, found.get(each.name), space)
-    }
+    return (
+        schedule.name == disk.id
+        and schedule.node == node
+        and schedule.disk == disk.name
+        and not schedule.deleting
+    )
 
 
 def _may_leave(name: ReplicaName, part: Part | None, space: DiskSpace) -> bool:
-    if part is None or part.standing is Standing.PENDING:
+    """Whether Longhorn has to place a replica elsewhere, or may have to.
+
+    The disk refused it and has no room for it now: it is there by name only. Or it has yet to
+    decide on more than it has room for: then it counts there, too, as nobody knows which replica it
+    will refuse. One with data stays where its data are, whatever was decided.
+    """
+    if part is None or part.standing is Standing.PENDING or _is_withdrawn(part):
         return space.logical_headroom_bytes < 0
     is_refused = part.standing is Standing.REFUSED and not part.bytes
     return is_refused and name not in space.contested
 
 
-def is_granted(space: DiskSpace, replica: Replica) -> bool:
-    """Say whether the disk has granted *replica* all it asks for: earlier it may be refused yet.
+def _is_withdrawn(part: Part) -> bool:
+    """Whether nothing is asked for any more, and nothing was granted: Longhorn goes elsewhere."""
+    return part.standing is Standing.RELEASING and not part.bytes
 
-    Without a usable DiskSchedule nobody grants anything, and what is placed stays.
 
-    Args:
-        space: The disk.
-        replica: One that is placed on it.
-    """
-    schedule = space.schedule
-    if schedule is None:
-        return True
+def _is_granted(schedule: DiskSchedule, replica: Replica) -> bool:
+    """Whether a replica was granted all that it asks for: until then it may be refused."""
     entry = schedule.held_replicas.get(replica.name)
     return (
         entry == Entry(EntryState.SCHEDULED, replica.size_bytes)
         and schedule.replicas.get(replica.name) == replica.size_bytes
     )
-
-
-def _standing(asked_bytes: int, held_bytes: int, entry: Entry | None) -> Standing:
-    if not asked_bytes:
-        return Standing.RELEASING
-    if entry is None:
-        return Standing.PENDING
-    if held_bytes > asked_bytes:
-        return Standing.SHRINKING
-    # A growth that was refused and taken back stays rejected, and its replica is not started.
-    if entry.state is EntryState.REJECTED:
-        return Standing.REFUSED
-    return Standing.GRANTED if held_bytes == asked_bytes else Standing.GROWING
 
 
 def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:

@@ -4,14 +4,14 @@ Source: longhorn-manager scheduler/replica_scheduler.go FindDiskCandidates and S
 Left out are linked clones, whose replicas go where the source volume has one.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
-from longhorn.disks import DiskSpace, has_room, is_on, mismatch, takes_replicas
-from longhorn.groups import best_disks, groups, usage_of
-from longhorn.needs import Need, need_of
+from longhorn.groups import full_nodes, groups_of, usage_of
+from longhorn.hosts import Host, Hosts, first_with_room
+from longhorn.needs import need_of
 from longhorn.nodes import NodeSpace, meets_topology, refusal_of
 from longhorn.reasons import Reason
 from longhorn.records import BackingImage, DiskId, Locality, NodeName, Replica, Volume
@@ -29,16 +29,20 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """The disks that may take the replica; if there are none, Longhorn's reasons."""
 
-    disks: tuple[Candidate, ...] = ()
-    """Sorted."""
+    hosts: Mapping[NodeName, Host] = {}
+    """Their nodes."""
+    preferred: Mapping[NodeName, Host] = {}
+    """Those of *hosts* that Longhorn chooses among: if the volume wants a local replica and has
+    none, its own node, should it be there; else all."""
     errors: tuple[Reason, ...] = ()
     """Sorted; may be empty without any disk: Longhorn does not say when anti-affinity or node tags
     keep every disk away."""
-    preferred: tuple[Candidate, ...] = ()
-    """Those of *disks* that Longhorn chooses among: if the volume wants a local replica and has
-    none, those on its node, should there be any; else all."""
-    unused_bytes: Mapping[Candidate, int] = {}
-    """What is neither used, reserved nor scheduled on each disk; the choice balances it."""
+
+    @property
+    def disks(self) -> tuple[Candidate, ...]:
+        """Return the disks, sorted."""
+        found = ((name, disk) for name, host in self.hosts.items() for disk in host.unused_bytes)
+        return tuple(sorted(Candidate(name, disk) for name, disk in found))
 
 
 def find_candidates(
@@ -65,20 +69,19 @@ def find_candidates(
             data engine. Nodes that opted out of v2 belong here too, for a v2 volume.
         now: Decides whether a degraded volume still waits for its failed replica.
     """
-    hosts = [space for space in nodes if refusal_of(space.node) is None]
+    spaces = [space for space in nodes if refusal_of(space.node) is None]
     if replica.hard_node_affinity is not None:
-        hosts = [space for space in hosts if space.node.name == replica.hard_node_affinity]
-        if not hosts:
+        spaces = [space for space in spaces if space.node.name == replica.hard_node_affinity]
+        if not spaces:
             return _nowhere(Reason.HARD_AFFINITY)
-    if not hosts:
+    if not spaces:
         return _nowhere(Reason.NODES_UNAVAILABLE)
-    hosts = [space for space in hosts if meets_topology(space.node, volume.topology)]
-    if not hosts:
+    spaces = [space for space in spaces if meets_topology(space.node, volume.topology)]
+    if not spaces:
         return _nowhere(Reason.TOPOLOGY)
-    hosts = [space for space in hosts if space.node.name not in not_ready]
-    if not hosts:
+    spaces = [space for space in spaces if space.node.name not in not_ready]
+    if not spaces:
         return _nowhere(Reason.ENGINE_IMAGE_NOT_READY)
-
     if settings.unreadable is not None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
     if volume.backing_image is not None and backing_image is None:
@@ -87,44 +90,46 @@ def find_candidates(
     if waited is None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
     need = need_of(volume, None if volume.backing_image is None else backing_image)
-    others = [
-        other for other in replicas if other.volume == volume.name and other.name != replica.name
-    ]
-    return _search(hosts, volume, need, others, settings, replaces_failed=waited)
+    hosts = Hosts(need, settings, spaces)
+    return search(replica, volume, replicas, hosts, replaces_failed=waited)
 
 
-def disk_reason(
-    name: NodeName,
-    space: DiskSpace,
-    need: Need,
+def search(
+    replica: Replica,
+    volume: Volume,
     replicas: Iterable[Replica],
-    settings: Settings,
-) -> Reason | None:
-    """Say what keeps a replica off one disk of a node that gets replicas, None if nothing does.
+    hosts: Hosts,
+    *,
+    replaces_failed: bool,
+) -> Candidates:
+    """Find the disks that may take *replica* on nodes of which it is known where its like fit.
 
     Args:
-        name: The disk's node.
-        space: The disk.
-        need: What the replica asks for.
-        replicas: The other replicas of its volume: those placed on the disk and not listed there
-            yet are added to what is scheduled. Longhorn forgets other volumes' ones.
-        settings: Longhorn's settings.
+        replica: The replica to place; of it, only the name matters.
+        volume: Its volume.
+        replicas: The volume's replicas. *replica* itself and other volumes' are passed over.
+        hosts: The nodes, for the need of the volume.
+        replaces_failed: Whether failed replicas that may come back are waited for no longer.
     """
-    if not takes_replicas(space.disk):
-        return Reason.DISKS_UNAVAILABLE
-    reason = mismatch(space.kind, need, settings)
-    if reason is not None:
-        return reason
-    uncounted = sum(
-        replica.size_bytes
-        for replica in replicas
-        if is_on(replica, name, space.disk)
-        and replica.name not in space.disk.listed
-        and replica.name not in space.unlisted
-    )
-    if not has_room(space, need, space.scheduled_bytes + uncounted):
-        return Reason.INSUFFICIENT_STORAGE
-    return None
+    settings = hosts.settings
+    others = [r for r in replicas if r.volume == volume.name and r.name != replica.name]
+    counted = [r for r in others if not r.failed or is_potentially_reusable(r)]
+    in_use = [r for r in counted if not (r.failed and replaces_failed)]
+    beside = hosts.beside(others)
+    usage = usage_of(in_use, hosts.spaces)
+    order = groups_of(volume, usage, settings, full_nodes(volume, usage, settings, hosts.spaces))
+    found = first_with_room(order, beside, counted, volume, settings)
+    if not found:
+        tried = (
+            host.reasons
+            for name, host in beside.items()
+            if any(group.has(name, host.zone, host.has_tags) for group in order)
+        )
+        return _nowhere(*{reason for reasons in tried for reason in reasons})
+    here, preferred = volume.node, found
+    if here is not None and here in found and wants_replica_on_node(volume, others):
+        preferred = {here: found[here]}
+    return Candidates(hosts=found, preferred=preferred)
 
 
 def wants_replica_on_node(volume: Volume, replicas: Iterable[Replica]) -> bool:
@@ -135,67 +140,3 @@ def wants_replica_on_node(volume: Volume, replicas: Iterable[Replica]) -> bool:
 
 def _nowhere(*reasons: Reason) -> Candidates:
     return Candidates(errors=tuple(sorted(reasons)))
-
-
-def _search(
-    hosts: Sequence[NodeSpace],
-    volume: Volume,
-    need: Need,
-    replicas: Sequence[Replica],
-    settings: Settings,
-    *,
-    replaces_failed: bool,
-) -> Candidates:
-    """Try group after group of *hosts*; failed replicas count while they may come back."""
-    fitting: dict[NodeName, list[DiskSpace]] = {}
-    reasons: dict[NodeName, set[Reason]] = {}
-    for host in hosts:
-        name = host.node.name
-        fitting[name], reasons[name] = _sort_out(host, need, replicas, settings)
-    counted = [r for r in replicas if not r.failed or is_potentially_reusable(r)]
-    in_use = [r for r in counted if not (r.failed and replaces_failed)]
-    given: set[Reason] = set()
-    for group in groups(hosts, usage_of(in_use, hosts), volume, need, settings):
-        disks = best_disks(group, fitting, counted, volume, settings)
-        if disks:
-            return _found(disks, volume, replicas)
-        given.update(reason for space in group for reason in reasons[space.node.name])
-    return _nowhere(*given)
-
-
-def _sort_out(
-    host: NodeSpace, need: Need, replicas: Sequence[Replica], settings: Settings
-) -> tuple[list[DiskSpace], set[Reason]]:
-    """Return the disks of a node that pass every check of their own, and the others' reasons.
-
-    A disk that takes no replicas at all gives no reason while another one of its node does.
-    """
-    fitting, reasons = [], set()
-    for space in host.disks:
-        if takes_replicas(space.disk):
-            reason = disk_reason(host.node.name, space, need, replicas, settings)
-            if reason is None:
-                fitting.append(space)
-            else:
-                reasons.add(reason)
-    if not fitting and not reasons:
-        reasons.add(Reason.DISKS_UNAVAILABLE)
-    return fitting, reasons
-
-
-def _found(
-    disks: Sequence[tuple[NodeName, DiskSpace]], volume: Volume, replicas: Sequence[Replica]
-) -> Candidates:
-    unused = {
-        Candidate(name, space.disk.id): space.unused_bytes()
-        for name, space in disks
-        if space.disk.id is not None
-    }
-    found = tuple(sorted(unused))
-    local = tuple(each for each in found if each.node == volume.node)
-    wants_local = wants_replica_on_node(volume, replicas)
-    return Candidates(
-        disks=found,
-        preferred=local if wants_local and local else found,
-        unused_bytes=unused,
-    )

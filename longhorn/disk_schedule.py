@@ -13,11 +13,9 @@ controller/disk_schedule_controller.go. docs/disk-schedule.md says where this di
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
 from msgspec import structs
 
-from longhorn.arithmetic import limit_bytes
 from longhorn.grants import (
     Closed,
     Decision,
@@ -29,9 +27,8 @@ from longhorn.grants import (
     OwnerKind,
     Refusal,
 )
+from longhorn.owners import disk_of, entries_of, granted_limit_bytes, requirements
 from longhorn.records import Disk, DiskSchedule, Entry, EntryState, Node, Replica, ReplicaName
-
-Name = TypeVar("Name", bound=str)
 
 
 def decide_schedule(
@@ -66,7 +63,7 @@ def decide_schedule(
         return LetGo()
     if node is None:
         return NodeUnknown(schedule.node)
-    asked, entries = _requirements(schedule), _entries(schedule)
+    asked, entries = requirements(schedule), entries_of(schedule)
     before, kept = dict(entries), dict[Owner, Entry]()
     if schedule.ready is None:
         found = _found(schedule, replicas, copies)
@@ -78,7 +75,7 @@ def decide_schedule(
     entries = _shrunk(entries | kept, required)
 
     limit = granted_limit_bytes(schedule, node, over_provisioning_percent)
-    closed = _closed(node, _disk_of(schedule, node), limit)
+    closed = _closed(node, disk_of(schedule, node), limit)
     refused: dict[Owner, Refusal] = {}
     if limit is not None and closed is None:
         growing = sorted(owner for owner in required if _held(entries, owner) < required[owner])
@@ -91,74 +88,6 @@ def decide_schedule(
         limit_bytes=limit,
         closed=closed,
     )
-
-
-def granted_limit_bytes(
-    schedule: DiskSchedule, node: Node, over_provisioning_percent: int | None
-) -> int | None:
-    """Return the most that is granted on a disk; None if it or the percentage is not known."""
-    disk = _disk_of(schedule, node)
-    if disk is None or over_provisioning_percent is None:
-        return None
-    return limit_bytes(disk.maximum_bytes, disk.reserved_bytes, over_provisioning_percent)
-
-
-def granted_bytes(schedule: DiskSchedule) -> int:
-    """Return the bytes that a disk holds, by its entries."""
-    held = (*schedule.held_replicas.values(), *schedule.held_images.values())
-    return sum(max(0, entry.scheduled_bytes) for entry in held)
-
-
-def refused_owners(schedule: DiskSchedule) -> frozenset[Owner]:
-    """Return those that ask for more than they hold, and were refused it."""
-    return _refused(OwnerKind.REPLICA, schedule.replicas, schedule.held_replicas) | _refused(
-        OwnerKind.IMAGE, schedule.images, schedule.held_images
-    )
-
-
-def unowned(
-    schedule: DiskSchedule, replicas: Container[ReplicaName], images: Container[str]
-) -> frozenset[Owner]:
-    """Return the owners in a DiskSchedule's requirements that are not known to live.
-
-    Args:
-        schedule: The object.
-        replicas: Names of the Replicas that exist and are not being deleted.
-        images: The same of the BackingImages.
-    """
-    return frozenset(
-        owner
-        for owner in owners_of(schedule)
-        if owner.name not in (replicas if owner.kind is OwnerKind.REPLICA else images)
-    )
-
-
-def owners_of(schedule: DiskSchedule) -> frozenset[Owner]:
-    """Return the owners in a DiskSchedule's requirements."""
-    return frozenset(_requirements(schedule))
-
-
-def _refused(
-    kind: OwnerKind, asked: Mapping[Name, int], held: Mapping[Name, Entry]
-) -> frozenset[Owner]:
-    return frozenset(
-        Owner(kind, name)
-        for name, entry in held.items()
-        if entry.state is EntryState.REJECTED and asked.get(name, 0) > max(0, entry.scheduled_bytes)
-    )
-
-
-def _requirements(schedule: DiskSchedule) -> dict[Owner, int]:
-    """Return what is asked, as written: 0 or less is left in the object, and counts for nothing."""
-    return {Owner(OwnerKind.REPLICA, name): size for name, size in schedule.replicas.items()} | {
-        Owner(OwnerKind.IMAGE, name): size for name, size in schedule.images.items()
-    }
-
-
-def _entries(schedule: DiskSchedule) -> dict[Owner, Entry]:
-    return {
-        Owner(OwnerKind.REPLICA, name): each for name, each in schedule.held_replicas.items()
-    } | {Owner(OwnerKind.IMAGE, name): each for name, each in schedule.held_images.items()}
 
 
 def _held(entries: Mapping[Owner, Entry], owner: Owner) -> int:
@@ -204,14 +133,6 @@ def _shrunk(entries: Mapping[Owner, Entry], required: Mapping[Owner, int]) -> di
         for owner, entry in entries.items()
         if owner in required
     }
-
-
-def _disk_of(schedule: DiskSchedule, node: Node) -> Disk | None:
-    """Return the disk, which may have been replaced by another one of its name."""
-    return next(
-        (disk for disk in node.disks if (disk.name, disk.id) == (schedule.disk, schedule.name)),
-        None,
-    )
 
 
 def _closed(node: Node, disk: Disk | None, limit: int | None) -> Closed | None:

@@ -47,6 +47,10 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Replicas that the disk refused, and that would fit now, each alone."""
     contested_bytes: int = 0
     """What they and such copies of backing images take, as far as they fit together."""
+    turned_away: Mapping[ReplicaName, Replica] = {}
+    """Replicas placed here that Longhorn has to place elsewhere, or may have to: as not placed."""
+    undecided: frozenset[ReplicaName] = frozenset()
+    """Replicas without data that are placed here, and that the disk may refuse yet."""
     scheduled_bytes: int
     """storageScheduled, what it does not count yet, and what is contested together."""
 

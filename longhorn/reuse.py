@@ -7,10 +7,11 @@ RequireNewReplica and IsPotentiallyReusableReplica.
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
-from longhorn.disks import DiskSpace, is_on, mismatch
-from longhorn.groups import best_disks, groups, usage_of
+from longhorn.disks import DiskSpace, mismatch
+from longhorn.groups import full_nodes, groups_of, usage_of
+from longhorn.hosts import Host, first_with_room
 from longhorn.needs import Need, need_of
-from longhorn.nodes import NodeSpace, refusal_of
+from longhorn.nodes import NodeSpace, has_tags, refusal_of
 from longhorn.records import BackingImage, NodeName, Replica, Volume
 from longhorn.settings import Settings
 
@@ -78,30 +79,34 @@ def reusable(
     need = need_of(volume, None if volume.backing_image is None else backing_image)
     own = [r for r in replicas if r.volume == volume.name and r.active]
     failed = [replica for replica in own if is_potentially_reusable(replica)]
-    hosts = [
-        space
-        for space in nodes
-        if refusal_of(space.node) is None
-        and space.node.name not in not_ready
-        and hard_node_affinity in (None, space.node.name)
-    ]
-    available = {
-        host.node.name: [
-            space
-            for space in host.disks
-            if any(is_on(replica, host.node.name, space.disk) for replica in failed)
-            and takes_back(space, need, settings)
-        ]
-        for host in hosts
-    }
-    hosts = [host for host in hosts if available[host.node.name]]
+    hosts, spaces = dict[NodeName, Host](), dict[NodeName, NodeSpace]()
+    for space in nodes:
+        name = space.node.name
+        if refusal_of(space.node) is not None or name in not_ready:
+            continue
+        there = [replica.disk for replica in failed if replica.node == name]
+        back = {
+            each.disk.id: 0
+            for each in (space.disks if there else ())
+            if each.disk.id is not None
+            and each.disk.id in there
+            and takes_back(each, need, settings)
+        }
+        if back and hard_node_affinity in (None, name):
+            has = has_tags(space.node, need, settings)
+            hosts[name] = Host(zone=space.node.zone, has_tags=has, unused_bytes=back)
+            spaces[name] = space
     healthy = [replica for replica in own if not replica.failed]
-    for group in groups(hosts, usage_of(healthy, hosts), volume, need, settings):
-        chosen = best_disks(group, available, healthy, volume, settings)
-        if chosen:
-            found = [r for r in failed if any(is_on(r, name, each.disk) for name, each in chosen)]
-            return tuple(sorted(found, key=_failed_at, reverse=True))
-    return ()
+    usage = usage_of(healthy, spaces)
+    order = groups_of(volume, usage, settings, full_nodes(volume, usage, settings, spaces))
+    chosen = first_with_room(order, hosts, healthy, volume, settings)
+    found = [
+        replica
+        for replica in failed
+        if (host := chosen.get(replica.node or NodeName(""))) is not None
+        and replica.disk in host.unused_bytes
+    ]
+    return tuple(sorted(found, key=_failed_at, reverse=True))
 
 
 def needs_new_replica(

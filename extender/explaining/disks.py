@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender.holds.hold import State, charged
+from extender.holds.hold import State
 from extender.holds.ledger import Ledger
+from extender.holds.shown import charged
 from extender.kubernetes import PodRef
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.judging import judge

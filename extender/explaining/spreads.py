@@ -6,6 +6,7 @@ import msgspec
 
 from extender.demand.requests import WantedVolume
 from extender.upcoming.anywhere import once_attached
+from extender.upcoming.finding import beside, find_room
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Upcoming
 from extender.verdicts.answering import Answer
@@ -67,7 +68,7 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     forecast, local = situation.forecast.at_leisure(), list[Upcoming]()
     if node is not None:
         local = local_on(node, situation)
-        forecast = forecast.beside(local, node)
+        forecast = beside(forecast, local, node)
     names = {each.volume.name for each in local}
     return [
         _spread(each, node if each.name in names else None, forecast, view)
@@ -82,7 +83,7 @@ def _spread(
     view: ClusterView,
 ) -> Spread:
     due = once_attached(wanted.volume, wanted.need, view, local=local, has_local=local is not None)
-    missing = forecast.place(due)
+    missing = find_room(forecast, due)
     replicas = view.replicas.get(wanted.name, ())
     return Spread(
         volume=wanted.name,
@@ -104,7 +105,7 @@ def _spread(
 def _hindrance(due: Upcoming, forecast: Forecast, view: ClusterView) -> Hindrance:
     if not any(space.takes_replicas and space.bins for space in view.spaces.values()):
         return Hindrance.USABLE_DISKS
-    if not forecast.hosts(due.need).zones:
+    if not forecast.suited.hosts(due.need).zones:
         return Hindrance.DISKS
     roomy, usage = _roomy(due, forecast, view), forecast.usage_of(due)
     if not roomy:
@@ -112,11 +113,11 @@ def _hindrance(due: Upcoming, forecast: Forecast, view: ClusterView) -> Hindranc
     zones = {view.spaces[name].node.zone for name in roomy}
     if not may_share_zone(due.volume, view.settings) and zones <= usage.zones:
         return Hindrance.ZONES
-    if not may_share_node(due.volume, view.settings) and usage.nodes.issuperset(roomy):
+    if not may_share_node(due.volume, view.settings) and usage.zone_of.keys() >= {*roomy}:
         return Hindrance.NODES
     return Hindrance.ROOM
 
 
 def _roomy(due: Upcoming, forecast: Forecast, view: ClusterView) -> list[NodeName]:
     """Return the nodes that would take a replica if nothing else came."""
-    return [name for name in view.spaces if forecast.may_go(due, name)]
+    return [name for name in view.spaces if forecast.suited.may_go(due, name)]

@@ -6,9 +6,7 @@ and what moved on.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
 
-import msgspec
 from msgspec import structs
 
 from extender.holds.deadlines import Deadlines, Timeouts
@@ -19,63 +17,16 @@ from extender.holds.hold import (
     Sighting,
     State,
     advance,
-    is_asking,
-    is_confirmed,
+    chosen_of,
+    volumes_of,
 )
+from extender.holds.outcome import NO_CHANGE, Advanced, Ended, Outcome, together
+from extender.holds.shown import is_asking, is_confirmed
 from extender.holds.sightings import sighting_of, without_stale
+from extender.known import Index
 from extender.kubernetes import Claim, ClaimKey, PodRef, PodStatus
 from extender.view import ChangeLog, ClusterView, Cursor
 from longhorn import NodeName, VolumeName
-
-Key = TypeVar("Key", bound=str)
-
-
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """A hold that is over, for the log and the metrics."""
-
-    hold: Hold
-    why: End
-    at: float
-
-    @property
-    def seconds(self) -> float:
-        """How long it stood."""
-        return self.at - self.hold.answered_at
-
-
-class Advanced(msgspec.Struct, frozen=True, kw_only=True):
-    """A hold that goes on in another form."""
-
-    before: Hold
-    after: Hold
-
-    @property
-    def has_moved(self) -> bool:
-        """Whether it counts in another way or on other nodes."""
-        before, after = self.before, self.after
-        return (before.state, before.nodes) != (after.state, after.nodes)
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What one observation changed."""
-
-    ended: tuple[Ended, ...] = ()
-    advanced: tuple[Advanced, ...] = ()
-
-    @property
-    def freed(self) -> frozenset[NodeName]:
-        """The nodes on which less is held than before."""
-        ended = (each.hold.nodes for each in self.ended)
-        moved = (each.before.nodes - each.after.nodes for each in self.advanced)
-        return frozenset[NodeName]().union(*ended, *moved)
-
-    @property
-    def concerns_others(self) -> bool:
-        """Whether other pods may get another answer now."""
-        return bool(self.ended) or any(each.has_moved for each in self.advanced)
-
-
-NO_CHANGE = Outcome()
 
 
 class Ledger:
@@ -94,9 +45,9 @@ class Ledger:
         self._holds: dict[str, Hold] = {}
         """By the pod's uid, the oldest answer first."""
         self._open: dict[str, Hold] = {}
-        self._chosen: dict[NodeName, dict[str, Hold]] = {}
-        self._by_claim: dict[ClaimKey, dict[str, Hold]] = {}
-        self._by_volume: dict[VolumeName, dict[str, Hold]] = {}
+        self._chosen = Index[NodeName, Hold](chosen_of)
+        self._by_claim = Index[ClaimKey, Hold](lambda hold: {*hold.pod.claims})
+        self._by_volume = Index[VolumeName, Hold](volumes_of)
         self._seen: dict[str, PodStatus | None] = {}
         """By uid, the pods as last heard of since they have a hold; None: gone."""
         self._deadlines = Deadlines(self._holds, self.changes)
@@ -122,7 +73,7 @@ class Ledger:
 
     def on_node(self, node: NodeName, *, but: str | None = None) -> list[Hold]:
         """Return the holds that count on *node*, except that of the pod with uid *but*."""
-        here = [*self._chosen.get(node, {}).values()]
+        here = [*self._chosen.of(node)]
         here += [hold for hold in self._open.values() if node in hold.nodes]
         return [hold for hold in here if hold.pod.uid != but]
 
@@ -145,7 +96,11 @@ class Ledger:
 
     def chosen_nodes(self, *, but: str | None = None) -> set[NodeName]:
         """Return the nodes that were chosen, not counting the hold of the pod with uid *but*."""
-        return {node for node, here in self._chosen.items() if len(here) > (but in here)}
+        own = self._holds.get(but or "")
+        here = None if own is None or own.state is State.OPEN else own.node
+        if here is None or len(self._chosen.of(here)) > 1:
+            return {*self._chosen.keys()}
+        return {*self._chosen.keys()} - {here}
 
     def put(self, hold: Hold) -> Outcome:
         """Add a hold. It replaces the earlier one of the same uid."""
@@ -176,7 +131,7 @@ class Ledger:
     def drop_all(self, why: End, now: float) -> Outcome:
         """End all holds; from now on the ledger is not complete."""
         self.is_complete = False
-        return _together(self.drop(uid, why, now) for uid in [*self._holds])
+        return together(self.drop(uid, why, now) for uid in [*self._holds])
 
     def see_pod(
         self,
@@ -211,8 +166,8 @@ class Ledger:
         self, keys: Iterable[ClaimKey], claims: Mapping[ClaimKey, Claim], now: float
     ) -> Outcome:
         """Note that the claims named by *keys* may have changed; *claims* are all of them now."""
-        uids = {uid for key in keys for uid in self._by_claim.get(key, ())}
-        return _together(self._look(uid, claims, now) for uid in sorted(uids))
+        uids = {hold.pod.uid for key in keys for hold in self._by_claim.of(key)}
+        return together(self._look(uid, claims, now) for uid in sorted(uids))
 
     def see(self, uid: str, sighting: Sighting, now: float) -> Outcome:
         """Note what is seen of a pod and its claims taken together."""
@@ -231,7 +186,7 @@ class Ledger:
         self._asking = {uid for uid in changed if is_asking(self._holds[uid], view)}
         over = self._deadlines.over(timeouts, now)
         ends = {**over, **dict.fromkeys(confirmed, End.CONFIRMED)}
-        return _together(self.drop(uid, why, now) for uid, why in ends.items())
+        return together(self.drop(uid, why, now) for uid, why in ends.items())
 
     def next_deadline(self, timeouts: Timeouts) -> float | None:
         """Return when the time of the next hold is over, None if there are no holds."""
@@ -244,7 +199,7 @@ class Ledger:
         self._cursors = holds_seen, volumes_seen
         if uids is None or volumes is None:
             return [*self._holds]
-        waiting = (uid for name in volumes for uid in self._by_volume.get(name, ()))
+        waiting = (hold.pod.uid for name in volumes for hold in self._by_volume.of(name))
         changed = {*uids, *waiting, *self._asking}
         return sorted(uid for uid in changed if uid in self._holds)
 
@@ -269,14 +224,10 @@ class Ledger:
         uid = hold.pod.uid
         self.changes.add(uid)
         self._holds[uid] = hold
-        for key in hold.pod.claims:
-            self._by_claim.setdefault(key, {})[uid] = hold
-        for volume in (*hold.volumes, *hold.remote):
-            self._by_volume.setdefault(volume.name, {})[uid] = hold
+        for index in (self._chosen, self._by_claim, self._by_volume):
+            index.add(uid, hold)
         if hold.state is State.OPEN:
             self._open[uid] = hold
-        else:
-            self._chosen.setdefault(hold.node, {})[uid] = hold
 
     def _take(self, uid: str) -> Hold | None:
         hold = self._holds.pop(uid, None)
@@ -287,25 +238,7 @@ class Ledger:
     def _unlist(self, hold: Hold) -> None:
         uid = hold.pod.uid
         self.changes.add(uid)
-        for key in dict.fromkeys(hold.pod.claims):
-            _remove(self._by_claim, key, uid)
-        for volume in (*hold.volumes, *hold.remote):
-            _remove(self._by_volume, volume.name, uid)
+        for index in (self._chosen, self._by_claim, self._by_volume):
+            index.remove(uid, hold)
         if hold.state is State.OPEN:
             del self._open[uid]
-        else:
-            _remove(self._chosen, hold.node, uid)
-
-
-def _remove(index: dict[Key, dict[str, Hold]], key: Key, uid: str) -> None:
-    del index[key][uid]
-    if not index[key]:
-        del index[key]
-
-
-def _together(outcomes: Iterable[Outcome]) -> Outcome:
-    found = [*outcomes]
-    return Outcome(
-        ended=tuple(each for outcome in found for each in outcome.ended),
-        advanced=tuple(each for outcome in found for each in outcome.advanced),
-    )

@@ -2,7 +2,8 @@
 
 from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
-from extender.holds.hold import Hold, State, is_tentative
+from extender.holds.hold import Hold, State
+from extender.holds.shown import is_tentative
 from extender.kubernetes import PodStatus
 from extender.view import ClusterView
 from longhorn import NodeName

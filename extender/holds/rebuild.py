@@ -13,8 +13,9 @@ import msgspec
 from extender.demand.existing import existing_of
 from extender.demand.requests import PodRequest, resolve_for_scheduled
 from extender.errors import UnresolvableClaimError, UnseenObjectError
-from extender.holds.hold import Hold, Mode, Signal, State, advance, is_confirmed
+from extender.holds.hold import Hold, Mode, Signal, State, advance
 from extender.holds.making import hold_for
+from extender.holds.shown import is_confirmed
 from extender.holds.sightings import sighting_of
 from extender.kubernetes import ClaimKey, PodRef, PodStatus
 from extender.view import ClusterView

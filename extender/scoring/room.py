@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from extender.demand.items import Demand
+from extender.rooms import Room
 from extender.scoring.scores import WITHOUT_DATA, Balance, Robustness, Score, scores_of
-from extender.space import NodeSpace, Room
+from extender.space import NodeSpace
 from extender.verdicts.candidates import grouped
+from extender.verdicts.competitors import competitors_of
 from extender.verdicts.remembered import Remembered
 from extender.verdicts.situation import Situation
 from extender.view import ChangeLog, Cursor
@@ -148,14 +150,14 @@ class _Coming:
         if not self._is_new:
             return [None] * len(spaces)
         if self._is_one:
-            return [_SUREST if space.all_usable else _SOME_ORDER for space in spaces]
+            return [_SOME_ORDER if self._may_fail(space) else _SUREST for space in spaces]
         found = list[Robustness]()
         all_bytes, physical_bytes, shared = self._bytes, self._physical_bytes, self._shared_kinds
         for space in spaces:
             rooms: Sequence[Room] = space.rooms
             if len(rooms) > 1:
                 rooms = [room for room in rooms if room.kind in self._any_kinds]
-            if not space.all_usable or len(rooms) != 1:
+            if len(rooms) != 1 or self._may_fail(space):
                 found.append(_SOME_ORDER)
                 continue
             room = rooms[0]
@@ -166,6 +168,10 @@ class _Coming:
             else:
                 found.append(self._on_several_disks(room))
         return found
+
+    def _may_fail(self, space: NodeSpace) -> bool:
+        """Whether Longhorn may choose a disk where nothing would start."""
+        return bool(space.doubtful) and not space.doubtful.isdisjoint(self._any_kinds)
 
     def _on_several_disks(self, room: Room) -> Robustness:
         if not room.fit_in_every_order(self._bytes, self._largest_bytes):
@@ -187,9 +193,10 @@ class _Coming:
 
 def _coming_to(name: NodeName, situation: Situation) -> _Coming:
     """Return what comes to one node that is not like others."""
-    load = situation.bound.on(situation.view.spaces[name])
-    others = (*load, *situation.with_own.on.get(name, ()))
-    return _Coming(situation, situation.demand_on(name), [each.item for each in others])
+    space, demand = situation.view.spaces[name], situation.demand_on(name)
+    coming = (*situation.bound.on(space), *situation.with_own.on.get(name, ()))
+    others = competitors_of(demand, space, coming) if demand.items else coming
+    return _Coming(situation, demand, [each.item for each in others])
 
 
 def _kinds_of(demand: Demand) -> frozenset[Kind]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from extender.demand.items import item_of
 from extender.demand.requests import WantedVolume
-from extender.holds.hold import Hold, State, charged
+from extender.holds.hold import Hold, State
+from extender.holds.shown import charged
 from extender.upcoming.needs import need_in, need_now
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.view import ClusterView

@@ -2,12 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cached_property
-
-import msgspec
 
 from extender.demand.items import demand_of, item_of, suits
-from extender.holds.hold import Hold, State, charged
+from extender.holds.hold import Hold, State
+from extender.holds.shown import charged
 from extender.space import NodeSpace
 from extender.upcoming.gathering import Gathering
 from extender.upcoming.needs import need_in, need_now
@@ -23,7 +21,7 @@ from longhorn import (
     VolumeName,
     need_of,
 )
-from packing import Bin, Item, Kind, is_stranded
+from packing import Bin, Item, is_stranded
 
 _PLENTY_BYTES = 2**63
 _MOST_HELD = 10_000
@@ -82,7 +80,7 @@ class Bound:
                 self._due_on[name] = now
                 self._due.setdefault(now, set()).add(name)
                 changed.add(now)
-            changed.update(_pending_on(name, view))
+            changed.update(pending_on(name, view))
             holds = self._gathering.holds_of(name)
             changed.update(hold.node for hold in holds if hold.state is State.CHOSEN)
         self.note_nodes(changed)
@@ -157,11 +155,11 @@ class Bound:
             if not (due in chosen or due in open_needs or due in own):
                 coming = self._shown(view.volumes[due], str(due), space)
                 shown += [] if coming is None else [coming]
-        empty = _emptied(space) if chosen or open_needs else ()
+        empty = emptied(space) if chosen or open_needs else ()
         return (
-            *_fitting(shown, space.bins),
-            *_fitting(self.held(chosen, Certainty.CHOSEN), empty),
-            *_fitting(self.held(open_needs, Certainty.OPEN), empty),
+            *fitting(shown, space.bins),
+            *fitting(self.held(chosen, Certainty.CHOSEN), empty),
+            *fitting(self.held(open_needs, Certainty.OPEN), empty),
         )
 
     def held(self, needs: Mapping[VolumeName, Need], certainty: Certainty) -> list[Upcoming]:
@@ -232,124 +230,7 @@ class Bound:
         )
 
 
-class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
-    """What is held for pods that may go to any of several nodes, taken together."""
-
-    needs: tuple[Need, ...] = ()
-    held: Load = ()
-    largest_bytes: int = 0
-    shared_kinds: frozenset[Kind] = frozenset()
-    """The kinds of disks that each of them may use."""
-    nodes: frozenset[NodeName] = frozenset()
-    """Where all of it takes room."""
-    partly: frozenset[NodeName] = frozenset()
-    """Where only a part of it does."""
-
-    def on(self, space: NodeSpace) -> Load:
-        """Return what of it could ever fit on one of *nodes*, mostly all."""
-        best = space.roomiest[0] if space.roomiest else None
-        if (
-            best is not None
-            and best.kind in self.shared_kinds
-            and self.largest_bytes <= best.logical_bytes
-        ):
-            return self.held
-        return _fitting(self.held, _emptied(space))
-
-
-class BoundToOthers:
-    """The loads of all nodes as one pod finds them: without its own hold and its own volumes.
-
-    Args:
-        bound: Of all pods together.
-        gathering: Has the holds.
-        uid: The pod that is asked about.
-        own: Its volumes.
-
-    Attributes:
-        apart: The nodes on which something of the pod counts, by its own hold or volumes.
-        open_holds: Those of other pods.
-    """
-
-    def __init__(
-        self, bound: Bound, gathering: Gathering, *, uid: str, own: Collection[VolumeName]
-    ) -> None:
-        self._bound = bound
-        self._own = own
-        self._uid = uid
-        self._whole: dict[NodeName, Load] = {}
-        view, hold = bound.view, gathering.hold_of(uid)
-        mine = [] if hold is None else [hold]
-        of_own = [*mine, *(hold for name in own for hold in gathering.holds_of(name))]
-        held = (volume.name for hold in mine for volume in hold.volumes)
-        due = (view.due.get(name, NOTHING_DUE).on_node for name in (*own, *held))
-        self.apart = frozenset(
-            [
-                *(hold.node for hold in of_own if hold.state is State.CHOSEN),
-                *(name for volume in own for name in _pending_on(volume, view)),
-                *(name for name in due if name is not None),
-            ]
-        )
-        self.open_holds = gathering.open_holds(but=uid)
-
-    @property
-    def nodes_due(self) -> AbstractSet[NodeName]:
-        """The nodes that Longhorn will place a replica on that has no object yet."""
-        return self._bound.nodes_due
-
-    @cached_property
-    def open(self) -> OpenHolds:
-        """What the open holds keep, without the volumes that the pod uses itself."""
-        needs: dict[VolumeName, Need] = {}
-        accepted: list[frozenset[NodeName]] = []
-        for hold in self.open_holds:
-            wanted = [each for each in hold.volumes if each.name not in self._own]
-            if wanted:
-                needs |= {each.name: need_now(each, self._bound.view) for each in wanted}
-                accepted.append(hold.nodes)
-        if not needs:
-            return OpenHolds()
-        nodes = accepted[0].intersection(*accepted[1:]) - self._bound.differing(needs)
-        held = tuple(self._bound.held(needs, Certainty.OPEN))
-        return OpenHolds(
-            needs=tuple(needs.values()),
-            held=held,
-            largest_bytes=max(each.item.logical_bytes for each in held),
-            shared_kinds=frozenset.intersection(*(each.item.kinds for each in held)),
-            nodes=nodes,
-            partly=frozenset().union(*accepted) - nodes,
-        )
-
-    @cached_property
-    def open_nodes(self) -> frozenset[NodeName]:
-        """The nodes of all open holds, also of those for the pod's own volumes."""
-        found = self.open.nodes | self.open.partly
-        of_own = (h.nodes for h in self.open_holds if {v.name for v in h.volumes} <= {*self._own})
-        return found.union(*of_own)
-
-    def sure(self, space: NodeSpace) -> Load:
-        """Return what comes to a node for sure."""
-        if space.node.name in self.apart:
-            return tuple(each for each in self.on(space) if each.is_sure)
-        return self._bound.sure(space)
-
-    def on(self, space: NodeSpace) -> Load:
-        """Return the load of a node."""
-        name = space.node.name
-        load = self._whole.get(name)
-        if load is None:
-            load = self._whole[name] = self._work_out(space)
-        return load
-
-    def _work_out(self, space: NodeSpace) -> Load:
-        name = space.node.name
-        if name in self.apart or name in self.open.partly:
-            return self._bound.work_out(space, self._uid, self._own, self.open_holds)
-        sure = self._bound.sure(space)
-        return (*sure, *self.open.on(space)) if name in self.open.nodes else sure
-
-
-def _pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
+def pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
     """Yield the nodes that replicas of a volume are bound to."""
     for replica in view.replicas.get(name, ()):
         if replica.hard_node_affinity is not None:
@@ -361,12 +242,13 @@ def _stand_in(name: VolumeName, size_bytes: int) -> Volume:
     return Volume(name=name, size_bytes=size_bytes, locality=Locality.DISABLED)
 
 
-def _emptied(space: NodeSpace) -> list[Bin]:
+def emptied(space: NodeSpace) -> list[Bin]:
     """Return the usable disks as if nothing were on them."""
     limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
     return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
 
 
-def _fitting(upcoming: Iterable[Upcoming], bins: Iterable[Bin]) -> Load:
+def fitting(upcoming: Iterable[Upcoming], bins: Iterable[Bin]) -> Load:
+    """Return what fits on some disk, each alone."""
     bins = tuple(bins)
     return tuple(each for each in upcoming if not is_stranded(each.item, bins))

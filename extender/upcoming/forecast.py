@@ -12,24 +12,17 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from extender.demand.items import demand_of
 from extender.space import NodeSpace
-from extender.upcoming.hosts import Hosts, Rank, Sort, sort_of
 from extender.upcoming.needs import fits
+from extender.upcoming.suited import Suited
 from extender.upcoming.upcoming import Upcoming, by_certainty
 from extender.view import ClusterView
 from extender.work import Work
-from longhorn import Need, NodeName, Usage, VolumeName, may_share_zone, stage_of, usage_of
-from packing import Item, is_stranded
+from longhorn import NodeName, Usage, VolumeName
+from packing import Item
 
-_MOST_NEEDS, _MOST_SORTS = 50_000, 32
-"""Of so many needs it is remembered where they may go, and for so many sorts of them the nodes are
-kept in order."""
-MOST_MOVED, _MOST_IN_A_CHAIN = 60, 2
-"""Only so many volumes are moved to make room for another one, and so many replicas one after
-another."""
-_RANKS_PER_STEP, _PAIRS_PER_STEP = 100, 40
-"""So many nodes are passed over in the time of a step; so many pairs of replica and disk packed."""
+_PAIRS_PER_STEP = 40
+"""So many pairs of replica and disk are packed in the time of a step."""
 
 
 class Taken(NamedTuple):
@@ -57,7 +50,7 @@ class Forecast:
     Attributes:
         on: What is forecast on each node; of each record one replica.
         nowhere: Volumes with replicas that find no room now, and how many.
-        view: The cluster; to be replaced by each later view of it.
+        suited: Which nodes suit which replicas.
         work: What may be done.
         is_cut_short: Whether a node with room may be there that was not found, as work was over.
     """
@@ -67,23 +60,17 @@ class Forecast:
     ) -> None:
         self.on: dict[NodeName, tuple[Upcoming, ...]] = {}
         self.nowhere: dict[VolumeName, int] = {}
-        self.view = view
+        self.suited = Suited(view, lambda name: self.taken(name).logical_bytes)
         self.work = Work.unlimited()
         self.is_cut_short = False
         self._bound = bound
         self._step_limit = step_limit
-        self._sorts: dict[Need, Sort] = {}
-        self._hosts: dict[Sort, Hosts] = {}
         self._nodes_of: dict[VolumeName, tuple[NodeName, ...]] = {}
         """Where replicas of each volume are forecast, a node as often as it gets one."""
-        self._usage: dict[VolumeName, tuple[Upcoming, Usage]] = {}
-        """What each volume uses without them."""
         self._taken: dict[NodeName, Taken] = {}
         self._refused: dict[NodeName, list[Item]] = {}
         """The smallest replicas that a node did not take."""
         self._copied: Forecast | None = None
-        self._base: Forecast | None = None
-        """In a copy, the forecast of all pods."""
         self._apart: set[NodeName] = set()
         """In a copy, the nodes that are not as in what was copied."""
         self._all_apart = False
@@ -106,9 +93,8 @@ class Forecast:
         """
         new = Forecast(self.view, bound or self._bound, self._step_limit)
         new.on, new.nowhere, new.work = {**self.on}, {**self.nowhere}, self.work
-        new._sorts, new._hosts, new._usage = self._sorts, self._hosts, self._usage
+        new.suited = self.suited
         new._nodes_of = {**self._nodes_of}
-        new._base = self._base or self
         new._copied, new._apart, new._all_apart = self, {*apart, *self._apart}, is_more
         return new
 
@@ -118,107 +104,47 @@ class Forecast:
         new.work = Work.unlimited()
         return new
 
-    def beside(self, items: Sequence[Upcoming], node: NodeName) -> "Forecast":
-        """Return the forecast once *items* are bound to a node, too: what has no room moves."""
-        bound = self._bound
-
-        def also(space: NodeSpace) -> Sequence[Upcoming]:
-            found = bound(space)
-            return (*found, *items) if space.node.name == node else found
-
-        new = self.copy(also, (node,))
-        for upcoming in new.evict_beyond(node):
-            new.place(upcoming)
-        return new
+    @property
+    def view(self) -> ClusterView:
+        """The cluster."""
+        return self.suited.view
 
     @property
     def apart(self) -> AbstractSet[NodeName]:
         """The nodes that are not as in what was copied; none if nothing was."""
         return self._apart
 
+    @property
+    def volumes(self) -> Collection[VolumeName]:
+        """The volumes of which something is forecast."""
+        return self._nodes_of.keys()
+
+    def bound_to(self, name: NodeName) -> Sequence[Upcoming]:
+        """Return what a node takes for itself."""
+        return self._bound(self.view.spaces[name])
+
     def nodes_of(self, name: VolumeName) -> tuple[NodeName, ...]:
         """Return where replicas of a volume are forecast, a node as often as it gets one."""
         return self._nodes_of.get(name, ())
 
-    def hosts(self, need: Need) -> Hosts:
-        """Return the nodes that a replica of *need* may go to, whatever its size."""
-        sort = self._sorts.get(need)
-        if sort is None:
-            if len(self._sorts) >= _MOST_NEEDS:
-                self._sorts.clear()
-            sort = self._sorts[need] = sort_of(demand_of([("replica", need)], self.view))
-        found = self._hosts.get(sort)
-        if found is None:
-            if len(self._hosts) >= _MOST_SORTS:
-                self._hosts.clear()
-            base = self._base or self
-            found = self._hosts[sort] = Hosts(
-                need, self.view, lambda name: base.taken(name).logical_bytes
-            )
-        return found
-
-    def may_go(self, upcoming: Upcoming, name: NodeName) -> bool:
-        """Whether a node takes one of the replicas if nothing else comes."""
-        hosts, space = self.hosts(upcoming.need), self.view.spaces.get(name)
-        return (
-            space is not None and name in hosts and not is_stranded(upcoming.item, space.roomiest)
-        )
-
-    def stage(self, upcoming: Upcoming, name: NodeName, usage: Usage) -> int | None:
-        """Say in which of Longhorn's groups a node comes; None: in none."""
-        return stage_of(self.view.spaces[name].node, usage, upcoming.volume, self.view.settings)
-
-    def usage_of(self, upcoming: Upcoming, *, with_forecast: bool = True) -> Usage:
+    def usage_of(self, upcoming: Upcoming) -> Usage:
         """Return which nodes and zones the volume uses, with what is forecast of it."""
-        name = upcoming.volume.name
-        known = self._usage.get(name)
-        if known is not None and known[0] is upcoming:
-            usage = known[1]
-        else:
-            usage = self._usage_now(upcoming)
-            self._usage[name] = upcoming, usage
-        for node in self._nodes_of.get(name, ()) if with_forecast else ():
-            usage = self._with_one_on(node, usage)
+        usage = self.suited.usage_of(upcoming)
+        for node in self.nodes_of(upcoming.volume.name):
+            usage = usage.plus(node, self.view.spaces[node].node.zone)
         return usage
 
-    def place(self, upcoming: Upcoming) -> int:
-        """Find room for the replicas of a volume, beside those of it that have some already.
-
-        Returns for how many there is none.
-        """
-        name = upcoming.volume.name
-        usage = self.usage_of(upcoming)
-        missing = max(0, upcoming.count - len(self.nodes_of(name)))
-        while missing:
-            best = self._best(upcoming, usage)
-            if best is None:
-                if not self._make_room(upcoming, usage):
-                    break
-            else:
-                self._put(upcoming, best)
-            usage = self.usage_of(upcoming)
-            missing -= 1
-        if missing:
-            self.nowhere[name] = missing
-        else:
-            self.nowhere.pop(name, None)
-        return missing
-
-    def keep(self, upcoming: Upcoming, nodes: Iterable[NodeName]) -> None:
-        """Put replicas of a volume on these nodes, where they may be; all others are left out."""
-        for node in nodes:
-            if len(self.nodes_of(upcoming.volume.name)) == upcoming.count:
-                break
-            is_allowed = self.may_go(upcoming, node) and self.takes(node, upcoming)
-            if is_allowed and self.stage(upcoming, node, self.usage_of(upcoming)) is not None:
-                self._put(upcoming, node)
+    def unused_bytes(self, name: NodeName, upcoming: Upcoming) -> int:
+        """Return what is unused on a node for such replicas, beside all that comes there."""
+        hosts = self.suited.hosts(upcoming.need)
+        return max(0, hosts.unused_bytes(name) - self.taken(name).logical_bytes)
 
     def take_out(self, name: VolumeName) -> tuple[NodeName, ...]:
         """Take away what is forecast of a volume; return where that was."""
         self.nowhere.pop(name, None)
-        return self._lift(name)
+        return self.lift(name)
 
-    def _lift(self, name: VolumeName) -> tuple[NodeName, ...]:
+    def lift(self, name: VolumeName) -> tuple[NodeName, ...]:
         nodes = self._nodes_of.pop(name, ())
         for node in dict.fromkeys(nodes):
             rest = tuple(each for each in self.on[node] if each.volume.name != name)
@@ -232,7 +158,7 @@ class Forecast:
         """
         evicted = self._beyond(node)
         for upcoming in evicted:
-            self._put_all(upcoming, self._lift(upcoming.volume.name), but=node)
+            self.put_all(upcoming, self.lift(upcoming.volume.name), but=node)
         return evicted
 
     def note_nodes(self, names: Collection[NodeName], *, have_changed: bool) -> None:
@@ -243,13 +169,9 @@ class Forecast:
             have_changed: Whether their space has, too.
         """
         for name in names:
-            for hosts in self._hosts.values() if have_changed else ():
-                hosts.note_space(name, self.view.spaces.get(name))
+            if have_changed:
+                self.suited.note_space(name)
             self._changed(name, has_more=True)
-
-    def note_volume(self, name: VolumeName) -> None:
-        """Note that the replicas of a volume have changed, or the nodes that they are on."""
-        self._usage.pop(name, None)
 
     def drain_changed(self) -> list[NodeName]:
         """Return the nodes where something else is taken since the last time this was asked."""
@@ -275,7 +197,7 @@ class Forecast:
         item = upcoming.item
         if any(_is_as_large(item, each) for each in self._refused.get(name, ())):
             return False
-        if not self.may_go(upcoming, name):
+        if not self.suited.may_go(upcoming, name):
             return False
         taken = self.taken(name)
         if not taken.items or self.fits(name, (*taken.items, item)):
@@ -284,7 +206,7 @@ class Forecast:
         if not item.physical_bytes or not self.fits(name, (*taken.items, empty)):
             item = empty  # whatever is written to it, it has no room
             if self._copied is None:
-                self.hosts(upcoming.need).refuse(name, item.logical_bytes)
+                self.suited.hosts(upcoming.need).refuse(name, item.logical_bytes)
         known = self._refused.get(name, ())
         self._refused[name] = [*(each for each in known if not _is_as_large(each, item)), item]
         return False
@@ -295,76 +217,7 @@ class Forecast:
         self.work.spend(1 + len(items) * len(space.bins) // _PAIRS_PER_STEP)
         return fits(items, space, self._step_limit)
 
-    def _best(self, upcoming: Upcoming, usage: Usage) -> NodeName | None:
-        """Return the node that Longhorn would take for the next replica, None if none has room."""
-        hosts = self.hosts(upcoming.need)
-        preferred = self._stage_of_preferred(upcoming, usage)
-        if preferred == 0:
-            return upcoming.prefers
-        fresh = [zone for zone in hosts.zones if zone not in usage.zones]
-        found = self._roomiest(fresh, upcoming, usage)
-        if found is None and may_share_zone(upcoming.volume, self.view.settings):
-            if preferred is not None:
-                return upcoming.prefers
-            others = [zone for zone in hosts.zones if zone in usage.zones]
-            found = self._roomiest(others, upcoming, usage)
-        return found or self._again(upcoming, usage)
-
-    def _make_room(
-        self, upcoming: Upcoming, usage: Usage, chain: tuple[VolumeName, ...] = ()
-    ) -> bool:
-        """Put a replica on a node from which one of another volume may go elsewhere.
-
-        That one may go to a node from which another one may, and so on: a chain of so many at most.
-        Where more than a few are forecast, what one of them gains is not worth the work.
-
-        Args:
-            upcoming: The volume.
-            usage: What it uses.
-            chain: The volumes of which one is moved already, to make room for each other.
-        """
-        chain = (*chain, upcoming.volume.name)
-        if len(self._nodes_of) > MOST_MOVED or len(chain) > _MOST_IN_A_CHAIN:
-            return False
-        for name in [*self.on]:
-            if self.work.is_over:
-                self.is_cut_short = True
-                return False
-            if not self.may_go(upcoming, name) or self.stage(upcoming, name, usage) is None:
-                continue
-            for other in self.on[name]:
-                kept = [each.item for each in self.on[name] if each is not other]
-                bound = [each.item for each in self._bound(self.view.spaces[name])]
-                if (
-                    other.volume.name not in chain
-                    and self.fits(name, [*bound, *kept, upcoming.item])
-                    and self._move(other, name, upcoming, chain)
-                ):
-                    return True
-        return False
-
-    def _move(
-        self, other: Upcoming, name: NodeName, upcoming: Upcoming, chain: tuple[VolumeName, ...]
-    ) -> bool:
-        """Put a replica on a node in place of another volume's, if that finds another node."""
-        nodes = self._lift(other.volume.name)
-        before = self.nodes_of(upcoming.volume.name)
-        self._put_all(other, nodes, but=name)
-        self._put(upcoming, name)
-        usage = self.usage_of(other)
-        best = self._best(other, usage)
-        if best is not None:
-            self._put(other, best)
-            return True
-        if self._make_room(other, usage, chain):
-            return True
-        self._lift(other.volume.name)
-        self._lift(upcoming.volume.name)
-        self._put_all(upcoming, before)
-        self._put_all(other, nodes)
-        return False
-
-    def _put_all(
+    def put_all(
         self, upcoming: Upcoming, nodes: Iterable[NodeName], but: NodeName | None = None
     ) -> None:
         """Put replicas of a volume on all of *nodes*; once not on one of them."""
@@ -372,66 +225,14 @@ class Forecast:
         if but is not None:
             rest.remove(but)
         for name in rest:
-            self._put(upcoming, name)
-
-    def _stage_of_preferred(self, upcoming: Upcoming, usage: Usage) -> int | None:
-        """Return the stage of the node that the first replica goes to if it can, None if not."""
-        name = upcoming.prefers
-        if name is None or name in usage.nodes or not self.takes(name, upcoming):
-            return None
-        return self.stage(upcoming, name, usage)
-
-    def _again(self, upcoming: Upcoming, usage: Usage) -> NodeName | None:
-        """Return the node for one more replica among those that hold one of the volume."""
-        by_stage: dict[int, list[NodeName]] = {}
-        for name in sorted(usage.nodes):
-            stage = self.stage(upcoming, name, usage)
-            if stage is not None and self.takes(name, upcoming):
-                by_stage.setdefault(stage, []).append(name)
-        if not by_stage:
-            return None
-        return max(by_stage[min(by_stage)], key=lambda name: self._unused_bytes(name, upcoming))
-
-    def _roomiest(self, zones: Iterable[str], upcoming: Upcoming, usage: Usage) -> NodeName | None:
-        """Return the node with the most unused bytes among those without a replica."""
-        found = (self._roomiest_in(zone, upcoming, usage) for zone in zones)
-        ranks = [rank for rank in found if rank is not None]
-        return min(ranks)[1] if ranks else None
-
-    def _roomiest_in(self, zone: str, upcoming: Upcoming, usage: Usage) -> Rank | None:
-        hosts, size = self.hosts(upcoming.need), upcoming.item.logical_bytes
-        best, most = None, hosts.most_bytes
-        ranks = hosts.ranks(zone) if hosts.may_take(zone, size) else ()
-        self.work.spend(len(ranks) // _RANKS_PER_STEP)
-        for rank in ranks:
-            name = rank[1]
-            if most[name] < size or name in usage.nodes or name in self._apart:
-                continue
-            if self.work.is_over:
-                self.is_cut_short = True
-                return None
-            if self.takes(name, upcoming):
-                best = rank
-                break
-        if best is None and ranks:
-            hosts.note_full(zone)
-        for name in self._apart:
-            if name in hosts and hosts.zone_of(name) == zone and name not in usage.nodes:
-                rank = -self._unused_bytes(name, upcoming), name
-                if (best is None or rank < best) and self.takes(name, upcoming):
-                    best = rank
-        return best
-
-    def _unused_bytes(self, name: NodeName, upcoming: Upcoming) -> int:
-        hosts = self.hosts(upcoming.need)
-        return max(0, hosts.unused_bytes(name) - self.taken(name).logical_bytes)
+            self.put(upcoming, name)
 
     def _beyond(self, node: NodeName) -> list[Upcoming]:
         """Return what a node does not take of what is forecast there: the least sure of it."""
         there = self.on.get(node, ())
         if not there or node not in self.view.spaces:
             return [*there]
-        suited = [each for each in there if self.may_go(each, node)]
+        suited = [each for each in there if self.suited.may_go(each, node)]
         if len(suited) == len(there) and self.fits(node, self.taken(node).items):
             return []
         kept = [each.item for each in self._bound(self.view.spaces[node])]
@@ -443,7 +244,7 @@ class Forecast:
                 beyond.append(upcoming)
         return beyond
 
-    def _put(self, upcoming: Upcoming, name: NodeName) -> None:
+    def put(self, upcoming: Upcoming, name: NodeName) -> None:
         """Put one more replica of a volume on a node."""
         volume = upcoming.volume.name
         nodes = self._nodes_of.get(volume, ())
@@ -469,8 +270,7 @@ class Forecast:
             self._apart.add(name)
             return
         self._changes[name] = None
-        for hosts in self._hosts.values():
-            hosts.note_taken(name, has_more=has_more)
+        self.suited.note_taken(name, has_more=has_more)
 
     def _taken_now(self, name: NodeName) -> Taken:
         space = self.view.spaces.get(name)
@@ -483,25 +283,6 @@ class Forecast:
             items,
             sum(item.logical_bytes for item in items),
             sum(item.physical_bytes for item in items),
-        )
-
-    def _usage_now(self, upcoming: Upcoming) -> Usage:
-        spaces = self.view.spaces
-        held = dict.fromkeys(r.node for r in upcoming.replicas if r.node is not None)
-        there = [spaces[name] for name in held if name in spaces]
-        usage = usage_of(upcoming.replicas, [space for space in there if space.refusal is None])
-        if upcoming.local is not None and upcoming.local in spaces:
-            usage = self._with_one_on(upcoming.local, usage)
-        return usage
-
-    def _with_one_on(self, name: NodeName, usage: Usage) -> Usage:
-        """Return *usage* with one more replica, on a node."""
-        zone = self.view.spaces[name].node.zone
-        return Usage(
-            nodes=usage.nodes | {name},
-            zones=usage.zones | {zone},
-            staying_nodes=usage.staying_nodes | {name},
-            staying_zones=usage.staying_zones | {zone},
         )
 
 

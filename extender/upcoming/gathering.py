@@ -6,15 +6,13 @@ out again when one of these has changed, and only then.
 
 from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
-from typing import TypeVar
 
-from extender.holds.hold import Hold, State
+from extender.holds.hold import Hold, State, chosen_of, volumes_of
+from extender.known import Index
 from extender.upcoming.anywhere import anywhere_of
 from extender.upcoming.upcoming import Upcoming
 from extender.view import ClusterView
 from longhorn import NOTHING_DUE, Moment, NodeName, VolumeName, wait_is_over
-
-Key = TypeVar("Key", bound=str)
 
 
 class Gathering:
@@ -28,9 +26,8 @@ class Gathering:
         self.anywhere: dict[VolumeName, Upcoming] = {}
         self._holds: dict[str, Hold] = {}
         """By the pod's uid."""
-        self._of_volume: dict[VolumeName, set[str]] = {}
-        self._on_node: dict[NodeName, set[str]] = {}
-        """Of the chosen holds."""
+        self._of_volume = Index[VolumeName, Hold](volumes_of)
+        self._on_node = Index[NodeName, Hold](chosen_of)
         self._open: dict[str, None] = {}
         """Of the open holds with local volumes, the oldest first."""
         self._failed_on: dict[NodeName, set[VolumeName]] = {}
@@ -48,7 +45,7 @@ class Gathering:
 
     def holds_of(self, name: VolumeName, *, but: str | None = None) -> list[Hold]:
         """Return the holds that name a volume, the chosen ones first."""
-        holds = (self._holds[uid] for uid in self._of_volume.get(name, ()) if uid != but)
+        holds = (hold for hold in self._of_volume.of(name) if hold.pod.uid != but)
         return sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid))
 
     def hold_of(self, uid: str) -> Hold | None:
@@ -57,7 +54,8 @@ class Gathering:
 
     def chosen_on(self, name: NodeName, *, but: str) -> list[Hold]:
         """Return the holds of pods whose node this is, except that of the pod with uid *but*."""
-        return [self._holds[uid] for uid in sorted(self._on_node.get(name, ())) if uid != but]
+        holds = (hold for hold in self._on_node.of(name) if hold.pod.uid != but)
+        return sorted(holds, key=lambda each: each.pod.uid)
 
     def open_holds(self, *, but: str) -> list[Hold]:
         """Return the open holds with local volumes, except that of the pod with uid *but*."""
@@ -72,26 +70,22 @@ class Gathering:
         before = self._holds.pop(uid, None)
         self._open.pop(uid, None)
         if before is not None:
-            for each in (*before.volumes, *before.remote):
-                self._outdated[each.name] = None
-                _discard(self._of_volume, each.name, uid)
-            if before.state is State.CHOSEN:
-                _discard(self._on_node, before.node, uid)
+            self._of_volume.remove(uid, before)
+            self._on_node.remove(uid, before)
         if hold is not None:
             self._holds[uid] = hold
-            for each in (*hold.volumes, *hold.remote):
-                self._outdated[each.name] = None
-                self._of_volume.setdefault(each.name, set()).add(uid)
-            if hold.state is State.CHOSEN:
-                self._on_node.setdefault(hold.node, set()).add(uid)
-            elif hold.volumes:
+            self._of_volume.add(uid, hold)
+            self._on_node.add(uid, hold)
+            if hold.state is State.OPEN and hold.volumes:
                 self._open[uid] = None
+        for each in filter(None, (before, hold)):
+            self._outdated |= dict.fromkeys(v.name for v in (*each.volumes, *each.remote))
         return before
 
     def note_node(self, name: NodeName) -> None:
         """Note that the space of a node has changed: what is held there may have lost its room."""
-        for uid in sorted(self._on_node.get(name, ())):
-            self._outdated |= dict.fromkeys(each.name for each in self._holds[uid].volumes)
+        for hold in self.chosen_on(name, but=""):
+            self._outdated |= dict.fromkeys(each.name for each in hold.volumes)
         self._outdated |= dict.fromkeys(sorted(self._failed_on.pop(name, ())))
 
     def note_time(self, utc: Moment | None) -> None:
@@ -149,9 +143,3 @@ class Gathering:
         if self._waits_until.get(name) != until:
             self._waits_until[name] = until
             heappush(self._alarms, (until, name))
-
-
-def _discard(index: dict[Key, set[str]], key: Key, uid: str) -> None:
-    index[key].discard(uid)
-    if not index[key]:
-        del index[key]

@@ -5,21 +5,21 @@ request: only what depends on what has changed since is worked out again. So whe
 forecast, and which of them find no room, may depend on what was forecast before.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
-from heapq import heappop, heappush
 
 from extender.holds.ledger import Ledger
-from extender.upcoming.bound import Bound, BoundToOthers
+from extender.upcoming.bound import Bound
+from extender.upcoming.bound_to_others import BoundToOthers
+from extender.upcoming.finding import find_room, keep
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.gathering import Gathering
 from extender.upcoming.patience import Patience
+from extender.upcoming.seeking import Seeking
 from extender.upcoming.upcoming import (
     Certainty,
     Crowd,
     Sums,
     Upcoming,
-    by_certainty,
     crowd_of,
 )
 from extender.view import ChangeLog, ClusterView, Cursor
@@ -88,7 +88,7 @@ class Outlook:
         if nodes is None or volumes is None or uids is None or not is_same:
             self._begin(view, ledger)
         else:
-            self._view = self._bound.view = self.forecast.view = view
+            self._view = self._bound.view = self.forecast.suited.view = view
             if nodes or volumes or uids:
                 self._note(
                     dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger
@@ -104,7 +104,9 @@ class Outlook:
             self._adjust(name)
         self._displaced.clear()
         self._check_nodes(work)
-        self._place(now, work)
+        self._seeking.find_rooms(view, now, work)
+        if not self.is_behind:
+            self._seeking.try_again(view, now, work)
         for node in self.forecast.drain_changed():
             self.changes.add(node)
         if nodes != [] or volumes != [] or uids != [] or work.spent:
@@ -113,7 +115,7 @@ class Outlook:
     @property
     def is_behind(self) -> bool:
         """Whether something was left for the next time."""
-        return bool(self._gathering.outdated or self._unchecked or self._unplaced)
+        return bool(self._gathering.outdated or self._unchecked or self._seeking)
 
     def without(
         self, uid: str, own: Collection[VolumeName], utc: Moment | None, work: Work
@@ -140,7 +142,7 @@ class Outlook:
             by_name = {each.volume.name: each for each in others.each}
             for name in [*forecast.nowhere]:
                 if not work.is_over:
-                    forecast.place(by_name[name])
+                    find_room(forecast, by_name[name])
         return bound, forecast, others
 
     # What follows keeps it up to date.
@@ -156,18 +158,11 @@ class Outlook:
         self._sums = Sums()
         self._crowd: Crowd | None = None
         """All that comes anywhere; None if that has changed."""
-        self._open: dict[VolumeName, None] = {}
-        """The volumes of which something comes only with open holds."""
         self._unchecked: dict[NodeName, None] = {}
         """Nodes that may not take all any more that is forecast there."""
         self._displaced: dict[VolumeName, None] = {}
         """Volumes whose replicas may have to go elsewhere, as nodes have changed where they are."""
-        self._unplaced: list[tuple[bool, VolumeName]] = []
-        """A heap of the volumes whose replicas are to find room, the surest first."""
-        self._is_roomier = False
-        """Whether some replica may find room that found none."""
-        self._next_tried = (False, VolumeName(""))
-        """Of many without room, who is tried again first."""
+        self._seeking = Seeking(self.forecast, self.anywhere, self._patience)
         self._hosts = {name: _host(view, name) for name in view.spaces}
         """Of each node what decides whether its replicas keep others of their volumes away."""
         for hold in ledger:
@@ -190,7 +185,7 @@ class Outlook:
         self._gathering.note_volumes(volumes)
         changed |= self._bound.note_volumes(volumes)
         for name in volumes:
-            self.forecast.note_volume(name)
+            self.forecast.suited.note_volume(name)
         self._bound.note_nodes(nodes)
         moved = set[NodeName]()
         for node in nodes:
@@ -210,7 +205,7 @@ class Outlook:
         """Note that nodes are in another zone, or that their replicas count otherwise."""
         for name, each in self.anywhere.items():
             if each.local in nodes or any(r.node in nodes for r in each.replicas):
-                self.forecast.note_volume(name)
+                self.forecast.suited.note_volume(name)
                 self._displaced[name] = None
         for node in nodes:
             there = self.forecast.on.get(node, ())
@@ -222,76 +217,28 @@ class Outlook:
         settings, self._crowd = self._view.settings, None
         if before is not None:
             self._sums = self._sums.plus(before, settings, times=-1)
-        self._open.pop(name, None)
         if now is not None and now.certainty is Certainty.SHOWN:
             is_over = self._patience.is_over(name, self._view.due.get(name))
             now = None if is_over else now
         nodes = self.forecast.take_out(name)
-        self._is_roomier |= bool(nodes)
+        self._seeking.is_roomier |= bool(nodes)
         if now is None:
             self._patience.found_none(name)
             return
         self.anywhere[name] = now
         self._sums = self._sums.plus(now, settings)
-        if not now.is_sure:
-            self._open[name] = None
-        self.forecast.keep(now, nodes)
-        heappush(self._unplaced, by_certainty(now))
+        keep(self.forecast, now, nodes)
+        self._seeking.add(now)
 
     def _check_nodes(self, work: Work) -> None:
         """Take away what nodes do not take any more."""
         while self._unchecked and not work.is_over:
             node = next(iter(self._unchecked))
             del self._unchecked[node]
-            self._is_roomier = True
+            self._seeking.is_roomier = True
             work.spend(_STEPS_PER_NODE)
             for upcoming in self.forecast.evict_beyond(node):
-                heappush(self._unplaced, by_certainty(upcoming))
-
-    def _place(self, now: float, work: Work) -> None:
-        """Find room for what has none yet, and then for what found none, if it may now."""
-        while self._unplaced and not work.is_over:
-            upcoming, is_first = self.anywhere.get(self._unplaced[0][1]), not work.spent
-            if upcoming is not None:
-                missing = self._find_room(upcoming, now)
-                if missing and self.forecast.is_cut_short and not is_first:
-                    break  # the next time there is more work left for it
-                if missing and upcoming.is_sure and self._take_out_open():
-                    self._find_room(upcoming, now)
-            heappop(self._unplaced)
-        if self._is_roomier and self.forecast.nowhere and not self.is_behind:
-            self._try_again(now, work)
-
-    def _find_room(self, upcoming: Upcoming, now: float) -> int:
-        missing = self.forecast.place(upcoming)
-        self.forecast.work.spend(upcoming.count)
-        name = upcoming.volume.name
-        if upcoming.certainty is Certainty.SHOWN:
-            if missing < upcoming.count:
-                self._patience.found_room(name, self._view.due[name], now)
-            else:
-                self._patience.found_none(name)
-        return missing
-
-    def _take_out_open(self) -> bool:
-        """Take away what comes only with open holds, to find room for it after all else."""
-        found = [name for name in self._open if self.forecast.nodes_of(name)]
-        for name in found:
-            self.forecast.take_out(name)
-            heappush(self._unplaced, by_certainty(self.anywhere[name]))
-        return bool(found)
-
-    def _try_again(self, now: float, work: Work) -> None:
-        """Find room for what has found none so far; who gets no turn is the first the next time."""
-        self._is_roomier = False
-        waiting = sorted(by_certainty(self.anywhere[name]) for name in self.forecast.nowhere)
-        first = bisect_left(waiting, self._next_tried)
-        for turn in (*waiting[first:], *waiting[:first]):
-            if work.is_over:
-                self._is_roomier, self._next_tried = True, turn
-                break
-            work.spend(1)
-            self._find_room(self.anywhere[turn[1]], now)
+                self._seeking.add(upcoming)
 
     def _with_changed(
         self, changed: Mapping[VolumeName, Upcoming | None], forecast: Forecast, others: Crowd
@@ -303,7 +250,7 @@ class Outlook:
             upcoming.pop(name, None)
             if now is not None:
                 upcoming[name] = now
-                forecast.place(now)
+                find_room(forecast, now)
         return crowd_of(upcoming.values(), self._view.settings)
 
     def _crowd_of_all(self) -> Crowd:

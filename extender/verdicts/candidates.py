@@ -7,7 +7,7 @@ from itertools import filterfalse
 import msgspec
 
 from extender.holds.hold import Mode
-from extender.upcoming.bound import OpenHolds
+from extender.upcoming.bound_to_others import OpenHolds
 from extender.verdicts.judging import glance, judge
 from extender.verdicts.rejections import (
     NodeReserved,

@@ -8,30 +8,20 @@ enough of the others are placed. Where they go, nobody foretells: all that may c
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-import msgspec
-
 from extender.space import NodeSpace
 from extender.upcoming.bound import Load
-from extender.upcoming.upcoming import Crowd, Upcoming, crowd_of, most_on_a_node
+from extender.upcoming.upcoming import most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
-from longhorn import NodeName, Settings
-from packing import Item, bytes_to_block, fits_in_any_order
+from extender.verdicts.threat import Threat, leaves, leaves_room, threat_of
+from longhorn import NodeName
+from packing import Item, fits_in_any_order
 
 _PAIRS_PER_STEP, _NODES_PER_STEP = 5, 10
 """So many pairs, and so many nodes seen at a glance, take the time of a step (`extender.work`)."""
 _MOST_PAIRS = 4_000
 """So many pairs of node and volume are looked at closely. Beyond, best-effort volumes may lose
 their room, and strict-local ones are refused where not all that comes would fit besides."""
-
-
-class Threat(msgspec.Struct, frozen=True, kw_only=True):
-    """Replicas that may come to any node, all together."""
-
-    upcoming: Sequence[Upcoming]
-    most_bytes: int
-    """The most of them that may come to one node."""
-    physical_bytes: int
 
 
 def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejection]:
@@ -102,9 +92,9 @@ class _Looking:
         )
         """Those to which something comes that does not come to others."""
         remote = [each for each in self._own if not each.volume.needs_local_replica]
-        self.others = _threat(situation.others, (), settings)
-        self.with_remote = _threat(situation.others, remote, settings)
-        self.with_own = _threat(situation.others, self._own, settings)
+        self.others = threat_of(situation.others, (), settings)
+        self.with_remote = threat_of(situation.others, remote, settings)
+        self.with_own = threat_of(situation.others, self._own, settings)
         self._pairs_left = _MOST_PAIRS
         self.is_needed = bool(self.with_own.upcoming or self._strict or situation.is_strict)
 
@@ -122,7 +112,7 @@ class _Looking:
         for name in sorted(self._without_room(nodes, (), with_open=with_open)):
             space = self._situation.view.spaces[name]
             items = self._load(space, with_open=with_open)
-            if not items or _leaves_room(items, space, self.with_own):
+            if not items or leaves_room(items, space, self.with_own):
                 continue
             first = self._that_may_come(name, self.with_own)
             if first is None:
@@ -161,7 +151,7 @@ class _Looking:
             return False
         threat = self.with_remote if is_strict else threat
         items = (*demand, *self._load(space, with_open=with_open))
-        if not demand or _leaves_room(items, space, threat):
+        if not demand or leaves_room(items, space, threat):
             return False
         first = self._that_may_come(name, threat)
         if first is None:
@@ -203,7 +193,7 @@ class _Looking:
                 and physical_bytes <= best.physical_bytes
                 and best.kind in kinds
             )
-            if not (takes_all or _leaves(alike, space, logical_bytes, physical_bytes)):
+            if not (takes_all or leaves(alike, space, logical_bytes, physical_bytes)):
                 yield name
 
     @property
@@ -227,46 +217,6 @@ class _Looking:
         situation.work.spend(len(threat.upcoming) // _PAIRS_PER_STEP)
         found: list[Item] = []
         for each in threat.upcoming:
-            if forecast.may_go(each, name):
-                usage = forecast.usage_of(each, with_forecast=False)
-                if forecast.stage(each, name, usage) is not None:
-                    found += [each.item] * most_on_a_node(each, situation.view.settings)
+            if forecast.suited.may_go(each, name) and forecast.suited.may_join(each, name):
+                found += [each.item] * most_on_a_node(each, situation.view.settings)
         return found
-
-
-def _threat(crowd: Crowd, own: Sequence[Upcoming], settings: Settings) -> Threat:
-    more = crowd_of(own, settings).sums
-    return Threat(
-        upcoming=[*crowd.each, *own],
-        most_bytes=crowd.sums.most_bytes + more.most_bytes,
-        physical_bytes=crowd.sums.physical_bytes + more.physical_bytes,
-    )
-
-
-def _leaves_room(items: Sequence[Item], space: NodeSpace, threat: Threat) -> bool:
-    """Whether a node has room for *items* though all of a threat comes there."""
-    logical_bytes = threat.most_bytes + sum(item.logical_bytes for item in items)
-    physical_bytes = threat.physical_bytes + sum(item.physical_bytes for item in items)
-    return _leaves(items, space, logical_bytes, physical_bytes)
-
-
-def _leaves(
-    items: Collection[Item], space: NodeSpace, logical_bytes: int, physical_bytes: int
-) -> bool:
-    """Whether a node has room for *items* though so much comes there, they included."""
-    for room in space.rooms:
-        if physical_bytes > room.least_physical_bytes:
-            bins = [bin_ for bin_ in space.bins if physical_bytes <= bin_.physical_bytes]
-            break
-    else:
-        # The same, from what is worked out for each node before. Plain loops: on large clusters
-        # most of a decision is spent here.
-        for item in items:
-            to_block = 0
-            for room in space.rooms:
-                if room.kind in item.kinds:
-                    to_block += room.bytes_to_block(item.logical_bytes)
-            if to_block <= logical_bytes - item.logical_bytes:
-                return False
-        return True
-    return all(bytes_to_block(item, bins) > logical_bytes - item.logical_bytes for item in items)

@@ -11,7 +11,7 @@ from extender.demand.requests import PodRequest
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.upcoming.anywhere import once_attached
-from extender.upcoming.bound import BoundToOthers
+from extender.upcoming.bound_to_others import BoundToOthers
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.outlook import Outlook
 from extender.upcoming.upcoming import Crowd, Upcoming

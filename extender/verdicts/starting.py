@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
+from extender.upcoming.finding import beside, find_room
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
@@ -64,8 +65,8 @@ def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName,
             local = local_on(name, started)
             if forecast.fits(name, (*forecast.taken(name).items, *(each.item for each in local))):
                 continue
-            beside = forecast.beside(local, name)
-            if _first_missing(needed, beside) or _some_lost(forecast, beside):
+            then = beside(forecast, local, name)
+            if _first_missing(needed, then) or _some_lost(forecast, then):
                 rejected[name] = why
     return rejected
 
@@ -92,7 +93,7 @@ def _beside_open(situation: Situation) -> Forecast:
     found = situation.forecast.copy(situation.bound.on, is_more=True)
     for node in [*found.on]:
         for upcoming in found.evict_beyond(node):
-            found.place(upcoming)
+            find_room(found, upcoming)
     return found
 
 
@@ -133,5 +134,5 @@ def _first_missing(needed: Sequence[Upcoming], forecast: Forecast) -> Upcoming |
 
     What is not decided within the limits counts as found.
     """
-    missing = next((each for each in needed if forecast.place(each)), None)
+    missing = next((each for each in needed if find_room(forecast, each)), None)
     return None if forecast.is_cut_short else missing

@@ -15,9 +15,9 @@ from longhorn import (
     Settings,
     Volume,
     due_replicas,
+    groups_of,
     has_data,
     needed_to_start,
-    stage_of,
     usage_of,
     waits_for_attach,
 )
@@ -189,9 +189,10 @@ class Everywhere:
         missing = _missing(found, known, settings)
         if missing.local != node:
             counted = [each for each in missing.replicas if not each.failed]
-            spaces = self._truth.spaces()
-            [here] = [space.node for space in spaces if space.node.name == node]
-            is_allowed = stage_of(here, usage_of(counted, spaces), found, settings) is not None
+            spaces = {space.node.name: space for space in self._truth.spaces()}
+            groups = groups_of(found, usage_of(counted, spaces), settings)
+            [here] = [space.node for name, space in spaces.items() if name == node]
+            is_allowed = any(group.has(here.name, here.zone) for group in groups)
             if not (missing.anywhere and found.node == node and is_allowed):
                 return None
         return want_of(found)

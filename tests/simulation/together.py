@@ -16,6 +16,7 @@ from longhorn import (
     Settings,
     Volume,
     disk_space,
+    groups_of,
     has_room,
     has_tags,
     is_potentially_reusable,
@@ -24,7 +25,6 @@ from longhorn import (
     mismatch,
     need_of,
     refusal_of,
-    stage_of,
     takes_replicas,
     usage_of,
 )
@@ -192,7 +192,8 @@ def _variables(
     volume, need = missing.volume, need_of(missing.volume, None)
     hosts = [space for space in spaces if refusal_of(space.node) is None]
     counted = [r for r in missing.replicas if not r.failed or is_potentially_reusable(r)]
-    usage = usage_of(counted, hosts)
+    takers = {space.node.name: space for space in hosts}
+    groups = groups_of(volume, usage_of(counted, takers), settings)
     here, anywhere = {}, {}
     for space in spaces:
         name = space.node.name
@@ -200,7 +201,7 @@ def _variables(
         is_allowed = (
             refusal_of(space.node) is None
             and has_tags(space.node, need, settings)
-            and stage_of(space.node, usage, volume, settings) is not None
+            and any(group.has(name, space.node.zone) for group in groups)
         )
         for disk in space.disks:
             if mismatch(disk.kind, need, settings) is not None:

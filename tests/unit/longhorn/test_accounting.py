@@ -22,15 +22,13 @@ from longhorn import (
     Standing,
     VolumeName,
     account,
-    is_granted,
-    is_of_disk,
     parts,
-    turned_away,
 )
 from tests import builders
 from tests.builders import GIB, backing_image, disk, disk_schedule
 from tests.strategies import disk_schedules, sizes_bytes
 
+NODE = NodeName("node-1")
 Sizes = Mapping[str, int]
 """GiB by name."""
 
@@ -95,6 +93,7 @@ def accounted(
         of,
         Settings(),
         replicas,
+        node=NODE,
         schedule=by,
         expanded={VolumeName(name): size for name, size in gib(expanded or {}).items()},
         images=images,
@@ -218,11 +217,11 @@ def test_a_request_of_nothing_that_holds_nothing_is_none() -> None:
 def test_which_disk_it_is_about(fields: Mapping[str, object], *, expected: bool) -> None:
     found = structs.replace(disk_schedule(), **fields)
 
-    assert is_of_disk(found, NodeName("node-1"), disk()) is expected
+    assert (accounted(disk(), found).schedule is found) is expected
 
 
 def test_a_disk_without_uuid_has_none() -> None:
-    assert not is_of_disk(disk_schedule(), NodeName("node-1"), disk(uuid=""))
+    assert accounted(disk(uuid=""), disk_schedule()).schedule is None
 
 
 @pytest.mark.parametrize(
@@ -368,9 +367,13 @@ def test_stale_images_of_a_disk_that_is_not_ready_are_no_shards() -> None:
     ],
 )
 def test_what_is_granted(by: DiskSchedule | None, *, expected: bool) -> None:
-    replica = there("y")
+    space = accounted(listing({}), by, there("y", healthy_once=False))
 
-    assert is_granted(accounted(listing({}), by, replica), replica) is expected
+    assert (not space.undecided) is expected
+
+
+def test_what_has_data_stays_whatever_its_disk_decides() -> None:
+    assert not accounted(listing({}), schedule({"y": 10}), there("y")).undecided
 
 
 @pytest.mark.parametrize(
@@ -380,8 +383,8 @@ def test_what_is_granted(by: DiskSchedule | None, *, expected: bool) -> None:
         pytest.param(there("with-data", 101), False, id="has-data"),
         pytest.param(there("small", 10, healthy_once=False), False, id="would-fit"),
         pytest.param(there("grows", 101, healthy_once=False), False, id="holds-something"),
-        pytest.param(there("asked", 101, healthy_once=False), False, id="not-decided"),
-        pytest.param(there("other", 101, healthy_once=False), False, id="not-asked-for"),
+        pytest.param(there("asked", 1, healthy_once=False), False, id="not-decided"),
+        pytest.param(there("other", 10, healthy_once=False), False, id="not-asked-for"),
     ],
 )
 def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
@@ -390,7 +393,7 @@ def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
         refused={"new": 0, "with-data": 0, "small": 0, "grows": 5},
     )
 
-    found = turned_away(accounted(listing({}), by), [replica])
+    found = accounted(listing({}), by, replica).turned_away
 
     assert [*found] == ([replica.name] if expected else [])
 
@@ -403,6 +406,7 @@ def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
         pytest.param({"new": 41}, there("new", 41), False, id="has-data"),
         pytest.param({"new": 41}, there("old", 60, healthy_once=False), False, id="granted"),
         pytest.param({}, there("new", 41, healthy_once=False), True, id="has-not-asked-yet"),
+        pytest.param({}, there("gone", 41, healthy_once=False), True, id="asks-no-more"),
         pytest.param(
             {"new": 40, "newer": 1}, there("new", 40, healthy_once=False), True, id="not-both-fit"
         ),
@@ -411,22 +415,25 @@ def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
 def test_what_a_disk_may_turn_away_that_cannot_take_all_it_is_to_decide_on(
     asks: Sizes, replica: Replica, *, expected: bool
 ) -> None:
-    space = accounted(listing({}), schedule({"old": 60, **asks}, {"old": 60}), replica)
+    by = schedule({"old": 60, **asks}, {"old": 60}, {"gone": 0})
+    space = accounted(listing({}), by, replica)
 
-    assert [*turned_away(space, [replica])] == ([replica.name] if expected else [])
+    assert [*space.turned_away] == ([replica.name] if expected else [])
 
 
 def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is() -> None:
-    space = accounted(listing({}), schedule({"y": 101}, refused={"y": 0}))
+    new = there("y", 101, healthy_once=False)
 
-    [found] = turned_away(space, [there("y", 101, healthy_once=False)]).values()
+    [found] = accounted(
+        listing({}), schedule({"y": 101}, refused={"y": 0}), new
+    ).turned_away.values()
 
     assert (found.node, found.disk) == (None, None)
     assert found.named_place == ("node-1", "uuid-disk-1")
 
 
 def test_without_a_disk_schedule_nothing_is_turned_away() -> None:
-    assert turned_away(accounted(listing({}), None), [there("y", 101)]) == {}
+    assert not accounted(listing({}), None, there("y", 101, healthy_once=False)).turned_away
 
 
 @pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])
@@ -462,7 +469,8 @@ def scenes(draw: st.DrawFn) -> tuple[Disk, DiskSchedule, list[Replica]]:
         scheduled_bytes=sum(listed.values()) + sum(images.values()) + shards,
         ready=draw(st.sampled_from([True, True, False])),
     )
-    by = draw(disk_schedules("uuid-disk-0", replicas=NAMES, images=NAMES))
+    by = draw(disk_schedules("uuid-disk-0", on=[NODE], replicas=NAMES, images=NAMES))
+    by = structs.replace(by, disk=of.name, deleting=False)
     replicas = [
         builders.replica(name, of=name, disk="disk-0", size_bytes=draw(sizes))
         for name in draw(st.lists(st.sampled_from(NAMES), unique=True))
@@ -477,7 +485,7 @@ def test_each_name_counts_once(scene: tuple[Disk, DiskSchedule, list[Replica]]) 
     by = structs.replace(by, ready=True)
     sizes = {each.name: each.size_bytes for each in replicas}
 
-    found = account(of, Settings(), replicas, schedule=by)
+    found = account(of, Settings(), replicas, node=NODE, schedule=by)
 
     known = parts(by.replicas, by.held_replicas)
     of_images = parts(by.images, by.held_images)
@@ -502,7 +510,7 @@ def test_never_less_than_longhorn_itself_counts(
     scene: tuple[Disk, DiskSchedule, list[Replica]],
 ) -> None:
     of, by, replicas = scene
-    found = account(of, Settings(), replicas, schedule=structs.replace(by, ready=True))
+    found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=True))
 
     held = [*by.held_replicas.values(), *by.held_images.values()]
     assert found.scheduled_bytes >= sum(max(0, each.scheduled_bytes) for each in held)
@@ -511,7 +519,7 @@ def test_never_less_than_longhorn_itself_counts(
 @given(scenes())
 def test_what_is_contested_fits(scene: tuple[Disk, DiskSchedule, list[Replica]]) -> None:
     of, by, replicas = scene
-    found = account(of, Settings(), replicas, schedule=structs.replace(by, ready=True))
+    found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=True))
 
     assert found.contested_bytes == 0 or found.logical_headroom_bytes >= 0
 
@@ -521,8 +529,8 @@ def test_one_that_is_not_ready_only_adds(
     scene: tuple[Disk, DiskSchedule, list[Replica]],
 ) -> None:
     of, by, replicas = scene
-    without = account(of, Settings(), replicas)
+    without = account(of, Settings(), replicas, node=NODE)
 
-    found = account(of, Settings(), replicas, schedule=structs.replace(by, ready=None))
+    found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=None))
 
     assert found.scheduled_bytes >= without.scheduled_bytes

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhorn import Replica, Settings, choices
-from longhorn.choice import level_of, most_even
+from longhorn.balance import level_of, most_even
 from tests.unit.longhorn.objects import disk, failed, node, replica, search, volume
 
 TWICE = Settings(over_provisioning_percent=200)
@@ -83,7 +83,7 @@ def test_reserved_and_scheduled_bytes_are_not_unused() -> None:
 
     assert chosen(node("a", reserved), node("b", disk(100)), size=50) == ["b1"]
     found = search(volume(10), node("a", over_scheduled), settings=TWICE)
-    assert [*found.unused_bytes.values()] == [0]
+    assert [host.unused_bytes for host in found.hosts.values()] == [{"a1": 0}]
 
 
 def test_no_candidates_no_choices() -> None:

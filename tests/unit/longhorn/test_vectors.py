@@ -124,7 +124,7 @@ def test_choices_are_what_longhorn_chose(
 def test_many_choices_are_between_several_candidates(decisions: list[Decision]) -> None:
     several = [each for each in decisions if len(each.found.disks) > 1]
     decided = [e for e in several if len(choices(e.found, e.volume.size_bytes)) == 1]
-    drawn_to_node = [each for each in several if each.found.preferred != each.found.disks]
+    drawn_to_node = [each for each in several if each.found.preferred != each.found.hosts]
 
     assert (len(several), len(decided), len(drawn_to_node)) == (966, 904, 168)
 

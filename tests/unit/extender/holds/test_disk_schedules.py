@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from extender import ClusterView, End, Extender, Ledger, Timeouts
 from extender.demand.existing import existing_of
 from extender.demand.requests import resolve_for_scheduled
-from extender.holds.hold import Hold, Sighting, State, charged, is_confirmed
+from extender.holds.hold import Hold, Sighting, State
 from extender.holds.making import hold_for
+from extender.holds.shown import charged, is_confirmed
 from extender.kubernetes import PodStatus
 from longhorn import DiskSchedule, Due, Locality, Node, NodeName, Replica, VolumeName
 from tests.builders import (

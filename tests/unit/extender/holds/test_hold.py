@@ -9,16 +9,8 @@ from itertools import product
 import msgspec
 import pytest
 
-from extender.holds.hold import (
-    End,
-    Hold,
-    Sighting,
-    Signal,
-    State,
-    advance,
-    charged,
-    is_confirmed,
-)
+from extender.holds.hold import End, Hold, Sighting, Signal, State, advance
+from extender.holds.shown import charged, is_confirmed
 from longhorn import Locality, NodeName, Replica, ReplicaName, VolumeName
 from tests.builders import hold, pending, pod, replica, view_of, volume, wanted
 

@@ -10,7 +10,8 @@ import pytest
 
 from extender.holds.deadlines import GIVEN_UP_SECONDS, PROVISIONING_SECONDS, Timeouts, deadline
 from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, widened
-from extender.holds.ledger import Advanced, Ended, Ledger, Outcome
+from extender.holds.ledger import Ledger
+from extender.holds.outcome import Advanced, Ended, Outcome
 from extender.kubernetes import Claim, ClaimKey, PodStatus
 from longhorn import NodeName
 from tests.builders import claim, hold, pending, pod, replica, view_of

@@ -15,8 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.building import ViewBuilder
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Sighting, State, charged
-from extender.holds.ledger import Ended, Ledger, Outcome
+from extender.holds.hold import End, Sighting, State
+from extender.holds.ledger import Ledger
+from extender.holds.outcome import Ended, Outcome
+from extender.holds.shown import charged
 from extender.view import ClusterView
 from longhorn import NodeName, Replica, VolumeName
 from tests.builders import hold, replica

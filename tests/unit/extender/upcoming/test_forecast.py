@@ -228,6 +228,6 @@ def test_hosts_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[Vol
         builder.settle()
         kept.catch_up(builder.view, Ledger(), now=0.0, utc=None, work=Work.unlimited())
         for need in data.draw(st.lists(st.sampled_from(needs))):
-            anew = forecast_of(builder.view).hosts(need)
+            anew = forecast_of(builder.view).suited.hosts(need)
 
-            assert contents(kept.forecast.hosts(need)) == contents(anew)
+            assert contents(kept.forecast.suited.hosts(need)) == contents(anew)

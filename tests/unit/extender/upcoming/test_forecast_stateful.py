@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from app.kube.mirror import Known
 from extender import ClusterView, Ledger, ViewBuilder
 from extender.holds.hold import End, State
+from extender.upcoming.finding import find_room
 from extender.upcoming.outlook import Outlook
 from extender.upcoming.upcoming import Certainty, Upcoming, by_certainty
 from extender.work import Work
@@ -381,7 +382,7 @@ class Seen:
         missing = {**forecast.nowhere}
         again = forecast.copy()
         for each in found:
-            again.place(each)
+            find_room(again, each)
         assert again.nowhere == missing
         self.placed = {c.volume: c.number - missing.get(c.volume, 0) for c in self.coming}
         self.local = {

@@ -42,10 +42,9 @@ def host(number: int, *gib: int, zone: str = "") -> Node:
 
 def most_unused(found: Candidates) -> Candidate:
     """Return the disk with the most unused bytes on the node with the most."""
-    of_nodes = dict[NodeName, int]()
-    for each in found.preferred:
-        of_nodes[each.node] = of_nodes.get(each.node, 0) + found.unused_bytes[each]
-    return max(found.preferred, key=lambda each: (of_nodes[each.node], found.unused_bytes[each]))
+    name = max(sorted(found.preferred), key=lambda each: found.preferred[each].level.total)
+    unused = found.preferred[name].unused_bytes
+    return Candidate(name, max(sorted(unused), key=unused.__getitem__))
 
 
 class Cluster:

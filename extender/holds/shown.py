@@ -1,0 +1,123 @@
+"""What of a hold Longhorn's objects show, and what of it takes room besides."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from extender.demand.requests import WantedVolume
+from extender.holds.hold import Hold, State
+from extender.view import ClusterView
+from longhorn import NOTHING_DUE, NodeName, Replica, VolumeName, due_replicas, is_usable
+
+ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
+
+
+def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[WantedVolume]:
+    """Yield the volumes for which a hold still takes room on *node*.
+
+    Left out are the volumes that Longhorn has placed, and those with a replica that Longhorn must
+    place on this node: such a replica is demand on the node by itself.
+    """
+    for volume in hold.volumes:
+        pending = any(
+            replica.hard_node_affinity == node
+            and not (replica.disk or replica.deleting or replica.failed)
+            for replica in replicas.get(volume.name, ())
+        )
+        if not (pending or _is_counted_by_longhorn(volume, hold, node, replicas)):
+            yield volume
+
+
+def is_confirmed(hold: Hold, view: ClusterView) -> bool:
+    """Whether Longhorn's objects show all that a chosen hold was made for.
+
+    Each volume that needs a replica on the node has one, no replica that was placed since the
+    answer can be refused by its disk any more, and what else is due of the volumes is due by
+    Longhorn's objects, too.
+    """
+    return (
+        hold.state is State.CHOSEN
+        and all(
+            _is_counted_by_longhorn(volume, hold, hold.node, view.replicas)
+            for volume in hold.volumes
+        )
+        and all(is_shown(volume, view) for volume in (*hold.volumes, *hold.remote))
+        and not is_asking(hold, view)
+    )
+
+
+def is_asking(hold: Hold, view: ClusterView) -> bool:
+    """Whether some replica that was placed since the answer may be refused by its disk yet."""
+    return any(
+        is_tentative(replica, view)
+        for volume in (*hold.volumes, *hold.remote)
+        for replica in view.replicas.get(volume.name, ())
+        if replica.name not in hold.placed_before
+    )
+
+
+def rooms_taken(hold: Hold, replicas: ReplicasByVolume) -> int:
+    """Count the volumes of a chosen hold that were placed, but not where room was held for them."""
+    return sum(
+        (volume.name, hold.node) not in hold.existing
+        and not any(replica.node == hold.node for replica in replicas.get(volume.name, ()))
+        for volume in hold.volumes
+    )
+
+
+def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether Longhorn's objects show all replicas that will be placed once a pod attaches it.
+
+    While a setting is unreadable Longhorn places nothing, and nothing is due by its objects. It
+    goes on once the setting is corrected, so what is missing until then is not shown.
+    """
+    volume = view.volumes.get(wanted.name)
+    replicas = view.replicas.get(wanted.name, ())
+    coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
+    if volume is None:  # what is due of a volume that is not known does not count
+        return coming == NOTHING_DUE
+    return coming == view.due.get(wanted.name, NOTHING_DUE)
+
+
+def may_be_refused(wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether some replica of a volume is placed, and may have to be placed again."""
+    return any(is_tentative(each, view) for each in view.replicas.get(wanted.name, ()))
+
+
+def is_tentative(replica: Replica, view: ClusterView) -> bool:
+    """Whether a replica without data is placed on a disk that has not granted all of it.
+
+    It counts there by its own name, so nothing is held for it. But the disk may refuse it yet, and
+    then the room of its volume is to be held again.
+    """
+    if replica.node is None or replica.healthy_once:
+        return False
+    space = view.spaces.get(replica.node)
+    return space is not None and any(replica.name in each.undecided for each in space.disks)
+
+
+def _is_counted_by_longhorn(
+    volume: WantedVolume, hold: Hold, node: NodeName, replicas: ReplicasByVolume
+) -> bool:
+    """Whether no room is held for *volume* on *node*, because Longhorn's objects count it.
+
+    That is so if a usable replica was there at the answer, or a new one came to the node, even if
+    it has failed since: its disk counts it until it is gone. It is also so if all that the volume
+    wants are placed and none came here: with best-effort locality Longhorn does this when the node
+    is full, and a replica that follows here is an object of its own.
+    """
+    placed = [replica for replica in replicas.get(volume.name, ()) if replica.disk]
+    here = [replica for replica in placed if replica.node == node]
+    since = [replica for replica in placed if _is_newer(replica, hold)]
+    if hold.state is State.CHOSEN and since:
+        usable = sum(is_usable(replica) for replica in placed)
+        wanted = volume.volume.wanted_replicas
+        if wanted == 1 or usable >= wanted:
+            return True
+    if (volume.name, node) in hold.existing:
+        return bool(here)
+    return any(replica.name not in hold.placed_before for replica in here)
+
+
+def _is_newer(replica: Replica, hold: Hold) -> bool:
+    """Whether Longhorn put a replica where it is since the answer."""
+    is_known = replica.name in hold.placed_before
+    return not is_known and (replica.name, replica.node, replica.disk) not in hold.asking_before

@@ -1,0 +1,58 @@
+"""Replicas that may come to any node, taken together, and the room that they leave."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from extender.space import NodeSpace
+from extender.upcoming.upcoming import Crowd, Upcoming, crowd_of
+from longhorn import Settings
+from packing import Item, bytes_to_block
+
+
+class Threat(msgspec.Struct, frozen=True, kw_only=True):
+    """Replicas that may come to any node, all together."""
+
+    upcoming: Sequence[Upcoming]
+    most_bytes: int
+    """The most of them that may come to one node."""
+    physical_bytes: int
+
+
+def threat_of(crowd: Crowd, own: Sequence[Upcoming], settings: Settings) -> Threat:
+    """Take together what comes of others, and some of a pod's own."""
+    more = crowd_of(own, settings).sums
+    return Threat(
+        upcoming=[*crowd.each, *own],
+        most_bytes=crowd.sums.most_bytes + more.most_bytes,
+        physical_bytes=crowd.sums.physical_bytes + more.physical_bytes,
+    )
+
+
+def leaves_room(items: Sequence[Item], space: NodeSpace, threat: Threat) -> bool:
+    """Whether a node has room for *items* though all of a threat comes there."""
+    logical_bytes = threat.most_bytes + sum(item.logical_bytes for item in items)
+    physical_bytes = threat.physical_bytes + sum(item.physical_bytes for item in items)
+    return leaves(items, space, logical_bytes, physical_bytes)
+
+
+def leaves(
+    items: Collection[Item], space: NodeSpace, logical_bytes: int, physical_bytes: int
+) -> bool:
+    """Whether a node has room for *items* though so much comes there, they included."""
+    for room in space.rooms:
+        if physical_bytes > room.least_physical_bytes:
+            bins = [bin_ for bin_ in space.bins if physical_bytes <= bin_.physical_bytes]
+            break
+    else:
+        # The same, from what is worked out for each node before. Plain loops: on large clusters
+        # most of a decision is spent here.
+        for item in items:
+            to_block = 0
+            for room in space.rooms:
+                if room.kind in item.kinds:
+                    to_block += room.bytes_to_block(item.logical_bytes)
+            if to_block <= logical_bytes - item.logical_bytes:
+                return False
+        return True
+    return all(bytes_to_block(item, bins) > logical_bytes - item.logical_bytes for item in items)

@@ -1,0 +1,176 @@
+"""The nodes that Longhorn considers for a replica, and on which of their disks it fits."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from longhorn.balance import Level, level_of
+from longhorn.disks import DiskSpace, has_room, is_on, mismatch, takes_replicas
+from longhorn.groups import Group, may_share_disk
+from longhorn.needs import Need
+from longhorn.nodes import NodeSpace, has_tags, meets_topology, refusal_of
+from longhorn.reasons import Reason
+from longhorn.records import DiskId, NodeName, Replica, Volume
+from longhorn.settings import Settings
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """A node, and the disks of it that a replica fits on."""
+
+    zone: str
+    has_tags: bool
+    """Whether it has the node tags that are asked for."""
+    unused_bytes: Mapping[DiskId, int]
+    """What is unused on each of the disks; the choice balances it."""
+    level: Level = level_of(())
+    """Of the disks."""
+    reasons: Collection[Reason] = ()
+    """Why other disks of it take none."""
+
+    def without(self, disks: Collection[DiskId | None]) -> "Host":
+        """Return the same node without some of its disks."""
+        unused = {each: left for each, left in self.unused_bytes.items() if each not in disks}
+        return msgspec.structs.replace(self, unused_bytes=unused, level=level_of(unused.values()))
+
+
+def host_of(
+    space: NodeSpace, need: Need, settings: Settings, replicas: Iterable[Replica] = ()
+) -> Host:
+    """Say on which disks of a node such a replica fits.
+
+    A disk that takes no replicas at all gives no reason while another one of its node does.
+
+    Args:
+        space: The node.
+        need: What the replica asks for.
+        settings: Longhorn's settings.
+        replicas: The other replicas of its volume.
+    """
+    unused, reasons = dict[DiskId, int](), set[Reason]()
+    for each in space.disks:
+        if takes_replicas(each.disk):
+            reason = disk_reason(space.node.name, each, need, replicas, settings)
+            if reason is not None:
+                reasons.add(reason)
+            elif each.disk.id is not None:
+                unused[each.disk.id] = each.unused_bytes()
+    if not unused and not reasons:
+        reasons.add(Reason.DISKS_UNAVAILABLE)
+    return Host(
+        zone=space.node.zone,
+        has_tags=has_tags(space.node, need, settings),
+        unused_bytes=unused,
+        level=level_of(unused.values()),
+        reasons=tuple(reasons),
+    )
+
+
+class Hosts:
+    """The nodes that Longhorn considers for replicas of one need, kept up to date node by node.
+
+    Args:
+        need: What one of the replicas asks for.
+        settings: Longhorn's settings.
+        spaces: The nodes.
+
+    Attributes:
+        settings: As above.
+        spaces: Of the nodes that get replicas and are in the zones that are asked for.
+        each: What of these fits.
+    """
+
+    def __init__(self, need: Need, settings: Settings, spaces: Iterable[NodeSpace] = ()) -> None:
+        self.settings = settings
+        self.spaces: dict[NodeName, NodeSpace] = {}
+        self.each: dict[NodeName, Host] = {}
+        self._need = need
+        for space in spaces:
+            self.note(space.node.name, space)
+
+    def note(self, name: NodeName, space: NodeSpace | None) -> None:
+        """Note that a node has changed, None if it is gone."""
+        self.spaces.pop(name, None)
+        self.each.pop(name, None)
+        if space is None or refusal_of(space.node) is not None:
+            return
+        if meets_topology(space.node, self._need.topology):
+            self.spaces[name] = space
+            self.each[name] = host_of(space, self._need, self.settings)
+
+    def beside(self, replicas: Collection[Replica]) -> Mapping[NodeName, Host]:
+        """Return what fits beside other replicas of the same volume."""
+        again = {
+            name: host_of(self.spaces[name], self._need, self.settings, replicas)
+            for name in {replica.node for replica in replicas}
+            if name in self.spaces
+        }
+        return {**self.each, **again} if again else self.each
+
+
+def first_with_room(
+    order: Iterable[Group],
+    hosts: Mapping[NodeName, Host],
+    replicas: Iterable[Replica],
+    volume: Volume,
+    settings: Settings,
+) -> Mapping[NodeName, Host]:
+    """Return the nodes of the first group with disks that fit and hold no replica of the volume.
+
+    If every disk that fits holds one, none counts, or all if the volume's replicas may share disks.
+
+    Args:
+        order: The groups, best first.
+        hosts: Which disks pass all other checks.
+        replicas: Those of the volume that count, also ones being deleted.
+        volume: The volume.
+        settings: Longhorn's settings.
+    """
+    used = {replica.disk for replica in replicas}  # by UUID alone, on whatever node
+    for group in order:
+        found = {
+            name: host
+            for name, host in hosts.items()
+            if host.unused_bytes and group.has(name, host.zone, host.has_tags)
+        }
+        fresh = {
+            name: host if host.unused_bytes.keys().isdisjoint(used) else host.without(used)
+            for name, host in found.items()
+        }
+        fresh = {name: host for name, host in fresh.items() if host.unused_bytes}
+        if fresh or (found and may_share_disk(volume, settings)):
+            return fresh or found
+    return {}
+
+
+def disk_reason(
+    name: NodeName,
+    space: DiskSpace,
+    need: Need,
+    replicas: Iterable[Replica],
+    settings: Settings,
+) -> Reason | None:
+    """Say what keeps a replica off one disk of a node that gets replicas, None if nothing does.
+
+    Args:
+        name: The disk's node.
+        space: The disk.
+        need: What the replica asks for.
+        replicas: The other replicas of its volume: those placed on the disk and not listed there
+            yet are added to what is scheduled. Longhorn forgets other volumes' ones.
+        settings: Longhorn's settings.
+    """
+    if not takes_replicas(space.disk):
+        return Reason.DISKS_UNAVAILABLE
+    reason = mismatch(space.kind, need, settings)
+    if reason is not None:
+        return reason
+    uncounted = sum(
+        replica.size_bytes
+        for replica in replicas
+        if is_on(replica, name, space.disk)
+        and replica.name not in space.disk.listed
+        and replica.name not in space.unlisted
+    )
+    if not has_room(space, need, space.scheduled_bytes + uncounted):
+        return Reason.INSUFFICIENT_STORAGE
+    return None

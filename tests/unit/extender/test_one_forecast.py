@@ -1,0 +1,39 @@
+"""The forecast of what comes is worked out once for a pod, whatever is asked about it after."""
+
+from msgspec import structs
+
+from extender import Extender, PodStatus, Timeouts, shortfalls, spreads
+from extender.upcoming.outlook import Outlook
+from longhorn import Locality, NodeName
+from tests.builders import GENEROUS, GIB, bound, node, pod, setting, view_of, volume
+from tests.calls import calls_of
+
+NODES = [NodeName("node-1"), NodeName("node-2")]
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+
+
+def test_filter_scores_hold_and_reports_take_one() -> None:
+    due = volume("due", size_bytes=20 * GIB, locality=Locality.DISABLED)
+    own = volume("own", size_bytes=20 * GIB, replicas=3)
+    view = view_of(*map(node, NODES), setting("default-replica-count", "3"), due, *bound(own))
+    extender = Extender(GENEROUS)
+
+    with calls_of(Outlook.without) as forecasts:
+        answer = extender.filter(pod("own"), NODES, view)
+        extender.score(answer)
+        extender.prioritize(pod("own"), answer.accepted, view)
+        shortfalls(answer)
+        spreads(answer, answer.accepted[0])
+        extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+
+    assert answer.accepted
+    assert forecasts.count == 1
+
+
+def test_a_pod_without_volumes_takes_none() -> None:
+    with calls_of(Outlook.without) as forecasts:
+        Extender(GENEROUS).filter(
+            structs.replace(pod(), claims=()), NODES, view_of(*map(node, NODES))
+        )
+
+    assert forecasts.count == 0
