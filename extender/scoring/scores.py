@@ -96,14 +96,7 @@ def scores_of(
     robustness: Iterable[Robustness | None],
     balance: Iterable[float],
 ) -> list[Score]:
-    """Return the scores of accepted nodes: the weighted sum of their terms; a half is rounded up.
-
-    Args:
-        weights: What each term is worth.
-        data: The first term of each node.
-        robustness: The second one.
-        balance: The third one.
-    """
+    """Return the scores of nodes: the weighted sum of their terms, a half is rounded up."""
     most_for_data, most_for_robustness, most_for_balance = weights
     sure = {each: most_for_robustness * share for each, share in _SHARES.items()}
     return [

@@ -364,6 +364,16 @@ def test_nothing_is_sure_of_volumes_for_disks_of_different_kinds() -> None:
     assert {name: each.robustness for name, each in found.items()} == {"both": SOME, "one": SUREST}
 
 
+def test_what_goes_to_other_disks_makes_room_no_less_sure() -> None:
+    needed = [volume(name, size_bytes=60 * GIB, disk_selector=("ssd",)) for name in ("a", "b")]
+    other = volume("other", disk_selector=("hdd",))
+    fast = disk("ssd", tags=["ssd"], maximum_bytes=120 * GIB)
+    both = node("node-1", fast, disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB))
+    view = view_of(both, *bound(*needed, other), pending(of="other"))
+
+    assert scored(view, "a", "b")["node-1"].robustness is SUREST
+
+
 def test_what_volumes_hold_already_must_be_available_for_all() -> None:
     needed = [volume(n, size_bytes=10 * GIB, actual_bytes=30 * GIB) for n in ("a", "b")]
     disks = [disk(f"disk-{n}", maximum_bytes=100 * GIB, available_bytes=60 * GIB) for n in range(2)]
