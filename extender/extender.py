@@ -1,9 +1,6 @@
 """The decision for one pod, and what is worth remembering between two of them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from msgspec import structs
 
 from extender.demand.requests import PodRequest, resolve
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
@@ -15,6 +12,7 @@ from extender.holds.outcome import NO_CHANGE, Outcome
 from extender.holds.shown import is_shown, may_be_refused
 from extender.holds.size import has_room, node_set
 from extender.kubernetes import PodRef, PodStatus
+from extender.last_answer import LastAnswer
 from extender.scoring.prioritizing import prioritize
 from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
@@ -22,7 +20,7 @@ from extender.upcoming.outlook import Outlook
 from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of
-from extender.view import ClusterView, Cursor
+from extender.view import ClusterView
 from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName
 
@@ -33,16 +31,6 @@ _VOLUMES_IN_ONE_GO = 20_000
 to judge one takes less then."""
 _STEPS_IN_ONE_GO = 2_000
 """So much of what has changed is taken in without giving way."""
-
-
-class _Last(NamedTuple):
-    """The last answer, and of which cluster and holds it is true."""
-
-    answer: Answer
-    nodes: Cursor
-    volumes: Cursor
-    holds: Cursor
-    outlook: int
 
 
 class Extender:
@@ -69,7 +57,7 @@ class Extender:
         self._verdicts = RememberedVerdicts(Verdicts)
         self._scores = RememberedScores(KnownScores)
         self._outlook = Outlook(limits.per_node)
-        self._last: _Last | None = None
+        self._last = LastAnswer()
 
     def filter(
         self,
@@ -105,13 +93,7 @@ class Extender:
         situation = self.situation(request, view, now, utc)
         answer = decide(situation, candidates, self._verdicts, self._outlook.changes)
         self.steps = situation.work.spent
-        self._last = _Last(
-            answer,
-            nodes=view.changes.since(None)[1],
-            volumes=view.volume_changes.since(None)[1],
-            holds=self.ledger.changes.since(None)[1],
-            outlook=self._outlook.version,
-        )
+        self._last.note(answer, self.ledger, self._outlook.version)
         return answer
 
     def prioritize(
@@ -136,7 +118,7 @@ class Extender:
 
         kube-scheduler asks for the scores of the nodes that were accepted right after `filter`.
         """
-        answer = self._answered_just_now(pod, candidates, view)
+        answer = self._last.again(pod, candidates, view, self.ledger, self._outlook.version)
         return None if answer is None else self.score(answer)
 
     def catch_up(self, view: ClusterView, now: float = 0.0, utc: Moment | None = None) -> bool:
@@ -249,27 +231,3 @@ class Extender:
         if not has_room(hold, self.ledger):
             raise TooMuchHeldError
         return self.ledger.put(hold) if before is None else self.ledger.change(hold)
-
-    def _answered_just_now(
-        self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView
-    ) -> Answer | None:
-        """Return the last answer about these nodes; None if more than its hold has changed."""
-        last = self._last
-        if (
-            last is None
-            or last.answer.view is not view
-            or last.outlook != self._outlook.version
-            or last.answer.accepted != candidates
-        ):
-            return None
-        request = last.answer.request
-        holds = self.ledger.changes.since(last.holds)[0]
-        is_same = (
-            view.changes.since(last.nodes)[0] == []
-            and view.volume_changes.since(last.volumes)[0] == []
-            and holds is not None
-            and {pod.uid}.issuperset(holds)
-        )
-        if not is_same or request.pod != pod or resolve(pod, view) != request:
-            return None
-        return structs.replace(last.answer, candidates=candidates, rejected={})

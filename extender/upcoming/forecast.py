@@ -8,13 +8,13 @@ just assigned. It is right in sum.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
 
 from msgspec import structs
 
 from extender.space import NodeSpace
 from extender.upcoming.needs import fits
 from extender.upcoming.suited import Suited
+from extender.upcoming.taken import NOTHING, Refused, Taken, taken_of
 from extender.upcoming.upcoming import Upcoming, by_certainty
 from extender.view import ClusterView
 from extender.work import Work
@@ -23,17 +23,6 @@ from packing import Item
 
 _PAIRS_PER_STEP = 40
 """So many pairs of replica and disk are packed in the time of a step."""
-
-
-class Taken(NamedTuple):
-    """All that comes to one node."""
-
-    items: tuple[Item, ...]
-    logical_bytes: int
-    physical_bytes: int
-
-
-_NOTHING = Taken((), 0, 0)
 
 
 class Forecast:
@@ -68,8 +57,7 @@ class Forecast:
         self._nodes_of: dict[VolumeName, tuple[NodeName, ...]] = {}
         """Where replicas of each volume are forecast, a node as often as it gets one."""
         self._taken: dict[NodeName, Taken] = {}
-        self._refused: dict[NodeName, list[Item]] = {}
-        """The smallest replicas that a node did not take."""
+        self._refused = Refused()
         self._copied: Forecast | None = None
         self._apart: set[NodeName] = set()
         """In a copy, the nodes that are not as in what was copied."""
@@ -145,10 +133,13 @@ class Forecast:
         return self.lift(name)
 
     def lift(self, name: VolumeName) -> tuple[NodeName, ...]:
+        """Take it away for a moment, to put it elsewhere; return where that was."""
         nodes = self._nodes_of.pop(name, ())
         for node in dict.fromkeys(nodes):
-            rest = tuple(each for each in self.on[node] if each.volume.name != name)
-            self._set(node, rest)
+            self.on[node] = tuple(each for each in self.on[node] if each.volume.name != name)
+            if not self.on[node]:
+                del self.on[node]
+            self._changed(node, has_more=True)
         return nodes
 
     def evict_beyond(self, node: NodeName) -> list[Upcoming]:
@@ -162,12 +153,7 @@ class Forecast:
         return evicted
 
     def note_nodes(self, names: Collection[NodeName], *, have_changed: bool) -> None:
-        """Note that what these nodes take for themselves has changed.
-
-        Args:
-            names: The nodes.
-            have_changed: Whether their space has, too.
-        """
+        """Note that nodes take something else for themselves, or have also another space."""
         for name in names:
             if have_changed:
                 self.suited.note_space(name)
@@ -182,10 +168,11 @@ class Forecast:
         """Return what a node takes for itself, and by this forecast."""
         if self._copied is not None and name not in self._apart and not self._all_apart:
             return self._copied.taken(name)
-        found = self._taken.get(name)
-        if found is None:
-            found = self._taken[name] = self._taken_now(name)
-        return found
+        found, space = self._taken.get(name), self.view.spaces.get(name)
+        if found is None and space is not None:
+            coming = (*self._bound(space), *self.on.get(name, ()))
+            found = self._taken[name] = taken_of([each.item for each in coming])
+        return found or NOTHING
 
     def takes(self, name: NodeName, upcoming: Upcoming) -> bool:
         """Whether a node takes one more replica."""
@@ -195,9 +182,7 @@ class Forecast:
             if not self._all_apart:
                 return True
         item = upcoming.item
-        if any(_is_as_large(item, each) for each in self._refused.get(name, ())):
-            return False
-        if not self.suited.may_go(upcoming, name):
+        if self._refused.has(name, item) or not self.suited.may_go(upcoming, name):
             return False
         taken = self.taken(name)
         if not taken.items or self.fits(name, (*taken.items, item)):
@@ -207,8 +192,7 @@ class Forecast:
             item = empty  # whatever is written to it, it has no room
             if self._copied is None:
                 self.suited.hosts(upcoming.need).refuse(name, item.logical_bytes)
-        known = self._refused.get(name, ())
-        self._refused[name] = [*(each for each in known if not _is_as_large(each, item)), item]
+        self._refused.add(name, item)
         return False
 
     def fits(self, name: NodeName, items: Sequence[Item]) -> bool:
@@ -255,41 +239,12 @@ class Forecast:
         self._nodes_of[volume] = (*nodes, name)
         self._changed(name, has_more=False)
 
-    def _set(self, name: NodeName, upcoming: tuple[Upcoming, ...]) -> None:
-        if upcoming:
-            self.on[name] = upcoming
-        else:
-            self.on.pop(name, None)
-        self._changed(name, has_more=True)
-
     def _changed(self, name: NodeName, *, has_more: bool) -> None:
         self._taken.pop(name, None)
         if has_more:
-            self._refused.pop(name, None)
+            self._refused.forget(name)
         if self._copied is not None:
             self._apart.add(name)
             return
         self._changes[name] = None
         self.suited.note_taken(name, has_more=has_more)
-
-    def _taken_now(self, name: NodeName) -> Taken:
-        space = self.view.spaces.get(name)
-        if space is None:
-            return _NOTHING
-        items = tuple(each.item for each in (*self._bound(space), *self.on.get(name, ())))
-        if not items:
-            return _NOTHING
-        return Taken(
-            items,
-            sum(item.logical_bytes for item in items),
-            sum(item.physical_bytes for item in items),
-        )
-
-
-def _is_as_large(item: Item, other: Item) -> bool:
-    """Whether a node that does not take the other one does not take this one either."""
-    return (
-        item.logical_bytes >= other.logical_bytes
-        and item.physical_bytes >= other.physical_bytes
-        and item.kinds <= other.kinds
-    )
