@@ -31,6 +31,9 @@ from longhorn import (
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
 
+_NO_KINDS = frozenset[Kind]()
+"""One for all nodes: an empty set takes 216 bytes."""
+
 
 class DiskRefusal(StrEnum):
     """Why a disk takes no new replica."""
@@ -158,7 +161,8 @@ def _summed_up(
                 for space, usable in disks
                 if usable is None and takes_replicas(space.disk)
             ]
-        ),
+        )
+        or _NO_KINDS,
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(
