@@ -11,16 +11,7 @@ from extender.upcoming.gathering import Gathering
 from extender.upcoming.needs import need_in, need_now
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.view import ClusterView
-from longhorn import (
-    NOTHING_DUE,
-    Locality,
-    Need,
-    NodeName,
-    Replica,
-    Volume,
-    VolumeName,
-    need_of,
-)
+from longhorn import NOTHING_DUE, Locality, Need, NodeName, Replica, Volume, VolumeName, need_of
 from packing import Bin, Item, is_stranded
 
 _PLENTY_BYTES = 2**63

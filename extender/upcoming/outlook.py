@@ -15,13 +15,7 @@ from extender.upcoming.forecast import Forecast
 from extender.upcoming.gathering import Gathering
 from extender.upcoming.patience import Patience
 from extender.upcoming.seeking import Seeking
-from extender.upcoming.upcoming import (
-    Certainty,
-    Crowd,
-    Sums,
-    Upcoming,
-    crowd_of,
-)
+from extender.upcoming.upcoming import Certainty, Crowd, Sums, Upcoming, crowd_of
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.work import Work
 from longhorn import Moment, NodeName, NodeRefusal, Settings, VolumeName
@@ -48,6 +42,8 @@ class Outlook:
     _view: ClusterView
     _gathering: Gathering
     _bound: Bound
+    _crowd: Crowd | None
+    """All that comes anywhere; None if that has changed."""
 
     def __init__(self, step_limit: int) -> None:
         self.changes = ChangeLog[NodeName]()
@@ -60,13 +56,7 @@ class Outlook:
         self._kinds = 0
 
     def catch_up(
-        self,
-        view: ClusterView,
-        ledger: Ledger,
-        *,
-        now: float,
-        utc: Moment | None,
-        work: Work,
+        self, view: ClusterView, ledger: Ledger, *, now: float, utc: Moment | None, work: Work
     ) -> None:
         """Take in what has changed in the cluster and in what is held.
 
@@ -131,7 +121,9 @@ class Outlook:
         bound = BoundToOthers(self._bound, self._gathering, uid=uid, own=own)
         self.forecast.work = work
         forecast = self.forecast.copy(bound.sure, bound.apart)
-        others = self._crowd_of_all().without(own, self.anywhere, self._view.settings)
+        if self._crowd is None:
+            self._crowd = Crowd(each=tuple(self.anywhere.values()), sums=self._sums)
+        others = self._crowd.without(own, self.anywhere, self._view.settings)
         for name in own:
             forecast.take_out(name)
         hold = self._gathering.hold_of(uid)
@@ -156,8 +148,7 @@ class Outlook:
         self.forecast = Forecast(view, self._bound.sure, self._step_limit)
         self.anywhere = {}
         self._sums = Sums()
-        self._crowd: Crowd | None = None
-        """All that comes anywhere; None if that has changed."""
+        self._crowd = None
         self._unchecked: dict[NodeName, None] = {}
         """Nodes that may not take all any more that is forecast there."""
         self._displaced: dict[VolumeName, None] = {}
@@ -253,15 +244,7 @@ class Outlook:
                 find_room(forecast, now)
         return crowd_of(upcoming.values(), self._view.settings)
 
-    def _crowd_of_all(self) -> Crowd:
-        if self._crowd is None:
-            self._crowd = Crowd(each=tuple(self.anywhere.values()), sums=self._sums)
-        return self._crowd
 
-
-_Host = tuple[str, NodeRefusal | None]
-
-
-def _host(view: ClusterView, name: NodeName) -> _Host | None:
+def _host(view: ClusterView, name: NodeName) -> tuple[str, NodeRefusal | None] | None:
     space = view.spaces.get(name)
     return None if space is None else (space.node.zone, space.refusal)
