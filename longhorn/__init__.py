@@ -55,7 +55,7 @@ from longhorn.grants import (
 )
 from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
-from longhorn.hosts import Host, Hosts, disk_reason
+from longhorn.hosts import Hosts, disk_reason
 from longhorn.needs import Need, need_of
 from longhorn.nodes import (
     CORDONED,
@@ -114,16 +114,16 @@ __all__ = [
     "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT", "SCHEDULER_SETTINGS", "BackingImage",
     "Candidate", "Candidates", "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind",
     "DiskName", "DiskSchedule", "DiskSpace", "Due", "Entry", "EntryChange", "EntryState", "Group",
-    "Happened", "Host", "Hosts", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName",
-    "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal",
-    "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm",
-    "Usage", "Volume", "VolumeName", "account", "all_match", "capacity_bytes", "choices",
-    "chosen_disks", "chosen_nodes", "decide_schedule", "default_values", "disk_reason",
-    "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates",
-    "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags",
-    "is_placed", "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable",
-    "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
-    "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
+    "Happened", "Hosts", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
+    "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal", "Replica",
+    "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm", "Usage", "Volume",
+    "VolumeName", "account", "all_match", "capacity_bytes", "choices", "chosen_disks",
+    "chosen_nodes", "decide_schedule", "default_values", "disk_reason", "disk_space",
+    "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes",
+    "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags", "is_placed",
+    "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
+    "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch",
+    "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
     "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "parts",
     "read_settings", "refusal_of", "refused_owners", "reusable", "search", "split_tags", "surplus",
     "tags_match", "takes_back", "takes_growth", "takes_replicas", "unowned", "usage_of",

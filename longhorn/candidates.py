@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from longhorn.groups import full_nodes, groups_of, usage_of
+from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, Hosts, first_with_room
 from longhorn.needs import need_of
 from longhorn.nodes import NodeSpace, meets_topology, refusal_of
@@ -116,8 +116,7 @@ def search(
     counted = [r for r in others if not r.failed or is_potentially_reusable(r)]
     in_use = [r for r in counted if not (r.failed and replaces_failed)]
     beside = hosts.beside(others)
-    usage = usage_of(in_use, hosts.spaces)
-    order = groups_of(volume, usage, settings, full_nodes(volume, usage, settings, hosts.spaces))
+    order = groups_of(volume, usage_of(in_use, hosts.spaces), settings, hosts.spaces)
     found = first_with_room(order, beside, counted, volume, settings)
     if not found:
         tried = (

@@ -59,14 +59,12 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Bytes that may still be scheduled; negative if more is scheduled than allowed."""
         return self.limit_bytes - self.scheduled_bytes
 
-    def unused_bytes(self, taken_bytes: int = 0) -> int:
-        """Return what is neither used, reserved nor scheduled, nor *taken_bytes* besides.
+    def unused_bytes(self) -> int:
+        """Return what is neither used, reserved nor scheduled.
 
         Longhorn's choice balances it (getDiskWithMostBalanceScore).
         """
-        disk = self.disk
-        taken = disk.reserved_bytes + self.scheduled_bytes + taken_bytes
-        return max(0, disk.available_bytes - taken)
+        return max(0, self.disk.available_bytes - self.disk.reserved_bytes - self.scheduled_bytes)
 
     @property
     def physical_headroom_bytes(self) -> int:

@@ -83,7 +83,7 @@ def may_share_disk(volume: Volume, settings: Settings) -> bool:
 
 
 def groups_of(
-    volume: Volume, usage: Usage, settings: Settings, full: Collection[NodeName] = ()
+    volume: Volume, usage: Usage, settings: Settings, spaces: Mapping[NodeName, NodeSpace] = {}
 ) -> Sequence[Group]:
     """Return the groups of nodes that Longhorn tries for one more replica, best first.
 
@@ -94,7 +94,7 @@ def groups_of(
         volume: The volume.
         usage: Where its replicas are.
         settings: Longhorn's settings.
-        full: The nodes that it is to leave (`full_nodes`).
+        spaces: The nodes of *usage*. Left out, auto-balance moves nothing off a full disk.
     """
     zones, zone_of = usage.zones, usage.zone_of
     fresh = Group(but_zones=zones)
@@ -105,22 +105,23 @@ def groups_of(
             name for name in emptied if zone_of[name] not in kept or _is_balanced(volume, settings)
         )
         return fresh, Group(only=frozenset(back))
-    others = Group(but=zone_of.keys() - {*full})
+    others = Group(but=zone_of.keys() - _full(volume, usage, settings, spaces))
     if may_share_node(volume, settings):
         return fresh, others, Group(only=frozenset(zone_of), asks_for_tags=False)
     return fresh, others, Group(only=frozenset(emptied))
 
 
-def full_nodes(
+def _full(
     volume: Volume, usage: Usage, settings: Settings, spaces: Mapping[NodeName, NodeSpace]
-) -> Collection[NodeName]:
+) -> set[NodeName]:
     """Return the nodes whose replica of the volume auto-balance would move to another disk."""
     if settings.disk_pressure_percent <= 0 or not _is_balanced(volume, settings):
-        return ()
+        return set()
     return {
         name
         for name in usage.zone_of
-        if any(is_under_pressure(each.disk, settings) for each in spaces[name].disks)
+        if name in spaces
+        and any(is_under_pressure(each.disk, settings) for each in spaces[name].disks)
     }
 
 

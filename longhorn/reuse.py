@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
 from longhorn.disks import DiskSpace, mismatch
-from longhorn.groups import full_nodes, groups_of, usage_of
+from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, first_with_room
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, has_tags, refusal_of
@@ -97,8 +97,7 @@ def reusable(
             hosts[name] = Host(zone=space.node.zone, has_tags=has, unused_bytes=back)
             spaces[name] = space
     healthy = [replica for replica in own if not replica.failed]
-    usage = usage_of(healthy, spaces)
-    order = groups_of(volume, usage, settings, full_nodes(volume, usage, settings, spaces))
+    order = groups_of(volume, usage_of(healthy, spaces), settings, spaces)
     chosen = first_with_room(order, hosts, healthy, volume, settings)
     found = [
         replica

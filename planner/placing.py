@@ -71,7 +71,7 @@ class Placing:
     ) -> Candidates:
         image = view.backing_images.get(volume.backing_image or "")
         now = utc or volume.degraded_at or _EPOCH
-        if image is None and volume.backing_image is None and replica.hard_node_affinity is None:
+        if volume.backing_image is None and replica.hard_node_affinity is None:
             hosts = self._hosts_for(need_of(volume, None), view)
             if hosts.each and view.settings.unreadable is None:
                 waited = volume.degraded and wait_is_over(volume, view.settings, now)

@@ -64,7 +64,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     def at_leisure(self) -> "Situation":
         """Return the same for somebody whose work has no limit, as a command."""
         forecast, work = self.forecast.at_leisure(), Work.unlimited()
-        return structs.replace(self, forecast=forecast, with_own=forecast, work=work)
+        return structs.replace(
+            self, forecast=forecast, with_own=forecast, beside_open=None, work=work
+        )
 
     def demand_on(self, name: NodeName) -> Demand:
         """Return what a node must take anew: volumes that have a replica there need no room."""

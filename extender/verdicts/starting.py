@@ -62,6 +62,8 @@ def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName,
     for forecast in filter(None, (started.beside_open, started.with_own)):
         why = NoRoomAnywhere(size_bytes=size_bytes, by_open=forecast is started.beside_open)
         for name in filter(forecast.apart.__contains__, nodes):
+            if started.work.is_over:
+                return rejected  # what is not decided within the limits counts as found
             local = local_on(name, started)
             if forecast.fits(name, (*forecast.taken(name).items, *(each.item for each in local))):
                 continue
