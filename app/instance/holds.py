@@ -45,6 +45,10 @@ log = structlog.get_logger()
 
 _SETTLING_SECONDS = 0.02
 """Replicas change in bursts: they are compared with the holds at most this often."""
+_STANDSTILL_SECONDS = 0.1
+"""If we wake so much too late, the process or the machine stood still."""
+_HEARING_SECONDS = 1.0
+"""So long it takes then at most until all is read that the API server has sent."""
 _CLAIM_SECONDS = 0.2
 """How long the watch of a pod with unbound claims may wait. kube-scheduler marks a claim some 6 ms
 after the pod, and the claims are watched already. A connection for each pod of a burst would take
@@ -199,7 +203,10 @@ class Holds:
             log.warning("holds.not_chosen", pods=self.ledger.count(State.OPEN))
 
     async def _settle(self) -> NoReturn:
-        """End the holds that are confirmed or whose time is over."""
+        """End the holds that are confirmed or whose time is over.
+
+        Where the process stood still, what came meanwhile is heard first: a pod may be bound.
+        """
         while True:
             self._is_due.clear()
             now, timeouts = self._clock(), self.timeouts
@@ -210,6 +217,8 @@ class Holds:
                 async with asyncio.timeout(left):
                     await self._is_due.wait()
                     await asyncio.sleep(_SETTLING_SECONDS)
+            if left is not None and self._clock() - now > left + _STANDSTILL_SECONDS:
+                await asyncio.sleep(_HEARING_SECONDS)
 
     def _follow(self, hold: Hold) -> None:
         patience = _CLAIM_SECONDS if hold.unbound else 0.0

@@ -93,6 +93,24 @@ def let_time_run_out(_: World) -> None:
     """Do nothing."""
 
 
+async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood_still() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.settled()
+        await world.accept("first", ONE)
+        await asyncio.sleep(3)
+        world.leader.freeze()
+        await asyncio.sleep(2.3)
+
+        world.leader.resume()
+        await asyncio.sleep(0.01)
+        world.bind("first", ONE)
+        await world.settled()
+
+        assert world.ended(End.NOT_CHOSEN) == 0
+        assert [(each.pod, each.state) for each in await world.held()] == [("first", "chosen")]
+
+
 ENDS = [
     pytest.param(let_time_run_out, "not_chosen", "", 5.0, id="nothing"),
     pytest.param(lambda world: world.delete_pod("first"), "pod_gone", "", 0.2, id="deleted"),
