@@ -206,7 +206,7 @@ class Extender:
         pod, volumes = request.pod, (*request.volumes, *request.remote)
         needs_room = (
             answer.basis is Basis.PLACEMENT
-            or not all(is_shown(each, view) for each in volumes)
+            or not all(is_shown(each, view, accepted) for each in volumes)
             or any(may_be_refused(each, view) for each in volumes)
         )
         is_held = needs_room and accepted and pod.uid and timeouts.choosing_seconds

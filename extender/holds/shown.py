@@ -1,11 +1,11 @@
 """What of a hold Longhorn's objects show, and what of it takes room besides."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from extender.demand.requests import WantedVolume
 from extender.holds.hold import Hold, State
 from extender.view import ClusterView
-from longhorn import NOTHING_DUE, NodeName, Replica, VolumeName, due_replicas, is_usable
+from longhorn import NOTHING_DUE, NodeName, Replica, Volume, VolumeName, due_replicas, is_usable
 
 ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
 
@@ -39,7 +39,7 @@ def is_confirmed(hold: Hold, view: ClusterView) -> bool:
             _is_counted_by_longhorn(volume, hold, hold.node, view.replicas)
             for volume in hold.volumes
         )
-        and all(is_shown(volume, view) for volume in (*hold.volumes, *hold.remote))
+        and all(is_shown(volume, view, hold.nodes) for volume in (*hold.volumes, *hold.remote))
         and not is_asking(hold, view)
     )
 
@@ -63,8 +63,11 @@ def rooms_taken(hold: Hold, replicas: ReplicasByVolume) -> int:
     )
 
 
-def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
+def is_shown(wanted: WantedVolume, view: ClusterView, nodes: Collection[NodeName]) -> bool:
     """Whether Longhorn's objects show all replicas that will be placed once a pod attaches it.
+
+    While it is attached to another node than one of *nodes*, what is due of it is due for the pod
+    that is leaving. It is detached then, and until it is attached again nothing is due.
 
     While a setting is unreadable Longhorn places nothing, and nothing is due by its objects. It
     goes on once the setting is corrected, so what is missing until then is not shown.
@@ -72,9 +75,14 @@ def is_shown(wanted: WantedVolume, view: ClusterView) -> bool:
     volume = view.volumes.get(wanted.name)
     replicas = view.replicas.get(wanted.name, ())
     coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
-    if volume is None:  # what is due of a volume that is not known does not count
-        return coming == NOTHING_DUE
+    if volume is None or _is_leaving(volume, nodes):
+        return coming == NOTHING_DUE  # what is due of a volume that is not known does not count
     return coming == view.due.get(wanted.name, NOTHING_DUE)
+
+
+def _is_leaving(volume: Volume, nodes: Collection[NodeName]) -> bool:
+    """Whether a volume may have to be detached before it is attached to one of *nodes*."""
+    return not volume.shared and volume.node is not None and any(n != volume.node for n in nodes)
 
 
 def may_be_refused(wanted: WantedVolume, view: ClusterView) -> bool:

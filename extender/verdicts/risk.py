@@ -13,7 +13,7 @@ from extender.upcoming.bound import Load
 from extender.upcoming.upcoming import most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
-from extender.verdicts.threat import Threat, leaves, leaves_room, threat_of
+from extender.verdicts.threat import Threat, asking_on, leaves, leaves_room, threat_of
 from longhorn import NodeName
 from packing import Item, fits_in_any_order
 
@@ -111,15 +111,16 @@ class _Looking:
             nodes = self._strict.intersection(nodes)
         for name in sorted(self._without_room(nodes, (), with_open=with_open)):
             space = self._situation.view.spaces[name]
-            items = self._load(space, with_open=with_open)
-            if not items or leaves_room(items, space, self.with_own):
+            asking, bins = asking_on(space, self._situation)
+            items = (*self._load(space, with_open=with_open), *asking)
+            if not items or (not asking and leaves_room(items, space, self.with_own)):
                 continue
             first = self._that_may_come(name, self.with_own)
             if first is None:
                 if name in self._strict:
                     return True
             elif self._that_may_come(name, self.others) != first and not fits_in_any_order(
-                items, first, space.bins
+                items, first, bins
             ):
                 return True
         return False

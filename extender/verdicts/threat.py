@@ -1,13 +1,16 @@
 """Replicas that may come to any node, taken together, and the room that they leave."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
+from msgspec import structs
 
+from extender.demand.items import item_of
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Crowd, Upcoming, crowd_of
-from longhorn import Settings
-from packing import Item, bytes_to_block
+from extender.verdicts.situation import Situation
+from longhorn import DiskName, Replica, Settings
+from packing import Bin, Item, bytes_to_block
 
 
 class Threat(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,36 @@ def threat_of(crowd: Crowd, own: Sequence[Upcoming], settings: Settings) -> Thre
         most_bytes=crowd.sums.most_bytes + more.most_bytes,
         physical_bytes=crowd.sums.physical_bytes + more.physical_bytes,
     )
+
+
+def asking_on(space: NodeSpace, situation: Situation) -> tuple[list[Item], Sequence[Bin]]:
+    """Return local replicas of other pods that their disk may refuse yet, and the node without.
+
+    They count on the disk that they are on. But a replica whose request comes before theirs may get
+    its room, and then they must find another disk of the node.
+    """
+    if not any(each.undecided for each in space.disks):
+        return [], space.bins
+    name, view = space.node.name, situation.view
+    items, given_back = list[Item](), dict[str, int]()
+    for hold in situation.ledger.on_node(name, but=situation.request.pod.uid):
+        for volume in hold.volumes:
+            disk = _asked(view.replicas.get(volume.name, ()), space)
+            if disk is not None:
+                items.append(item_of(volume.name, volume.need, view))
+                given_back[disk] = given_back.get(disk, 0) + volume.need.size_bytes
+    bins = [
+        structs.replace(bin_, logical_bytes=bin_.logical_bytes + given_back.get(bin_.id, 0))
+        for bin_ in space.bins
+    ]
+    return items, bins
+
+
+def _asked(replicas: Iterable[Replica], space: NodeSpace) -> DiskName | None:
+    """Return the disk of a node that has yet to grant one of *replicas*, if there is one."""
+    names = {replica.name for replica in replicas}
+    found = (each.disk.name for each in space.disks if not names.isdisjoint(each.undecided))
+    return next(found, None)
 
 
 def leaves_room(items: Sequence[Item], space: NodeSpace, threat: Threat) -> bool:

@@ -297,3 +297,20 @@ def test_a_volume_that_two_pods_share_takes_its_room_once(*, only: bool) -> None
     hold(extender, view, pod("first", name="also-first"), "node-1")
 
     assert ask_second(extender, view).accepted == ["node-1"]
+
+
+@pytest.mark.parametrize(("node", "is_held"), [("node-1", False), ("node-2", True)])
+def test_what_is_due_where_a_pod_leaves_is_held_for_where_it_goes(
+    node: str, *, is_held: bool
+) -> None:
+    """While a volume is detached and attached again, nothing of it is due."""
+    degraded = volume(replicas=2, node=node, attached_to=node, degraded=True)
+    there = replica(on="node-1")
+    view = view_of(*TWO, *bound(degraded), there)
+    extender, first = Extender(GENEROUS), pod("vol", name="first")
+
+    answer = extender.filter(first, [NodeName("node-1")], view)
+    extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+
+    assert answer.accepted == ["node-1"]
+    assert bool([*extender.ledger]) is is_held

@@ -24,7 +24,19 @@ from longhorn import (
     Volume,
     find_candidates,
 )
-from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, setting, view_of, volume
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bound,
+    disk,
+    disk_schedule,
+    node,
+    pod,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -237,5 +249,33 @@ def test_a_pod_does_not_wait_for_its_own_replicas_unless_they_could_tie_it_to_a_
     both = pod("local", "anywhere")
 
     answer = cluster.extender.filter(both, sorted(cluster.view.spaces), cluster.view)
+
+    assert bool(answer.accepted) is is_accepted
+
+
+@pytest.mark.parametrize(
+    ("is_granted", "is_accepted"), [(False, False), (True, True)], ids=["asking", "granted"]
+)
+def test_a_local_replica_whose_disk_may_refuse_it_yet_may_lose_its_room(
+    *, is_granted: bool, is_accepted: bool
+) -> None:
+    extender, names = Extender(GENEROUS), [NodeName("node-1")]
+    local = volume("local", size_bytes=15 * GIB, locality=Locality.STRICT_LOCAL)
+    anywhere = volume("anywhere", size_bytes=10 * GIB, locality=Locality.DISABLED)
+    asks = {"local-r-1": 15 * GIB}
+    schedule = disk_schedule("disk-1-0", asks=asks, granted=asks if is_granted else {})
+    nodes = host(1, 20, 13)
+    first = pod("local", name="first")
+    before = view_of(nodes, EVERY_BYTE, *bound(local))
+    extender.hold(extender.filter(first, names, before), PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    placed = replica(
+        "local-r-1", of="local", disk="disk-1-0", size_bytes=15 * GIB, healthy_once=False
+    )
+    view = view_of(nodes, EVERY_BYTE, schedule, *bound(local, anywhere), placed)
+    extender.ledger.see_pod(first.uid, PodStatus(version=2, node=names[0]), view.claims, 0.0)
+    if is_granted:
+        extender.ledger.settle(view, TIMEOUTS, 0.0)
+
+    answer = extender.filter(pod("anywhere", name="second"), names, view)
 
     assert bool(answer.accepted) is is_accepted
