@@ -33,6 +33,8 @@ from extender.kubernetes import (
     Claim,
     ClaimKey,
     ClaimTemplate,
+    CsiNode,
+    EngineOptOut,
     NewPod,
     NodeTerm,
     PersistentVolume,
@@ -41,6 +43,7 @@ from extender.kubernetes import (
     Requirement,
     StorageClass,
     Unreadable,
+    opt_out,
 )
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
@@ -74,10 +77,12 @@ __all__ = [
     "ClaimProblem",
     "ClaimTemplate",
     "ClusterView",
+    "CsiNode",
     "Cursor",
     "DiskRefusal",
     "End",
     "Ended",
+    "EngineOptOut",
     "Expected",
     "Extender",
     "ExtenderError",
@@ -135,6 +140,7 @@ __all__ = [
     "looks",
     "node_rejection",
     "node_space",
+    "opt_out",
     "rebuild",
     "resolve",
     "rooms_taken",

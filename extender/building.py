@@ -14,17 +14,28 @@ meanwhile is worked out with the new ones. Volumes come before nodes, so that no
 while it is not known what is due.
 """
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, TypeVar
 
 from extender.deriving import Derived, Work
-from extender.known import Known, Record, is_record, key_of, put
-from extender.kubernetes import Claim, PersistentVolume, StorageClass, Unreadable
+from extender.known import Known, Record, is_record, put
+from extender.kubernetes import (
+    Claim,
+    CsiNode,
+    EngineOptOut,
+    PersistentVolume,
+    StorageClass,
+    Unreadable,
+)
+from extender.unreadable import Unread
 from extender.view import ChangeLog, ClusterView
 from longhorn import (
     SCHEDULER_SETTINGS,
     BackingImage,
     DiskSchedule,
+    EngineImage,
+    InstanceManager,
     Node,
     NodeName,
     Replica,
@@ -48,11 +59,11 @@ class ViewBuilder:
         self._known = Known()
         self._derived = Derived(self._known)
         self._setting_values: dict[str, str] = {}
-        self._unreadable: dict[tuple[str, str], str] = {}
-        self._unreadable_replicas: dict[VolumeName, str] = {}
-        self._unreadable_nodes: set[NodeName] = set()
+        self._unread = Unread(self._known)
         self._changes = ChangeLog[NodeName]()
         self._volume_changes = ChangeLog[VolumeName]()
+        self._kinds: set[type] = set()
+        """Those whose objects tell what runs on nodes."""
         self._at_once, self._in_pieces = Work(), Work()
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
@@ -82,6 +93,8 @@ class ViewBuilder:
         if is_record(new):
             self._known.add(new)
             self._note(new)
+        if isinstance(old, EngineImage) or isinstance(new, EngineImage):
+            self._note_image(old, new)
 
     def settle(self) -> None:
         """Bring the view up to date with all changes applied."""
@@ -93,13 +106,13 @@ class ViewBuilder:
         """Bring the view up to date with the changes applied, but for what is done in pieces."""
         if self._is_outdated:
             self._begin_view()
-        for volume in [*self._at_once.volumes]:
-            self._settle_volume(volume, self._at_once)
-        for node in sorted(self._at_once.nodes):
-            self._settle_node(node, self._at_once)
-        # What disks turned away is due again. That changes what volumes need, and no disk.
-        for volume in [*self._at_once.volumes]:
-            self._settle_volume(volume, self._at_once)
+        while self._at_once.volumes or self._at_once.nodes:
+            for volume in [*self._at_once.volumes]:
+                self._settle_volume(volume, self._at_once)
+            # What disks turn away is due again: then its volumes are worked out once more. That
+            # changes no disk, unless it was not known yet that their backing image has changed.
+            for node in sorted(self._at_once.nodes):
+                self._settle_node(node, self._at_once)
 
     def settle_piece(self) -> None:
         """Settle one of the pieces that are left."""
@@ -144,6 +157,7 @@ class ViewBuilder:
             storage_classes=self.of(StorageClass),
             volumes=self.of(Volume),
             backing_images=self.of(BackingImage),
+            hampered=self._derived.hampered,
             replicas=self._derived.replicas,
             due=self._derived.due,
             spaces=self._derived.spaces,
@@ -154,14 +168,14 @@ class ViewBuilder:
             disk_tags=self._known.with_disk_tag.keys(),
             changes=self._changes,
             volume_changes=self._volume_changes,
-            unreadable=self._unreadable,
-            unreadable_replicas=self._unreadable_replicas,
-            unreadable_nodes=self._unreadable_nodes,
+            unreadable=self._unread.objects,
+            unreadable_replicas=self._unread.replicas,
+            unreadable_nodes=self._unread.nodes,
         )
 
     def _longhorn_settings(self) -> Settings:
         for name in sorted(SCHEDULER_SETTINGS):
-            if ("Setting", name) in self._unreadable:
+            if ("Setting", name) in self._unread.objects:
                 return Settings(unreadable=name)
         return read_settings(self._setting_values)
 
@@ -179,7 +193,7 @@ class ViewBuilder:
                 self._at_once.add_volume(record.name)
             case Node():
                 self._at_once.add_node(record.name)
-                self._note_readability(record.name)
+                self._note_readability(*self._unread.note_node(record.name))
             case BackingImage():
                 for volume in self._known.volumes_from.of(record.name):
                     self._volume_changes.add(volume.name)
@@ -189,26 +203,42 @@ class ViewBuilder:
                 put(self._setting_values, record.name, None if found is None else found.value)
                 self._is_outdated |= record.name in SCHEDULER_SETTINGS
             case Unreadable():
-                self._note_unreadable(record)
+                self._is_outdated = True
+                self._note_readability(*self._unread.note(record))
+                self._note_kinds()
+            case _:
+                self._note_runner(record)
 
-    def _note_unreadable(self, record: Unreadable) -> None:
-        self._is_outdated = True
-        found = self.of(Unreadable).get(key_of(record))
-        put(self._unreadable, key_of(record), None if found is None else found.why)
-        if record.volume is not None:
-            last = max(self._known.broken_of.of(record.volume), key=key_of, default=None)
-            why = None if last is None else f"its Replica {last.name} cannot be read: {last.why}"
-            put(self._unreadable_replicas, record.volume, why)
-        for node in record.nodes:
-            self._note_readability(node)
+    def _note_runner(self, record: Record) -> None:
+        """Note what runs on a node, or does no more."""
+        match record:
+            case InstanceManager():
+                self._at_once.add_node(record.node)
+            case CsiNode() | EngineOptOut():
+                self._at_once.add_node(record.name)
+        self._note_kinds()
 
-    def _note_readability(self, node: NodeName) -> None:
-        """Note whether an unreadable object belongs to *node*."""
-        is_unreadable = any(
-            each.kind != "Node" or node not in self.of(Node)  # read in another version
-            for each in self._known.broken_on.of(node)
-        )
-        if is_unreadable != (node in self._unreadable_nodes):
-            self._unreadable_nodes ^= {node}
+    def _note_kinds(self) -> None:
+        """Note whether the objects of a kind tell of nodes, and did not before, or the reverse."""
+        for kind in (CsiNode, EngineImage, InstanceManager):
+            if self._known.knows(kind) != (kind in self._kinds):
+                self._kinds ^= {kind}
+                self._note_nodes(self.of(Node))
+
+    def _note_image(self, old: object, new: object) -> None:
+        """Note where an engine image is ready now and was not, or the reverse."""
+        if isinstance(old, EngineImage) and isinstance(new, EngineImage) and old.image == new.image:
+            self._note_nodes(old.nodes ^ new.nodes)
+        else:
+            self._note_nodes(self.of(Node))
+
+    def _note_nodes(self, names: Iterable[NodeName]) -> None:
+        """Note that something else runs on many nodes."""
+        for name in sorted(names):
+            self._in_pieces.add_node(name)
+
+    def _note_readability(self, *nodes: NodeName) -> None:
+        """Note that nodes can be read now and could not, or the reverse."""
+        for node in nodes:
             self._at_once.add_node(node)
             self._is_outdated = True

@@ -1,8 +1,10 @@
 """What follows from the records: what each node has left, and what each volume is about to do."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from extender.known import Known, put
+from extender.kubernetes import CsiNode, EngineOptOut
 from extender.space import KnownDisk, NodeSpace, node_space
 from extender.view import ClusterView
 from longhorn import (
@@ -13,6 +15,9 @@ from longhorn import (
     DiskName,
     DiskSchedule,
     Due,
+    EngineImage,
+    Engines,
+    InstanceManager,
     Node,
     NodeName,
     Replica,
@@ -22,6 +27,8 @@ from longhorn import (
     VolumeName,
     due_replicas,
     expanded_bytes,
+    images_on,
+    runs,
 )
 
 
@@ -47,6 +54,7 @@ class Derived:
 
     Attributes:
         spaces: What each node has left.
+        hampered: Those of them where some volume may not be attached.
         kinds: A number for each kind of disks.
         replicas: Of each volume, by name; those that their disk turned away as not placed.
         due: Volumes of which Longhorn is about to place replicas, and which.
@@ -55,6 +63,7 @@ class Derived:
     def __init__(self, known: Known) -> None:
         self._known = known
         self.spaces: dict[NodeName, NodeSpace] = {}
+        self.hampered: dict[NodeName, NodeSpace] = {}
         self.kinds: dict[DiskKind, int] = {}
         self.replicas: dict[VolumeName, tuple[Replica, ...]] = {}
         self.due: dict[VolumeName, Due] = {}
@@ -92,10 +101,37 @@ class Derived:
                 self._images,
                 {schedule.name: schedule for schedule in self._known.schedules_on.of(name)},
                 known,
+                self._engines_on(name, view.settings),
             )
         for each in _differently_turned_away(before, space):
             work.add_volume(each.volume)
+        put(self.hampered, name, space if space is not None and self._hampers(space) else None)
         return put(self.spaces, name, space)
+
+    def _engines_on(self, name: NodeName, settings: Settings) -> Engines:
+        """Say what runs on a node."""
+        known, managers = self._known, self._known.managers_on.of(name)
+        may_run, image = not known.knows(InstanceManager), settings.instance_manager_image
+        csi_node = known.all(CsiNode).get(name)
+        images = known.all(EngineImage).values() if known.knows(EngineImage) else ()
+        return _engines(
+            (csi_node is not None and csi_node.has_longhorn) or not known.knows(CsiNode),
+            may_run or runs(managers, image, is_v2=False),
+            may_run or runs(managers, "", is_v2=True),
+            name not in known.all(EngineOptOut),
+            images_on(name, images),
+        )
+
+    def _hampers(self, space: NodeSpace) -> bool:
+        """Whether a node is not ready, or something does not run there that runs on others."""
+        engines = space.engines
+        images = {each.image for each in self._known.all(EngineImage).values()}
+        return (
+            not space.node.ready.is_true
+            or not (engines.has_driver and engines.runs_v1 and engines.runs_v2)
+            or not engines.allows_v2
+            or (engines.images is not None and engines.images != images)
+        )
 
     def work_out_volume(self, name: VolumeName, settings: Settings, work: Work) -> bool:
         """Work out what becomes of a volume; return whether that is something else than before.
@@ -130,6 +166,24 @@ class Derived:
     def _shown(self, replica: Replica) -> Replica:
         space = None if replica.node is None else self.spaces.get(replica.node)
         return replica if space is None else space.turned_away.get(replica.name, replica)
+
+
+@lru_cache(maxsize=256)
+def _engines(
+    has_driver: bool,  # noqa: FBT001
+    runs_v1: bool,  # noqa: FBT001
+    runs_v2: bool,  # noqa: FBT001
+    allows_v2: bool,  # noqa: FBT001
+    images: frozenset[str] | None,
+) -> Engines:
+    """Share equal ones: most nodes are alike."""
+    return Engines(
+        has_driver=has_driver,
+        runs_v1=runs_v1,
+        runs_v2=runs_v2,
+        allows_v2=allows_v2,
+        images=images,
+    )
 
 
 def _untouched(

@@ -4,11 +4,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Generic, TypeGuard, TypeVar, get_args
 
-from extender.kubernetes import Claim, PersistentVolume, StorageClass, Unreadable
+from extender.kubernetes import (
+    Claim,
+    CsiNode,
+    EngineOptOut,
+    PersistentVolume,
+    StorageClass,
+    Unreadable,
+)
 from longhorn import (
     BackingImage,
     DiskId,
     DiskSchedule,
+    EngineImage,
+    InstanceManager,
     Node,
     NodeName,
     Replica,
@@ -22,7 +31,11 @@ Kept = TypeVar("Kept")
 Record = (
     BackingImage
     | Claim
+    | CsiNode
     | DiskSchedule
+    | EngineImage
+    | EngineOptOut
+    | InstanceManager
     | Node
     | PersistentVolume
     | Replica
@@ -75,8 +88,10 @@ class Known:
         replicas_on: Those on each disk of a node; with None for the disk, those bound to the node
             and not placed yet.
         schedules_on: Those that name each node, whether or not it has such a disk.
+        managers_on: The instance managers of each node.
         volumes_from: Those made from each backing image.
         broken_of: Replicas of each volume that cannot be read.
+        broken_kinds: What cannot be read of each kind.
         broken_on: What cannot be read and belongs to each node.
         with_node_tag: The nodes that have each tag.
         with_disk_tag: The nodes with a disk that has each tag.
@@ -87,8 +102,10 @@ class Known:
         self.replicas_of = Index[VolumeName, Replica](lambda replica: (replica.volume,))
         self.replicas_on = Index[tuple[NodeName, DiskId | None], Replica](_place_of)
         self.schedules_on = Index[NodeName, DiskSchedule](lambda schedule: (schedule.node,))
+        self.managers_on = Index[NodeName, InstanceManager](lambda manager: (manager.node,))
         self.volumes_from = Index[str, Volume](_image_of)
         self.broken_of = Index[VolumeName, Unreadable](_volume_of)
+        self.broken_kinds = Index[str, Unreadable](lambda broken: (broken.kind,))
         self.broken_on = Index[NodeName, Unreadable](lambda broken: {*broken.nodes})
         self.with_node_tag = Index[str, Node](lambda node: node.tags)
         self.with_disk_tag = Index[str, Node](
@@ -97,14 +114,23 @@ class Known:
         self._indexes: Mapping[type, tuple[Index[Any, Any], ...]] = {
             Replica: (self.replicas_of, self.replicas_on),
             DiskSchedule: (self.schedules_on,),
+            InstanceManager: (self.managers_on,),
             Volume: (self.volumes_from,),
-            Unreadable: (self.broken_of, self.broken_on),
+            Unreadable: (self.broken_of, self.broken_on, self.broken_kinds),
             Node: (self.with_node_tag, self.with_disk_tag),
         }
 
     def all(self, type_: type[Kept]) -> dict[Any, Kept]:
         """Return all records of a type, by `key_of`; it is the same mapping each time."""
         return self._records[type_]
+
+    def knows(self, kind: type[CsiNode | EngineImage | InstanceManager]) -> bool:
+        """Say whether the objects of a kind tell what runs where.
+
+        They do not if there is none: then it is not served, or may not be read. Nor do they if one
+        of them cannot be read.
+        """
+        return bool(self.all(kind)) and not self.broken_kinds.of(_LABELS[kind])
 
     def add(self, record: Record) -> None:
         """Add a record."""
@@ -161,5 +187,10 @@ def _volume_of(broken: Unreadable) -> tuple[VolumeName, ...]:
     return () if broken.volume is None else (broken.volume,)
 
 
+_LABELS = {
+    CsiNode: "CSINode",
+    EngineImage: "EngineImage",
+    InstanceManager: "InstanceManager",
+}
 _RECORDS = frozenset(get_args(Record))
 _NOTHING: Mapping[Any, Any] = {}

@@ -5,7 +5,7 @@ from typing import NewType
 
 import msgspec
 
-from longhorn import NodeName, VolumeName
+from longhorn import OPT_OUT_LABEL, NodeName, VolumeName
 
 ClaimKey = NewType("ClaimKey", str)
 """Namespace and name of a PVC, joined by a slash."""
@@ -87,6 +87,24 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     terms: tuple[NodeTerm, ...] | None = None
     """Of its node affinity: a node must meet one. None if it has none. kube-scheduler judges it, so
     it is read for the command line alone."""
+
+
+class CsiNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A CSINode: which CSI drivers a kubelet knows."""
+
+    name: NodeName
+    has_longhorn: bool
+
+
+class EngineOptOut(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A Kubernetes Node whose label switches Longhorn's data engine v2 off."""
+
+    name: NodeName
+
+
+def opt_out(name: NodeName, labels: Mapping[str, str]) -> EngineOptOut | None:
+    """Say whether the labels of a Kubernetes Node switch data engine v2 off."""
+    return EngineOptOut(name=name) if labels.get(OPT_OUT_LABEL) == "true" else None
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):

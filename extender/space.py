@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from extender.rooms import Room, UsableDisk, room_of
 from longhorn import (
+    ALL_RUNS,
     BackingImage,
     Disk,
     DiskId,
@@ -18,6 +19,7 @@ from longhorn import (
     DiskName,
     DiskSchedule,
     DiskSpace,
+    Engines,
     Node,
     NodeRefusal,
     Replica,
@@ -87,6 +89,7 @@ def node_space(
     images: Mapping[VolumeName, BackingImage] | None = None,
     schedules: Mapping[DiskId, DiskSchedule] | None = None,
     known: Mapping[DiskName, KnownDisk] | None = None,
+    engines: Engines = ALL_RUNS,
 ) -> NodeSpace:
     """Work out what *node* has left.
 
@@ -100,6 +103,7 @@ def node_space(
         schedules: The DiskSchedules that name the node.
         known: What those of its disks have left for which nothing of the above has changed. The
             replicas on them may be left out.
+        engines: What runs on it.
     """
     replicas, known, schedules = tuple(replicas), known or {}, schedules or {}
     placed: dict[DiskId, list[Replica]] = {}
@@ -129,11 +133,12 @@ def node_space(
             disks.append((space, _usable(space, kinds)))
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
-    return _summed_up(node, disks, replicas, away, kinds)
+    return _summed_up(node, engines, disks, replicas, away, kinds)
 
 
 def _summed_up(
     node: Node,
+    engines: Engines,
     disks: Sequence[KnownDisk],
     replicas: Iterable[Replica],
     away: Mapping[ReplicaName, Replica],
@@ -147,6 +152,7 @@ def _summed_up(
     refusal = refusal_of(node)
     return NodeSpace(
         node=node,
+        engines=engines,
         disks=tuple([space for space, _ in disks]),
         usable=tuple([usable for _, usable in disks]),
         bins=bins,

@@ -79,6 +79,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     due: Mapping[VolumeName, Due]
     """Volumes of which Longhorn is about to place replicas, as its objects show, and which."""
     spaces: Mapping[NodeName, NodeSpace]
+    hampered: Mapping[NodeName, NodeSpace] = msgspec.field(default_factory=dict)
+    """Those of *spaces* where some volume may not be attached."""
     disk_kinds: Mapping[DiskKind, int]
     settings: Settings
     setting_values: Mapping[str, str]

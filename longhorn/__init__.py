@@ -41,6 +41,20 @@ from longhorn.due import (
     needed_to_start,
     waits_for_attach,
 )
+from longhorn.engines import (
+    ALL_RUNS,
+    OPT_OUT_LABEL,
+    Attachment,
+    AttachRefusal,
+    EngineImage,
+    Engines,
+    InstanceManager,
+    attach_refusal,
+    attachment_of,
+    images_on,
+    runs,
+    starts_replicas,
+)
 from longhorn.eviction import drain_may_end, needs_eviction
 from longhorn.grants import (
     Closed,
@@ -56,7 +70,7 @@ from longhorn.grants import (
 from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
 from longhorn.hosts import Hosts, disk_reason
-from longhorn.needs import Need, need_of
+from longhorn.needs import Engine, Need, need_of
 from longhorn.nodes import (
     CORDONED,
     NodeRefusal,
@@ -111,22 +125,23 @@ from longhorn.surplus import surplus
 from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
-    "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT", "SCHEDULER_SETTINGS", "BackingImage",
-    "Candidate", "Candidates", "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind",
-    "DiskName", "DiskSchedule", "DiskSpace", "Due", "Entry", "EntryChange", "EntryState", "Group",
-    "Happened", "Hosts", "LetGo", "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal",
-    "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason", "Refusal", "Replica",
-    "ReplicaName", "Selector", "Setting", "Settings", "Standing", "TopologyTerm", "Usage", "Volume",
-    "VolumeName", "account", "all_match", "capacity_bytes", "choices", "chosen_disks",
-    "chosen_nodes", "decide_schedule", "default_values", "disk_reason", "disk_space",
-    "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes",
-    "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags", "is_placed",
-    "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
-    "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch",
-    "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
-    "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "parts",
-    "read_settings", "refusal_of", "refused_owners", "reusable", "search", "split_tags", "surplus",
-    "tags_match", "takes_back", "takes_growth", "takes_replicas", "unowned", "usage_of",
-    "value_for_engine", "volume_size_bytes", "wait_is_over", "waits_for_attach",
-    "wants_replica_on_node", "with_growth",
+    "ALL_RUNS", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "OPT_OUT_LABEL", "RETRY_LIMIT",
+    "SCHEDULER_SETTINGS", "AttachRefusal", "Attachment", "BackingImage", "Candidate", "Candidates",
+    "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
+    "DiskSpace", "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryChange", "EntryState",
+    "Group", "Happened", "Hosts", "InstanceManager", "LetGo", "Locality", "Moment", "Need", "Node",
+    "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason",
+    "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Standing",
+    "TopologyTerm", "Usage", "Volume", "VolumeName", "account", "all_match", "attach_refusal",
+    "attachment_of", "capacity_bytes", "choices", "chosen_disks", "chosen_nodes", "decide_schedule",
+    "default_values", "disk_reason", "disk_space", "drain_may_end", "due_replicas",
+    "expanded_bytes", "find_candidates", "granted_bytes", "granted_limit_bytes", "groups_of",
+    "has_data", "has_room", "has_tags", "images_on", "is_placed", "is_potentially_reusable",
+    "is_schedulable", "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone",
+    "meets_topology", "minimal_available_bytes", "mismatch", "missing_copies", "named_volume",
+    "need_of", "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "owners_of",
+    "parse_bool", "parse_int", "parts", "read_settings", "refusal_of", "refused_owners", "reusable",
+    "runs", "search", "split_tags", "starts_replicas", "surplus", "tags_match", "takes_back",
+    "takes_growth", "takes_replicas", "unowned", "usage_of", "value_for_engine",
+    "volume_size_bytes", "wait_is_over", "waits_for_attach", "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

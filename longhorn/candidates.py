@@ -4,11 +4,12 @@ Source: longhorn-manager scheduler/replica_scheduler.go FindDiskCandidates and S
 Left out are linked clones, whose replicas go where the source volume has one.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
+from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, Hosts, first_with_room
 from longhorn.needs import need_of
@@ -53,7 +54,6 @@ def find_candidates(
     settings: Settings,
     *,
     backing_image: BackingImage | None = None,
-    not_ready: Collection[NodeName] = (),
     now: datetime,
 ) -> Candidates:
     """Find the disks that may take *replica*, which is not placed yet.
@@ -65,8 +65,6 @@ def find_candidates(
         nodes: All Longhorn nodes.
         settings: Longhorn's settings; with an unreadable one there are no candidates.
         backing_image: The volume's backing image; without it a volume that names one goes nowhere.
-        not_ready: Nodes without a running instance manager or ready engine image for the volume's
-            data engine. Nodes that opted out of v2 belong here too, for a v2 volume.
         now: Decides whether a degraded volume still waits for its failed replica.
     """
     spaces = [space for space in nodes if refusal_of(space.node) is None]
@@ -79,7 +77,8 @@ def find_candidates(
     spaces = [space for space in spaces if meets_topology(space.node, volume.topology)]
     if not spaces:
         return _nowhere(Reason.TOPOLOGY)
-    spaces = [space for space in spaces if space.node.name not in not_ready]
+    need = need_of(volume, None if volume.backing_image is None else backing_image)
+    spaces = [space for space in spaces if starts_replicas(space.engines, need.engine)]
     if not spaces:
         return _nowhere(Reason.ENGINE_IMAGE_NOT_READY)
     if settings.unreadable is not None:
@@ -89,7 +88,6 @@ def find_candidates(
     waited = volume.degraded and wait_is_over(volume, settings, now)
     if waited is None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
-    need = need_of(volume, None if volume.backing_image is None else backing_image)
     hosts = Hosts(need, settings, spaces)
     return search(replica, volume, replicas, hosts, replaces_failed=waited)
 

@@ -6,6 +6,7 @@ import msgspec
 
 from longhorn.balance import Level, level_of
 from longhorn.disks import DiskSpace, has_room, is_on, mismatch, takes_replicas
+from longhorn.engines import starts_replicas
 from longhorn.groups import Group, may_share_disk
 from longhorn.needs import Need
 from longhorn.nodes import NodeSpace, has_tags, meets_topology, refusal_of
@@ -93,7 +94,9 @@ class Hosts:
         self.each.pop(name, None)
         if space is None or refusal_of(space.node) is not None:
             return
-        if meets_topology(space.node, self._need.topology):
+        if meets_topology(space.node, self._need.topology) and starts_replicas(
+            space.engines, self._need.engine
+        ):
             self.spaces[name] = space
             self.each[name] = host_of(space, self._need, self.settings)
 

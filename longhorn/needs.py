@@ -1,9 +1,19 @@
 """What a new replica asks of a node and its disk."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from longhorn.records import BackingImage, TopologyTerm, Volume
 from longhorn.tags import Selector
+
+
+class Engine(NamedTuple):
+    """What runs a replica."""
+
+    is_v2: bool
+    image: str
+    """Of data engine v1; empty for v2, and if it is not known."""
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -16,6 +26,13 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """The volume's own and that of its backing image; each must be met."""
     disk_selectors: tuple[Selector, ...]
     topology: tuple[TopologyTerm, ...]
+    engine_image: str = ""
+    """What it runs; empty for data engine v2, and if that is not known."""
+
+    @property
+    def engine(self) -> Engine:
+        """What a replica runs."""
+        return Engine(self.disk_type == "block", self.engine_image)
 
 
 def need_of(volume: Volume, image: BackingImage | None) -> Need:
@@ -28,4 +45,5 @@ def need_of(volume: Volume, image: BackingImage | None) -> Need:
         node_selectors=(volume.node_selector, *(i.node_selector for i in images)),
         disk_selectors=(volume.disk_selector, *(i.disk_selector for i in images)),
         topology=volume.topology,
+        engine_image="" if volume.is_v2 else volume.current_image or volume.engine_image,
     )

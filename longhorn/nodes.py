@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from longhorn.disks import DiskSpace, disk_space
+from longhorn.engines import ALL_RUNS, Engines
 from longhorn.needs import Need
 from longhorn.records import Node, TopologyTerm
 from longhorn.settings import Settings
@@ -31,6 +32,7 @@ class NodeSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     node: Node
     disks: tuple[DiskSpace, ...]
+    engines: Engines = ALL_RUNS
 
 
 def node_space(node: Node, settings: Settings) -> NodeSpace:

@@ -97,6 +97,10 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     disk_soft_anti_affinity: bool | None = None
     auto_balance: str | None = None
     """None follows the setting."""
+    engine_image: str = ""
+    """spec.image: what it is to run of data engine v1; empty if that is not known."""
+    current_image: str = ""
+    """status.currentImage: what its replicas run now."""
     degraded: bool = False
     """Attached, with fewer healthy replicas than wanted."""
     healthy: bool = False

@@ -4,10 +4,11 @@ Source: longhorn-manager scheduler/replica_scheduler.go CheckAndReuseFailedRepli
 RequireNewReplica and IsPotentiallyReusableReplica.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from longhorn.disks import DiskSpace, mismatch
+from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, first_with_room
 from longhorn.needs import Need, need_of
@@ -57,7 +58,6 @@ def reusable(
     *,
     backing_image: BackingImage | None = None,
     hard_node_affinity: NodeName | None = None,
-    not_ready: Collection[NodeName] = (),
 ) -> tuple[Replica, ...]:
     """Return the failed replicas of *volume* that may be rebuilt in place, last failed first.
 
@@ -70,7 +70,6 @@ def reusable(
         settings: Longhorn's settings; with an unreadable one nothing is reused.
         backing_image: The volume's, if it has one.
         hard_node_affinity: The only node to look at, if any.
-        not_ready: As for `find_candidates`.
     """
     if settings.unreadable is not None or (volume.is_v2 and not settings.fast_rebuild_v2):
         return ()
@@ -82,7 +81,7 @@ def reusable(
     hosts, spaces = dict[NodeName, Host](), dict[NodeName, NodeSpace]()
     for space in nodes:
         name = space.node.name
-        if refusal_of(space.node) is not None or name in not_ready:
+        if refusal_of(space.node) is not None or not starts_replicas(space.engines, need.engine):
             continue
         there = [replica.disk for replica in failed if replica.node == name]
         back = {

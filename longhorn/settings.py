@@ -36,6 +36,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a volume of locality disabled may start before all its replicas are placed."""
     rebuild_limit: int = 5
     """Replicas that are rebuilt on a node at a time; 0: no replica is replaced."""
+    instance_manager_image: str = ""
+    """Of the instance managers of data engine v1 that take new engines and replicas; empty if it is
+    not known."""
     version: str = ""
     """Of Longhorn, as v1.12.1; empty if it is not known."""
 
@@ -148,6 +151,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "fast-replica-rebuild-enabled": ("fast_rebuild_v2", _is_on_for_v2),
     "allow-volume-creation-with-degraded-availability": ("allow_degraded", parse_bool),
     "concurrent-replica-rebuild-per-node-limit": ("rebuild_limit", parse_int),
+    "default-instance-manager-image": ("instance_manager_image", str),
     "current-longhorn-version": ("version", str),
 }
 """Setting: our field, how it is read."""

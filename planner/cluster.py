@@ -8,6 +8,8 @@ from extender import (
     Balance,
     Claim,
     ClusterView,
+    CsiNode,
+    EngineOptOut,
     Extender,
     PersistentVolume,
     PodStatus,
@@ -19,8 +21,19 @@ from extender import (
     Unreadable,
     ViewBuilder,
     key_of,
+    opt_out,
 )
-from longhorn import BackingImage, Moment, Node, NodeName, Replica, Setting, Volume
+from longhorn import (
+    BackingImage,
+    EngineImage,
+    InstanceManager,
+    Moment,
+    Node,
+    NodeName,
+    Replica,
+    Setting,
+    Volume,
+)
 from planner.records import (
     CPU,
     MEMORY,
@@ -37,6 +50,10 @@ from planner.tallies import Question, Tallies
 Record = (
     BackingImage
     | Claim
+    | CsiNode
+    | EngineImage
+    | EngineOptOut
+    | InstanceManager
     | Node
     | PersistentVolume
     | Replica
@@ -126,12 +143,18 @@ class Cluster:
     def put_node(self, node: KubernetesNode) -> None:
         """Add a Kubernetes node, or replace the one of its name."""
         self.nodes[node.name] = node
+        self._put_opt_out(node.name, opt_out(node.name, node.labels))
         self._remembered.change(node.name)
 
     def remove_node(self, name: NodeName) -> None:
         """Remove a Kubernetes node; its pods are to be removed before."""
         del self.nodes[name]
+        self._put_opt_out(name, None)
         self._remembered.change(name)
+
+    def _put_opt_out(self, name: NodeName, record: EngineOptOut | None) -> None:
+        self._builder.apply(self._builder.of(EngineOptOut).get(name), record)
+        self._answered = None
 
     def put_pod(self, pod: Pod) -> None:
         """Add a pod, or put it in place of the one of its name."""

@@ -16,6 +16,7 @@ from extender import (
     Claim,
     ClaimKey,
     ClusterView,
+    CsiNode,
     Extender,
     PersistentVolume,
     PodRef,
@@ -37,8 +38,10 @@ from longhorn import (
     DiskId,
     DiskName,
     DiskSchedule,
+    EngineImage,
     Entry,
     EntryState,
+    InstanceManager,
     Locality,
     Node,
     NodeName,
@@ -157,6 +160,8 @@ def volume(
     healthy: bool = False,
     soft: bool | None = None,
     zone_soft: bool | None = None,
+    engine_image: str = "",
+    current_image: str = "",
 ) -> Volume:
     """Build a volume; *topology* lists pairs of zone and region."""
     return Volume(
@@ -180,6 +185,8 @@ def volume(
         healthy=healthy,
         soft_anti_affinity=soft,
         zone_soft_anti_affinity=zone_soft,
+        engine_image=engine_image,
+        current_image=current_image or engine_image,
     )
 
 
@@ -464,6 +471,72 @@ def setting_documents() -> list[dict[str, Any]]:
     """Build every Longhorn Setting that answers rest on, with the value that absent ones have."""
     defaults = {**default_values(), **NEW_VOLUME_DEFAULTS}
     return [document("Setting", name, value=value) for name, value in defaults.items()]
+
+
+def engine_image(*nodes: str, image: str = "engine:1") -> EngineImage:
+    """Build an engine image that is ready on some nodes."""
+    return EngineImage(name=f"ei-{image}", image=image, nodes=frozenset(map(NodeName, nodes)))
+
+
+def instance_manager(
+    node: str = "node-1",
+    *,
+    is_v2: bool = False,
+    image: str = "manager:1",
+    is_running: bool = True,
+    deleting: bool = False,
+) -> InstanceManager:
+    """Build an instance manager that runs; its name is made of its node, engine and image."""
+    return InstanceManager(
+        name=f"{node}-{'v2' if is_v2 else 'v1'}-{image}",
+        node=NodeName(node),
+        is_v2=is_v2,
+        image=image,
+        is_running=is_running,
+        deleting=deleting,
+    )
+
+
+def csi_node(name: str = "node-1", *, has_longhorn: bool = True) -> CsiNode:
+    """Build the CSINode of a node with Longhorn's driver."""
+    return CsiNode(name=NodeName(name), has_longhorn=has_longhorn)
+
+
+ENGINE_IMAGE = "longhornio/longhorn-engine:v1.12.1"
+MANAGER_IMAGE = "longhornio/longhorn-instance-manager:v1.12.1"
+
+
+def runner_documents(*nodes: str) -> list[dict[str, Any]]:
+    """Build what runs on *nodes*: the driver, the engine image, and instance managers of v1."""
+    deployed = {"state": "deployed", "nodeDeploymentMap": dict.fromkeys(nodes, True)}
+    return [
+        document("EngineImage", "ei-0", spec={"image": ENGINE_IMAGE}, status=deployed),
+        *(csi_node_document(name) for name in nodes),
+        *(instance_manager_document(name) for name in nodes),
+    ]
+
+
+def csi_node_document(name: str, *drivers: str) -> dict[str, Any]:
+    """Build a CSINode, with Longhorn's driver unless others are given."""
+    known = [{"name": each, "nodeID": name} for each in drivers or (DRIVER,)]
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": known},
+    }
+
+
+def instance_manager_document(
+    node: str, engine: str = "v1", *, state: str = "running", image: str = MANAGER_IMAGE
+) -> dict[str, Any]:
+    """Build the InstanceManager of a node."""
+    return document(
+        "InstanceManager",
+        f"instance-manager-{node}-{engine}",
+        spec={"nodeID": node, "dataEngine": engine, "image": image, "type": "aio"},
+        status={"currentState": state},
+    )
 
 
 def core_document(kind: str, name: str = "it", **fields: Any) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.resources import (
     BACKING_IMAGES,
     CLAIMS,
+    CSI_NODES,
+    ENGINE_IMAGES,
+    INSTANCE_MANAGERS,
     KUBERNETES_NODES,
     NODES,
     PERSISTENT_VOLUMES,
@@ -30,7 +33,13 @@ from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import LONGHORN_DRIVERS
 from longhorn import Node, Replica, Setting, Volume, default_values
 
-_DEFAULTS = {**default_values(), **NEW_VOLUME_DEFAULTS}
+_RUNNERS = (ENGINE_IMAGES, INSTANCE_MANAGERS, CSI_NODES)
+"""The kinds that say what runs on nodes. Decisions do without."""
+_DEFAULTS = {
+    name: value
+    for name, value in {**default_values(), **NEW_VOLUME_DEFAULTS}.items()
+    if name != "default-instance-manager-image"
+}
 """The settings that answers rest on."""
 
 
@@ -175,6 +184,14 @@ def missing(
         if not _has(cluster, kind.resource) and (sign := kind.sign(cluster)):
             lacking.add(kind.resource)
             yield f"{origin}: no {kind.resource.name}, though {sign}; {kind.unknown}"
+    runners = [each for each in _RUNNERS if not _has(cluster, each)]
+    if runners:
+        lacking.update(runners)
+        names = ", ".join(each.name for each in runners)
+        yield (
+            f"{origin}: no {names}, though every cluster has some; nodes where volumes cannot be "
+            f"attached for lack of what they show are accepted"
+        )
     if absent := _absent_settings(cluster):
         lacking.add(SETTINGS)
         yield f"{origin}: {absent}"

@@ -36,6 +36,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Empty for all, as for the API server."""
     fields: str = ""
     """Which of them, as a field selector; empty for all."""
+    labels: str = ""
+    """The same as a label selector."""
 
     @property
     def path(self) -> str:
@@ -45,7 +47,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def selector(self) -> Query:
         """The part of a query that picks them."""
-        return [("fieldSelector", self.fields)] if self.fields else []
+        fields = [("fieldSelector", self.fields)] if self.fields else []
+        return [*fields, ("labelSelector", self.labels)] if self.labels else fields
 
 
 class PageMeta(msgspec.Struct, frozen=True):

@@ -187,6 +187,7 @@ class VolumeSpec(KubeStruct, frozen=True):
     size: Bytes = None
     data_locality: Text = None
     data_engine: Text = None
+    image: Text = None
     node_selector: list[str] | None = None
     disk_selector: list[str] | None = None
     access_mode: Text = None
@@ -212,6 +213,7 @@ class CloneStatus(KubeStruct, frozen=True):
 class VolumeStatus(KubeStruct, frozen=True):
     state: Text = None
     current_node_id: Text = msgspec.field(default=None, name="currentNodeID")
+    current_image: Text = None
     frontend_disabled: bool | None = None
     clone_status: CloneStatus | None = None
     actual_size: Bytes = None

@@ -25,6 +25,8 @@ Raw = TypeVar("Raw")
 CAUSES = ("ended", "ended_early", "expired", "idle", "connection", "malformed", "status")
 """Why a list or a watch was started again; the first one is the ordinary end of a watch."""
 
+_REFUSED = frozenset({403, 404})
+"""Answers about a kind that may not be read, or is not served."""
 _PAGE_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
 """For a watch to begin; the API server answers at once."""
@@ -78,6 +80,8 @@ class Reflector:
         """When the API server last confirmed what these objects are; None if it never did."""
         self.trouble = ""
         """Why they are not followed now, empty if they are."""
+        self.is_done_without = False
+        """Whether they cannot be read, and need not be."""
         self._connection = connection
         self._on_changes = on_changes
         self._on_restart = on_restart
@@ -134,6 +138,9 @@ class Reflector:
             try:
                 await self._follow()
             except ApiError as error:
+                if self.source.resource.is_advisory and _is_refused(error):
+                    await self._do_without(error)
+                    continue
                 self._may_be_absent |= self.source.resource.is_optional
                 is_quiet = isinstance(error, IdleError) and not self._feed.is_listing
                 is_from_elsewhere, self._is_from_elsewhere = self._is_from_elsewhere, False
@@ -173,6 +180,15 @@ class Reflector:
         self._heard()
         await asyncio.sleep(_ABSENT_SECONDS)
 
+    async def _do_without(self, error: ApiError) -> None:
+        """Know no objects, as there is no such kind for us, until it is time to try again."""
+        if not self.is_done_without:
+            log.warning("view.kind_not_readable", resource=self.name, error=str(error))
+        self.is_done_without = True
+        await self._report(self._feed.forget())
+        self._heard()
+        await asyncio.sleep(_ABSENT_SECONDS)
+
     async def _list(self) -> None:
         """List all objects, page by page; decisions go on meanwhile."""
         token, self._skipped = "", 0
@@ -189,6 +205,7 @@ class Reflector:
             token = page.metadata.token or ""
             if not token:
                 await self._report(self._feed.end_pages(page))
+                self.is_done_without = False
                 self._heard()
                 return
 
@@ -207,6 +224,7 @@ class Reflector:
                 for batch in _batches(lines):
                     await self._report(self._feed.take_events(batch))
                 if not self._feed.is_listing:  # half a list does not say what the other half is
+                    self.is_done_without = False
                     self._heard()
                 if self._clock() - started >= _HEALTHY_SECONDS:
                     self._backoff.reset()
@@ -297,6 +315,10 @@ class Reflector:
     def _skip(self, why: str) -> None:
         self._skipped += 1
         log.warning("view.object_skipped", resource=self.name, error=why)
+
+
+def _is_refused(error: ApiError) -> bool:
+    return isinstance(error, StatusError) and error.status in _REFUSED
 
 
 def _batches(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:

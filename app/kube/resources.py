@@ -6,11 +6,20 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from app.kube import objects, placement, planned, schedules, translate, workloads
+from app.kube import engines, objects, placement, planned, schedules, translate, workloads
 from app.kube.paths import path_of
 from app.kube.planned_pods import PlannedPod
-from extender import Claim, PersistentVolume, StorageClass
-from longhorn import BackingImage, DiskSchedule, Node, Replica, Setting, Volume
+from extender import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
+from longhorn import (
+    BackingImage,
+    DiskSchedule,
+    EngineImage,
+    InstanceManager,
+    Node,
+    Replica,
+    Setting,
+    Volume,
+)
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import (
     DAEMON_SET,
@@ -27,8 +36,12 @@ AnyRecord = (
     | Budget
     | Claim
     | translate.ConfigMap
+    | CsiNode
     | DiskSchedule
+    | EngineImage
+    | EngineOptOut
     | schedules.ImageCopies
+    | InstanceManager
     | KubernetesNode
     | NewClaim
     | Node
@@ -62,6 +75,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     is_optional: bool = False
     """Whether clusters may do without: an API server that does not serve the kind has no objects
     of it. Of any other kind that says nothing."""
+    is_advisory: bool = False
+    """Whether decisions do without: a kind that is not served, or may not be read, is one without
+    objects."""
 
     @property
     def api_version(self) -> str:
@@ -104,6 +120,7 @@ def _longhorn(
     record_of: Callable[[Any], AnyRecord],
     *,
     is_optional: bool = False,
+    is_advisory: bool = False,
 ) -> Resource:
     """Describe a kind of Longhorn's; its records have the name of the kind."""
     return Resource(
@@ -115,6 +132,7 @@ def _longhorn(
         record=record,
         record_of=record_of,
         is_optional=is_optional,
+        is_advisory=is_advisory,
     )
 
 
@@ -177,6 +195,37 @@ DISK_SCHEDULES = _longhorn(
     translate.disk_schedule_record,
     is_optional=True,
 )
+ENGINE_IMAGES = _longhorn(
+    "engineimages",
+    engines.EngineImageObject,
+    EngineImage,
+    engines.engine_image_record,
+    is_advisory=True,
+)
+INSTANCE_MANAGERS = _longhorn(
+    "instancemanagers",
+    engines.InstanceManagerObject,
+    InstanceManager,
+    engines.instance_manager_record,
+    is_advisory=True,
+)
+CSI_NODES = Resource(
+    group="storage.k8s.io",
+    plural="csinodes",
+    kind="CSINode",
+    structure=engines.CsiNodeObject,
+    record=CsiNode,
+    record_of=engines.csi_node_record,
+    is_advisory=True,
+)
+OPTED_OUT_NODES = structs.replace(
+    KUBERNETES_NODES,
+    structure=engines.OptedOutNode,
+    record=EngineOptOut,
+    record_of=engines.opted_out_record,
+    is_advisory=True,
+)
+"""Those Kubernetes Nodes that have a label, so that the service reads no others."""
 
 
 def _workload(
@@ -230,9 +279,18 @@ IMAGE_COPIES = structs.replace(
 SCHEDULED = (STORED_SCHEDULES, NODES, REPLICAS, IMAGE_COPIES, SETTINGS)
 """What the controller of DiskSchedules reads, in Longhorn's namespace."""
 
-CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
+CLUSTER_RESOURCES = (CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES)
 """Read in all namespaces."""
-LONGHORN_RESOURCES = (NODES, VOLUMES, REPLICAS, BACKING_IMAGES, SETTINGS, DISK_SCHEDULES)
+LONGHORN_RESOURCES = (
+    NODES,
+    VOLUMES,
+    REPLICAS,
+    BACKING_IMAGES,
+    SETTINGS,
+    DISK_SCHEDULES,
+    ENGINE_IMAGES,
+    INSTANCE_MANAGERS,
+)
 """Read in Longhorn's namespace."""
 RESOURCES = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES, CONFIG_MAPS)
 """All of them."""

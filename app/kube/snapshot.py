@@ -17,6 +17,7 @@ from app.kube.resources import (
     CONFIG_MAPS,
     IN_FILES,
     KUBERNETES_NODES,
+    OPTED_OUT_NODES,
     PLANNED,
     PODS,
     SERVICES,
@@ -28,7 +29,7 @@ from extender import Unreadable
 from longhorn import Node
 
 _PAGE_SECONDS = 60.0
-_FORBIDDEN = 403
+_FORBIDDEN, _FORBIDDEN_OR_ABSENT = frozenset({403}), frozenset({403, 404})
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -81,7 +82,7 @@ async def read_snapshot(
     followed = [
         structs.replace(source, resource=others.pop((source.resource.group, source.resource.kind)))
         for source in sources(settings)
-        if source.resource is not CONFIG_MAPS
+        if source.resource not in (CONFIG_MAPS, OPTED_OUT_NODES)
     ]
     for source in [*followed, *(Source(resource=each) for each in others.values())]:
         try:
@@ -92,7 +93,11 @@ async def read_snapshot(
             await _read(connection, source, cluster, problems)
         except ApiError as error:
             instead = scope.without.get(source.resource.name)
-            if instead and isinstance(error, StatusError) and error.status == _FORBIDDEN:
+            refused = _FORBIDDEN
+            if source.resource.is_advisory:
+                instead = "what it would tell of nodes is taken to be all right"
+                refused = _FORBIDDEN_OR_ABSENT
+            if instead and isinstance(error, StatusError) and error.status in refused:
                 problems.append(f"{source.resource.name} cannot be listed; {instead}: {error}")
                 continue
             raise ApiError(f"{source.resource.name} cannot be listed: {error}") from error

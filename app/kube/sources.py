@@ -2,7 +2,13 @@
 
 from app.config import NAME, Settings
 from app.kube.feed import Source
-from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, LONGHORN_RESOURCES
+from app.kube.resources import (
+    CLUSTER_RESOURCES,
+    CONFIG_MAPS,
+    LONGHORN_RESOURCES,
+    OPTED_OUT_NODES,
+)
+from longhorn import OPT_OUT_LABEL
 
 
 def sources(settings: Settings) -> list[Source]:
@@ -13,5 +19,6 @@ def sources(settings: Settings) -> list[Source]:
             Source(resource=resource, namespace=settings.longhorn_namespace)
             for resource in LONGHORN_RESOURCES
         ),
+        Source(resource=OPTED_OUT_NODES, labels=f"{OPT_OUT_LABEL}=true"),
         Source(resource=CONFIG_MAPS, namespace=settings.namespace, fields=f"metadata.name={NAME}"),
     ]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
+from sys import intern
 
 import msgspec
 
@@ -288,6 +289,8 @@ def volume_record(volume: objects.Volume) -> Volume:
         soft_anti_affinity=_is_soft(spec.replica_soft_anti_affinity),
         zone_soft_anti_affinity=_is_soft(spec.replica_zone_soft_anti_affinity),
         disk_soft_anti_affinity=_is_soft(spec.replica_disk_soft_anti_affinity),
+        engine_image=intern(spec.image or ""),
+        current_image=intern(status.current_image or ""),
         auto_balance=(None if spec.replica_auto_balance in _AS_SET else spec.replica_auto_balance),
         degraded=status.robustness == "degraded",
         healthy=status.robustness == "healthy",

@@ -1,7 +1,8 @@
 """The view of all records of one cluster."""
 
 from app.kube.cluster_objects import ClusterObjects
-from extender import ClusterView, ViewBuilder
+from extender import ClusterView, ViewBuilder, opt_out
+from planner.records import KubernetesNode
 
 
 def build_view(cluster: ClusterObjects) -> ClusterView:
@@ -9,5 +10,7 @@ def build_view(cluster: ClusterObjects) -> ClusterView:
     builder = ViewBuilder()
     for record in cluster.records():
         builder.apply(None, record)
+    for node in cluster.of(KubernetesNode).values():
+        builder.apply(None, opt_out(node.name, node.labels))
     builder.settle()
     return builder.view

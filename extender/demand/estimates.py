@@ -70,6 +70,8 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         soft_anti_affinity=said.soft_anti_affinity,
         zone_soft_anti_affinity=said.zone_soft_anti_affinity,
         disk_soft_anti_affinity=said.disk_soft_anti_affinity,
+        # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
+        engine_image=view.setting_values.get("default-engine-image", ""),
     )
     if not (said.sharded or view.unreadable_nodes):  # these may have any tag
         _check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)

@@ -5,7 +5,17 @@ from collections.abc import Iterable
 import msgspec
 
 from extender.view import ClusterView
-from longhorn import Need, Node, TopologyTerm, all_match, meets_topology, mismatch
+from longhorn import (
+    Engine,
+    Engines,
+    Need,
+    Node,
+    TopologyTerm,
+    all_match,
+    meets_topology,
+    mismatch,
+    starts_replicas,
+)
 from packing import Item, Kind, PreparedItems, prepare
 
 
@@ -20,6 +30,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     node_selectors: tuple[tuple[str, ...], ...]
     """Those that some node may fail to meet; an empty one asks for a node without tags."""
     topologies: tuple[tuple[TopologyTerm, ...], ...]
+    engines: tuple[Engine, ...]
+    """What runs the replicas."""
 
 
 class Total(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +58,7 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Dem
             s for s in selectors if s or not view.settings.allow_empty_node_selector
         ),
         topologies=tuple(dict.fromkeys(need.topology for need in needs if need.topology)),
+        engines=tuple(dict.fromkeys(need.engine for need in needs)),
     )
 
 
@@ -69,6 +82,11 @@ def suits(demand: Demand, node: Node) -> bool:
     return all(meets_topology(node, terms) for terms in demand.topologies) and all_match(
         node.tags, demand.node_selectors, allow_empty=False
     )
+
+
+def all_start(demand: Demand, engines: Engines) -> bool:
+    """Say whether all replicas start where these run; Longhorn passes other nodes over."""
+    return all(starts_replicas(engines, each) for each in demand.engines)
 
 
 def _item(name: str, need: Need, kinds: frozenset[Kind]) -> Item:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from extender.demand.items import demand_of, suits
+from extender.demand.items import all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.verdicts.answering import Answer
 from extender.verdicts.rejections import NoRoomAnywhere
@@ -94,7 +94,8 @@ def _anywhere(situation: Situation, space: NodeSpace) -> tuple[Item, ...]:
     needs = [each.need for each in situation.own if not each.volume.needs_local_replica]
     largest = max(needs, key=lambda need: need.size_bytes)
     demand = demand_of([("anywhere", largest)], situation.view)
-    return demand.items if suits(demand, space.node) else ()
+    starts = all_start(demand, space.engines)
+    return demand.items if starts and suits(demand, space.node) else ()
 
 
 def least_growth(items: Sequence[Item], bins: Sequence[Bin], trials: Trials) -> Shortfall | None:

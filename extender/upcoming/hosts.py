@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from extender.demand.items import Demand, demand_of, suits
+from extender.demand.items import Demand, all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.view import ClusterView
-from longhorn import Need, NodeName, Selector, TopologyTerm
+from longhorn import Engine, Need, NodeName, Selector, TopologyTerm
 from packing import Kind
 
 Rank = tuple[int, NodeName]
@@ -21,6 +21,7 @@ class Sort(msgspec.Struct, frozen=True):
     kinds: frozenset[Kind]
     selectors: tuple[Selector, ...]
     topologies: tuple[tuple[TopologyTerm, ...], ...]
+    engines: tuple[Engine, ...]
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -144,7 +145,11 @@ class Hosts:
 
     def _entry_of(self, space: NodeSpace) -> _Entry | None:
         kinds = self._kinds
-        if not space.takes_replicas or not suits(self._demand, space.node):
+        if not (
+            space.takes_replicas
+            and suits(self._demand, space.node)
+            and all_start(self._demand, space.engines)
+        ):
             return None
         largest = max((b.logical_bytes for b in space.roomiest if b.kind in kinds), default=None)
         if largest is None:
@@ -156,4 +161,4 @@ class Hosts:
 def sort_of(demand: Demand) -> Sort:
     """Say what a demand of one replica has in common with others."""
     [item] = demand.items
-    return Sort(item.kinds, demand.node_selectors, demand.topologies)
+    return Sort(item.kinds, demand.node_selectors, demand.topologies, demand.engines)

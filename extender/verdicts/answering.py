@@ -5,10 +5,12 @@ from enum import StrEnum
 from itertools import filterfalse
 
 import msgspec
+from msgspec import structs
 
 from extender.demand.existing import Existing, Worth
 from extender.demand.requests import PodRequest
 from extender.holds.hold import Mode
+from extender.verdicts.attaching import unattachable
 from extender.verdicts.candidates import Judging
 from extender.verdicts.rejections import (
     PodUnscheduled,
@@ -88,17 +90,24 @@ def decide(
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
+    Where the pod's volumes cannot be attached nothing else is asked.
+
     Args:
         situation: The pod, the cluster, and what else will take room.
         candidates: The nodes that kube-scheduler asks about.
         remembered: What is known already for pods of the same needs; added to.
         changes: The nodes whose space has changed, or what comes there.
     """
-    return (
-        _nothing_to_judge(situation, candidates)
-        or _back_to_the_data(situation, candidates)
-        or _judged(situation, candidates, remembered, changes)
+    closed = unattachable(situation.request, candidates, situation.view)
+    open_ = [*filterfalse(closed.__contains__, candidates)] if closed else candidates
+    answer = (
+        _nothing_to_judge(situation, open_)
+        or _back_to_the_data(situation, open_)
+        or _judged(situation, open_, remembered, changes)
     )
+    if not closed:
+        return answer
+    return structs.replace(answer, candidates=candidates, rejected={**answer.rejected, **closed})
 
 
 def _nothing_to_judge(situation: Situation, candidates: Sequence[NodeName]) -> Answer | None:

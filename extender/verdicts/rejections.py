@@ -77,6 +77,26 @@ class NodeNotReady(Rejection, frozen=True):
     text = "Longhorn node is not ready"
 
 
+class DriverMissing(Rejection, frozen=True):
+    reason = "driver_missing"
+    text = "Longhorn's CSI driver is not registered on the node"
+
+
+class EngineImageMissing(Rejection, frozen=True):
+    reason = "engine_image_missing"
+    text = "the engine image of a volume is not ready on the Longhorn node"
+
+
+class InstanceManagerMissing(Rejection, frozen=True):
+    reason = "instance_manager_missing"
+    text = "no instance manager runs on the Longhorn node for the data engine of a volume"
+
+
+class EngineSwitchedOff(Rejection, frozen=True):
+    reason = "engine_switched_off"
+    text = "the data engine of a volume is switched off on the node by its label"
+
+
 class NodeNotSchedulable(Rejection, frozen=True):
     reason = "node_not_schedulable"
     text = "Longhorn node is not schedulable, as when it is cordoned"

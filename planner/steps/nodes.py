@@ -1,10 +1,13 @@
 """Cordon a node, add one like another, or lose one for good."""
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import structs
 
-from extender import Claim
-from longhorn import Condition, Disk, DiskId, Node, NodeName
+from extender import Claim, CsiNode
+from longhorn import Condition, Disk, DiskId, EngineImage, InstanceManager, Node, NodeName
+from planner.cluster import Cluster, Record
 from planner.errors import PlanError
 from planner.outcome import Event, Kind
 from planner.plan import Plan
@@ -55,6 +58,8 @@ class AddNode(msgspec.Struct, frozen=True, kw_only=True):
         known = plan.cluster.get(Node, self.like)
         if known is not None:
             plan.cluster.put(self._longhorn_node(known))
+            for record in _running_on(name, plan.cluster):
+                plan.cluster.put(record)
         plan.cluster.put_node(_like(model, name))
         for pod in sorted(plan.cluster.pods_on(model.name).values(), key=lambda each: each.key):
             if pod.wishes.of_daemon_set or pod.wishes.is_static:
@@ -79,6 +84,24 @@ class AddNode(msgspec.Struct, frozen=True, kw_only=True):
             schedulable=Condition("True"),
             disks=tuple(empty(disk, name) for disk in model.disks),
         )
+
+
+def _running_on(name: NodeName, cluster: Cluster) -> Iterator[Record]:
+    """Yield what comes to run on a new node: all that runs on others, where that is known."""
+    for image in [*cluster.all(EngineImage).values()]:
+        yield structs.replace(image, nodes=image.nodes | {name})
+    managers = [each for each in cluster.all(InstanceManager).values() if each.is_running]
+    kinds = {(each.is_v2, each.image) for each in managers}
+    for number, (is_v2, image_name) in enumerate(sorted(kinds)):
+        yield InstanceManager(
+            name=f"instance-manager-{name}-{number}",
+            node=name,
+            is_v2=is_v2,
+            image=image_name,
+            is_running=True,
+        )
+    if cluster.all(CsiNode):
+        yield CsiNode(name=name, has_longhorn=True)
 
 
 def _like(model: KubernetesNode, name: NodeName) -> KubernetesNode:

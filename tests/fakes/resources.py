@@ -69,6 +69,7 @@ RESOURCES = (
     Resource("", "v1", "services", "Service"),
     Resource("", "v1", "configmaps", "ConfigMap"),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
     Resource(
         "coordination.k8s.io",
         "v1",
@@ -84,6 +85,8 @@ RESOURCES = (
     _longhorn("replicas", "Replica"),
     _longhorn("settings", "Setting"),
     _longhorn("backingimages", "BackingImage"),
+    _longhorn("engineimages", "EngineImage"),
+    _longhorn("instancemanagers", "InstanceManager"),
 )
 DISK_SCHEDULES = structs.replace(
     _longhorn("diskschedules", "DiskSchedule"), has_status=True, splits_status=True

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from extender import End
-from tests.builders import node_document
+from tests.builders import node_document, runner_documents
 from tests.fakes import Call, Object
 from tests.integration.instances import CLIENT, NAMESPACE, Answer, Process, Processes
 from tests.integration.pod_objects import (
@@ -57,6 +57,8 @@ class World:
         self.nodes = nodes
         for name in nodes:
             self.server.put(node_document(name))
+        for each in runner_documents(*nodes):
+            self.server.put(each)
         self.server.put(storage_class_object())
 
     @property

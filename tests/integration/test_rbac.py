@@ -116,7 +116,7 @@ def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
 
     assert everywhere == {
         *("persistentvolumeclaims", "pods"),
-        *("persistentvolumes", "storageclasses", "nodes"),
+        *("persistentvolumes", "storageclasses", "csinodes", "nodes"),
     }
 
 

@@ -67,7 +67,7 @@ async def inspect(
         kinds = {
             resource.name: tasks.create_task(inspection.is_served(resource))
             for resource in LONGHORN_RESOURCES
-            if not resource.is_optional
+            if not (resource.is_optional or resource.is_advisory)
         }
         longhorn_nodes = tasks.create_task(inspection.longhorn(NODES))
         longhorn_settings = tasks.create_task(inspection.longhorn(SETTINGS))

@@ -31,10 +31,7 @@ WAKE_UP = Right("patch", "", "pods")
 
 def of_commands(settings: Settings) -> tuple[Right, ...]:
     """Return the rights that only commands in the service's pod need; they say what they miss."""
-    return (
-        Right("list", "", "nodes"),
-        Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),
-    )
+    return (Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),)
 
 
 def needed_rights(settings: Settings) -> list[Right]:

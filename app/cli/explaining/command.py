@@ -7,7 +7,6 @@ from app.cli.explaining.exclusions import exclusions
 from app.cli.explaining.notes import (
     Note,
     ask_notes,
-    attach_notes,
     claim_notes,
     hold_notes,
     pod_notes,
@@ -23,8 +22,6 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import (
-    Answer,
-    ClusterView,
     Extender,
     UnresolvableClaimError,
     charges,
@@ -92,7 +89,6 @@ def explain_pod(
     except UnresolvableClaimError as error:
         return unanswered(error.problem, say(error), asked, claims, notes)
     scores = extender.score(result)
-    unattachable = _without_longhorn(result, view)
     report = make_report(
         result,
         scores,
@@ -117,7 +113,6 @@ def explain_pod(
             *notes,
             *volume_notes(claims, names),
             *(() if result.rejected else unjudged_notes(claims)),
-            *attach_notes(unattachable),
             *(hold_notes(unheld) if is_open else ()),
             *spread_notes(whole, names),
         ],
@@ -127,13 +122,4 @@ def explain_pod(
             every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
         ),
         spreads=whole,
-        without_longhorn=unattachable,
     )
-
-
-def _without_longhorn(result: Answer, view: ClusterView) -> list[NodeName]:
-    """Return the accepted nodes that Longhorn does not know, if the pod has volumes of Longhorn."""
-    request, known = result.request, {*view.spaces, *view.unreadable_nodes}
-    if not known or not (request.volumes or request.remote):
-        return []
-    return [name for name in result.accepted if name not in known]

@@ -125,9 +125,6 @@ class _Page:
         """Write the nodes that fit, the best first."""
         shown = self._cut(best_first(self._found))
         for name in shown:
-            if name in self._found.without_longhorn:
-                yield from self.text(f"{name}: ", "accepted, but Longhorn does not run there")
-                continue
             score = score_text(self._found.scores[name])
             yield from self.text(f"{name}: ", f"accepted, {score}", colour="green")
             yield from self._disks(name)

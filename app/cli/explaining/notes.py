@@ -12,7 +12,7 @@ from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from extender import ClusterView, Hindrance, PodRef, Spread
 from extender.demand.injection import DEFAULT_SCHEDULERS
-from longhorn import Locality, NodeName, VolumeName
+from longhorn import Locality, VolumeName
 from planner.naming import first_of
 from planner.records import Wishes
 
@@ -141,16 +141,6 @@ def unjudged_notes(claims: Iterable[ClaimReport]) -> Iterator[Note]:
         yield Note("no_longhorn_volume", "no claim of the pod leads to a Longhorn volume")
     elif not any(each.local for each in longhorns):
         yield Note("nothing_local", "no volume of the pod must have a replica on its node")
-
-
-def attach_notes(without_longhorn: Sequence[NodeName]) -> Iterator[Note]:
-    """Name the accepted nodes where no volume can be attached."""
-    if without_longhorn:
-        yield Note(
-            "nodes_without_longhorn",
-            f"kube-scheduler may choose {first_of(without_longhorn, _MOST_NAMES)}, where Longhorn "
-            "does not run",
-        )
 
 
 def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> Iterator[Note]:

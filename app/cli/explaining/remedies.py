@@ -90,8 +90,37 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "unknown_node": Remedy(
         "without Longhorn",
-        "Longhorn does not run there, as is usual on control-plane nodes.",
+        "Longhorn does not run there, as is usual on control-plane nodes. No volume of Longhorn "
+        "can be attached there: the pod would get the node and hang.",
         "Nothing, if that is intended. Otherwise see why longhorn-manager is not there.",
+    ),
+    "driver_missing": Remedy(
+        "without Longhorn's CSI driver",
+        "The CSINode of this name does not list `driver.longhorn.io`: longhorn-csi-plugin does not "
+        "run there, or has not registered yet. No volume can be mounted.",
+        "See why the pod of longhorn-csi-plugin does not run on the node: its taints, and "
+        "Longhorn's settings `system-managed-components-node-selector` and `taint-toleration`.",
+    ),
+    "engine_image_missing": Remedy(
+        "without the engine image",
+        "The EngineImage that the volume names is not ready there (its `nodeDeploymentMap`). "
+        "Longhorn would refuse to attach the volume, and the pod would hang.",
+        "See why the pod of the DaemonSet `engine-image-ei-…` does not run on the node, or "
+        "upgrade the volume's engine if the image is gone.",
+    ),
+    "instance_manager_missing": Remedy(
+        "without an instance manager",
+        "No InstanceManager of the volume's data engine runs there; for v1 it must be of the image "
+        "that Longhorn's setting `default-instance-manager-image` names. The volume would hang in "
+        "attaching. So it is for some seconds after a node has come up.",
+        "Mostly nothing: the pod is woken when it runs. If it stays, see the instance-manager pod "
+        "of the node, and for v2 whether huge pages are enough on all nodes.",
+    ),
+    "engine_switched_off": Remedy(
+        "where data engine v2 is switched off",
+        "The Kubernetes Node has the label `node.longhorn.io/disable-v2-data-engine=true`. A "
+        "volume of data engine v2 would never be attached there.",
+        "Nothing, if that is intended. Otherwise take the label off.",
     ),
     "unreadable_node": Remedy(
         "unreadable",
@@ -420,13 +449,6 @@ NOTES: Mapping[str, Remedy] = {
         "No volume of the pod must have a replica on its node, so that disks decide nothing. Only "
         "whether Longhorn could start the volumes was looked at.",
         "Nothing. To have data beside the pod, use `dataLocality: best-effort`.",
-    ),
-    "nodes_without_longhorn": Remedy(
-        "",
-        "There is no Longhorn Node of this name. No volume can be attached there: the pod would "
-        "get a node and hang (`CSINode NODE does not contain driver driver.longhorn.io`).",
-        "Let Longhorn run there, too; or keep the pod off these nodes: by its `nodeSelector`, or "
-        "by `allowedTopologies` of the StorageClass.",
     ),
     "no_longhorn_volume": Remedy(
         "",

@@ -119,8 +119,6 @@ class Explanation(Report):
     """By node, the disks that take no new replica whatever it is."""
     spreads: Sequence[SpreadReport]
     """Of each volume, if the pod goes to the best node that accepts it."""
-    without_longhorn: Sequence[str]
-    """Accepted nodes that Longhorn does not know: no volume can be attached there."""
 
     @property
     def is_refused(self) -> bool:
@@ -130,7 +128,7 @@ class Explanation(Report):
     @property
     def fits(self) -> bool:
         """Whether the pod can get a node, and its volumes there."""
-        return len(self.accepted) > len(self.without_longhorn) and not self.is_refused
+        return bool(self.accepted) and not self.is_refused
 
     @property
     def volume_names(self) -> dict[VolumeName, str]:
@@ -153,7 +151,6 @@ def explanation(
     excluded: Mapping[NodeName, Refusal],
     shortfalls: Mapping[NodeName, Sequence[Shortfall]],
     spreads: Iterable[Spread],
-    without_longhorn: Sequence[NodeName],
 ) -> Explanation:
     """Put together what explains an answer."""
     pod, owners = result.request.pod, claims_of_volumes(view)
@@ -184,7 +181,6 @@ def explanation(
             if (refused := disk_reasons(view, NodeName(name)))
         },
         spreads=[_spread(each) for each in spreads],
-        without_longhorn=without_longhorn,
     )
     return msgspec.structs.replace(found, answer=_answer(found))
 
@@ -213,7 +209,6 @@ def unanswered(
         excluded={},
         disks={},
         spreads=[],
-        without_longhorn=[],
     )
 
 
@@ -266,14 +261,12 @@ def _answer(found: Explanation) -> str:
         f"{count} {REJECTIONS[code].short}"
         for code, count in Counter(each.code for each in found.reasons.values()).most_common()
     ]
-    if found.without_longhorn:
-        parts.append(f"{len(found.without_longhorn)} {REJECTIONS['unknown_node'].short}")
     if found.excluded:
         parts.append(f"{len(found.excluded)} excluded by kube-scheduler")
     rest = f"; {', '.join(parts)}" if parts else ""
     if not total:
         return "not judged: no node is known"
-    count = f"{len(found.accepted) - len(found.without_longhorn)} of {total} nodes"
+    count = f"{len(found.accepted)} of {total} nodes"
     if found.is_refused:
         return f"kube-scheduler refuses the pod; {count} would fit{rest}"
     if found.accepted and found.basis == Basis.NOTHING_LOCAL:
@@ -282,9 +275,8 @@ def _answer(found: Explanation) -> str:
 
 
 def best_first(found: Explanation) -> list[str]:
-    """Return the accepted nodes, those of the highest score first, those without Longhorn last."""
-    without = {*found.without_longhorn}
-    return sorted(found.accepted, key=lambda name: (name in without, -found.scores[name].total))
+    """Return the accepted nodes, those of the highest score first."""
+    return sorted(found.accepted, key=lambda name: -found.scores[name].total)
 
 
 def _best(found: Explanation) -> str:

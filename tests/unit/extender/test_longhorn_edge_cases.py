@@ -9,8 +9,7 @@ Left for later:
   the one replica that must be on the pod's node.
 - 32: another zone that is fresh draws the replica away from the node. That is about which of
   several good nodes Longhorn takes, not about whether this one has room.
-- 23, 25, 26: they need Kubernetes node labels, EngineImages and InstanceManagers, which are not
-  read yet.
+- 23, 25, 26: what runs on a node is tested in verdicts/test_attaching.py.
 - 37: how long a failed replica keeps its node for itself; only that its room counts, and that it
   is no copy, are tested (with row 38).
 - 51: a pending expansion needs room on a disk the replica is on already; no choice of node helps.

@@ -1,12 +1,15 @@
 """Longhorn objects for these tests, built as JSON and read as from the API server."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+
+import msgspec
 
 from longhorn import (
     BackingImage,
     Candidates,
+    Engines,
     Node,
     Replica,
     Settings,
@@ -150,12 +153,18 @@ def search(
     replicas: Iterable[Replica] = (),
     pinned_to: str = "",
     settings: Settings | None = None,
+    not_starting: Collection[str] = (),
     **how: Any,
 ) -> Candidates:
-    """Find the candidates for a new replica of a volume."""
+    """Find the candidates for a new replica of a volume; it does not start on some nodes."""
     new = replica(name="vol-r-new", hardNodeAffinity=pinned_to)
     settings = settings or Settings()
-    spaces = [node_space(each, settings) for each in nodes]
+    spaces = [
+        msgspec.structs.replace(
+            node_space(each, settings), engines=Engines(runs_v1=each.name not in not_starting)
+        )
+        for each in nodes
+    ]
     return find_candidates(new, of, [*replicas, new], spaces, settings, now=NOW, **how)
 
 

@@ -153,8 +153,9 @@ def test_topology_requirement(terms: Any, expected: list[str]) -> None:
 def test_nodes_whose_data_engine_is_not_ready_are_left_out() -> None:
     nodes = node("a"), node("b")
 
-    assert disks_for(volume(), *nodes, not_ready={"a"}) == ["b1"]
-    assert search(volume(), *nodes, not_ready={"a", "b"}).errors == (Reason.ENGINE_IMAGE_NOT_READY,)
+    assert disks_for(volume(), *nodes, not_starting={"a"}) == ["b1"]
+    found = search(volume(), *nodes, not_starting={"a", "b"})
+    assert found.errors == (Reason.ENGINE_IMAGE_NOT_READY,)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from longhorn import (
+    ALL_RUNS,
+    Engines,
     NodeName,
     Replica,
     Settings,
@@ -30,10 +33,14 @@ def reused(
     nodes: Any = None,
     of: Volume | None = None,
     settings: Settings | None = None,
+    engines: Engines = ALL_RUNS,
     **how: Any,
 ) -> list[str]:
     settings = settings or Settings()
-    spaces = [node_space(each, settings) for each in nodes or [node()]]
+    spaces = [
+        msgspec.structs.replace(node_space(each, settings), engines=engines)
+        for each in nodes or [node()]
+    ]
     found = reusable(replicas, of or volume(), spaces, settings, **how)
     return [each.name for each in found]
 
@@ -104,7 +111,7 @@ def test_the_node_must_be_usable() -> None:
     cordoned = node(status={"conditions": conditions(Ready="True", Schedulable="False")})
 
     assert reused(failed("a1"), nodes=[cordoned]) == []
-    assert reused(failed("a1"), not_ready={"a"}) == []
+    assert reused(failed("a1"), engines=Engines(runs_v1=False)) == []
     assert reused(failed("b1")) == []
 
 

@@ -54,6 +54,7 @@ def test_every_setting_is_read() -> None:
         "fast-replica-rebuild-enabled": "false",
         "allow-volume-creation-with-degraded-availability": "false",
         "concurrent-replica-rebuild-per-node-limit": "0",
+        "default-instance-manager-image": "manager:1",
         "current-longhorn-version": "v1.9.2",
     }
 
@@ -73,6 +74,7 @@ def test_every_setting_is_read() -> None:
         fast_rebuild_v2=False,
         allow_degraded=False,
         rebuild_limit=0,
+        instance_manager_image="manager:1",
         version="v1.9.2",
     )
 

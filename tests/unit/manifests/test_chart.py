@@ -489,7 +489,7 @@ def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
     ("option", "missing"),
     [
         ("wakeUp", {("pods", "patch")}),
-        ("commandsInPod", {("nodes", "list"), ("networkpolicies", "list")}),
+        ("commandsInPod", {("networkpolicies", "list")}),
     ],
 )
 def test_who_does_without_has_fewer_rights(option: str, missing: set[tuple[str, str]]) -> None:

@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from app.cli.commands import run_command
-from tests.builders import core_document, document, node_document, setting_documents
+from tests.builders import (
+    core_document,
+    document,
+    node_document,
+    runner_documents,
+    setting_documents,
+)
 
 ROOT = Path(__file__).parents[4]
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
@@ -51,6 +57,7 @@ CLUSTER: list[dict[str, Any]] = [
     core_document("Node", ROOMY),
     core_document("Node", FULL),
     *setting_documents(),
+    *runner_documents(ROOMY, FULL),
     claim("small"),
     persistent_volume("small"),
     volume("small", 10 * 2**30),
@@ -250,6 +257,8 @@ def test_what_the_files_of_a_cluster_lack_is_a_warning(
     assert [line.split(";")[0] for line in lines[:-1]] == [
         f"warning: {cluster}: no nodes.longhorn.io, though every cluster has some",
         f"warning: {cluster}: no nodes, though every cluster has some",
+        f"warning: {cluster}: no engineimages.longhorn.io, instancemanagers.longhorn.io, "
+        "csinodes.storage.k8s.io, though every cluster has some",
         f"warning: {cluster}: no settings.longhorn.io",
     ]
     assert lines[-1].startswith("warning: to add what is missing: kubectl get ")

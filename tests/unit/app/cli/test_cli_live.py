@@ -15,7 +15,14 @@ from app.cli.commands import run_command
 from app.cli.doctor.problems import Check
 from app.config import RESOURCE
 from app.kube.resources import CONFIG_MAPS, PODS, RESOURCES
-from tests.builders import GIB, core_document, document, node_document, setting_documents
+from tests.builders import (
+    GIB,
+    core_document,
+    document,
+    node_document,
+    runner_documents,
+    setting_documents,
+)
 
 NAMESPACE = "longhorn-system"
 PATHS = {
@@ -28,6 +35,7 @@ DOCUMENTS = [
     node_document("tight", disk_status={"storageMaximum": GIB, "storageAvailable": GIB}),
     core_document("Node", "roomy"),
     core_document("Node", "tight"),
+    *runner_documents("roomy", "tight"),
     core_document(
         "Pod",
         "web-0",

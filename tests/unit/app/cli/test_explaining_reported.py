@@ -90,10 +90,8 @@ def test_node_without_longhorn(ask: Ask) -> None:
     assert not has_all(
         shown,
         "1 of 2 nodes will do; 1 without Longhorn",
-        "note: kube-scheduler may choose node-2, where Longhorn does not run",
-        "-> Let Longhorn run there, too; or keep the pod off these nodes",
-        "`allowedTopologies` of the StorageClass",
-        "node-2: accepted, but Longhorn does not run there",
+        "node-2: no Longhorn node of this name",
+        "-> Nothing, if that is intended. Otherwise see why longhorn-manager is not there.",
     )
 
 

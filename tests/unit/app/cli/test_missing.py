@@ -29,6 +29,7 @@ from tests.builders import (
     objects_of,
     persistent_volume,
     replica,
+    runner_documents,
     setting,
     setting_documents,
     volume,
@@ -43,7 +44,14 @@ def pod(*claims: str, namespace: str = "default") -> Pod:
 
 
 SETTINGS = [record for each in setting_documents() if (record := read_object(each)) is not None]
-ALWAYS: list[Record] = [node(), KubernetesNode(name=NodeName("node-1")), pod(), *SETTINGS]
+RUNNERS = [record for each in runner_documents("node-1") if (record := read_object(each))]
+ALWAYS: list[Record] = [
+    node(),
+    KubernetesNode(name=NodeName("node-1")),
+    pod(),
+    *SETTINGS,
+    *RUNNERS,
+]
 """What every cluster has."""
 
 
@@ -210,7 +218,26 @@ def test_an_empty_cluster_has_one_line_on_how_to_add_everything() -> None:
     found = list(missing(ClusterObjects(), "c.json", ASKED_FROM, ()))
 
     assert [line for line in found if "more.json" in line] == [found[-1]]
-    assert " -o json nodes.longhorn.io,settings.longhorn.io,pods,nodes > " in found[-1]
+    kinds = (
+        "csinodes.storage.k8s.io,nodes.longhorn.io,settings.longhorn.io,engineimages.longhorn.io,"
+        "instancemanagers.longhorn.io,pods,nodes"
+    )
+    assert f" -o json {kinds} > " in found[-1]
+
+
+def test_what_runs_on_nodes_is_said_to_be_missing_once() -> None:
+    bare = [each for each in ALWAYS if each not in RUNNERS]
+
+    found = lines(*bare)
+
+    assert found == [
+        "c.json: no engineimages.longhorn.io, instancemanagers.longhorn.io, "
+        "csinodes.storage.k8s.io, though every cluster has some; nodes where volumes cannot be "
+        "attached for lack of what they show are accepted",
+        "to add what is missing: kubectl get --all-namespaces -o json csinodes.storage.k8s.io,"
+        "engineimages.longhorn.io,instancemanagers.longhorn.io > more.json, then add --also "
+        "more.json",
+    ]
 
 
 @pytest.mark.parametrize(

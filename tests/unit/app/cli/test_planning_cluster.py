@@ -21,6 +21,7 @@ from tests.builders import (
     core_document,
     document,
     node_document,
+    runner_documents,
     setting_documents,
 )
 
@@ -188,7 +189,7 @@ def test_an_example_is_read_from_its_files() -> None:
 
 
 def test_a_plan_says_what_it_does_not_know_without_pods_and_nodes() -> None:
-    objects = objects_of(node_document("node-1"), *setting_documents())
+    objects = objects_of(node_document("node-1"), *setting_documents(), *runner_documents("node-1"))
 
     lines = list(missing(objects, "c.yaml", PLANNED_FROM, ()))
 

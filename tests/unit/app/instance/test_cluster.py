@@ -36,6 +36,13 @@ KINDS = [
     "diskschedules.longhorn.io",
     "configmaps",
 ]
+ADVISORY = [
+    "csinodes.storage.k8s.io",
+    "engineimages.longhorn.io",
+    "instancemanagers.longhorn.io",
+    "nodes",
+]
+"""Those that decisions do without."""
 ENABLED = "scheduler-extender-enabled"
 POD = "scheduler-extender-pod-scheduling-timeout"
 PREFIX = "longhorn_scheduler_extender_"
@@ -137,10 +144,29 @@ async def test_view_is_that_of_the_same_objects_read_at_once(server: FakeApiServ
 
 async def test_every_kind_is_a_gap_before_it_is_listed(server: FakeApiServer) -> None:
     async with live(server) as running:
-        assert running.gaps == dict.fromkeys(KINDS, "not listed yet")
+        assert running.gaps == dict.fromkeys([*KINDS, *ADVISORY], "not listed yet")
         await asyncio.sleep(1)
 
         assert running.gaps == {}
+
+
+@pytest.mark.parametrize("kind", ADVISORY)
+@pytest.mark.parametrize("is_served", [True, False], ids=["forbidden", "not-served"])
+async def test_cluster_is_complete_without_a_kind_that_it_does_without(
+    server: FakeApiServer, kind: str, *, is_served: bool
+) -> None:
+    plural, _, group = kind.partition(".")
+    if is_served:
+        server.authorize = lambda call: (call.resource, call.group) != (plural, group)
+    else:
+        server.remove_resource(group, plural)
+    async with live(server) as running:
+        await asyncio.sleep(5)
+
+        assert running.gaps == {}
+        [reflector] = [each for each in running.cluster.reflectors if each.name == kind]
+        assert reflector.is_done_without
+        assert reflector.trouble == ""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,7 +201,9 @@ async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(
             for _ in range(20):
                 await asyncio.sleep(15)
                 texts.add(tuple(running.gaps.items()))
-            assert texts == {tuple((kind, "not heard of for more than 120 s") for kind in KINDS)}
+            [found] = texts
+            late = "not heard of for more than 120 s"
+            assert dict(found) == dict.fromkeys([*KINDS, *ADVISORY], late)
             assert all("reached" in str(trouble) for trouble in running.troubles.values())
             assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
         await asyncio.sleep(10)

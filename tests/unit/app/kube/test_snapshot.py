@@ -24,8 +24,17 @@ from app.kube.resources import (
 from app.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
 from app.kube.translate import Pod
 from app.kube.view import build_view
-from extender import Claim, PersistentVolume, StorageClass
-from longhorn import BackingImage, DiskSchedule, Node, Replica, Setting, Volume
+from extender import Claim, CsiNode, PersistentVolume, StorageClass
+from longhorn import (
+    BackingImage,
+    DiskSchedule,
+    EngineImage,
+    InstanceManager,
+    Node,
+    Replica,
+    Setting,
+    Volume,
+)
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import Workload
 from tests.builders import core_document, document, node_document
@@ -199,7 +208,8 @@ async def test_what_plans_rest_on_is_read_for_them() -> None:
     wishes = found.of(Pod)["default/db-0"].wishes
     assert wishes is not None
     assert wishes.requests == {"cpu": 1000}
-    read = {type(each) for each in found.records()} | {DiskSchedule}  # it is not served here
+    others = {DiskSchedule, CsiNode, EngineImage, InstanceManager}  # there are none
+    read = {type(each) for each in found.records()} | others
     assert {resource.record for resource in PLANNED.values()} | {PersistentVolume} == read
 
 

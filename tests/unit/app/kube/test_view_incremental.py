@@ -115,7 +115,8 @@ def answers(extender: Extender, view: ClusterView) -> Iterator[Told | Scores | s
     for each in PODS:
         try:
             result = extender.filter(each, CANDIDATES, view)
-            yield extender.prioritize(each, CANDIDATES, view)
+            if not any(result.forecast.values()):  # a replica stays forecast where it was
+                yield extender.prioritize(each, CANDIDATES, view)
             yield result.request, [*result.accepted], {**result.rejected}, result.forecast
         except UnresolvableClaimError as error:
             yield str(error)

@@ -5,11 +5,13 @@ import pytest
 
 from extender import Basis, Extender, StepLimits, UnresolvableClaimError
 from extender.verdicts.rejections import (
+    NodeNotReady,
     NodeNotSchedulable,
     PackingUndecided,
     ReplicasElsewhere,
     StrictLocalElsewhere,
     StrictLocalUnusable,
+    UnknownNode,
     UnreadableNode,
     VolumesDoNotFit,
 )
@@ -42,14 +44,14 @@ def names(*candidates: str) -> list[NodeName]:
     return [NodeName(name) for name in candidates]
 
 
-def test_pod_without_local_volumes_keeps_all_candidates() -> None:
-    elsewhere = node("node-2"), node("node-1", ready=False)
+def test_pod_without_local_volumes_keeps_all_candidates_where_they_can_be_attached() -> None:
+    elsewhere = node("node-2"), node("node-1", schedulable=False)
     view = view_of(*elsewhere, *bound(volume(locality=Locality.DISABLED)))
 
     result = ask(view, candidates=["node-1", "unknown"])
 
-    assert (result.basis, result.accepted) == (Basis.NOTHING_LOCAL, ["node-1", "unknown"])
-    assert result.rejected == {}
+    assert (result.basis, result.accepted) == (Basis.NOTHING_LOCAL, ["node-1"])
+    assert result.rejected == {"unknown": UnknownNode()}
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,6 @@ def test_new_strict_local_volume_goes_to_the_placed_one() -> None:
     ("holder", "replica"),
     [
         pytest.param(node("node-1", disk(ready=False)), replica(), id="disk-not-ready"),
-        pytest.param(node("node-1", ready=False), replica(), id="node-down"),
         pytest.param(
             node("node-1"), replica(failed=True, rebuild_retries=5), id="replica-failed-for-good"
         ),
@@ -228,6 +229,12 @@ def test_strict_local_volume_whose_replica_cannot_be_used_fits_nowhere(
         "node-1": StrictLocalUnusable(),
         "node-2": StrictLocalElsewhere(),
     }
+
+
+def test_a_node_that_is_down_is_not_the_one_of_a_strict_local_volume() -> None:
+    view = view_of(node("node-1", ready=False), node("node-2"), *bound(STRICT), replica())
+
+    assert ask(view).rejected == {"node-1": NodeNotReady(), "node-2": StrictLocalElsewhere()}
 
 
 def test_strict_local_volume_whose_replica_is_being_deleted_may_start_anew() -> None:

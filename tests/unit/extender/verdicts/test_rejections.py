@@ -7,7 +7,11 @@ import pytest
 from extender import REASONS, ClusterView, Rejection, StepLimits
 from extender.verdicts.rejections import (
     DiskTags,
+    DriverMissing,
+    EngineImageMissing,
+    EngineSwitchedOff,
     FilesystemLimit,
+    InstanceManagerMissing,
     InsufficientStorage,
     LocalRoomAtRisk,
     NodeDeleting,
@@ -35,14 +39,18 @@ from extender.verdicts.rejections import (
     VolumesDoNotFit,
 )
 from longhorn import Locality, NodeName
+from planner.records import KubernetesNode
 from tests.builders import (
     GIB,
     MIB,
     TIB,
     ask,
     bound,
+    csi_node,
     disk,
     document,
+    engine_image,
+    instance_manager,
     node,
     pending,
     read,
@@ -61,6 +69,33 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         UnknownNode(),
         "no Longhorn node of this name",
         view_of(node("node-2"), *bound(volume())),
+    ),
+    (
+        DriverMissing(),
+        "Longhorn's CSI driver is not registered on the node",
+        view_of(node(), node("node-2"), csi_node("node-2"), *bound(volume())),
+    ),
+    (
+        EngineImageMissing(),
+        "the engine image of a volume is not ready on the Longhorn node",
+        view_of(node(), engine_image("node-2"), *bound(volume(engine_image="engine:1"))),
+    ),
+    (
+        InstanceManagerMissing(),
+        "no instance manager runs on the Longhorn node for the data engine of a volume",
+        view_of(node(), instance_manager("node-2"), *bound(volume())),
+    ),
+    (
+        EngineSwitchedOff(),
+        "the data engine of a volume is switched off on the node by its label",
+        view_of(
+            node(),
+            KubernetesNode(
+                name=NodeName("node-1"),
+                labels={"node.longhorn.io/disable-v2-data-engine": "true"},
+            ),
+            *bound(volume(disk_type="block")),
+        ),
     ),
     (
         UnreadableNode(),

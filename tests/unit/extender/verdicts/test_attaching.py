@@ -1,0 +1,221 @@
+"""Nodes where a pod's volumes cannot be attached are rejected, whatever room they have."""
+
+import pytest
+
+from app.kube.resources import AnyRecord
+from extender import Basis, ClusterView, CsiNode, Extender, PodRef, Unreadable, ViewBuilder
+from extender.verdicts.rejections import (
+    DriverMissing,
+    EngineImageMissing,
+    EngineSwitchedOff,
+    InstanceManagerMissing,
+    NodeNotReady,
+    Rejection,
+    ReplicasElsewhere,
+    UnknownNode,
+)
+from extender.waiting.lookout import Lookout
+from extender.waiting.node_sets import NodeSets
+from longhorn import EngineImage, InstanceManager, Locality, NodeName, Volume
+from planner.records import KubernetesNode
+from tests.builders import (
+    GENEROUS,
+    ask,
+    bound,
+    csi_node,
+    disk,
+    engine_image,
+    instance_manager,
+    node,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
+
+Runner = CsiNode | EngineImage | InstanceManager
+NODES = [node("node-1", disk(), disk("block", type_="block")), node("node-2")]
+RUNNERS: list[Runner] = [
+    csi_node("node-1"),
+    csi_node("node-2"),
+    engine_image("node-1", "node-2"),
+    instance_manager("node-1"),
+    instance_manager("node-2"),
+    instance_manager("node-1", is_v2=True),
+    instance_manager("node-2", is_v2=True),
+]
+IMAGE = setting("default-instance-manager-image", "manager:1")
+
+
+def remote(**more: object) -> Volume:
+    given: dict[str, object] = {"locality": Locality.DISABLED, "engine_image": "engine:1", **more}
+    return volume(**given)  # type: ignore[arg-type]
+
+
+def rejected(view: ClusterView) -> dict[NodeName, Rejection]:
+    return dict(ask(view, candidates=["node-1", "node-2"]).rejected)
+
+
+def instead(*records: Runner) -> list[AnyRecord]:
+    """Return all that runs, with these in place of those of the same name."""
+    keys = {(type(each), each.name) for each in records}
+    rest = [each for each in RUNNERS if (type(each), each.name) not in keys]
+    return [*NODES, IMAGE, *rest, *records]
+
+
+LACKS = [
+    pytest.param(
+        instead(csi_node("node-1", has_longhorn=False)), DriverMissing(), id="a-driver-not-there"
+    ),
+    pytest.param(
+        [each for each in instead() if each != csi_node("node-1")],
+        DriverMissing(),
+        id="a-no-object",
+    ),
+    pytest.param(instead(engine_image("node-2")), EngineImageMissing(), id="e-image-not-there"),
+    pytest.param(
+        instead(instance_manager("node-1", is_running=False)),
+        InstanceManagerMissing(),
+        id="h-manager-does-not-run",
+    ),
+    pytest.param(
+        [each for each in instead() if each != instance_manager("node-1")],
+        InstanceManagerMissing(),
+        id="h-no-manager",
+    ),
+]
+
+
+@pytest.mark.parametrize(("records", "why"), LACKS)
+@pytest.mark.parametrize(
+    "of", [remote(), volume(engine_image="engine:1")], ids=["anywhere", "local"]
+)
+def test_a_node_without_what_must_run_is_rejected(
+    of: Volume, records: list[AnyRecord], why: Rejection
+) -> None:
+    assert rejected(view_of(*records, *bound(of))) == {"node-1": why}
+
+
+def test_all_nodes_where_all_runs_are_accepted() -> None:
+    assert rejected(view_of(*instead(), *bound(remote()))) == {}
+
+
+@pytest.mark.parametrize(("records", "_"), LACKS)
+def test_what_runs_does_not_matter_to_a_pod_without_longhorn_volumes(
+    records: list[AnyRecord], _: Rejection
+) -> None:
+    free = PodRef(namespace="default", name="free", uid="u", claims=())
+
+    answer = Extender(GENEROUS).filter(free, [NodeName("node-1")], view_of(*records))
+
+    assert (answer.basis, answer.accepted) == (Basis.NOTHING_LOCAL, ["node-1"])
+
+
+def test_a_node_that_is_not_ready_or_not_known_is_rejected() -> None:
+    view = view_of(node("node-1", ready=False), node("node-3"), *bound(remote()))
+
+    assert rejected(view) == {"node-1": NodeNotReady(), "node-2": UnknownNode()}
+
+
+def test_a_node_that_takes_no_replicas_is_accepted_if_they_may_be_elsewhere() -> None:
+    view = view_of(node("node-1", schedulable=False), node("node-2"), *bound(remote()))
+
+    assert rejected(view) == {}
+
+
+def test_data_engine_v2_runs_where_no_label_switches_it_off() -> None:
+    label = {"node.longhorn.io/disable-v2-data-engine": "true"}
+    switched_off = KubernetesNode(name=NodeName("node-2"), labels=label)
+    fast = remote(disk_type="block")
+
+    found = rejected(view_of(*instead(), switched_off, *bound(fast)))
+
+    assert found == {"node-2": EngineSwitchedOff()}
+    assert rejected(view_of(*instead(), switched_off, *bound(remote()))) == {}
+
+
+def test_an_instance_manager_of_an_older_image_takes_nothing_new() -> None:
+    upgraded = setting("default-instance-manager-image", "manager:2")
+    records = instead(instance_manager("node-2", image="manager:2"))
+
+    view = view_of(*(e for e in records if e != IMAGE), upgraded, *bound(remote()))
+
+    assert rejected(view) == {"node-1": InstanceManagerMissing()}
+
+
+def test_a_shared_volume_is_mounted_where_no_instance_manager_runs() -> None:
+    lacking = instead(instance_manager("node-1", is_running=False))
+
+    assert rejected(view_of(*lacking, *bound(remote(shared=True)))) == {}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param([*NODES], id="no-kind-is-known"),
+        pytest.param([*NODES, engine_image("node-1", "node-2")], id="engine-images-alone"),
+        pytest.param(
+            [
+                *NODES,
+                engine_image(),
+                Unreadable(kind="EngineImage", name="ei-2", why="it is broken"),
+            ],
+            id="one-cannot-be-read",
+        ),
+    ],
+)
+def test_a_kind_that_is_not_known_rejects_nobody(records: list[AnyRecord | Unreadable]) -> None:
+    assert rejected(view_of(*records, *bound(remote()))) == {}
+
+
+def test_a_volume_that_is_attached_to_the_node_need_not_be_attached() -> None:
+    lacking = instead(
+        instance_manager("node-1", is_running=False), instance_manager("node-2", is_running=False)
+    )
+
+    attached = remote(attached_to="node-1", node="node-1")
+
+    found = rejected(view_of(*lacking, *bound(attached), replica(on="node-2")))
+
+    assert found == {"node-2": InstanceManagerMissing()}
+
+
+def test_of_the_nodes_with_the_data_those_count_that_can_attach() -> None:
+    both = [replica("vol-r-1", on="node-1"), replica("vol-r-2", on="node-2")]
+    of = volume(engine_image="engine:1", replicas=2)
+
+    lacks_one = view_of(*instead(engine_image("node-2")), *bound(of), *both)
+    one_of_one = view_of(*instead(engine_image("node-2")), *bound(of), both[0])
+
+    assert rejected(lacks_one) == {"node-1": EngineImageMissing()}
+    assert rejected(view_of(*instead(), *bound(of), both[0])) == {"node-2": ReplicasElsewhere()}
+    assert rejected(one_of_one) == {"node-1": EngineImageMissing()}
+
+
+def test_replicas_that_go_anywhere_find_no_room_where_they_would_not_start() -> None:
+    """Longhorn passes such a node over (getNodeCandidates)."""
+    small = node("node-2", disk(maximum_bytes=2**30))
+    records = [each for each in instead(engine_image("node-2")) if each != NODES[1]]
+
+    found = rejected(view_of(*records, small, *bound(remote())))
+
+    assert found[NodeName("node-2")].reason == "no_room_anywhere"
+
+
+def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None:
+    sets = NodeSets()
+    lookout = Lookout(sets)
+    known = sets.of([NodeName("node-1")], [NodeName("node-1")])
+    builder = ViewBuilder()
+    starting = instance_manager("node-1", is_running=False)
+    for record in instead(starting):
+        builder.apply(None, record)
+    builder.settle()
+    lookout.take(builder.view)
+    lookout.drain()
+
+    builder.apply(starting, instance_manager("node-1"))
+    builder.settle()
+    lookout.take(builder.view)
+
+    assert lookout.drain().nodes & known

@@ -1,0 +1,125 @@
+"""What runs on a node, and what can be done there because of it."""
+
+import pytest
+
+from longhorn import (
+    ALL_RUNS,
+    Attachment,
+    AttachRefusal,
+    Engines,
+    InstanceManager,
+    Locality,
+    NodeName,
+    attach_refusal,
+    attachment_of,
+    images_on,
+    runs,
+    starts_replicas,
+)
+from longhorn.needs import Engine
+from tests.builders import engine_image, instance_manager, node, volume
+
+V1 = Attachment(is_v2=False, images=("engine:1",), is_shared=False)
+V2 = Attachment(is_v2=True, images=(), is_shared=False)
+SHARED = Attachment(is_v2=False, images=("engine:1",), is_shared=True)
+NOTHING_RUNS = Engines(
+    has_driver=False, runs_v1=False, runs_v2=False, allows_v2=False, images=frozenset()
+)
+
+
+@pytest.mark.parametrize(
+    ("engines", "is_ready", "asked", "expected"),
+    [
+        pytest.param(NOTHING_RUNS, False, V1, AttachRefusal.NO_DRIVER, id="a-no-driver"),
+        pytest.param(ALL_RUNS, False, V1, AttachRefusal.NOT_READY, id="c-not-ready"),
+        pytest.param(
+            Engines(images=frozenset(), runs_v1=False), True, V1, AttachRefusal.NO_IMAGE, id="e"
+        ),
+        pytest.param(Engines(images=frozenset()), True, SHARED, AttachRefusal.NO_IMAGE, id="e-rwx"),
+        pytest.param(Engines(images=frozenset()), True, V2, None, id="e-is-not-asked-of-v2"),
+        pytest.param(Engines(runs_v1=False), True, V1, AttachRefusal.NO_MANAGER, id="h-v1"),
+        pytest.param(Engines(runs_v1=False), True, V2, None, id="h-of-the-other-engine"),
+        pytest.param(Engines(runs_v2=False), True, V2, AttachRefusal.NO_MANAGER, id="h-v2"),
+        pytest.param(Engines(runs_v1=False), True, SHARED, None, id="h-is-not-asked-of-rwx"),
+        pytest.param(Engines(allows_v2=False), True, V2, AttachRefusal.V2_OFF, id="i-v2-off"),
+        pytest.param(Engines(allows_v2=False), True, V1, None, id="i-is-not-asked-of-v1"),
+        pytest.param(ALL_RUNS, True, V1, None, id="all-runs"),
+    ],
+)
+def test_where_a_volume_attaches(
+    engines: Engines, asked: Attachment, expected: AttachRefusal | None, *, is_ready: bool
+) -> None:
+    assert attach_refusal(node(ready=is_ready), engines, asked) == expected
+
+
+def test_a_node_that_takes_no_replicas_attaches_volumes() -> None:
+    cordoned = node(schedulable=False, allow_scheduling=False, evicting=True)
+
+    assert attach_refusal(cordoned, ALL_RUNS, V1) is None
+
+
+@pytest.mark.parametrize(
+    ("locality", "images"),
+    [
+        pytest.param(Locality.DISABLED, ("new",), id="replicas-may-be-elsewhere"),
+        pytest.param(Locality.BEST_EFFORT, ("new", "old"), id="a-local-replica-runs-the-old-one"),
+    ],
+)
+def test_both_images_are_needed_while_the_engine_is_upgraded(
+    locality: Locality, images: tuple[str, ...]
+) -> None:
+    upgraded = volume(locality=locality, engine_image="new", current_image="old")
+
+    assert attachment_of(upgraded).images == images
+
+
+@pytest.mark.parametrize(
+    ("manager", "image", "is_v2", "expected"),
+    [
+        pytest.param(instance_manager(), "manager:1", False, True, id="runs"),
+        pytest.param(instance_manager(), "manager:2", False, False, id="of-an-older-image"),
+        pytest.param(instance_manager(), "", False, True, id="the-setting-is-not-known"),
+        pytest.param(instance_manager(is_running=False), "", False, False, id="starts-yet"),
+        pytest.param(
+            instance_manager(is_running=False, deleting=True), "", False, True, id="v1-deleting"
+        ),
+        pytest.param(instance_manager(), "", True, False, id="of-the-other-engine"),
+        pytest.param(instance_manager(is_v2=True), "manager:2", True, True, id="v2-of-any-image"),
+        pytest.param(
+            instance_manager(is_v2=True, is_running=False, deleting=True),
+            "",
+            True,
+            False,
+            id="v2-deleting",
+        ),
+    ],
+)
+def test_whether_an_instance_manager_takes_engines(
+    manager: InstanceManager, image: str, *, is_v2: bool, expected: bool
+) -> None:
+    assert runs([manager], image, is_v2=is_v2) is expected
+
+
+def test_images_are_ready_where_their_map_says_so() -> None:
+    images = [engine_image("node-1"), engine_image("node-1", "node-2", image="engine:2")]
+
+    assert images_on(NodeName("node-1"), images) == frozenset({"engine:1", "engine:2"})
+    assert images_on(NodeName("node-2"), images) == frozenset({"engine:2"})
+    assert images_on(NodeName("node-3"), images) == frozenset()
+    assert images_on(NodeName("node-3"), []) is None
+
+
+@pytest.mark.parametrize(
+    ("engines", "v1", "v2"),
+    [
+        (ALL_RUNS, True, True),
+        (Engines(images=frozenset({"engine:2"})), False, True),
+        (Engines(runs_v1=False), False, True),
+        (Engines(runs_v2=False), True, False),
+        (Engines(allows_v2=False), True, False),
+        (Engines(has_driver=False), True, True),
+    ],
+)
+def test_where_new_replicas_start(engines: Engines, *, v1: bool, v2: bool) -> None:
+    assert starts_replicas(engines, Engine(is_v2=False, image="engine:1")) is v1
+    assert starts_replicas(engines, Engine(is_v2=True, image="")) is v2
