@@ -34,14 +34,15 @@ def unattachable(
 
     Longhorn finds that out only when the pod is bound, and lets it hang there. To the node that a
     volume is attached to already it need not be attached. Of a node that cannot be read nothing is
-    known.
+    known. Where something must be local, nodes that Longhorn does not know are left to those who
+    look at each node's disks.
     """
     wanted = [each.volume for each in (*request.volumes, *request.remote)]
     if not wanted:
         return {}
     rejected: dict[NodeName, Rejection] = {
         name: _UNKNOWN
-        for name in filterfalse(view.spaces.__contains__, candidates)
+        for name in filterfalse(view.spaces.__contains__, () if request.volumes else candidates)
         if name not in view.unreadable_nodes
     }
     if not view.hampered:
