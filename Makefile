@@ -42,8 +42,8 @@ serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HO
 test: install-dev ## Run the tests that need nothing but Python
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations=10
 
-simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many, DISK_SCHEDULES=1, WORST_DAY=1, STRANGERS=1
-	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DISK_SCHEDULES),--disk-schedules) $(if $(WORST_DAY),--worst-day) $(if $(STRANGERS),--strangers)
+simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many, DISK_SCHEDULES=1, WORST_DAY=1, STRANGERS=1, RUNNERS=1
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DISK_SCHEDULES),--disk-schedules) $(if $(WORST_DAY),--worst-day) $(if $(STRANGERS),--strangers) $(if $(RUNNERS),--runners)
 
 e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e

@@ -57,6 +57,9 @@ VOLUMES = Kind("longhorn.io/v1beta2", "volumes", "Volume")
 REPLICAS = Kind("longhorn.io/v1beta2", "replicas", "Replica")
 SETTINGS = Kind("longhorn.io/v1beta2", "settings", "Setting")
 BACKING_IMAGES = Kind("longhorn.io/v1beta2", "backingimages", "BackingImage")
+ENGINE_IMAGES = Kind("longhorn.io/v1beta2", "engineimages", "EngineImage")
+INSTANCE_MANAGERS = Kind("longhorn.io/v1beta2", "instancemanagers", "InstanceManager")
+CSI_NODES = Kind("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
 DISK_SCHEDULES = Kind("longhorn.io/v1beta2", "diskschedules", "DiskSchedule")
 
 

@@ -1,5 +1,6 @@
 """What must hold at every moment of a run, and what at its end."""
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.actors.api import Object
@@ -27,10 +28,12 @@ class Invariants:
 
     Attributes:
         violations: What went wrong, the first of it first.
+        lacks_since: Returns since when no volume can be attached to a node, None if it can.
     """
 
     def __init__(self, plan: Plan, trace: Trace) -> None:
         self.violations: list[str] = []
+        self.lacks_since: Callable[[str], float | None] = lambda _: None
         self._plan = plan
         self._trace = trace
         self._answers: dict[str, Answer] = {}
@@ -103,6 +106,7 @@ class Invariants:
             ),
             refusal=refusal_of(pod),
         )
+        self._judge_attaching(choice)
         self.choices.put(choice)
         self.choices.refresh(self._trace.seconds)
         if not self._plan.keeps_holds:
@@ -127,6 +131,17 @@ class Invariants:
             self._trace.count("choices not judged by 2: too much is to be placed")
         elif not self._judge(choice, self._everywhere.judge(choice)):
             self.violate(f"no room left for all: {choice}; {self._everywhere.describe(choice)}")
+
+    def _judge_attaching(self, choice: Choice) -> None:
+        """Judge whether the volumes of a choice can be attached, as far as that was known."""
+        since = self.lacks_since(choice.node)
+        to_attach = [each for each in choice.volumes if each.attached_to != choice.node]
+        if since is None or since > choice.answer.at or not to_attach:
+            return
+        if self._plan.faults or choice.answer.at - since < HEARD_SECONDS:
+            self._trace.count("choices of nodes where nothing attaches, not known in time")
+        else:
+            self.violate(f"cannot be attached, since {since:.3f}: {choice}")
 
     def _judge(self, choice: Choice, verdict: Excuse | bool) -> bool:  # noqa: FBT001 (it is a verdict)
         """Note an excuse; return whether there is a verdict that can be kept."""

@@ -15,6 +15,7 @@ import structlog
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Invariants, ledger_of
 from tests.simulation.plan import Plan, draw_plan
+from tests.simulation.runners import Runners
 from tests.simulation.strangers import Strangers
 from tests.simulation.trace import Trace
 from tests.simulation.users import Users
@@ -53,6 +54,7 @@ class Kind(StrEnum):
     DISK_SCHEDULES = "DISK_SCHEDULES"  # Longhorn asks them for room
     WORST_DAY = "WORST_DAY"  # a zone goes, disks are full, the leader is lost twice
     STRANGERS = "STRANGERS"  # somebody else than kube-scheduler sends requests, too
+    RUNNERS = "RUNNERS"  # drivers, engine images and instance managers come late, and go
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +114,11 @@ async def simulate(seed: int, kind: Kind = Kind.USUAL) -> Result:
             if kind is Kind.STRANGERS:
                 strangers = Strangers(world, Random(f"strangers {seed}"), trace)
                 await _beside(strangers.run(), suffering)
+            elif kind is Kind.RUNNERS:
+                runners = Runners(world, Random(f"runners {seed}"), trace)
+                invariants.lacks_since = runners.lacks_since
+                await _beside(runners.run(), suffering)
+                runners.mend()
             else:
                 await suffering
         await faults.mend()

@@ -14,7 +14,19 @@ from tests.actors.api import Api, Kind, Object
 from tests.actors.binder import Binder
 from tests.actors.granting import Granting
 from tests.actors.kubelet import Kubelets
-from tests.actors.longhorn import NAMESPACE, Delays, DiskSchedules, Longhorn, setting
+from tests.actors.longhorn import (
+    DRIVER,
+    ENGINE_IMAGE,
+    MANAGER_IMAGE,
+    NAMESPACE,
+    Delays,
+    DiskSchedules,
+    Longhorn,
+    csi_node,
+    engine_image,
+    instance_manager,
+    setting,
+)
 from tests.actors.pod_collector import PodCollector
 from tests.actors.provisioner import Provisioner, ResourceExhaustedError
 from tests.actors.scheduler import Event, Scheduler
@@ -238,12 +250,19 @@ class World:
         if self.plan.disk_schedules and not self._kind_seconds:
             self.server.add_resource(DISK_SCHEDULES)
         self.server.put(live_settings(self.plan))
+        for found in self.server.list("instancemanagers.longhorn.io", NAMESPACE):
+            self.server.delete("instancemanagers.longhorn.io", found["metadata"]["name"], NAMESPACE)
         for node in longhorn_nodes(self.plan):
             name = node["metadata"]["name"]
             self.put(kinds.LONGHORN_NODES, node)
             self.put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
+            self.put(kinds.CSI_NODES, csi_node(name, DRIVER))
+            self.put(kinds.INSTANCE_MANAGERS, instance_manager(name))
+        self.put(kinds.ENGINE_IMAGES, engine_image(dict.fromkeys(self.plan.nodes, True)))
         for storage_class in storage_classes(self.plan):
             self.put(kinds.STORAGE_CLASSES, storage_class)
+        self.put(kinds.SETTINGS, setting("default-engine-image", ENGINE_IMAGE))
+        self.put(kinds.SETTINGS, setting("default-instance-manager-image", MANAGER_IMAGE))
         for name, value in settings(self.plan).items():
             self.put(kinds.SETTINGS, setting(name, value))
 

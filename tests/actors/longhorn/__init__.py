@@ -15,11 +15,20 @@ from tests.actors.longhorn.objects import (
     setting,
     storage_class,
 )
+from tests.actors.longhorn.runners import (
+    ENGINE_IMAGE,
+    MANAGER_IMAGE,
+    csi_node,
+    engine_image,
+    instance_manager,
+)
 from tests.actors.longhorn.schedules import DiskSchedules
 
 __all__ = [
     "DRIVER",
+    "ENGINE_IMAGE",
     "FAST",
+    "MANAGER_IMAGE",
     "NAMESPACE",
     "CreateVolumeError",
     "Delays",
@@ -29,7 +38,10 @@ __all__ = [
     "Overcommitted",
     "backing_image",
     "csi_driver",
+    "csi_node",
     "disk_uuid",
+    "engine_image",
+    "instance_manager",
     "longhorn_node",
     "nodes_with_replicas",
     "overcommitted",

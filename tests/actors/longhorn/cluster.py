@@ -8,6 +8,7 @@ from random import Random
 from tests.actors import api as kinds
 from tests.actors.api import Api, Informer, Key, Object
 from tests.actors.longhorn.delays import Delays, Span
+from tests.actors.longhorn.runners import Runners
 
 _SOON_SECONDS = 0.001
 
@@ -17,6 +18,7 @@ class Cluster:
 
     Attributes:
         not_ready: Nodes whose manager is away, with the reason that their Ready condition gives.
+        runners: Says what runs on nodes.
         disk_schedules: None if Longhorn does not use them.
     """
 
@@ -41,6 +43,9 @@ class Cluster:
         self.replicas = Informer(api, kinds.REPLICAS, namespace)
         self.settings = Informer(api, kinds.SETTINGS, namespace)
         self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
+        self.instance_managers = Informer(api, kinds.INSTANCE_MANAGERS, namespace)
+        self.engine_images = Informer(api, kinds.ENGINE_IMAGES, namespace)
+        self.runners = Runners(self.instance_managers, self.engine_images, self.settings)
         self.disk_schedules = (
             Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
         )
@@ -55,6 +60,8 @@ class Cluster:
             self.replicas,
             self.settings,
             self.backing_images,
+            self.instance_managers,
+            self.engine_images,
             self.kubernetes_nodes,
             self.pods,
             self.claims,

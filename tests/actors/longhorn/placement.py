@@ -9,6 +9,8 @@ every replica counts from the moment that a disk was chosen for it.
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 import longhorn
 from longhorn import Candidate, Candidates, node_space
 from tests.actors.api import Object
@@ -91,11 +93,16 @@ class Placement:
             recorded(replica, longhorn.Replica),
             recorded(volume, longhorn.Volume),
             [recorded(each, longhorn.Replica) for each in replicas],
-            [node_space(recorded(node, longhorn.Node), settings) for node in nodes],
+            [self._space(node, settings) for node in nodes],
             settings,
             backing_image=None if image is None else recorded(image, longhorn.BackingImage),
             now=self._cluster.wall_clock(),
         )
+
+    def _space(self, node: Object, settings: longhorn.Settings) -> longhorn.NodeSpace:
+        engines = self._cluster.runners.engines(node["metadata"]["name"])
+        space = node_space(recorded(node, longhorn.Node), settings)
+        return msgspec.structs.replace(space, engines=engines)
 
 
 def counting(node: Object, assigned: Assigned) -> Object:

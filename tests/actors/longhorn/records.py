@@ -7,17 +7,34 @@ from typing import TypeVar
 import msgspec
 
 import longhorn
-from app.kube.resources import BACKING_IMAGES, NODES, REPLICAS, VOLUMES
+from app.kube.resources import (
+    BACKING_IMAGES,
+    ENGINE_IMAGES,
+    INSTANCE_MANAGERS,
+    NODES,
+    REPLICAS,
+    VOLUMES,
+)
 from tests.actors.api import Object
 from tests.actors.longhorn.schedules import Room
 
-T = TypeVar("T", longhorn.Node, longhorn.Volume, longhorn.Replica, longhorn.BackingImage)
+T = TypeVar(
+    "T",
+    longhorn.Node,
+    longhorn.Volume,
+    longhorn.Replica,
+    longhorn.BackingImage,
+    longhorn.EngineImage,
+    longhorn.InstanceManager,
+)
 
 _RESOURCES = {
     longhorn.Node: NODES,
     longhorn.Volume: VOLUMES,
     longhorn.Replica: REPLICAS,
     longhorn.BackingImage: BACKING_IMAGES,
+    longhorn.EngineImage: ENGINE_IMAGES,
+    longhorn.InstanceManager: INSTANCE_MANAGERS,
 }
 
 BEST_EFFORT = "best-effort"

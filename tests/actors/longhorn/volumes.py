@@ -33,6 +33,7 @@ WORKERS = 5
 """How many volumes a node's manager works on at a time."""
 
 _BUSY_SECONDS = 0.02
+_ATTACH_SECONDS = 0.5
 _MOST_STEPS = 100
 
 
@@ -166,6 +167,9 @@ class Volumes:
             held_back, held_seconds = self._rooms.held_back(draft.name)
             waits = [held_seconds] if held_back else []
             for step in next_steps(volume, replicas, draft.failed, draft.placed, held_back):
+                if step == Become("attached") and not self._attaches(draft):
+                    waits.append(_ATTACH_SECONDS)  # the volume hangs in attaching
+                    continue
                 span = self._span(step, volume)
                 left = self._timers.left(volume.name, str(step), span=span) if span else 0.0
                 if not left:
@@ -180,6 +184,10 @@ class Volumes:
             if isinstance(step, Become | lifecycle.DeleteVolume):
                 return None
         raise AssertionError(f"volume {draft.name} does not come to rest")
+
+    def _attaches(self, draft: Draft) -> bool:
+        node = read_volume(draft.volume).wished_node
+        return self._cluster.runners.attaches(draft.volume, node)
 
     def _span(self, step: Step, volume: Volume) -> Span | None:
         """Say how long a step takes, if it takes any time."""
