@@ -60,13 +60,13 @@ class Cluster:
             self.replicas,
             self.settings,
             self.backing_images,
-            self.instance_managers,
-            self.engine_images,
             self.kubernetes_nodes,
             self.pods,
             self.claims,
             self.persistent_volumes,
             self.storage_classes,
+            self.instance_managers,
+            self.engine_images,
             *([self.disk_schedules] if self.disk_schedules else []),
         )
 
