@@ -24,6 +24,8 @@ _LONGHORN_KINDS = {
     "replicas": "Replica",
     "settings": "Setting",
     "backingimages": "BackingImage",
+    "engineimages": "EngineImage",
+    "instancemanagers": "InstanceManager",
 }
 LONGHORN_PATHS = [f"/apis/{_GROUP}/{_VERSION}/{plural}" for plural in _LONGHORN_KINDS]
 """Answered once the definitions have taken effect."""

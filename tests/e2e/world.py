@@ -16,11 +16,15 @@ from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, key_of
 from tests.actors.kubelet import Kubelets
 from tests.actors.longhorn import (
+    DRIVER,
     NAMESPACE,
     Delays,
     DiskSchedules,
     Longhorn,
     csi_driver,
+    csi_node,
+    engine_image,
+    instance_manager,
     longhorn_node,
     setting,
     storage_class,
@@ -178,12 +182,35 @@ class World:
             await self._schedules_are(sum(map(len, disks)))
 
     async def add_node(self, name: str, disks: Disks, *, zone: str = "") -> None:
-        """Add one node: kubelet and Longhorn."""
+        """Add one node: kubelet and Longhorn, and all that runs there besides."""
+        await self.api.ensure(engine_image({}), kinds.ENGINE_IMAGES)
+        await self.let_run(name)
         sizes = {disk: gib * GIB for disk, gib in disks.items()}
         await self.api.ensure(longhorn_node(name, sizes, zone=zone), kinds.LONGHORN_NODES)
         await self.api.ensure(kubernetes_node(name), kinds.KUBERNETES_NODES)
         key = Key("", name)
         await self.api.patch(kinds.KUBERNETES_NODES, key, {"status": NODE_STATUS}, "status")
+
+    async def let_run(
+        self, node: str, *, driver: bool = True, image: bool = True, manager: str = "running"
+    ) -> None:
+        """Say what runs on a node besides kubelet and Longhorn's manager.
+
+        Args:
+            node: The node.
+            driver: Whether Longhorn's CSI driver is registered.
+            image: Whether the engine image is ready.
+            manager: The state of the instance manager.
+        """
+        changes = {"status": {"nodeDeploymentMap": {node: image}}}
+        await self.api.patch(kinds.ENGINE_IMAGES, key_of(engine_image({})), changes)
+        for obj, kind in (
+            (instance_manager(node, manager), kinds.INSTANCE_MANAGERS),
+            (csi_node(node, *([DRIVER] if driver else [])), kinds.CSI_NODES),
+        ):
+            await self.api.ensure(obj, kind)
+            changes = {each: obj[each] for each in ("spec", "status") if each in obj}
+            await self.api.patch(kind, key_of(obj), changes)
 
     async def let_schedule(self, node: str, disk: str, *, on: bool) -> None:
         """Say whether Longhorn may put replicas on a disk."""
@@ -241,9 +268,15 @@ class World:
     async def wipe(self) -> None:
         """Leave nothing of workloads, nodes and settings."""
         await self.delete_workloads()
-        for kind in (kinds.LONGHORN_NODES, kinds.SETTINGS):
+        for kind in (
+            kinds.LONGHORN_NODES,
+            kinds.SETTINGS,
+            kinds.INSTANCE_MANAGERS,
+            kinds.ENGINE_IMAGES,
+        ):
             await self.api.delete(kind, Key(NAMESPACE, ""))
-        await self.api.delete(kinds.KUBERNETES_NODES, Key("", ""))
+        for kind in (kinds.KUBERNETES_NODES, kinds.CSI_NODES):
+            await self.api.delete(kind, Key("", ""))
         await self._capacity_is_known_of(0)
         if self._disk_schedules is not DiskSchedules.UNUSED:
             await self.api.delete(kinds.DISK_SCHEDULES, Key(NAMESPACE, ""))
