@@ -211,6 +211,5 @@ def _known(body: bytes, server: FakeApiServer) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.setrecursionlimit(10_000)  # mutated requests are nested as deep
     given: list[Any] = [int(each) for each in sys.argv[1:]]
     asyncio.run(measure(*[*given, *(REQUESTS, SEED)[len(given) :]]))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -117,10 +118,10 @@ def _change_at(value: list[Any], index: int, random: Random) -> None:
     elif how == 3:
         value[index], value[0] = value[0], value[index]
     elif key is not None:
-        odd = (key, random.choice(ODD_VALUES))
+        odd = (key, deepcopy(random.choice(ODD_VALUES)))
         value[index : index + random.randrange(2)] = [odd]
     else:
-        value[index] = random.choice(ODD_VALUES)
+        value[index] = deepcopy(random.choice(ODD_VALUES))  # later changes may go into it
 
 
 def written(value: Any) -> str:
