@@ -15,6 +15,8 @@ WITH_DISK_SCHEDULES = [1, 24]
 """In the second one they are served only once the service runs."""
 WORST_DAY = 6
 WITH_STRANGERS = 1
+WITH_RUNNERS = 9
+"""Without other faults, so that the judge excuses nothing."""
 
 
 def replay(seed: int, hash_seed: str, kind: Kind) -> str:
@@ -60,6 +62,14 @@ async def test_all_that_must_hold_holds_whatever_strangers_ask() -> None:
 
     assert not result.violations, told(result)
     assert result.counts["requests of strangers"] > 100
+
+
+@VIRTUAL_TIME
+async def test_no_pod_gets_a_node_where_nothing_attaches() -> None:
+    result = await simulate(WITH_RUNNERS, Kind.RUNNERS)
+
+    assert not result.violations, told(result)
+    assert result.counts["fault: something does not run on a node"] > 3
 
 
 @VIRTUAL_TIME
