@@ -15,7 +15,7 @@ WITH_DISK_SCHEDULES = [1, 24]
 """In the second one they are served only once the service runs."""
 WORST_DAY = 6
 WITH_STRANGERS = 1
-WITH_RUNNERS = 9
+WITH_RUNNERS = 28
 """Without other faults, so that the judge excuses nothing."""
 
 
