@@ -1,6 +1,5 @@
 """What must hold at every moment of a run, and what at its end."""
 
-from collections.abc import Callable
 from typing import Any
 
 from tests.actors.api import Object
@@ -12,7 +11,7 @@ from tests.simulation.calm import Calm
 from tests.simulation.choices import Answer, Choice, Choices, refusal_of
 from tests.simulation.everywhere import Everywhere
 from tests.simulation.limits import Excuse, Limits
-from tests.simulation.losses import Losses
+from tests.simulation.losses import LacksSince, Losses, never
 from tests.simulation.plan import Plan
 from tests.simulation.together import Known
 from tests.simulation.trace import Trace
@@ -28,18 +27,21 @@ class Invariants:
 
     Attributes:
         violations: What went wrong, the first of it first.
-        lacks_since: Returns since when no volume can be attached to a node, None if it can.
     """
 
     def __init__(self, plan: Plan, trace: Trace) -> None:
         self.violations: list[str] = []
-        self.lacks_since: Callable[[str], float | None] = lambda _: None
+        self._lacks_since: LacksSince = never
         self._plan = plan
         self._trace = trace
         self._answers: dict[str, Answer] = {}
         self._leaders: list[str] = []
         self._granted: set[tuple[str, str]] = set()
         self._asking: set[str] = set()
+
+    def watch_runners(self, lacks_since: LacksSince) -> None:
+        """Learn who says since when no volume can be attached to a node."""
+        self._lacks_since = self._losses.lacks_since = lacks_since
 
     def watch(self, world: World) -> None:
         """Begin to look at a world; nothing runs in it yet."""
@@ -134,7 +136,7 @@ class Invariants:
 
     def _judge_attaching(self, choice: Choice) -> None:
         """Judge whether the volumes of a choice can be attached, as far as that was known."""
-        since = self.lacks_since(choice.node)
+        since = self._lacks_since(choice.node)
         to_attach = [each for each in choice.volumes if each.attached_to != choice.node]
         if since is None or since > choice.answer.at or not to_attach:
             return

@@ -3,7 +3,7 @@
 Longhorn does not keep room for them: until a volume is attached, replicas of others may come first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from longhorn import Locality, Settings, due_replicas
 from tests.actors.api import Object
@@ -15,6 +15,15 @@ from tests.simulation.together import Known
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
 
+HEARD_SECONDS = 2.0
+"""What is older was heard of."""
+LacksSince = Callable[[str], float | None]
+"""Returns since when no volume can be attached to a node, None if it can."""
+
+
+def never(_: str) -> None:
+    """Say that volumes can be attached everywhere."""
+
 
 class Losses:
     """Watches how Longhorn places replicas.
@@ -22,12 +31,14 @@ class Losses:
     Attributes:
         excuses: By volume without room on its pod's node, why our service cannot be blamed for it,
             None if it can.
+        lacks_since: Says since when something does not run on a node.
     """
 
     def __init__(
         self, truth: Truth, choices: Choices, limits: Limits, plan: Plan, trace: Trace
     ) -> None:
         self.excuses: dict[str, Excuse | None] = {}
+        self.lacks_since: LacksSince = never
         self._lost_at: dict[str, float] = {}
         self._truth = truth
         self._choices = choices
@@ -101,7 +112,14 @@ class Losses:
         usable = _usable(self._truth.known())
         if any(_usable(each.answer.known) - usable for each in (choice, *owners)):
             return Excuse.CORDONED
+        if any(self._ceased(each) for each in (choice, *owners)):
+            return Excuse.RUNNERS
         return Excuse.LAGGED if self._plan.is_stale and not is_strict else None
+
+    def _ceased(self, choice: Choice) -> bool:
+        """Say whether something ceased to run on a node since an answer, or just before."""
+        since = filter(None, map(self.lacks_since, self._plan.nodes))
+        return any(each > choice.answer.at - HEARD_SECONDS for each in since)
 
     def _is_for_former(self, choice: Choice, replica: Object) -> bool:
         """Say whether Longhorn attaches a strict-local volume to the node of its pod before, and

@@ -116,7 +116,7 @@ async def simulate(seed: int, kind: Kind = Kind.USUAL) -> Result:
                 await _beside(strangers.run(), suffering)
             elif kind is Kind.RUNNERS:
                 runners = Runners(world, Random(f"runners {seed}"), trace)
-                invariants.lacks_since = runners.lacks_since
+                invariants.watch_runners(runners.lacks_since)
                 await _beside(runners.run(), suffering)
                 runners.mend()
             else:
