@@ -14,6 +14,7 @@ from app.cli.scheduler_config.wanted import (
     KUBECONFIGS,
     SCHEDULER_NAME,
     Distribution,
+    is_service,
     make_wanted,
 )
 from app.config import RESOURCE
@@ -151,8 +152,7 @@ def _address(
         return
     if url is not None and str(prefix).rstrip("/") != url:
         yield Flaw(text=f"{field}, and the service is at {url}", remedy=f"set it to {url}")
-    is_name = host.endswith((".svc", ".cluster.local"))
-    if is_name and distribution is not Distribution.SECONDARY:
+    if is_service(host) and distribution is not Distribution.SECONDARY:
         text = f"{field}: kube-scheduler runs in the host's network, where names of Services are"
         yield Flaw(text=f"{text} not resolved", remedy="write the address of the Service")
     tls = entry.get("tlsConfig")

@@ -13,6 +13,7 @@ from app.cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
 from app.cli.scheduler_config.wanted import (
     SERVER_NAME,
     Distribution,
+    check_reachable,
     checked_url,
     make_wanted,
     tls_contents,
@@ -87,7 +88,7 @@ def configure_scheduler(
         )
     if talos_document and distribution is not Distribution.TALOS:
         raise InputError(f"--talos-document is of no use with --distribution {distribution}")
-    address = None if url is None else checked_url(url)
+    address = None if url is None else _address(url, distribution)
     if check is not None:
         _print_flaws(check, distribution, address)
     if remove is not None:
@@ -105,6 +106,13 @@ def configure_scheduler(
     for flaw in flaws(result, distribution, address):  # what is not ours to set
         typer.echo(f"warning: {flaw}", err=True)
     _print_file(text)
+
+
+def _address(url: str, distribution: Distribution) -> str:
+    """Return the address, if kube-scheduler would reach the service there."""
+    address = checked_url(url)
+    check_reachable(address, distribution)
+    return address
 
 
 def _print_flaws(file: Path, distribution: Distribution, address: str | None) -> NoReturn:

@@ -116,6 +116,33 @@ def why(distribution: Distribution) -> Mapping[str, str]:
     return _WHY_OF_SECONDARY if distribution is Distribution.SECONDARY else _WHY
 
 
+def is_service(host: str) -> bool:
+    """Say whether a host is the name of a Service, which only the cluster's DNS resolves."""
+    is_short = "." not in host and ":" not in host and host != "localhost"
+    return is_short or host.endswith((".svc", ".cluster.local")) or host.startswith(f"{NAME}.")
+
+
+def check_reachable(url: str, distribution: Distribution) -> None:
+    """Refuse an address, as it was checked, that kube-scheduler would not reach the service at.
+
+    Raises:
+        InputError: It names a Service that is not resolved there, or has no port.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_service(host) and distribution is not Distribution.SECONDARY:
+        raise InputError(
+            f"--url {url} names a Service, and kube-scheduler runs in the host's network, where "
+            f"that is not resolved: give the Service's address (`propose-address` finds a free "
+            f"one), or use --distribution {Distribution.SECONDARY}"
+        )
+    if parts.port is None:
+        raise InputError(
+            f"--url {url} has no port, so that kube-scheduler would call another one than the "
+            f"Service's, which is 9504 unless you set it: {url}:9504"
+        )
+
+
 def make_wanted(
     distribution: Distribution, url: str, tls: Mapping[str, str] | None = None
 ) -> Wanted:

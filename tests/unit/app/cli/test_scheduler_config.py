@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.cli.scheduler_config import (
     SIZE_LIMIT_BYTES,
     Distribution,
+    check_reachable,
     make_wanted,
     merged,
     read_given,
@@ -365,8 +366,11 @@ def test_check(changes: dict[str, Any], expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        ({"urlPrefix": "https://x"}, "tlsConfig has neither caFile nor caData"),
-        ({"urlPrefix": "https://x", "tlsConfig": {"insecure": True, "caFile": "f"}}, "insecure"),
+        ({"urlPrefix": "https://x.y"}, "tlsConfig has neither caFile nor caData"),
+        (
+            {"urlPrefix": "https://x.y", "tlsConfig": {"insecure": True, "caFile": "f"}},
+            "insecure",
+        ),
         ({"urlPrefix": "http://extender.longhorn-system.svc:9504"}, "not resolved"),
         ({"urlPrefix": "http://[::1"}, "is no URL"),
     ],
@@ -475,6 +479,40 @@ def test_an_address_that_cannot_be_called_is_said(
 ) -> None:
     with pytest.raises(InputError, match=why):
         make_wanted(Distribution.KUBEADM, url, tls)
+
+
+@pytest.mark.parametrize(
+    ("url", "distribution", "why"),
+    [
+        ("http://longhorn-scheduler-extender:9504", Distribution.KUBEADM, "names a Service"),
+        ("http://extender.longhorn-system.svc:9504", Distribution.K3S, "names a Service"),
+        ("http://x.y.svc.cluster.local:9504", Distribution.RKE2, "names a Service"),
+        ("http://longhorn-scheduler-extender.longhorn-system:1", Distribution.TALOS, "a Service"),
+        ("http://10.96.0.95", Distribution.KUBEADM, "has no port, .* http://10.96.0.95:9504"),
+        ("http://x.y.svc", Distribution.SECONDARY, "has no port"),
+    ],
+)
+def test_an_address_where_kube_scheduler_finds_nobody_is_said(
+    url: str, distribution: Distribution, why: str
+) -> None:
+    with pytest.raises(InputError, match=why):
+        check_reachable(url, distribution)
+
+
+@pytest.mark.parametrize(
+    ("url", "distribution"),
+    [
+        ("http://10.96.0.95:9504", Distribution.KUBEADM),
+        ("http://[fd00::1]:9504", Distribution.KUBEADM),
+        ("http://localhost:9504", Distribution.K3S),
+        ("https://extender.example.org:443", Distribution.TALOS),
+        ("http://x.y.svc:9504", Distribution.SECONDARY),
+    ],
+)
+def test_an_address_that_kube_scheduler_can_call_is_taken(
+    url: str, distribution: Distribution
+) -> None:
+    check_reachable(url, distribution)
 
 
 @pytest.mark.parametrize("url", ["http://[fd00::1]:9504", "http://x/"])
