@@ -14,7 +14,7 @@ meanwhile is worked out with the new ones. Volumes come before nodes, so that no
 while it is not known what is due.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -232,10 +232,11 @@ class ViewBuilder:
         else:
             self._note_nodes(self.of(Node))
 
-    def _note_nodes(self, names: Iterable[NodeName]) -> None:
-        """Note that something else runs on many nodes."""
+    def _note_nodes(self, names: Collection[NodeName]) -> None:
+        """Note that something else runs on nodes, on all of them or on few."""
+        work = self._at_once if len(names) <= NODES_AT_ONCE else self._in_pieces
         for name in sorted(names):
-            self._in_pieces.add_node(name)
+            work.add_node(name)
 
     def _note_readability(self, *nodes: NodeName) -> None:
         """Note that nodes can be read now and could not, or the reverse."""
