@@ -104,7 +104,9 @@ class Derived:
                 self._engines_on(name, view.settings),
             )
         for each in _differently_turned_away(before, space):
+            now = self._known.all(Replica).get(each.name, each)
             work.add_volume(each.volume)
+            work.add_volume(now.volume)
         put(self.hampered, name, space if space is not None and self._hampers(space) else None)
         return put(self.spaces, name, space)
 

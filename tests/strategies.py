@@ -10,15 +10,17 @@ import msgspec
 from hypothesis import strategies as st
 
 from app.kube.resources import AnyRecord
-from extender import Claim, ClusterView, PersistentVolume, StorageClass, Unreadable
+from extender import Claim, ClusterView, CsiNode, PersistentVolume, StorageClass, Unreadable
 from longhorn import (
     BackingImage,
     Disk,
     DiskId,
     DiskName,
     DiskSchedule,
+    EngineImage,
     Entry,
     EntryState,
+    InstanceManager,
     Locality,
     Node,
     NodeName,
@@ -277,6 +279,9 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "Replica": ("r-0", "r-1", "r-2", "r-3", "r-4", "r-5"),
     "BackingImage": ("image-0", "image-1"),
     "DiskSchedule": ("uuid-disk-0", "uuid-disk-1"),
+    "EngineImage": ("ei-0", "ei-1"),
+    "InstanceManager": ("manager-0", "manager-1", "manager-2", "manager-3"),
+    "CSINode": ("node-1", "node-2", "node-3"),
     "PersistentVolumeClaim": ("default/vol-0", "default/vol-1", "default/new"),
     "PersistentVolume": ("pv-vol-0", "pv-vol-1"),
     "StorageClass": ("local",),
@@ -285,6 +290,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "storage-minimal-available-percentage",
         "allow-empty-disk-selector-volume",
         "default-data-locality",
+        "default-instance-manager-image",
     ),
 }
 """What there may be in a cluster that changes: few names, so that objects meet each other."""
@@ -316,6 +322,7 @@ def changing_volumes(draw: st.DrawFn, name: str) -> Volume:
         draw(volumes(name)),
         locality=draw(st.sampled_from([*[Locality.BEST_EFFORT] * 4, *Locality])),
         backing_image=draw(st.sampled_from(["", "", *KINDS["BackingImage"]])),
+        engine_image=draw(st.sampled_from(["", "engine:1"])),
         deleting=draw(rarely) and draw(rarely),
     )
 
@@ -411,9 +418,33 @@ def _backing_images(name: str) -> st.SearchStrategy[BackingImage]:
     )
 
 
+def _engine_images(name: str) -> st.SearchStrategy[EngineImage]:
+    every = st.just(frozenset(map(NodeName, KINDS["Node"])))
+    some = st.frozensets(st.sampled_from([NodeName(each) for each in KINDS["Node"]]))
+    image = st.sampled_from(["", "engine:1", "engine:2"])
+    return st.builds(EngineImage, name=st.just(name), image=image, nodes=every | some)
+
+
+def _instance_managers(name: str) -> st.SearchStrategy[InstanceManager]:
+    return st.builds(
+        InstanceManager,
+        name=st.just(name),
+        node=st.sampled_from([NodeName(each) for each in KINDS["Node"]]),
+        is_v2=st.booleans(),
+        image=st.sampled_from(["manager:1", "manager:1", "manager:2"]),
+        is_running=mostly,
+        deleting=rarely,
+    )
+
+
+def _csi_nodes(name: str) -> st.SearchStrategy[CsiNode]:
+    return st.builds(CsiNode, name=st.just(NodeName(name)), has_longhorn=mostly)
+
+
 def _settings(name: str) -> st.SearchStrategy[Setting]:
     values = {
         "default-data-locality": ["disabled", "best-effort"],
+        "default-instance-manager-image": ["manager:1", "manager:1", "manager:2", ""],
         "allow-empty-disk-selector-volume": ["true", "false", "true", "?"],
     }
     return st.builds(
@@ -427,6 +458,9 @@ _RECORDS_OF: Mapping[str, Callable[[str], st.SearchStrategy[AnyRecord]]] = {
     "Replica": changing_replicas,
     "BackingImage": _backing_images,
     "DiskSchedule": disk_schedules,
+    "EngineImage": _engine_images,
+    "InstanceManager": _instance_managers,
+    "CSINode": _csi_nodes,
     "PersistentVolumeClaim": _claims,
     "PersistentVolume": _persistent_volumes,
     "StorageClass": _storage_classes,

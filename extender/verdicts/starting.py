@@ -7,7 +7,12 @@ from msgspec import structs
 from extender.upcoming.finding import beside, find_room
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Certainty, Upcoming
-from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
+from extender.verdicts.rejections import (
+    NoRoomAnywhere,
+    PendingReplicas,
+    Rejection,
+    TooFewReplicas,
+)
 from extender.verdicts.situation import Situation
 from longhorn import NodeName, needed_to_start
 
@@ -26,6 +31,8 @@ def start(situation: Situation) -> Rejection | Situation:
     needed = _all_needed(situation)
     if not needed:
         return situation
+    if _others_lack_room(situation):
+        return PendingReplicas()
     forecast = situation.forecast.copy()
     missing, beside_open = _first_missing(needed, forecast), None
     if missing is None and situation.bound.open_holds:
@@ -97,6 +104,21 @@ def _beside_open(situation: Situation) -> Forecast:
         for upcoming in found.evict_beyond(node):
             find_room(found, upcoming)
     return found
+
+
+def _others_lack_room(situation: Situation) -> bool:
+    """Whether some volume that is held for another pod finds no room to start.
+
+    It had room when its pod was accepted, and may have room yet in an order that the forecast does
+    not find. What is left must not go to somebody else meanwhile.
+    """
+    forecast = situation.forecast
+    return bool(forecast.nowhere) and any(
+        each.certainty is not Certainty.SHOWN
+        and forecast.nowhere.get(each.volume.name, 0)
+        and len(forecast.nodes_of(each.volume.name)) < _needed(each, situation)
+        for each in situation.others.each
+    )
 
 
 def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> bool:

@@ -83,12 +83,14 @@ class Limits:
         """
         if not choice.knows_kind:
             return True
-        until = choice.answer.at + self._plan.choosing_seconds
+        until = min(
+            choice.answer.at + self._plan.choosing_seconds, choice.doubted_at + GIVEN_UP_SECONDS
+        )
         # In mode `node` nothing counts as the choice but the binding.
         is_by_binding = self._plan.mode is Mode.NODE
         heard_at = choice.binding_heard_at if is_by_binding else choice.heard_at
         if heard_at > until or self._is_unheard(choice):
-            return now >= min(until, choice.doubted_at + GIVEN_UP_SECONDS)
+            return now >= until
         bound_at = choice.bound_at
         return bound_at is not None and now >= bound_at + self._plan.placing_seconds
 

@@ -49,7 +49,7 @@ NAMES = [(kind, name) for kind, names in KINDS.items() for name in names]
 BUSY = [
     pair
     for pair in NAMES
-    if pair[0] in ("Node", "Volume", "Replica", "BackingImage", "DiskSchedule")
+    if pair[0] in ("Node", "Volume", "Replica", "BackingImage", "DiskSchedule", "InstanceManager")
 ]
 CANDIDATES = [NodeName(name) for name in (*KINDS["Node"], "node-unknown")]
 PIECES = st.sampled_from([0, 1, 2, 99])
@@ -96,6 +96,7 @@ def contents(view: ClusterView) -> dict[str, Any]:
             )
             for name, space in view.spaces.items()
         },
+        "hampered": sorted(view.hampered),
         "due": dict(view.due),
         "settings": view.settings,
         "setting_values": dict(view.setting_values),

@@ -4,7 +4,12 @@ import pytest
 
 from app.kube.resources import AnyRecord
 from extender import Basis, ClusterView, Extender, PodStatus, Timeouts
-from extender.verdicts.rejections import NoRoomAnywhere, Rejection, TooFewReplicas
+from extender.verdicts.rejections import (
+    NoRoomAnywhere,
+    PendingReplicas,
+    Rejection,
+    TooFewReplicas,
+)
 from longhorn import Locality, NodeName, Volume
 from tests.builders import (
     GENEROUS,
@@ -192,3 +197,25 @@ def test_two_pods_that_may_go_to_one_node_only_do_not_get_it_both() -> None:
 
     why = answer.rejected[NodeName("node-1")]
     assert why == NoRoomAnywhere(size_bytes=50 * GIB, by_open=True)
+
+
+def test_what_is_left_waits_for_a_volume_that_is_held_and_finds_no_room() -> None:
+    """The forecast moves two replicas at most to make room for another one."""
+    held, own, disks = [57, 57, 26, 65, 154], 57, (23, 243, 39, 120)
+    hosts = [node(f"node-{n}", disk(maximum_bytes=gib * GIB)) for n, gib in enumerate(disks)]
+    claims = [claim(f"vol-{n}", size_bytes=gib * GIB) for n, gib in enumerate([*held, own])]
+    class_ = storage_class(dataLocality="disabled", numberOfReplicas="1")
+    view = view_of(*hosts, EVERY_BYTE, *claims, class_)
+    extender, names = Extender(GENEROUS), [each.name for each in hosts]
+    timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+    for number in range(len(held)):  # as a new leader finds them, in an order of its own
+        alone = Extender(GENEROUS)
+        found = alone.filter(pod(f"vol-{number}", name=f"pod-{number}"), names, view)
+        alone.hold(found, PodStatus(), timeouts=timeouts, now=0.0)
+        [hold] = alone.ledger
+        extender.ledger.put(hold)
+
+    answer = extender.filter(pod(f"vol-{len(held)}", name="own"), names, view)
+
+    assert sum(held) < sum(disks) - 23 < sum(held) + own  # all that is held fits, and no more
+    assert answer.rejected == dict.fromkeys(names, PendingReplicas())
