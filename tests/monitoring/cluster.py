@@ -8,7 +8,7 @@ import yaml
 
 from app.config import NAME
 from tests.admission import new_pod, of_claim, review
-from tests.builders import node_document
+from tests.builders import node_document, runner_documents
 from tests.fakes import FakeApiServer, Object
 from tests.integration.instances import NAMESPACE, config_map, service
 from tests.integration.instances import pod_object as instance_pod
@@ -46,6 +46,7 @@ class Cluster:
         for obj in (
             *yaml.safe_load_all(example),
             *(node_document(name) for name in (*ROOMS, *others)),
+            *runner_documents(*ROOMS, *others),
             storage_class_object(),
             service(),
             config_map(),
