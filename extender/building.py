@@ -157,7 +157,7 @@ class ViewBuilder:
             storage_classes=self.of(StorageClass),
             volumes=self.of(Volume),
             backing_images=self.of(BackingImage),
-            hampered=self._derived.hampered,
+            by_running=self._derived.by_running,
             replicas=self._derived.replicas,
             due=self._derived.due,
             spaces=self._derived.spaces,

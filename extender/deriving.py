@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from extender.known import Known, put
+from extender.known import Index, Known, put
 from extender.kubernetes import CsiNode, EngineOptOut
 from extender.space import KnownDisk, NodeSpace, node_space
-from extender.view import ClusterView
+from extender.view import ClusterView, Running, running_on
 from longhorn import (
     NOTHING_DUE,
     BackingImage,
@@ -54,7 +54,7 @@ class Derived:
 
     Attributes:
         spaces: What each node has left.
-        hampered: Those of them where some volume may not be attached.
+        by_running: The same by what runs there.
         kinds: A number for each kind of disks.
         replicas: Of each volume, by name; those that their disk turned away as not placed.
         due: Volumes of which Longhorn is about to place replicas, and which.
@@ -63,7 +63,7 @@ class Derived:
     def __init__(self, known: Known) -> None:
         self._known = known
         self.spaces: dict[NodeName, NodeSpace] = {}
-        self.hampered: dict[NodeName, NodeSpace] = {}
+        self.by_running = Index[Running, NodeSpace](lambda space: (running_on(space),))
         self.kinds: dict[DiskKind, int] = {}
         self.replicas: dict[VolumeName, tuple[Replica, ...]] = {}
         self.due: dict[VolumeName, Due] = {}
@@ -107,7 +107,10 @@ class Derived:
             now = self._known.all(Replica).get(each.name, each)
             work.add_volume(each.volume)
             work.add_volume(now.volume)
-        put(self.hampered, name, space if space is not None and self._hampers(space) else None)
+        if before is not None:
+            self.by_running.remove(name, before)
+        if space is not None:
+            self.by_running.add(name, space)
         return put(self.spaces, name, space)
 
     def _engines_on(self, name: NodeName, settings: Settings) -> Engines:
@@ -122,17 +125,6 @@ class Derived:
             may_run or runs(managers, "", is_v2=True),
             name not in known.all(EngineOptOut),
             images_on(name, images),
-        )
-
-    def _hampers(self, space: NodeSpace) -> bool:
-        """Whether a node is not ready, or something does not run there that runs on others."""
-        engines = space.engines
-        images = {each.image for each in self._known.all(EngineImage).values()}
-        return (
-            not space.node.ready.is_true
-            or not (engines.has_driver and engines.runs_v1 and engines.runs_v2)
-            or not engines.allows_v2
-            or (engines.images is not None and engines.images != images)
         )
 
     def work_out_volume(self, name: VolumeName, settings: Settings, work: Work) -> bool:

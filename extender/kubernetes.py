@@ -5,7 +5,7 @@ from typing import NewType
 
 import msgspec
 
-from longhorn import OPT_OUT_LABEL, NodeName, VolumeName
+from longhorn import V2_OFF_LABEL, NodeName, VolumeName
 
 ClaimKey = NewType("ClaimKey", str)
 """Namespace and name of a PVC, joined by a slash."""
@@ -104,7 +104,7 @@ class EngineOptOut(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def opt_out(name: NodeName, labels: Mapping[str, str]) -> EngineOptOut | None:
     """Say whether the labels of a Kubernetes Node switch data engine v2 off."""
-    return EngineOptOut(name=name) if labels.get(OPT_OUT_LABEL) == "true" else None
+    return EngineOptOut(name=name) if labels.get(V2_OFF_LABEL) == "true" else None
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -5,12 +5,14 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from extender.known import Index
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, StorageClass
 from extender.space import NodeSpace
 from longhorn import (
     BackingImage,
     DiskKind,
     Due,
+    Engines,
     NodeName,
     Replica,
     Settings,
@@ -23,6 +25,13 @@ MOST_CHANGES = 10_000
 earlier one, everything counts as changed."""
 
 Name = TypeVar("Name", bound=str)
+Running = tuple[Engines, bool]
+"""What runs on a node, and whether Longhorn's manager is ready there."""
+
+
+def running_on(space: NodeSpace) -> Running:
+    """Say what runs on a node."""
+    return space.engines, space.node.ready.is_true
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -79,8 +88,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     due: Mapping[VolumeName, Due]
     """Volumes of which Longhorn is about to place replicas, as its objects show, and which."""
     spaces: Mapping[NodeName, NodeSpace]
-    hampered: Mapping[NodeName, NodeSpace] = msgspec.field(default_factory=dict)
-    """Those of *spaces* where some volume may not be attached."""
+    by_running: Index[Running, NodeSpace]
+    """The same by what runs there: whether volumes can be attached follows from that alone."""
     disk_kinds: Mapping[DiskKind, int]
     settings: Settings
     setting_values: Mapping[str, str]

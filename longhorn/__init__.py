@@ -43,7 +43,7 @@ from longhorn.due import (
 )
 from longhorn.engines import (
     ALL_RUNS,
-    OPT_OUT_LABEL,
+    V2_OFF_LABEL,
     Attachment,
     AttachRefusal,
     EngineImage,
@@ -125,8 +125,8 @@ from longhorn.surplus import surplus
 from longhorn.tags import Selector, all_match, split_tags, tags_match
 
 __all__ = [
-    "ALL_RUNS", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "OPT_OUT_LABEL", "RETRY_LIMIT",
-    "SCHEDULER_SETTINGS", "AttachRefusal", "Attachment", "BackingImage", "Candidate", "Candidates",
+    "ALL_RUNS", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT", "SCHEDULER_SETTINGS",
+    "V2_OFF_LABEL", "AttachRefusal", "Attachment", "BackingImage", "Candidate", "Candidates",
     "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
     "DiskSpace", "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryChange", "EntryState",
     "Group", "Happened", "Hosts", "InstanceManager", "LetGo", "Locality", "Moment", "Need", "Node",

@@ -10,9 +10,9 @@ from enum import StrEnum
 import msgspec
 
 from longhorn.needs import Engine
-from longhorn.records import Node, NodeName, Volume
+from longhorn.records import NodeName, Volume
 
-OPT_OUT_LABEL = "node.longhorn.io/disable-v2-data-engine"
+V2_OFF_LABEL = "node.longhorn.io/disable-v2-data-engine"
 """Of a Kubernetes Node: with "true" data engine v2 is off there; any other value means nothing."""
 
 
@@ -94,16 +94,21 @@ def attachment_of(volume: Volume) -> Attachment:
     )
 
 
-def attach_refusal(node: Node, engines: Engines, asked: Attachment) -> AttachRefusal | None:
+def attach_refusal(engines: Engines, asked: Attachment, *, is_ready: bool) -> AttachRefusal | None:
     """Say why a volume cannot be attached to a node, None if it can; in Longhorn's order.
 
     Whether new replicas may go there does not matter: a cordoned node attaches volumes. An instance
     manager that is not there, and the label, are noticed only when the engine is to start; then the
     volume hangs in attaching.
+
+    Args:
+        engines: What runs on the node.
+        asked: What the volume asks for.
+        is_ready: Whether Longhorn's Node is.
     """
     if not engines.has_driver:
         return AttachRefusal.NO_DRIVER
-    if not node.ready.is_true:
+    if not is_ready:
         return AttachRefusal.NOT_READY
     if not all(engines.has_image(image) for image in asked.images):
         return AttachRefusal.NO_IMAGE

@@ -175,16 +175,17 @@ class Reflector:
         """Know no objects, as there is no such kind, until it is time to ask again."""
         if self.objects or not self.is_complete:
             log.info("view.kind_absent", resource=self.name)
-        self._skipped = 0
-        await self._report(self._feed.forget())
-        self._heard()
-        await asyncio.sleep(_ABSENT_SECONDS)
+        await self._know_none()
 
     async def _do_without(self, error: ApiError) -> None:
         """Know no objects, as there is no such kind for us, until it is time to try again."""
         if not self.is_done_without:
             log.warning("view.kind_not_readable", resource=self.name, error=str(error))
         self.is_done_without = True
+        await self._know_none()
+
+    async def _know_none(self) -> None:
+        self._skipped = 0
         await self._report(self._feed.forget())
         self._heard()
         await asyncio.sleep(_ABSENT_SECONDS)

@@ -8,7 +8,7 @@ from app.kube.resources import (
     LONGHORN_RESOURCES,
     OPTED_OUT_NODES,
 )
-from longhorn import OPT_OUT_LABEL
+from longhorn import V2_OFF_LABEL
 
 
 def sources(settings: Settings) -> list[Source]:
@@ -19,6 +19,6 @@ def sources(settings: Settings) -> list[Source]:
             Source(resource=resource, namespace=settings.longhorn_namespace)
             for resource in LONGHORN_RESOURCES
         ),
-        Source(resource=OPTED_OUT_NODES, labels=f"{OPT_OUT_LABEL}=true"),
+        Source(resource=OPTED_OUT_NODES, labels=f"{V2_OFF_LABEL}=true"),
         Source(resource=CONFIG_MAPS, namespace=settings.namespace, fields=f"metadata.name={NAME}"),
     ]

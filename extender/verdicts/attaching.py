@@ -1,10 +1,9 @@
 """To which of the candidate nodes a pod's volumes cannot be attached, whatever room there is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import filterfalse
 
 from extender.demand.requests import PodRequest
-from extender.space import NodeSpace
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,
@@ -14,8 +13,8 @@ from extender.verdicts.rejections import (
     Rejection,
     UnknownNode,
 )
-from extender.view import ClusterView
-from longhorn import AttachRefusal, NodeName, attach_refusal, attachment_of
+from extender.view import ClusterView, Running, running_on
+from longhorn import Attachment, AttachRefusal, NodeName, attach_refusal, attachment_of
 
 _WHY = {
     AttachRefusal.NO_DRIVER: DriverMissing(),
@@ -45,17 +44,26 @@ def unattachable(
         for name in filterfalse(view.spaces.__contains__, () if request.volumes else candidates)
         if name not in view.unreadable_nodes
     }
-    if not view.hampered:
-        return rejected
-    asked = {volume.name: attachment_of(volume) for volume in wanted}
-
-    def why(name: NodeName, space: NodeSpace) -> Rejection | None:
-        away = {asked[v.name] for v in wanted if v.shared or v.attached_to != name}
-        refusals = (attach_refusal(space.node, space.engines, each) for each in sorted(away))
-        return next((_WHY[refusal] for refusal in refusals if refusal is not None), None)
-
-    for name in filter(view.hampered.__contains__, candidates):
-        rejection = why(name, view.hampered[name])
-        if rejection is not None:
-            rejected[name] = rejection
+    asked = {attachment_of(volume) for volume in wanted}
+    for running in view.by_running.keys():  # noqa: SIM118 (of an index)
+        why = _why(running, asked)
+        if why is not None:
+            there = {space.node.name for space in view.by_running.of(running)}
+            rejected |= dict.fromkeys(filter(there.__contains__, candidates), why)
+    for name in {v.attached_to for v in wanted if not v.shared and v.attached_to in rejected}:
+        space = None if name is None else view.spaces.get(name)
+        if name is None or space is None:
+            continue
+        away = {attachment_of(v) for v in wanted if v.shared or v.attached_to != name}
+        why = _why(running_on(space), away)
+        del rejected[name]
+        if why is not None:
+            rejected[name] = why
     return rejected
+
+
+def _why(running: Running, asked: Iterable[Attachment]) -> Rejection | None:
+    """Return why the first of the volumes cannot be attached where so much runs."""
+    engines, is_ready = running
+    refusals = (attach_refusal(engines, each, is_ready=is_ready) for each in sorted(asked))
+    return next((_WHY[refusal] for refusal in refusals if refusal is not None), None)

@@ -17,7 +17,7 @@ from longhorn import (
     starts_replicas,
 )
 from longhorn.needs import Engine
-from tests.builders import engine_image, instance_manager, node, volume
+from tests.builders import engine_image, instance_manager, volume
 
 V1 = Attachment(is_v2=False, images=("engine:1",), is_shared=False)
 V2 = Attachment(is_v2=True, images=(), is_shared=False)
@@ -49,13 +49,7 @@ NOTHING_RUNS = Engines(
 def test_where_a_volume_attaches(
     engines: Engines, asked: Attachment, expected: AttachRefusal | None, *, is_ready: bool
 ) -> None:
-    assert attach_refusal(node(ready=is_ready), engines, asked) == expected
-
-
-def test_a_node_that_takes_no_replicas_attaches_volumes() -> None:
-    cordoned = node(schedulable=False, allow_scheduling=False, evicting=True)
-
-    assert attach_refusal(cordoned, ALL_RUNS, V1) is None
+    assert attach_refusal(engines, asked, is_ready=is_ready) == expected
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,14 @@ def test_all_nodes_where_all_runs_are_accepted() -> None:
     assert rejected(view_of(*instead(), *bound(remote()))) == {}
 
 
+def test_a_cluster_without_data_engine_v2_attaches_what_is_of_v1() -> None:
+    v1 = [each for each in RUNNERS if not isinstance(each, InstanceManager) or not each.is_v2]
+    lacks = dict.fromkeys(("node-1", "node-2"), InstanceManagerMissing())
+
+    assert rejected(view_of(*NODES, IMAGE, *v1, *bound(remote()))) == {}
+    assert rejected(view_of(*NODES, IMAGE, *v1, *bound(remote(disk_type="block")))) == lacks
+
+
 @pytest.mark.parametrize(("records", "_"), LACKS)
 def test_what_runs_does_not_matter_to_a_pod_without_longhorn_volumes(
     records: list[AnyRecord], _: Rejection
