@@ -37,6 +37,7 @@ class Invariants:
         self._answers: dict[str, Answer] = {}
         self._leaders: list[str] = []
         self._granted: set[tuple[str, str]] = set()
+        self._placed: set[tuple[str, str]] = set()
         self._asking: set[str] = set()
 
     def watch_runners(self, lacks_since: LacksSince) -> None:
@@ -208,15 +209,15 @@ class Invariants:
             self.violate(f"{len(leaders)} lead: {[each.pod for each in leaders]}")
 
     def _take_granted(self) -> None:
-        """Look at the replicas that have come to their disks for good."""
-        granted = {
-            (each["metadata"]["name"], each["spec"]["diskID"]): each
-            for each in self._truth.granted()
-        }
+        """Look at the replicas that have come to disks, and at those that came for good."""
+        granted, placed = _by_disk(self._truth.granted()), _by_disk(self._truth.placed())
         for key, replica in granted.items():
             if key not in self._granted:
                 self._losses.placed(replica)
-        self._granted = {*granted}
+        for key, replica in placed.items():
+            if key not in self._placed and key not in granted:
+                self._losses.asked(replica)
+        self._granted, self._placed = {*granted}, {*placed}
 
     def _check_held(self) -> None:
         """Until the disk has granted a replica, its room is held: it may be refused yet."""
@@ -276,6 +277,10 @@ class Invariants:
     def violate(self, text: str) -> None:
         self._trace.note(f"VIOLATED: {text}")
         self.violations.append(f"{self._trace.seconds:.3f} {text}")
+
+
+def _by_disk(replicas: list[Object]) -> dict[tuple[str, str], Object]:
+    return {(each["metadata"]["name"], each["spec"]["diskID"]): each for each in replicas}
 
 
 def ledger_of(process: Process) -> dict[str, str]:

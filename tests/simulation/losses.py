@@ -40,6 +40,7 @@ class Losses:
         self.excuses: dict[str, Excuse | None] = {}
         self.lacks_since: LacksSince = never
         self._lost_at: dict[str, float] = {}
+        self._crowded: set[str] = set()
         self._truth = truth
         self._choices = choices
         self._limits = limits
@@ -62,7 +63,24 @@ class Losses:
             there = [r for r in each.answer.known.replicas.get(volume, ()) if r.node == node]
             if volume in _names(each) and there and not any(r.healthy_once for r in there):
                 return Excuse.GIVEN_UP
-        return self.excuses.get(volume)
+        excuse = self.excuses.get(volume)
+        return Excuse.ARRANGED if excuse is None and volume in self._crowded else excuse
+
+    def asked(self, replica: Object) -> None:
+        """Take in that a replica asks a disk for room, which may be refused yet.
+
+        Longhorn puts local replicas elsewhere meanwhile that find no room beside it.
+        """
+        here = self._choices.on_node(replica["spec"]["nodeID"])
+        pending = [(each, want) for each in here for want in self._limits.pending(each)]
+        wants = [want for _, want in pending]
+        placed = self._truth.placed()
+        if not wants or self._has_room(replica["spec"]["nodeID"], placed, wants):
+            return
+        for choice, want in pending:
+            is_strict = any(each.locality is Locality.STRICT_LOCAL for each in choice.volumes)
+            if not is_strict and self._fits_in_another_way(choice, wants, placed):
+                self._crowded.add(want.volume)
 
     def placed(self, replica: Object) -> None:
         """Take in that a replica was given a disk for good."""
@@ -76,9 +94,7 @@ class Losses:
         here = self._choices.on_node(node)
         pending = [(each, want) for each in here for want in self._limits.waiting(each)]
         wants = [want for _, want in pending]
-        longhorn_node = self._truth.longhorn_node(node)
-        assert longhorn_node is not None
-        if has_room(longhorn_node, self._truth.granted(), wants, self._truth.settings()):
+        if self._has_room(node, self._truth.granted(), wants):
             return
         for choice, want in pending:
             if want.volume not in self.excuses:
@@ -93,7 +109,7 @@ class Losses:
         if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
             return Excuse.RAN_OUT
         is_strict = any(each.locality is Locality.STRICT_LOCAL for each in choice.volumes)
-        if not is_strict and self._fits_in_another_way(choice, wants):
+        if not is_strict and self._fits_in_another_way(choice, wants, self._truth.granted()):
             return Excuse.ARRANGED
         if not is_strict and volume in _names(choice):
             return Excuse.OWN
@@ -139,22 +155,19 @@ class Losses:
             if self._limits.ran_out(each, owner.answer.at)
             for name in _names(each)
         }
-        longhorn_node = self._truth.longhorn_node(node)
-        assert longhorn_node is not None
         in_time = [
             each
             for each in self._truth.granted()
             if each["metadata"]["name"] in owner.answer.placed
             or each["spec"]["volumeName"] not in late
         ]
-        return has_room(longhorn_node, in_time, wants, self._truth.settings())
+        return self._has_room(node, in_time, wants)
 
-    def _fits_in_another_way(self, choice: Choice, wants: Sequence[Want]) -> bool:
+    def _fits_in_another_way(
+        self, choice: Choice, wants: Sequence[Want], placed: Sequence[Object]
+    ) -> bool:
         """Say whether all would fit with what came since the answer on other disks of the node."""
-        node = self._truth.longhorn_node(choice.node)
-        assert node is not None
         known = self._truth.known()
-        placed = self._truth.granted()
         before = [each for each in placed if each["metadata"]["name"] in choice.answer.placed]
         since = [
             Want(
@@ -166,7 +179,12 @@ class Losses:
             if each["spec"]["nodeID"] == choice.node
             and each["metadata"]["name"] not in choice.answer.placed
         ]
-        return has_room(node, before, [*wants, *since], self._truth.settings())
+        return self._has_room(choice.node, before, [*wants, *since])
+
+    def _has_room(self, node: str, placed: Sequence[Object], wants: Sequence[Want]) -> bool:
+        longhorn_node = self._truth.longhorn_node(node)
+        assert longhorn_node is not None
+        return has_room(longhorn_node, placed, wants, self._truth.settings())
 
 
 def _is_to_come(volume: str, known: Known, settings: Settings) -> bool:
