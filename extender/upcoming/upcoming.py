@@ -110,6 +110,9 @@ def crowd_of(upcoming: Iterable[Upcoming], settings: Settings) -> Crowd:
 
 def most_on_a_node(upcoming: Upcoming, settings: Settings) -> int:
     """Return how many of a volume's replicas may go to one node."""
-    volume = upcoming.volume
-    may_share = may_share_node(volume, settings) and may_share_zone(volume, settings)
-    return upcoming.count if may_share else min(1, upcoming.count)
+    return upcoming.count if may_share(upcoming.volume, settings) else min(1, upcoming.count)
+
+
+def may_share(volume: Volume, settings: Settings) -> bool:
+    """Whether several replicas of a volume may be on one node."""
+    return may_share_node(volume, settings) and may_share_zone(volume, settings)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from extender.space import NodeSpace
 from extender.upcoming.bound import Load
-from extender.upcoming.upcoming import most_on_a_node
+from extender.upcoming.upcoming import may_share, most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
 from extender.verdicts.threat import Threat, asking_on, leaves, leaves_room, threat_of
@@ -68,6 +68,7 @@ class _Looking:
     Attributes:
         others: What may come of other pods' volumes.
         with_remote: The same with the pod's own that need nothing on its node.
+        with_beside: The same with all of its own that may come beside its local replicas.
         with_own: The same with all that may come of the pod's own.
         is_needed: Whether anything could come first at all.
     """
@@ -93,7 +94,10 @@ class _Looking:
         """Those to which something comes that does not come to others."""
         remote = [each for each in self._own if not each.volume.needs_local_replica]
         self.others = threat_of(situation.others, (), settings)
+        local = [each for each in self._own if each.volume.needs_local_replica]
+        beside = [each for each in local if may_share(each.volume, settings)]
         self.with_remote = threat_of(situation.others, remote, settings)
+        self.with_beside = threat_of(situation.others, [*remote, *beside], settings)
         self.with_own = threat_of(situation.others, self._own, settings)
         self._pairs_left = _MOST_PAIRS
         self.is_needed = bool(self.with_own.upcoming or self._strict or situation.is_strict)
@@ -144,13 +148,13 @@ class _Looking:
     def is_at_risk(self, name: NodeName, threat: Threat, *, with_open: bool = False) -> bool:
         """Whether a threat may take the room of the pod's own local replicas on a node.
 
-        To strict-local ones those of the pod's own that go anywhere are one, too.
+        To strict-local ones those of the pod's own that may come there are one, too.
         """
         situation, space = self._situation, self._situation.view.spaces[name]
         demand, is_strict = situation.demand_on(name).items, self._is_strict(name)
         if not (is_strict or self._may_look_closely):
             return False
-        threat = self.with_remote if is_strict else threat
+        threat = self.with_beside if is_strict else threat
         items = (*demand, *self._load(space, with_open=with_open))
         if not demand or leaves_room(items, space, threat):
             return False

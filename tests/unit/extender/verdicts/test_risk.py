@@ -253,6 +253,21 @@ def test_a_pod_does_not_wait_for_its_own_replicas_unless_they_could_tie_it_to_a_
     assert bool(answer.accepted) is is_accepted
 
 
+@pytest.mark.parametrize(("soft", "is_accepted"), [(True, False), (False, True)])
+def test_a_second_replica_beside_the_local_one_could_take_strict_local_room(
+    *, soft: bool, is_accepted: bool
+) -> None:
+    volumes = [
+        volume("pair", size_bytes=40 * GIB, replicas=2, soft=soft),
+        volume("strict", size_bytes=85 * GIB, locality=Locality.STRICT_LOCAL),
+    ]
+    cluster = Cluster([host(1, 130, 45), host(2, 10)], volumes)
+
+    answer = cluster.extender.filter(pod("pair", "strict"), [NodeName("node-1")], cluster.view)
+
+    assert bool(answer.accepted) is is_accepted
+
+
 @pytest.mark.parametrize(
     ("is_granted", "is_accepted"), [(False, False), (True, True)], ids=["asking", "granted"]
 )
