@@ -39,8 +39,8 @@ def sighting_of(
         return Sighting(exists=not seen.ended, node=seen.node, selected=selected)
     nominated = None if seen.nominated == asked.nominated else seen.nominated
     refused = seen.refusal is not None and seen.refusal != asked.refusal
-    if refused and nominated is None and _are_bound(hold, claims):
-        selected = None  # its volumes were provisioned, and then the attempt was given up
+    if refused and nominated is None and not _is_provisioning(hold, claims):
+        selected = None  # what could be provisioned was, and then the attempt was given up
     return Sighting(
         exists=not seen.ended,
         node=seen.node,
@@ -74,5 +74,7 @@ def _claim(unbound: tuple[ClaimKey, NodeName | None]) -> ClaimKey:
     return unbound[0]
 
 
-def _are_bound(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:
-    return all(key in claims and claims[key].persistent_volume for key, _ in hold.unbound)
+def _is_provisioning(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:
+    """Whether a claim is yet to be bound that has a node: where that failed, it has none."""
+    found = (claims[key] for key, _ in hold.unbound if key in claims)
+    return any(claim.selected_node and not claim.persistent_volume for claim in found)

@@ -1,6 +1,7 @@
 """Finds room in a forecast for what comes; where there is none, some of the rest goes elsewhere."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from extender.space import NodeSpace
 from extender.upcoming.forecast import Forecast
@@ -64,9 +65,9 @@ def beside(forecast: Forecast, items: Sequence[Upcoming], node: NodeName) -> For
 def _make_room(
     forecast: Forecast, upcoming: Upcoming, usage: Usage, chain: tuple[VolumeName, ...] = ()
 ) -> bool:
-    """Put a replica on a node from which one of another volume may go elsewhere.
+    """Put a replica on a node from which others may go elsewhere: one of another volume, or two.
 
-    That one may go to a node from which another one may, and so on: a chain of so many at most.
+    A single one may go to a node from which another one may, and so on: a chain of so many at most.
     Where more than a few are forecast, what one of them gains is not worth the work.
 
     Args:
@@ -85,39 +86,58 @@ def _make_room(
             return False
         if not forecast.suited.may_go(upcoming, name) or not forecast.suited.is_in(groups, name):
             continue
-        for other in forecast.on[name]:
-            kept = [each.item for each in forecast.on[name] if each is not other]
-            bound = [each.item for each in forecast.bound_to(name)]
-            if (
-                other.volume.name not in chain
-                and forecast.fits(name, [*bound, *kept, upcoming.item])
-                and _move(forecast, other, name, upcoming, chain)
+        bound = [each.item for each in forecast.bound_to(name)]
+        for others in _that_may_leave(forecast.on[name], chain):
+            kept = [e.item for e in forecast.on[name] if not any(e is other for other in others)]
+            if forecast.fits(name, [*bound, *kept, upcoming.item]) and _move(
+                forecast, others, name, upcoming, chain
             ):
                 return True
     return False
 
 
+def _that_may_leave(
+    there: Sequence[Upcoming], chain: tuple[VolumeName, ...]
+) -> Iterator[tuple[Upcoming, ...]]:
+    """Yield each replica of other volumes, and then each two of different ones."""
+    others = [each for each in there if each.volume.name not in chain]
+    yield from ((each,) for each in others)
+    if len(chain) == 1:
+        for first, second in combinations(others, 2):
+            if first.volume.name != second.volume.name:
+                yield first, second
+
+
 def _move(
     forecast: Forecast,
-    other: Upcoming,
+    others: tuple[Upcoming, ...],
     name: NodeName,
     upcoming: Upcoming,
     chain: tuple[VolumeName, ...],
 ) -> bool:
-    """Put a replica on a node in place of another volume's, if that finds another node."""
-    nodes = forecast.lift(other.volume.name)
-    before = forecast.nodes_of(upcoming.volume.name)
-    forecast.put_all(other, nodes, but=name)
+    """Put a replica on a node in place of those of others, if all of these find another node."""
+    before = {each.volume.name: forecast.nodes_of(each.volume.name) for each in others}
+    own = forecast.nodes_of(upcoming.volume.name)
+    for other in others:
+        forecast.put_all(other, forecast.lift(other.volume.name), but=name)
     forecast.put(upcoming, name)
+    if all(_go(forecast, other, chain, is_alone=len(others) == 1) for other in others):
+        return True
+    for each in (*others, upcoming):
+        forecast.lift(each.volume.name)
+    forecast.put_all(upcoming, own)
+    for other in others:
+        forecast.put_all(other, before[other.volume.name])
+    return False
+
+
+def _go(
+    forecast: Forecast, other: Upcoming, chain: tuple[VolumeName, ...], *, is_alone: bool
+) -> bool:
+    """Find another node for a replica whose room was taken; others make room for a single one."""
     usage = forecast.usage_of(other)
     best = best_node(forecast, other, usage)
     if best is not None:
         forecast.put(other, best)
         return True
-    if _make_room(forecast, other, usage, chain):
-        return True
-    forecast.lift(other.volume.name)
-    forecast.lift(upcoming.volume.name)
-    forecast.put_all(upcoming, before)
-    forecast.put_all(other, nodes)
-    return False
+    return is_alone and _make_room(forecast, other, usage, chain)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from extender.space import NodeSpace
 from extender.upcoming.bound import Load
+from extender.upcoming.searching import best_node
 from extender.upcoming.upcoming import may_share, most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
@@ -68,7 +69,6 @@ class _Looking:
     Attributes:
         others: What may come of other pods' volumes.
         with_remote: The same with the pod's own that need nothing on its node.
-        with_beside: The same with all of its own that may come beside its local replicas.
         with_own: The same with all that may come of the pod's own.
         is_needed: Whether anything could come first at all.
     """
@@ -92,12 +92,12 @@ class _Looking:
             | situation.holders
         )
         """Those to which something comes that does not come to others."""
-        remote = [each for each in self._own if not each.volume.needs_local_replica]
+        self._remote = [each for each in self._own if not each.volume.needs_local_replica]
         self.others = threat_of(situation.others, (), settings)
         local = [each for each in self._own if each.volume.needs_local_replica]
-        beside = [each for each in local if may_share(each.volume, settings)]
-        self.with_remote = threat_of(situation.others, remote, settings)
-        self.with_beside = threat_of(situation.others, [*remote, *beside], settings)
+        self._beside = [each for each in local if may_share(each.volume, settings)]
+        """What may come to the pod's node besides a local replica of the same volume."""
+        self.with_remote = threat_of(situation.others, self._remote, settings)
         self.with_own = threat_of(situation.others, self._own, settings)
         self._pairs_left = _MOST_PAIRS
         self.is_needed = bool(self.with_own.upcoming or self._strict or situation.is_strict)
@@ -154,7 +154,7 @@ class _Looking:
         demand, is_strict = situation.demand_on(name).items, self._is_strict(name)
         if not (is_strict or self._may_look_closely):
             return False
-        threat = self.with_beside if is_strict else threat
+        threat = self._strict_threat(name) if is_strict else threat
         items = (*demand, *self._load(space, with_open=with_open))
         if not demand or leaves_room(items, space, threat):
             return False
@@ -162,6 +162,23 @@ class _Looking:
         if first is None:
             return is_strict
         return bool(first or is_strict) and not fits_in_any_order(items, first, space.bins)
+
+    def _strict_threat(self, name: NodeName) -> Threat:
+        """Return what may come to a node with a strict-local replica, of the pod's own as well.
+
+        Replicas beside a local one of the same volume come there only if they find no other node.
+        """
+        situation, forecast = self._situation, self._situation.with_own
+        zone = situation.view.spaces[name].node.zone
+        beside = [
+            each
+            for each in self._beside
+            if best_node(forecast, each, forecast.usage_of(each).plus(name, zone)) == name
+        ]
+        if not beside:
+            return self.with_remote
+        own = [*self._remote, *beside]
+        return threat_of(situation.others, own, situation.view.settings)
 
     def _without_room(
         self, nodes: Collection[NodeName], items: Sequence[Item], *, with_open: bool

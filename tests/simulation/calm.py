@@ -167,6 +167,8 @@ class Calm:
             if not has_room(node, placed, missing, settings, only_usable=True):
                 return False
         is_strict = any(v.locality is Locality.STRICT_LOCAL for v in self._truth.volumes(pod))
-        if is_strict and not has_room_in_any_order(node, placed, missing, settings):
-            return False
+        if is_strict:
+            missing += self._everywhere.comes_beside(pod, name)
+            if not has_room_in_any_order(node, placed, missing, settings):
+                return False
         return self._everywhere.may_start(pod)

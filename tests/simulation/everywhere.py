@@ -17,6 +17,7 @@ from longhorn import (
     due_replicas,
     groups_of,
     has_data,
+    may_share_node,
     needed_to_start,
     usage_of,
     waits_for_attach,
@@ -45,7 +46,7 @@ ORDERS: Sequence[Callable[[Missing], tuple[int, str]]] = (
 
 
 SURE = 16
-"""So many replicas our service's search places in any way there is (docs/limits.md)."""
+"""Of so many replicas our service's search misses hardly any way to place all (docs/limits.md)."""
 MOST = 24
 """Of more replicas the judge itself could not say whether they find room together."""
 
@@ -157,6 +158,22 @@ class Everywhere:
             if most is not None
             for number in range(most[0].least)
         ]
+
+    def comes_beside(self, pod: Object, node: str) -> list[Want]:
+        """Return what comes to a node beside a local replica of the same volume of a pod: it may
+        share the node, and finds room on no other one."""
+        known, settings = self._truth.known(), self._truth.known_settings()
+        others = [space for space in self._truth.spaces() if space.node.name != node]
+        found = []
+        for volume in self._truth.volumes(pod):
+            missing = _missing(volume, known, settings, node=node, attaching=True)
+            is_local = volume.needs_local_replica and missing.anywhere
+            if not (is_local and may_share_node(missing.volume, settings)):
+                continue
+            one = structs.replace(missing, local="", anywhere=1).whole
+            if find_room([one], others, settings) is None:
+                found.append(structs.replace(want_of(volume), volume=f"{volume.name}/beside"))
+        return found
 
     def may_start(self, pod: Object) -> bool:
         """Say whether those volumes of a pod find the room that they need to start."""

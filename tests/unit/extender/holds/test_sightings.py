@@ -155,10 +155,26 @@ def test_in_mode_node_nothing_but_binding_counts() -> None:
     assert sighting_of(hold_of("a"), later(node="node-1"), claims, Mode.NODE) == Sighting(node=HERE)
 
 
-def test_claims_provisioned_before_the_attempt_was_given_up_name_no_node() -> None:
-    """Their volumes can be attached anywhere, so the pod's node is open again."""
-    claims = claims_of(selected("a", HERE, bound=True))
+@pytest.mark.parametrize("other", [[], [claim("b")]], ids=["alone", "beside-one-that-failed"])
+def test_claims_provisioned_before_the_attempt_was_given_up_name_no_node(
+    other: list[Claim],
+) -> None:
+    """Their volumes can be attached anywhere, so the pod's node is open again.
+
+    Where provisioning failed for good, the claim has no node any more.
+    """
+    claims = claims_of(selected("a", HERE, bound=True), *other)
+    hold, refused = hold_of("a", *(["b"] if other else [])), later(refusal="no room")
+
+    assert sighting_of(hold, refused, claims, Mode.CAPACITY) == Sighting(refused=True)
+    assert sighting_of(hold, later(), claims, Mode.CAPACITY) == Sighting(selected=HERE)
+
+
+def test_a_claim_that_is_being_provisioned_names_the_node_after_a_refusal() -> None:
+    """The refusal may be a late one of an earlier attempt."""
+    claims = claims_of(selected("a", HERE, bound=True), selected("b", HERE))
     refused = later(refusal="no room")
 
-    assert sighting_of(hold_of("a"), refused, claims, Mode.CAPACITY) == Sighting(refused=True)
-    assert sighting_of(hold_of("a"), later(), claims, Mode.CAPACITY) == Sighting(selected=HERE)
+    found = sighting_of(hold_of("a", "b"), refused, claims, Mode.CAPACITY)
+
+    assert found == Sighting(selected=HERE, refused=True)

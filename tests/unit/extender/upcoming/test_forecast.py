@@ -104,6 +104,26 @@ def test_another_one_is_moved_so_that_it_finds_a_node() -> None:
     }
 
 
+def test_two_are_moved_to_make_room() -> None:
+    """Each of them finds another node, and it is no use to move one alone."""
+    nodes = sized("large", 100), sized("small", 45), sized("smaller", 40)
+
+    assert placed(*nodes, *(remote(each, gib=40) for each in "ab"), remote("c", gib=90)) == {
+        "a": ["small"],
+        "b": ["smaller"],
+        "c": ["large"],
+    }
+
+
+def test_two_of_which_one_finds_no_other_node_stay() -> None:
+    nodes = sized("large", 100), sized("small", 45)
+
+    found, nowhere = forecast(*nodes, *(remote(e, gib=40) for e in "ab"), remote("c", gib=90))
+
+    assert found == {"a": ["large"], "b": ["large"]}
+    assert nowhere == {"c": 1}
+
+
 def test_a_wall_within_a_node_is_seen() -> None:
     """Two of 60 GiB do not fit disks of 100 and 20 GiB, though the bytes would do."""
     two = node("node-1", disk("disk-1"), disk("disk-2", maximum_bytes=20 * GIB))
