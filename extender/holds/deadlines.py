@@ -18,7 +18,8 @@ GIVEN_UP_SECONDS = 2.0
 """How long a hold stands while the attempt seems to be given up. A node is named within some 30 ms
 of an answer, and the pod is bound within a second of its last claim."""
 
-
+_LASTING = (Signal.SELECTED, Signal.NOMINATED)
+"""What is taken back when an attempt is given up."""
 _SPARE = 100
 """Beside as many times that count no longer as there are holds, so many more are kept."""
 
@@ -36,7 +37,8 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     """Return until when a hold stands at most, and how it ends then.
 
     While a claim has selected-node, kube-scheduler waits until the claim is bound, and so do we. We
-    also wait while a pod with unbound claims is nominated, as its claims are marked after the pod.
+    also wait while the pod is nominated: its claims are marked after it, and it may be bound long
+    after they are, if kube-scheduler does not hear of that.
     """
     until, why = _deadline(hold, timeouts)
     if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
@@ -47,10 +49,7 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
 def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     if hold.bound_at is not None:
         return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
-    is_provisioning = hold.named_by is Signal.SELECTED or (
-        hold.named_by is Signal.NOMINATED and hold.unbound
-    )
-    if is_provisioning and timeouts.choosing_seconds:
+    if hold.named_by in _LASTING and timeouts.choosing_seconds:
         return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
     why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND
     return hold.answered_at + timeouts.choosing_seconds, why

@@ -65,7 +65,7 @@ BOUND_AFTER_SELECTION = follow(SELECTED, Sighting(node=HERE), 300.0)
     [
         pytest.param(OPEN, 105.0, End.NOT_CHOSEN, id="open"),
         pytest.param(ONLY, 105.0, End.NOT_BOUND, id="only-candidate"),
-        pytest.param(NOMINATED, 105.0, End.NOT_BOUND, id="nominated"),
+        pytest.param(NOMINATED, 700.0, End.NOT_BOUND, id="nominated"),
         pytest.param(SELECTED, 700.0, End.NOT_BOUND, id="selected"),
         pytest.param(BOUND, 111.0, End.NOT_PLACED, id="bound"),
         pytest.param(BOUND_AFTER_SELECTION, 307.0, End.NOT_PLACED, id="bound-after-selection"),
@@ -77,15 +77,9 @@ BOUND_AFTER_SELECTION = follow(SELECTED, Sighting(node=HERE), 300.0)
         ),
         pytest.param(
             follow(SELECTED, Sighting(nominated=ELSEWHERE)),
-            105.0,
-            End.NOT_BOUND,
-            id="node-taken-off-the-claim",
-        ),
-        pytest.param(
-            follow(hold(unbound=["vol"], now=100.0), Sighting(nominated=HERE)),
             100.0 + PROVISIONING_SECONDS,
             End.NOT_BOUND,
-            id="nominated-before-its-claims-are-marked",
+            id="node-taken-off-the-claim",
         ),
         pytest.param(
             follow(OPEN, Sighting(refused=True), 101.0),

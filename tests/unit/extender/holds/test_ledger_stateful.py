@@ -127,8 +127,8 @@ class Model:
         bound_at = self.bound_at(kept)
         if bound_at is not None:
             return bound_at + limits["placing"], "not_placed"
-        is_selected = self.named(kept) and self.named(kept)[-1][0] == "selected"
-        if is_selected and limits["choosing"]:
+        named = self.named(kept) and self.named(kept)[-1][0]
+        if named in ("selected", "nominated") and limits["choosing"]:
             return kept["at"] + 600.0, "not_bound"
         return kept["at"] + limits["choosing"], ("not_bound" if self.node(kept) else "not_chosen")
 
