@@ -26,6 +26,7 @@ OUTCOMES = (
     "nothing_local", "replicas", "fits", "does_not_fit", "error", "unavailable", "bad_request",
 )  # fmt: skip
 PRIORITIZE_OUTCOMES = ("scored", "error", "unavailable", "bad_request")
+PREEMPT_OUTCOMES = ("kept", "left_out", "error", "unavailable", "bad_request")
 DATA = ("local", "remote")
 REMEMBERED = ("open_holds", "waiting_pods", "scores")
 ROLES = ("leader", "standby")
@@ -226,6 +227,14 @@ class Metrics(ProcessMetrics):
         self.prioritizations_total = counter(
             "prioritizations_total", "Prioritize requests answered, by outcome.", ["outcome"]
         )
+        self.preempt_duration_seconds = histogram(
+            "preempt_duration_seconds",
+            "Time from decoding a preempt request to having sent the answer.",
+            buckets=_SECONDS,
+        )
+        self.preemptions_total = counter(
+            "preemptions_total", "Preempt requests answered, by outcome.", ["outcome"]
+        )
         self.mutate_duration_seconds = histogram(
             "mutate_duration_seconds",
             "Time from decoding a review of a new pod to having sent the answer.",
@@ -359,6 +368,7 @@ class Metrics(ProcessMetrics):
         self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
         shown_from_the_start = (
             (self.prioritizations_total, PRIORITIZE_OUTCOMES),
+            (self.preemptions_total, PREEMPT_OUTCOMES),
             (self.mutations_total, MUTATE_OUTCOMES),
             (self.attached_bytes_total, DATA),
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
@@ -415,6 +425,10 @@ class Metrics(ProcessMetrics):
     def count_prioritization(self, outcome: str) -> None:
         """Count a prioritize request: one of `PRIORITIZE_OUTCOMES`."""
         self.prioritizations_total.labels(outcome).inc()
+
+    def count_preemption(self, outcome: str) -> None:
+        """Count a preempt request: one of `PREEMPT_OUTCOMES`."""
+        self.preemptions_total.labels(outcome).inc()
 
     def count_mutation(self, outcome: str) -> None:
         """Count a review of a new pod: one of `MUTATE_OUTCOMES`."""

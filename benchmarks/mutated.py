@@ -27,12 +27,11 @@ from tests.integration.instances import config_map, pod_object, service
 from tests.integration.pod_objects import claim_object, storage_class_object
 from tests.monitoring.api import over_http
 from tests.monitoring.instances import InstanceProcess
-from tests.mutations import STATUSES, mutated, recorded
+from tests.mutations import STATUSES, VERBS, mutated, recorded
 from tests.ports import free_port
 
 REQUESTS, SEED = 1_000_000, 1
 CONNECTIONS = 30
-VERBS = ("filter", "prioritize", "mutate")
 WARM_UP = 5_000
 LINE = 10_000
 """So many requests for each line that is printed."""
@@ -154,7 +153,7 @@ async def measure(requests: int, seed: int) -> None:
         for each in (*cluster, storage_class_object(), service(), config_map(), pod_object(0)):
             server.put(each)
         bodies = {verb: recorded(verb) for verb in VERBS}
-        for verb in ("filter", "prioritize"):
+        for verb in ("filter", "prioritize", "preempt"):
             bodies[verb] = [_known(each, server) for each in bodies[verb]]
         async with over_http(server) as api_port:
             instance = InstanceProcess(folder, 0, api_port, **_settings(folder))

@@ -10,6 +10,7 @@ from typing import Any
 from tests.admission import ephemeral, new_pod, of_claim, review
 
 WIRE = Path(__file__).parent / "data" / "wire"
+VERBS = ("filter", "prioritize", "preempt", "mutate")
 STATUSES = frozenset({200, 400, 408, 413, 422, 503})
 """What they are answered with."""
 MOST_CHANGES = 4

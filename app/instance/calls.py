@@ -12,7 +12,12 @@ from app.serving.wire import ExtenderRequest, Verb
 LAST_REQUEST_AT = "longhorn-scheduler-extender/last-request-at"
 MOST_CANDIDATES = "longhorn-scheduler-extender/most-candidates"
 LAST_PRIORITIZE_AT = "longhorn-scheduler-extender/last-prioritize-at"
-_NOTED_AT = {Verb.FILTER: LAST_REQUEST_AT, Verb.PRIORITIZE: LAST_PRIORITIZE_AT}
+LAST_PREEMPT_AT = "longhorn-scheduler-extender/last-preempt-at"
+_NOTED_AT = {
+    Verb.FILTER: LAST_REQUEST_AT,
+    Verb.PRIORITIZE: LAST_PRIORITIZE_AT,
+    Verb.PREEMPT: LAST_PREEMPT_AT,
+}
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 

@@ -83,7 +83,7 @@ class Decisions:
         unseen_seconds: How long an answer may wait for an object that is not known.
 
     Attributes:
-        turns: Whoever calls `filter` or `prioritize` takes a turn before.
+        turns: Whoever calls any of the verbs takes a turn before.
         node_names: Checks the names of candidates.
     """
 
@@ -178,6 +178,19 @@ class Decisions:
         if not request.unknown:
             self._on_scores(scores, self._clock())
         return scores
+
+    async def preempt(self, request: ExtenderRequest) -> Answer:
+        """Split the nodes with victims as `filter` would. It never waits and holds nothing.
+
+        Volumes of Longhorn stay when their pods are evicted, so that frees no room on disks.
+
+        Raises:
+            UnavailableError: This instance cannot answer.
+            UnresolvableClaimError: A claim of the pod does not lead to a volume.
+        """
+        self._on_request(Verb.PREEMPT, request)
+        await self._prepare(request)
+        return self._answer_of(request)
 
     async def _prepare(self, request: ExtenderRequest) -> None:
         """Do piece by piece what would take too long in one go, and give way in between.

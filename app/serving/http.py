@@ -18,7 +18,15 @@ from app.serving.decisions import Decisions
 from app.serving.exchange import LOGGED_TEXT_LENGTH, Exchange
 from app.serving.filtering import Filtering
 from app.serving.mutating import Mutating
-from app.serving.openapi import FILTER_RESPONSES, PRIORITIZE_RESPONSES, REQUEST, add_schemas
+from app.serving.openapi import (
+    FILTER_RESPONSES,
+    PREEMPT_REQUEST,
+    PREEMPT_RESPONSES,
+    PRIORITIZE_RESPONSES,
+    REQUEST,
+    add_schemas,
+)
+from app.serving.preempting import Preempting
 from app.serving.prioritizing import Prioritizing
 
 log = structlog.get_logger()
@@ -54,7 +62,7 @@ def create_apps(
     """Build the applications.
 
     Args:
-        decisions: Answers /filter and /prioritize.
+        decisions: Answers /filter, /prioritize and /preempt.
         mutating: Answers /mutate; None if there is no webhook.
         unready: Returns why this instance cannot take over now, None if it can.
         state: Returns what /debug/state shows; None if there is to be no such path.
@@ -125,6 +133,7 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     exchange = Exchange(decisions.turns, decisions.unavailable, bodies, metrics)
     filtering = Filtering(decisions, metrics)
     prioritizing = Prioritizing(decisions, metrics)
+    preempting = Preempting(decisions, metrics)
     request_body = {"requestBody": REQUEST}
 
     @app.post("/filter", openapi_extra=request_body, responses=FILTER_RESPONSES)
@@ -136,6 +145,15 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     async def prioritize_nodes(request: Request) -> Response:
         """Say how good each candidate node is for the pod's Longhorn volumes."""
         return await exchange.take(request, prioritizing)
+
+    @app.post(
+        "/preempt",
+        openapi_extra={"requestBody": PREEMPT_REQUEST},
+        responses=PREEMPT_RESPONSES,
+    )
+    async def preempt_pods(request: Request) -> Response:
+        """Say on which nodes the pod's Longhorn volumes find room once others are evicted."""
+        return await exchange.take(request, preempting)
 
 
 def _add_webhook(app: FastAPI, mutating: Mutating, exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""The OpenAPI schema of both verbs, made from the structures that decode and encode them."""
+"""The OpenAPI schema of all verbs, made from the structures that decode and encode them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from app.serving.names import (
     SUBDOMAIN,
     UID,
 )
+from app.serving.victims import PreemptionResult, Victims, WholeVictims
 from app.serving.wire import ExtenderFilterResult, HostPriority
 
 # As app/serving/names.py checks them.
@@ -81,6 +82,14 @@ class ExtenderCall(msgspec.Struct, rename="pascal"):
     node_names: list[Name] | None = None
 
 
+class PreemptionCall(msgspec.Struct, rename="pascal"):
+    """A pod, and who would be evicted for it on each node, in one form or the other."""
+
+    pod: Pod
+    node_name_to_victims: dict[Name, WholeVictims] | None = None
+    node_name_to_meta_victims: dict[Name, Victims] | None = None
+
+
 class ErrorBody(msgspec.Struct):
     """Why a request was refused."""
 
@@ -88,7 +97,14 @@ class ErrorBody(msgspec.Struct):
 
 
 _schemas, _components = msgspec.json.schema_components(
-    [ExtenderCall, ExtenderFilterResult, ErrorBody, list[HostPriority]],
+    [
+        ExtenderCall,
+        ExtenderFilterResult,
+        ErrorBody,
+        list[HostPriority],
+        PreemptionCall,
+        PreemptionResult,
+    ],
     ref_template="#/components/schemas/{name}",
 )
 
@@ -101,6 +117,13 @@ REQUEST = {
     **_content(_schemas[0], "A pod and the candidate nodes: Nodes or NodeNames, the other null."),
     "required": True,
 }
+PREEMPT_REQUEST = {
+    **_content(
+        _schemas[4],
+        "A pod, and who would be evicted for it: NodeNameToVictims or NodeNameToMetaVictims.",
+    ),
+    "required": True,
+}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: _content(_schemas[2], "The body cannot be decoded, or has a name that cannot be."),
     408: _content(_schemas[2], "The body did not arrive in time."),
@@ -111,13 +134,20 @@ FILTER_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: _content(_schemas[1], "The nodes that fit and why the others do not, or Error."),
     503: _content(_schemas[2], "Too many large bodies are being read."),
 }
-PRIORITIZE_RESPONSES: dict[int | str, dict[str, Any]] = {
+_NO_ANSWERS: dict[int | str, dict[str, Any]] = {
     **_REFUSALS,
-    200: _content(_schemas[3], "The score of each candidate, in the order of the request."),
     422: _content(_schemas[2], "A claim of the pod does not lead to a volume."),
     503: _content(
         _schemas[2], "This instance may not answer, or too many large bodies are being read."
     ),
+}
+PRIORITIZE_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **_NO_ANSWERS,
+    200: _content(_schemas[3], "The score of each candidate, in the order of the request."),
+}
+PREEMPT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **_NO_ANSWERS,
+    200: _content(_schemas[5], "The victims of each node that has room for the pod's volumes."),
 }
 
 

@@ -26,6 +26,7 @@ class Verb(StrEnum):
 
     FILTER = "filter"
     PRIORITIZE = "prioritize"
+    PREEMPT = "preempt"
 
 
 class AcceptedNodes(msgspec.Struct):
@@ -54,7 +55,7 @@ class HostPriority(msgspec.Struct, rename="pascal", gc=False):
 
 
 class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A decoded request. It has the same form for every verb."""
+    """A decoded request: a pod, and the nodes that it may go to."""
 
     pod: PodRef
     status: PodStatus

@@ -51,6 +51,9 @@ CSI_DRIVERS = Kind("storage.k8s.io/v1", "csidrivers", "CSIDriver", namespaced=Fa
 CSI_STORAGE_CAPACITIES = Kind("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity")
 ENDPOINT_SLICES = Kind("discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
 LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
+PRIORITY_CLASSES = Kind(
+    "scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False
+)
 STATEFUL_SETS = Kind("apps/v1", "statefulsets", "StatefulSet")
 LONGHORN_NODES = Kind("longhorn.io/v1beta2", "nodes", "Node")
 VOLUMES = Kind("longhorn.io/v1beta2", "volumes", "Volume")

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from tests.integration.server import PATIENCE_SECONDS, Server, by_names, pods, serving
-from tests.mutations import STATUSES, mutated, recorded
+from tests.mutations import STATUSES, VERBS, mutated, recorded
 
 REQUESTS = 500
 HOST = "127.0.0.1"
@@ -42,7 +42,7 @@ def connected(server: Server, verb: str) -> http.client.HTTPConnection:
     )
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize", "mutate"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_mutated_requests_are_answered_and_the_process_goes_on(server: Server, verb: str) -> None:
     random, bodies, seen = Random(1), recorded(verb), Counter[int]()
     connection = connected(server, verb)
@@ -62,4 +62,4 @@ def test_mutated_requests_are_answered_and_the_process_goes_on(server: Server, v
 
 def test_unchanged_ones_are_understood() -> None:
     """Or the changes would tell little."""
-    assert all(recorded(verb) for verb in ("filter", "prioritize", "mutate"))
+    assert all(recorded(verb) for verb in VERBS)

@@ -95,7 +95,10 @@ def requests(facts: Facts) -> Iterator[Finding]:
         yield Problem.NEVER_PRIORITIZED.found(
             f"kube-scheduler has called /filter with {most} candidates, and never /prioritize"
         )
-    yield fine(Check.REQUESTS, f"kube-scheduler called {_ago(facts.now, last)}")
+    asked = read_last(facts.lease.annotations, Verb.PREEMPT)
+    before = "never" if asked is None else _ago(facts.now, asked)
+    called = f"kube-scheduler called {_ago(facts.now, last)}"
+    yield fine(Check.REQUESTS, f"{called}, and before it evicts pods: {before}")
 
 
 def candidates(facts: Facts) -> Iterator[Finding]:

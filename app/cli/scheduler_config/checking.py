@@ -23,8 +23,6 @@ _DURATION = re.compile(r"(?=.*[1-9])([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 """What Go reads as a duration, and is more than 0."""
 _MERGE = "have it written with --merge"
 _CONNECT = "see docs/tls.md"
-_TAKES_OVER = frozenset({"bindVerb", "preemptVerb"})
-"""Verbs of kube-scheduler that the service has no answer to."""
 
 
 class Flaw(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,12 +114,18 @@ def _entry(
             f"{_shown(entry.get('prioritizeVerb'))}, weight is {_shown(weight)}"
         )
         yield Flaw(text=text, remedy=f"{ASK_FOR_SCORES}. Ignore this if scores are not wanted")
+    if entry.get("preemptVerb") != "preempt":
+        yield Flaw(
+            text=f"{name}.preemptVerb is {_shown(entry.get('preemptVerb'))}: pods are evicted for "
+            "others whose volumes find no room on that node",
+            remedy="set it to preempt",
+        )
     timeout = entry.get("httpTimeout")  # absent, kube-scheduler takes 5 s
     if timeout is not None and not _DURATION.fullmatch(str(timeout)):
         text = f"{name}.httpTimeout is {_shown(timeout)}, which is no time"
         yield Flaw(text=text, remedy="set it to 5s")
-    for field in sorted(_TAKES_OVER & {key for key, value in entry.items() if value}):
-        yield Flaw(text=f"{name}.{field}: the extender has no such verb", remedy="remove it")
+    if entry.get("bindVerb"):
+        yield Flaw(text=f"{name}.bindVerb: the extender has no such verb", remedy="remove it")
     yield from _resource(name, entry, wanted.why["managedResources"])
 
 

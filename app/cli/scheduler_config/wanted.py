@@ -38,6 +38,10 @@ _WHY = {
         "The address of the Service: kube-scheduler runs in the host's network, where names of "
         "Services are not resolved."
     ),
+    "preemptVerb": (
+        "Before it evicts pods for one of higher priority, kube-scheduler asks on which nodes that "
+        "helps: volumes of Longhorn stay where they are when their pods go."
+    ),
     "prioritizeVerb": (
         "Of the nodes that fit, the one where the pod's data are is better. At weight 2 the scores "
         "add up to 200 points to kube-scheduler's sum for a node: more than its images do (100), "
@@ -162,6 +166,7 @@ def make_wanted(
     entry: dict[str, Any] = {
         "urlPrefix": prefix,
         "filterVerb": "filter",
+        "preemptVerb": "preempt",
         "prioritizeVerb": "prioritize",
         "weight": 2,
         "enableHTTPS": is_https,

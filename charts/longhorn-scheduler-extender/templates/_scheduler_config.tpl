@@ -18,6 +18,9 @@ extenders:
   # cluster's own scheduler schedules the DNS server, so neither waits for the other.
   - urlPrefix: {{ include "extender.url" . }}
     filterVerb: filter
+    # Before it evicts pods for one of higher priority, kube-scheduler asks on which nodes that
+    # helps: volumes of Longhorn stay where they are when their pods go.
+    preemptVerb: preempt
     # Of the nodes that fit, the one where the pod's data are is better. At weight 2 the scores add
     # up to 200 points to kube-scheduler's sum for a node: more than its images do (100), and no
     # more than a preferred node affinity (200). To do without scores, remove these two lines;

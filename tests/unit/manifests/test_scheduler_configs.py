@@ -34,6 +34,7 @@ def extender_at(url: str) -> Object:
     return {
         "urlPrefix": url,
         "filterVerb": "filter",
+        "preemptVerb": "preempt",
         "prioritizeVerb": "prioritize",
         "weight": 2,
         "enableHTTPS": False,

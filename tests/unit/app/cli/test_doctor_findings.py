@@ -539,7 +539,7 @@ def test_all_unknown_still_says_something_of_every_check() -> None:
 def test_the_last_call_is_told_with_its_age(last: str, text: str) -> None:
     [finding] = at(findings(facts(lease=noted(last))), Check.REQUESTS)
 
-    assert finding.text == f"kube-scheduler called {text}"
+    assert finding.text == f"kube-scheduler called {text}, and before it evicts pods: never"
 
 
 @pytest.mark.parametrize(

@@ -327,6 +327,9 @@ def test_without_our_entry_nothing_is_removed() -> None:
         ),
         pytest.param({"weight": 0}, ["extenders[0] does not ask for scores"], id="weight"),
         pytest.param({"filterVerb": None}, ["extenders[0].filterVerb is not set"], id="no-filter"),
+        pytest.param(
+            {"preemptVerb": None}, ["extenders[0].preemptVerb is not set"], id="no-preempt"
+        ),
         pytest.param({"ignorable": True}, ["extenders[0].ignorable is true"], id="ignorable"),
         pytest.param(
             {"nodeCacheCapable": "true"}, ["extenders[0].nodeCacheCapable is true"], id="a-text"

@@ -114,7 +114,7 @@ def test_what_is_noted_can_be_read_again(verb: Verb) -> None:
     noted = calls.annotations({})
 
     assert (read_last(noted, verb), read_most(noted)) == (START, 4)
-    assert [read_last(noted, other) for other in Verb if other is not verb] == [None]
+    assert {read_last(noted, other) for other in Verb if other is not verb} == {None}
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-03-01", "2026-03-01T12:00:00+01:00"])

@@ -22,7 +22,7 @@ PREFIX = "longhorn_scheduler_extender_"
 LIMIT_BYTES = 1_000
 ROOMY, FULL = "node-1", "node-2"
 Content = bytes | AsyncIterator[bytes]
-BOTH = pytest.mark.parametrize("path", ["/filter", "/prioritize"])
+EACH = pytest.mark.parametrize("path", ["/filter", "/prioritize", "/preempt"])
 GONE = (
     "PersistentVolumeClaim default/gone is not in the cluster; "
     "create it, or wait until the extender has seen it"
@@ -71,9 +71,15 @@ def by_nodes(*names: str) -> dict[str, Any]:
     return {"Pod": pod("vol"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
 
 
-def padded(size_bytes: int) -> bytes:
+def evicting(*names: str, claims: tuple[str, ...] = ("vol",)) -> dict[str, Any]:
+    victims = {name: {"Pods": [{"UID": f"{name}-uid"}], "NumPDBViolations": 1} for name in names}
+    return {"Pod": pod(*claims), "NodeNameToVictims": None, "NodeNameToMetaVictims": victims}
+
+
+def padded(size_bytes: int, path: str) -> bytes:
     """Write a good request of exactly this size."""
-    return json.dumps(by_names(ROOMY)).encode().ljust(size_bytes)
+    request = evicting(ROOMY) if path == "/preempt" else by_names(ROOMY)
+    return json.dumps(request).encode().ljust(size_bytes)
 
 
 async def in_chunks(body: bytes) -> AsyncIterator[bytes]:
@@ -191,11 +197,27 @@ async def test_for_an_unknown_claim_there_is_no_score_but_a_status_and_its_name(
     assert "connection" not in response.headers
 
 
-@BOTH
+async def test_only_nodes_with_room_are_left_for_evictions(client: httpx.AsyncClient) -> None:
+    response = await client.post("/preempt", json=evicting(FULL, "node-9", ROOMY))
+
+    kept = {ROOMY: {"Pods": [{"UID": f"{ROOMY}-uid"}], "NumPDBViolations": 1}}
+    assert (response.status_code, response.json()) == (200, {"NodeNameToMetaVictims": kept})
+    assert await samples(client, "preemptions_total") == {
+        "kept": 0, "left_out": 1, "error": 0, "unavailable": 0, "bad_request": 0,
+    }  # fmt: skip
+
+
+async def test_for_an_unknown_claim_nobody_is_evicted(client: httpx.AsyncClient) -> None:
+    response = await client.post("/preempt", json=evicting(ROOMY, claims=("gone",)))
+
+    assert (response.status_code, response.json()["error"]) == (422, GONE)
+
+
+@EACH
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param(b'{"NodeNames":["a"]}', id="no-pod"),
+        pytest.param(b'{"NodeNames":["a"],"NodeNameToVictims":{}}', id="no-pod"),
         pytest.param(b'{"Pod":{"metadata":{"name":"\xff"}}}', id="not-utf-8"),
     ],
 )
@@ -210,22 +232,22 @@ async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(
     assert b"\n" not in response.content
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
 async def test_a_body_of_exactly_the_limit_is_read(
     client: httpx.AsyncClient, path: str, send: Callable[[bytes], Content]
 ) -> None:
-    response = await client.post(path, content=send(padded(LIMIT_BYTES)))
+    response = await client.post(path, content=send(padded(LIMIT_BYTES, path)))
 
     assert response.status_code == 200
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
 async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(
     client: httpx.AsyncClient, path: str, send: Callable[[bytes], Content]
 ) -> None:
-    response = await client.post(path, content=send(padded(LIMIT_BYTES + 1)))
+    response = await client.post(path, content=send(padded(LIMIT_BYTES + 1, path)))
 
     assert (response.status_code, response.headers["connection"], response.json()) == (
         413,
@@ -234,7 +256,7 @@ async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(
     )
 
 
-@BOTH
+@EACH
 async def test_a_client_that_goes_away_is_no_longer_in_flight(
     app: FastAPI, client: httpx.AsyncClient, path: str
 ) -> None:
@@ -279,7 +301,8 @@ async def test_health_is_plain_text_and_json_for_who_accepts_json(
         ("GET", "/filter", 405),
         ("GET", "/prioritize", 405),
         ("POST", "/healthz", 405),
-        ("POST", "/preempt", 404),
+        ("GET", "/preempt", 405),
+        ("POST", "/bind", 404),
         ("GET", "/debug/state", 404),
         ("GET", "/docs", 404),
         ("POST", "//filter", 404),
@@ -393,17 +416,22 @@ async def test_rejected_nodes_are_counted_by_reason(client: httpx.AsyncClient) -
         ("/prioritize", "prioritize_duration_seconds_count", 1),
         ("/prioritize", "request_bytes_sum", 700),
         ("/prioritize", "requests_in_flight", 0),
+        ("/preempt", "filter_duration_seconds_count", 0),
+        ("/preempt", "preempt_duration_seconds_count", 1),
+        ("/preempt", "request_bytes_sum", 700),
+        ("/preempt", "candidates_sum", 0),
+        ("/preempt", "requests_in_flight", 0),
     ],
 )
 async def test_what_a_request_brought_is_measured(
     client: httpx.AsyncClient, path: str, name: str, value: float
 ) -> None:
-    await client.post(path, content=padded(700))
+    await client.post(path, content=padded(700, path))
 
     assert await samples(client, name) == {"": value}
 
 
-@BOTH
+@EACH
 async def test_a_request_being_read_is_in_flight(client: httpx.AsyncClient, path: str) -> None:
     counted: dict[str, float] = {}
 

@@ -16,6 +16,7 @@ from app.metrics import Metrics
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.names import NodeNames
+from app.serving.victims import decode_preemption, encode_victims
 from app.serving.wire import decode_request, encode_error, encode_scores
 from extender import Extender, Score, Scores
 from extender.demand.requests import PodRequest
@@ -79,10 +80,24 @@ def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
     assert statuses == {
         "POST /filter": ["200", "400", "408", "413", "503"],
         "POST /prioritize": ["200", "400", "408", "413", "422", "503"],
+        "POST /preempt": ["200", "400", "408", "413", "422", "503"],
         "GET /healthz": ["200"],
         "GET /readyz": ["200", "503"],
         "GET /metrics": ["200"],
     }
+
+
+@pytest.mark.parametrize("form", ["names", "nodes"])
+def test_recorded_evictions_and_their_answers_satisfy_the_schema(
+    schema: dict[str, Any], form: str
+) -> None:
+    sent = (WIRE / f"preempt-{form}-1.36.json").read_bytes()
+    operation = schema["paths"]["/preempt"]["post"]
+    preemption = decode_preemption(sent, NodeNames(tuple))
+
+    validate(json.loads(sent), operation["requestBody"], schema)
+    answer = encode_victims(preemption, preemption.request.candidates)
+    validate(json.loads(answer), operation["responses"]["200"], schema)
 
 
 @pytest.mark.parametrize("name", RECORDED)
