@@ -59,6 +59,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     selected_node: NodeName | None = None
     """Where kube-scheduler wants it provisioned. It stays when that is done or has failed."""
     deleting: bool = False
+    copy_of: ClaimKey | None = None
+    """Another claim of its namespace, whose data it begins with."""
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):

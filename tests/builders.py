@@ -240,6 +240,7 @@ def claim(
     uid: str | None = None,
     read_write_many: bool = False,
     deleting: bool = False,
+    copy_of: str | None = None,
 ) -> Claim:
     """Build an unbound claim in namespace default; its uid is made of its name, "" is none."""
     return Claim(
@@ -250,6 +251,7 @@ def claim(
         requested_bytes=size_bytes,
         read_write_many=read_write_many,
         deleting=deleting,
+        copy_of=ClaimKey(f"default/{copy_of}") if copy_of else None,
     )
 
 

@@ -41,8 +41,14 @@ class ResourceRequirements(KubeStruct, frozen=True):
     requests: ResourceList | None = None
 
 
+class DataSource(KubeStruct, frozen=True):
+    kind: Text = None
+    name: Text = None
+
+
 class ClaimSpec(KubeStruct, frozen=True):
     volume_name: Text = None
+    data_source: DataSource | None = None
     storage_class_name: Text = None
     access_modes: list[str] | None = None
     resources: ResourceRequirements | None = None

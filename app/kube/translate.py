@@ -126,9 +126,11 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
     spec = claim.spec or objects.ClaimSpec()
     requests = spec.resources.requests if spec.resources else None
     storage = requests.storage if requests else None
-    annotations = claim.metadata.annotations
+    annotations, source = claim.metadata.annotations, spec.data_source
+    namespace = claim.metadata.namespace or "default"
+    is_copy = source is not None and source.kind == "PersistentVolumeClaim" and source.name
     return Claim(
-        key=ClaimKey(f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"),
+        key=ClaimKey(f"{namespace}/{claim.metadata.name}"),
         uid=claim.metadata.uid or None,
         persistent_volume=spec.volume_name or None,
         storage_class=spec.storage_class_name or None,
@@ -137,6 +139,7 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
         read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),
         selected_node=_node_name(annotations.selected_node if annotations else None),
         deleting=bool(claim.metadata.deletion_timestamp),
+        copy_of=ClaimKey(f"{namespace}/{source.name}") if source and is_copy else None,
     )
 
 

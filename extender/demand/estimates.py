@@ -56,9 +56,10 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         )
     said = _read(storage_class.name, tuple(storage_class.parameters.items()))
     wanted_replicas = said.wanted_replicas or _replicas_by_setting(said, view)
+    source = _source(claim, view)
     volume = Volume(
         name=future_volume_name(claim),
-        size_bytes=volume_size_bytes(claim.requested_bytes),
+        size_bytes=source.size_bytes if source else volume_size_bytes(claim.requested_bytes),
         locality=said.locality or _locality_by_setting(view),
         disk_type=_DISK_TYPES[said.engine],
         node_selector=said.node_selector,
@@ -66,6 +67,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         backing_image=said.backing_image,
         shared=claim.read_write_many and not _migratable(storage_class),
         sharded=said.sharded,
+        copying=claim.copy_of is not None and not said.linked,
         wanted_replicas=wanted_replicas,
         soft_anti_affinity=said.soft_anti_affinity,
         zone_soft_anti_affinity=said.zone_soft_anti_affinity,
@@ -81,6 +83,14 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
             storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
         )
     return volume
+
+
+def _source(claim: Claim, view: ClusterView) -> Volume | None:
+    """Return the volume that a claim is to be a copy of: Longhorn refuses any other size."""
+    source = view.claims.get(claim.copy_of) if claim.copy_of else None
+    name = source.persistent_volume if source else None
+    bound = view.persistent_volumes.get(name) if name else None
+    return view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
 
 
 def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
@@ -100,6 +110,8 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: str
     sharded: bool
+    linked: bool
+    """Whether copies share data with what they are copied from: they have all replicas at once."""
     locality: Locality | None
     """None if Longhorn's setting counts, as with each anti-affinity."""
     wanted_replicas: int
@@ -124,13 +136,16 @@ def _read(name: str, parameters: tuple[tuple[str, str], ...]) -> _Said:
     return _Said(
         engine=_one_of(storage_class, "dataEngine", "v1", _DISK_TYPES),
         sharded=sharded,
+        linked=values.get("cloneMode") == "linked-clone",
         wanted_replicas=_wanted_replicas(storage_class, sharded=sharded),
         locality=Locality.DISABLED if sharded else _locality(storage_class),
         node_selector=_selector(storage_class, "nodeSelector"),
         disk_selector=_selector(storage_class, "diskSelector"),
         backing_image=values.get("backingImage") or None,
         soft_anti_affinity=_is_soft(storage_class, "replicaSoftAntiAffinity"),
-        zone_soft_anti_affinity=_is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
+        # Of a zonal volume Longhorn's webhook makes it so: all replicas are in one zone.
+        zone_soft_anti_affinity=values.get("volumeTopology") == "zonal"
+        or _is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
         disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
     )
 

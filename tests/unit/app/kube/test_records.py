@@ -210,6 +210,30 @@ def test_claim_bound() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "copy_of"),
+    [
+        ({"kind": "PersistentVolumeClaim", "name": "other"}, "team/other"),
+        ({"kind": "VolumeSnapshot", "name": "other", "apiGroup": "snapshot.storage.k8s.io"}, None),
+        ({"kind": "PersistentVolumeClaim"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_another_claim_that_a_claim_is_a_copy_of(source: object, copy_of: str | None) -> None:
+    written = core_document(
+        "PersistentVolumeClaim",
+        "data",
+        metadata={"namespace": "team"},
+        spec={"dataSource": source},
+    )
+
+    found = read(written)
+
+    assert isinstance(found, Claim)
+    assert found.copy_of == copy_of
+
+
+@pytest.mark.parametrize(
     ("storage", "expected"), [("10Gi", 10 * GIB), (1024, 1024), (1.5, 2), (None, 0)]
 )
 def test_requested_size(storage: object, expected: int) -> None:

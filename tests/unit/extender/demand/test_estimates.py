@@ -4,12 +4,14 @@ import pytest
 
 from extender import Basis, Claim, StorageClass, UnresolvableClaimError
 from extender.demand.estimates import estimate_volume, future_backing_image
-from longhorn import BackingImage, Locality, Volume
+from longhorn import BackingImage, Locality, Volume, due_replicas
 from tests.builders import (
+    GIB,
     MIB,
     accepted,
     ask,
     bare_class,
+    bound,
     claim,
     disk,
     document,
@@ -278,3 +280,34 @@ def test_other_settings_do_not_decide_what_a_class_leads_to() -> None:
     view = view_of(node(), claim("vol"), bare_class(), unreadable)
 
     assert ask(view).basis is Basis.NOTHING_LOCAL
+
+
+SOURCE = volume("source", size_bytes=7 * GIB, replicas=3)
+"""What is copied; `bound` makes a claim of its name."""
+
+
+@pytest.mark.parametrize(("mode", "replicas_first"), [("full-copy", 1), ("linked-clone", 3)])
+def test_a_copy_has_the_size_of_its_source_and_one_replica_until_it_is_done(
+    mode: str, replicas_first: int
+) -> None:
+    view = view_of(CLUSTER, *bound(SOURCE))
+    class_ = storage_class(numberOfReplicas="3", cloneMode=mode)
+
+    copy = estimate_volume(claim(copy_of="source"), class_, view)
+
+    assert (copy.size_bytes, copy.wanted_replicas) == (7 * GIB, 3)
+    assert due_replicas(copy, (), view.settings, attaching=True).anywhere == replicas_first
+
+
+@pytest.mark.parametrize("known", [[], [claim("source")]], ids=["no-source", "not-bound"])
+def test_a_copy_of_what_is_not_known_yet_has_the_size_asked_for(known: list[Claim]) -> None:
+    copy = estimate_volume(claim(copy_of="source"), storage_class(), view_of(CLUSTER, *known))
+
+    assert (copy.size_bytes, copy.copying) == (10 * GIB, True)
+
+
+@pytest.mark.parametrize(("value", "soft"), [("zonal", True), ("regional", False), ("any", False)])
+def test_replicas_of_a_zonal_volume_share_their_zone(value: str, *, soft: bool) -> None:
+    class_ = storage_class(volumeTopology=value, replicaZoneSoftAntiAffinity="disabled")
+
+    assert estimate(claim(), class_).zone_soft_anti_affinity is soft
