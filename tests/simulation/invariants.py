@@ -238,11 +238,17 @@ class Invariants:
         if not self._plan.keeps_holds or self._limits.ran_out(choice, self._trace.seconds):
             return
         for leader in self._world.service.leaders:
+            if leader.pod != choice.answer.by and self._runs(choice):
+                continue  # a new leader reads only who does not run: what others lack is due
             is_complete = leader.instance.holds.ledger.is_complete
             if is_complete and choice.uid not in ledger_of(leader):
                 self.violate(
                     f"not held by {leader.pod} until granted: {choice}, {', '.join(sorted(asking))}"
                 )
+
+    def _runs(self, choice: Choice) -> bool:
+        pod = self._truth.pod(choice.uid)
+        return pod is not None and pod["status"].get("phase") == "Running"
 
     def _check_room(self, resource: Resource, change: Change) -> None:
         """Where DiskSchedules grant room, no disk may hold too much, and nothing run without."""
