@@ -256,6 +256,13 @@ class Problem(Enum):
         "use a class with volumeBindingMode WaitForFirstConsumer for pods that ask for the "
         "extender; classes cannot be changed, only deleted and created again",
     )
+    COMPUTE_NODES_LEFT_OUT = (
+        Check.STORAGE_CLASSES,
+        Severity.WARNING,
+        "set storageCapacityMode: zone in the class (delete it and create it again), or Longhorn's "
+        "setting csi-storage-capacity-tracking to false; ignore this if such pods are not to run "
+        "there",
+    )
     CLASS_UNUSABLE = (
         Check.STORAGE_CLASSES,
         Severity.ERROR,

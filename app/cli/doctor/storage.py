@@ -1,6 +1,6 @@
 """Findings on Longhorn and on the StorageClasses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.cli.doctor.facts import ClassSeen, Facts, Unread
 from app.cli.doctor.problems import Check, Finding, Problem
@@ -20,10 +20,12 @@ from extender import (
 )
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
+from extender.space import NodeSpace
 from longhorn import DiskId, DiskSchedule
 
 _SHOWN = 5
 """Most nodes named in one text."""
+_TRACKING = "csi-storage-capacity-tracking"
 _STATIC_CLASS = "default-longhorn-static-storage-class", "longhorn-static"
 """Setting that names the class which volumes made by hand have, and its default."""
 
@@ -62,17 +64,26 @@ def _unusable(view: ClusterView) -> Iterator[Finding]:
     """Name the nodes that take no replica whatever its size."""
     unusable: dict[str, list[str]] = {}
     for name, space in sorted(view.spaces.items()):
-        rejection = node_rejection(space)
-        whys = dict.fromkeys(why_unusable(each.disk) for each in space.disks)
-        if rejection is not None:
-            unusable.setdefault(str(rejection), []).append(name)
-        elif None not in whys:
-            unusable.setdefault("; ".join(filter(None, whys)) or "it has no disk", []).append(name)
+        why = _why_no_replica(space)
+        if why is not None:
+            unusable.setdefault(why, []).append(name)
     for why, names in unusable.items():
-        rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield Problem.NODE_UNUSABLE.found(
-            f"no new replica can be placed on {', '.join(names[:_SHOWN])}{rest}: {why}"
+            f"no new replica can be placed on {_first_of(names)}: {why}"
         )
+
+
+def _why_no_replica(space: NodeSpace) -> str | None:
+    rejection = node_rejection(space)
+    if rejection is not None:
+        return str(rejection)
+    whys = dict.fromkeys(why_unusable(each.disk) for each in space.disks)
+    return None if None in whys else "; ".join(filter(None, whys)) or "it has no disk"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{rest}"
 
 
 def _unscheduled(view: ClusterView, facts: Facts) -> Iterator[Finding]:
@@ -130,6 +141,7 @@ def classes(facts: Facts) -> Iterator[Finding]:
             fit.append(each)
         else:
             yield problem
+    yield from _left_out(found, view, longhorn_values(facts))
     yield fine(
         Check.STORAGE_CLASSES, f"{_names(fit)}: volumes wait for a node, and are local to it"
     )
@@ -144,8 +156,8 @@ def _class_problem(seen: ClassSeen, view: ClusterView) -> Finding | None:
     if not volume.needs_local_replica:
         binding = ", and volumeBindingMode is Immediate" if is_immediate else ""
         return Problem.CLASS_NOT_LOCAL.found(
-            f"volumes of {name} need nothing on their pod's node, so that no node is ever "
-            f"rejected: {_why_not_local(seen, view)}{binding}"
+            f"volumes of {name} need no room on their pod's node, so that nothing is decided "
+            f"there: {_why_not_local(seen, view)}{binding}"
         )
     if is_immediate:
         return Problem.CLASS_IMMEDIATE.found(
@@ -153,6 +165,39 @@ def _class_problem(seen: ClassSeen, view: ClusterView) -> Finding | None:
             "volumeBindingMode is Immediate"
         )
     return None
+
+
+def _left_out(
+    seen: Sequence[ClassSeen], view: ClusterView, values: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Name nodes that kube-scheduler leaves out by what Longhorn tells it of their disks.
+
+    It then wants room on the pod's node for each new volume, also where none is needed there.
+    Source: longhorn-manager csi/controller_server.go GetCapacity.
+    """
+    if values.get(_TRACKING) != "true":
+        return
+    names = [
+        name
+        for name, space in sorted(view.spaces.items())
+        if space.node.ready.is_true and _why_no_replica(space) is not None
+    ]
+    for each in seen if names else ():
+        is_by_node = each.record.parameters.get("storageCapacityMode", "node") == "node"
+        if is_by_node and each.binding_mode != "Immediate" and _is_reached(each, view):
+            yield Problem.COMPUTE_NODES_LEFT_OUT.found(
+                f"kube-scheduler leaves out {_first_of(names)} for pods with new volumes of "
+                f"{each.record.name}: no replica can be placed there, and Longhorn's setting "
+                f"{_TRACKING} is true; the volumes could be used from there"
+            )
+
+
+def _is_reached(seen: ClassSeen, view: ClusterView) -> bool:
+    """Whether volumes of a class are used from nodes without a replica."""
+    try:
+        return not estimate_volume(_CLAIM, seen.record, view).needs_local_replica
+    except UnresolvableClaimError:
+        return False
 
 
 def _why_not_local(seen: ClassSeen, view: ClusterView) -> str:

@@ -163,6 +163,8 @@ def test_it_says_by_what_disks_are_counted(schedules: object, text: str) -> None
     assert line.text.endswith(f"; {text}")
 
 
+TRACKED = setting("csi-storage-capacity-tracking", "true")
+FAR = storage_class("far", dataLocality="disabled")
 CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.DISK_SCHEDULE_NOT_READY,
@@ -392,7 +394,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.CLASS_NOT_LOCAL,
         {"classes": [seen_class(storage_class("far", dataLocality="disabled"))]},
-        "volumes of far need nothing on their pod's node, so that no node is ever rejected: "
+        "volumes of far need no room on their pod's node, so that nothing is decided there: "
         "dataLocality is disabled",
     ),
     (
@@ -403,7 +405,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.CLASS_NOT_LOCAL,
         {"classes": [seen_class(bare_class("longhorn"), immediate=True)]},
-        "volumes of longhorn need nothing on their pod's node, so that no node is ever rejected: "
+        "volumes of longhorn need no room on their pod's node, so that nothing is decided there: "
         "no dataLocality is given, and the default of Setting default-data-locality is disabled, "
         "and volumeBindingMode is Immediate",
     ),
@@ -411,6 +413,16 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         Problem.CLASS_IMMEDIATE,
         {"classes": [seen_class(storage_class("soon"), immediate=True)]},
         "volumes of soon are made before kube-scheduler looks at their pod",
+    ),
+    (
+        Problem.COMPUTE_NODES_LEFT_OUT,
+        {
+            "longhorn_nodes": [node("compute", allow_scheduling=False), node("node-1")],
+            "longhorn_settings": [TRACKED],
+            "classes": [seen_class(FAR)],
+        },
+        "kube-scheduler leaves out compute for pods with new volumes of far: no replica can be "
+        "placed there, and Longhorn's setting csi-storage-capacity-tracking is true",
     ),
     (
         Problem.CLASS_UNUSABLE,
@@ -436,6 +448,41 @@ def test_problem_is_found(problem: Problem, changes: Mapping[str, Any], text: st
     assert text in of_problem.text
     expected = (problem.check, problem.severity, problem.remedy)
     assert (of_problem.check, of_problem.severity, of_problem.remedy) == expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"longhorn_settings": []}, id="not-tracked"),
+        pytest.param({"longhorn_nodes": [node("node-1")]}, id="all-nodes-take-replicas"),
+        pytest.param(
+            {"longhorn_nodes": [node("compute", allow_scheduling=False, ready=False)]},
+            id="not-ready",
+        ),
+        pytest.param({"classes": [seen_class(FAR, immediate=True)]}, id="made-before"),
+        pytest.param({"classes": [seen_class(storage_class("near"))]}, id="local"),
+        pytest.param(
+            {
+                "classes": [
+                    seen_class(
+                        storage_class("far", dataLocality="disabled", storageCapacityMode="zone")
+                    )
+                ]
+            },
+            id="zone",
+        ),
+    ],
+)
+def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
+    left_out = {
+        "longhorn_nodes": [node("compute", allow_scheduling=False), node("node-1")],
+        "longhorn_settings": [TRACKED],
+        "classes": [seen_class(FAR)],
+    }
+
+    titles = {finding.problem for finding in findings(facts(**left_out | changes))}
+
+    assert Problem.COMPUTE_NODES_LEFT_OUT.title not in titles
 
 
 def test_every_problem_has_a_case() -> None:
