@@ -82,14 +82,16 @@ def drain_may_end(
 def _is_kept_elsewhere(
     replica: Replica, replicas: Iterable[Replica], guarded: Collection[NodeName]
 ) -> bool:
-    """Whether the volume has a healthy replica on another node that a drain cannot take."""
+    """Whether the volume has a healthy replica on another node that a drain cannot take.
+
+    Longhorn does not ask whether that one is being deleted or moved.
+    """
     return any(
         peer.volume == replica.volume
         and peer.node != replica.node
         and peer.node in guarded
         and peer.healthy_once
         and not peer.failed
-        and not peer.deleting
         for peer in replicas
     )
 

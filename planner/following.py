@@ -48,9 +48,11 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
 
     With an unreadable setting those that move already go on.
     """
-    view, guarded = cluster.view, guarded_nodes(cluster)
+    view = cluster.view
+    guarded = {is_v2: guarded_nodes(cluster, is_v2=is_v2) for is_v2 in (False, True)}
     found = set[ReplicaName]()
-    for replicas in view.replicas.values():
+    for name, replicas in view.replicas.items():
+        is_v2 = name in view.volumes and view.volumes[name].is_v2
         for each in replicas:
             space = view.spaces.get(each.node) if each.node is not None else None
             if view.settings.unreadable is not None:
@@ -66,7 +68,7 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
                         space.node,
                         view.settings,
                         cordoned=_is_cordoned(space.node.name, cluster),
-                        guarded=guarded,
+                        guarded=guarded[is_v2],
                     )
                 )
             if is_moved:
@@ -74,14 +76,19 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
     return frozenset(found)
 
 
-def guarded_nodes(cluster: Cluster) -> frozenset[NodeName]:
-    """Return the nodes whose replicas no drain takes now: neither cordoned nor down."""
+def guarded_nodes(cluster: Cluster, *, is_v2: bool) -> frozenset[NodeName]:
+    """Return the nodes whose replicas of a data engine no drain takes now.
+
+    They are not cordoned, and their instance manager runs: it has a PodDisruptionBudget then.
+    """
+    spaces = cluster.view.spaces
     return frozenset(
         name
         for name, node in cluster.nodes.items()
         if not node.cordoned
-        and (known := cluster.get(Node, name)) is not None
-        and known.ready.is_true
+        and name in spaces
+        and spaces[name].node.ready.is_true
+        and (spaces[name].engines.runs_v2 if is_v2 else spaces[name].engines.runs_v1)
     )
 
 

@@ -54,7 +54,8 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
                 events.append(refused)
                 continue
             pods = _evictable(plan, node.name)
-            refusals = [event for pod in pods for event in self._refusals(pod)]
+            asked_about = pods_on(plan, node.name)
+            refusals = [event for pod in asked_about for event in self._refusals(pod)]
             if refusals:
                 events += refusals
                 continue
@@ -66,7 +67,13 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
         return events
 
     def _refusals(self, pod: Pod) -> Iterable[Event]:
-        """Say why kubectl drain would not begin."""
+        """Say why kubectl drain would not begin.
+
+        It passes over pods of DaemonSets and of the node itself, and not over Longhorn's managers:
+        those of data engine v2 have an emptyDir.
+        """
+        if pod.wishes.of_daemon_set or pod.wishes.is_static:
+            return
         finished = pod.wishes.phase in _ENDED
         if pod.wishes.owner is None and not self.force and not finished:
             text = "has no controller: the drain does not begin without --force, which deletes it"
@@ -128,11 +135,16 @@ def _end(plan: Plan, name: NodeName) -> list[Event]:
     if attached:
         text = f"is not drained to the end: still attached there are {_shown(attached, plan)}"
         return [*events, Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
-    guarded = guarded_nodes(plan.cluster)
+    guarded = {is_v2: guarded_nodes(plan.cluster, is_v2=is_v2) for is_v2 in (False, True)}
     last = [
         volume
         for volume, replicas in view.replicas.items()
-        if not drain_may_end(name, _as_they_run(volume, replicas, plan), settings, guarded=guarded)
+        if not drain_may_end(
+            name,
+            _as_they_run(volume, replicas, plan),
+            settings,
+            guarded=guarded[volume in view.volumes and view.volumes[volume].is_v2],
+        )
     ]
     if not last:
         return events

@@ -8,7 +8,7 @@ from planner.plan import Plan
 from planner.records import PodTerm, Selector
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon
-from tests.builders import GIB, bound, disk, node, replica, setting, volume
+from tests.builders import GIB, bound, disk, instance_manager, node, replica, setting, volume
 from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
 from tests.unit.planner.plans import (
     budget,
@@ -384,3 +384,49 @@ class TestBudgets:
             *there,
             budgets=budgets,  # type: ignore[arg-type]
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("InstanceManager", False), ("DaemonSet", True), ("Node", True)]
+)
+def test_an_instance_manager_with_an_empty_dir_keeps_the_drain_from_its_beginning(
+    kind: str, *, begins: bool
+) -> None:
+    """As those of data engine v2 have; kubectl passes over DaemonSets' and static pods."""
+    manager = pod_with(
+        name="manager",
+        on="node-1",
+        owner=(kind, "any"),
+        has_local_data=True,
+        of_daemon_set=kind == "DaemonSet",
+        is_static=kind == "Node",
+    )
+    plan = plan_of(*nodes_of("ab"), ALWAYS, manager, *running("db-0", "node-1"))
+
+    report = plan.take(drain())
+
+    told_ = [each for each in texts(report) if "emptyDir" in each]
+    assert bool(told_) is not begins
+    assert node_of(plan, "db-0") == ("node-2" if begins else "node-1")
+    assert not texts(plan.take(drain(delete_local_data=True)))
+
+
+@pytest.mark.parametrize(("is_v2", "ends"), [(False, False), (True, True)])
+def test_a_replica_without_running_instance_manager_does_not_keep_the_data(
+    *, is_v2: bool, ends: bool
+) -> None:
+    """Of its own data engine: Longhorn has no budget then that would protect it."""
+    image = setting("default-instance-manager-image", "manager:1")
+    plan = plan_of(
+        *nodes_of("ab"),
+        image,
+        instance_manager("node-1"),
+        instance_manager("node-1", is_v2=True),
+        instance_manager("node-2", is_running=False),
+        instance_manager("node-2", is_v2=True),
+        *bound(volume("old", replicas=2, disk_type="block" if is_v2 else "filesystem")),
+        replica("old-1", of="old", on="node-1", disk="node-1-disk"),
+        replica("old-2", of="old", on="node-2", disk="node-2-disk"),
+    )
+
+    assert (texts(plan.take(drain())) == []) is ends
