@@ -84,7 +84,7 @@ def _is_kept_elsewhere(
 ) -> bool:
     """Whether the volume has a healthy replica on another node that a drain cannot take.
 
-    Longhorn does not ask whether that one is being deleted or moved.
+    Longhorn does not ask whether that one is being deleted; its data are gone in a moment.
     """
     return any(
         peer.volume == replica.volume
@@ -92,6 +92,7 @@ def _is_kept_elsewhere(
         and peer.node in guarded
         and peer.healthy_once
         and not peer.failed
+        and not peer.deleting
         for peer in replicas
     )
 

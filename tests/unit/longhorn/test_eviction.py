@@ -84,6 +84,7 @@ def test_a_cordon_evicts_by_policy(policy: str) -> None:
         pytest.param(PEER, (), id="not-guarded"),
         pytest.param(failed("b1", name="peer"), ("b",), id="failed"),
         pytest.param(replica("b1", name="peer", healthyAt=""), ("b",), id="rebuilding"),
+        pytest.param(replica("b1", name="peer", deleting=True), ("b",), id="being-deleted"),
         pytest.param(replica("b1", name="peer", volumeName="other"), ("b",), id="another-volume"),
         pytest.param(replica("a2", name="peer"), ("a", "b"), id="same-node"),
     ],
@@ -100,11 +101,6 @@ def test_what_does_not_keep_the_data_elsewhere(
     [
         pytest.param((HERE,), {ALWAYS_ALLOW}, id="last"),
         pytest.param((HERE, PEER), {*POLICIES} - {EVICT_ALL}, id="kept-elsewhere"),
-        pytest.param(
-            (HERE, replica("b1", name="peer", deleting=True)),
-            {*POLICIES} - {EVICT_ALL},
-            id="kept-by-one-that-is-being-deleted",
-        ),
         pytest.param((PEER,), {*POLICIES}, id="nothing-here"),
         pytest.param((), {*POLICIES}, id="nothing"),
         pytest.param(
