@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from extender import Claim
+from extender import Claim, StorageClass
 from planner.additions import Wanted, add_objects
-from planner.errors import PlanError
+from planner.errors import PlanError, unknown
 from planner.naming import first_of
 from planner.outcome import Event, Kind
 from planner.plan import Plan
@@ -68,7 +68,8 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
     wanted: Wanted
     group: int
-    """So many are created together; of a StatefulSet that orders its pods, one."""
+    """So many are created together. One of a StatefulSet that orders its pods, or of a class that
+    does not wait: the volumes of others would take the room of those that are tried before."""
     most: int = MOST_PODS
 
     @property
@@ -82,9 +83,10 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
         Of the pods that get no node one is told of, and all of them are taken away again.
         """
         [workload], notes = add_objects(self._only_one(), plan.cluster)
+        _check_known(workload, plan)
         plan.notes += [*self.wanted.notes, *notes]
         events = list[Event]()
-        group = 1 if workload.ordered else self.group
+        group = 1 if workload.ordered or _is_immediate(workload, plan) else self.group
         made = pods_of(workload, self.most + _count(workload, plan), plan.cluster.pods)[: self.most]
         for first in range(0, len(made), group):
             pods = [each.pod for each in made[first : first + group]]
@@ -114,6 +116,28 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
             names = _shown(self.wanted.workloads)
             raise PlanError(f"there are several workloads ({names}); give a file with one of them")
         return self.wanted
+
+
+def _is_immediate(workload: Workload, plan: Plan) -> bool:
+    """Whether volumes of a workload are made before kube-scheduler looks at their pod."""
+    classes = plan.cluster.all(StorageClass)
+    names = {each.storage_class for each in workload.own_claims}
+    return any(name in names and each.is_immediate for name, each in classes.items())
+
+
+def _check_known(workload: Workload, plan: Plan) -> None:
+    """Refuse to count pods that fit where none can: that is no capacity of 0, but a mistake.
+
+    Raises:
+        PlanError: There are no nodes, or there is no class that a claim names.
+    """
+    if not plan.cluster.nodes:
+        raise PlanError("there is no node, so no pod fits; add what `kubectl get nodes` prints")
+    classes = plan.cluster.all(StorageClass)
+    for claim in workload.own_claims:
+        name = claim.storage_class
+        if name and not claim.persistent_volume and name not in classes:
+            raise unknown("StorageClass", name, classes)
 
 
 def _shown(workloads: Sequence[Workload]) -> str:

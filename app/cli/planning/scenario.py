@@ -36,7 +36,7 @@ _TYPES = {
 _QUOTED = re.compile(r"`([a-z |]+)`")
 """Types as msgspec names them."""
 _MOST_STEPS = 1_000
-_LARGEST_BYTES = 2**60
+_LARGEST_BYTES, _SMALLEST_BYTES = 2**60, 2**20
 """One EiB: no disk and no volume is larger."""
 
 
@@ -272,6 +272,8 @@ def size_bytes(text: str, *, least: int = 1) -> int:
     found = parse_bytes(text)
     if found < least:
         raise ValueError(f"{text[:60]} is no size; give one such as 100Gi")
+    if 0 < found < _SMALLEST_BYTES and text.isdigit():
+        raise ValueError(f"{text} is so many bytes, less than any volume has; is {text}Gi meant?")
     if found > _LARGEST_BYTES:
         raise ValueError(f"{text[:60]} is more than any disk has; give one such as 100Gi")
     return found

@@ -48,6 +48,8 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("drian node-1", "there is no step 'drian'; use one of place, capacity, drain, lose, "),
         ("drain", "drain has 0 arguments; use: plan drain NODE... [--force] [--delete-emptydir-"),
         ("place a b", "place has 2 arguments; use: plan place FILE "),
+        ("add-disk node-3/ssd 200", "add-disk: 200 is so many bytes, less than any volume has; is "
+         "200Gi meant?"),
         ("resize data-db-0", "resize has 1 argument; use: plan resize [NAMESPACE/]CLAIM SIZE"),
         ("drain nod-1", "there is no node nod-1; did you mean node-1?"),
         ("drain zebra", "there is no node zebra; there are node-1, node-2, node-3, node-4, node-5"),
@@ -146,6 +148,13 @@ def test_workload_files_are_refused(refusal: Callable[..., str], content: str, t
     Path("it.yaml").write_text(content)
 
     assert refusal("place", "it.yaml").startswith(text)
+
+
+def test_capacity_of_a_class_that_is_not_there(refusal: Callable[..., str]) -> None:
+    text = WIKI.read_text()
+    Path("it.yaml").write_text(text.replace("storageClassName: ", "storageClassName: x"))
+
+    assert refusal("capacity", "it.yaml").startswith("there is no StorageClass x")
 
 
 def test_capacity_is_of_one_workload(refusal: Callable[..., str]) -> None:

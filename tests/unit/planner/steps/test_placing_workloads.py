@@ -10,7 +10,7 @@ from planner.records import CPU
 from planner.steps.disks import AddDisk
 from planner.steps.nodes import AddNode
 from planner.steps.workloads import Fill
-from planner.workloads import DEPLOYMENT, JOB, POD, STATEFUL_SET
+from planner.workloads import DEPLOYMENT, JOB, POD, STATEFUL_SET, NewClaim
 from tests.builders import GIB, claim, disk, node, storage_class
 from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
 from tests.unit.planner.plans import (
@@ -198,6 +198,37 @@ def test_fill_leaves_no_volume_of_a_pod_that_does_not_fit() -> None:
 
     assert [each.kind for each in report.events] == [Kind.PLACED] * 2 + [Kind.PENDING]
     assert scheduled_gib(plan, "node-1") == [20]
+
+
+def test_fill_makes_the_claims_of_a_pod_when_that_pod_is_tried() -> None:
+    """Volumes of a class that does not wait would take the room of all local ones."""
+    plan = plan_of(*nodes_of("ab"))
+    templates = [
+        NewClaim(namespace="default", name=name, requested_bytes=25 * GIB, storage_class=name)
+        for name in ("local", "now")
+    ]
+    asks = wanted(
+        1, immediate(numberOfReplicas="1"), ordered=False, claim_templates=tuple(templates)
+    )
+
+    report = plan.take(Fill(wanted=asks, group=20))
+
+    assert [each.kind for each in report.events] == [Kind.PLACED] * 4 + [Kind.PENDING]
+    assert sum(scheduled_gib(plan, "node-1") + scheduled_gib(plan, "node-2")) == 200
+
+
+def test_fill_without_nodes_is_a_mistake() -> None:
+    with pytest.raises(PlanError, match="there is no node, so no pod fits"):
+        plan_of().take(Fill(wanted=wanted(1), group=1))
+
+
+def test_fill_of_a_class_that_is_not_there_is_a_mistake() -> None:
+    asks = wanted(1)
+    misspelt = type(asks)(objects=tuple(asks.workloads))
+    plan = plan_of(*nodes_of("a"), storage_class("locals"))
+
+    with pytest.raises(PlanError, match="there is no StorageClass local; did you mean locals"):
+        plan.take(Fill(wanted=misspelt, group=1))
 
 
 def test_fill_stops_after_so_many() -> None:
