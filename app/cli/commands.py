@@ -33,9 +33,12 @@ from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
 from app.config import NAME, load_controller
 from app.errors import AppError, InputError
+from app.kube.cluster_objects import ClusterObjects
 from app.kube.view import build_view
 from app.logs import configure_logs
-from longhorn import NodeName
+from longhorn import Node, NodeName
+from planner.errors import unknown
+from planner.records import KubernetesNode
 
 _FITS, _DOES_NOT_FIT, _BAD_INPUT, _NOT_JUDGED = 0, 1, 2, 3
 _RIGHT, _WRONG = 0, 1
@@ -155,7 +158,7 @@ def filter_pod(
         in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
     asked = find_pod(name, namespace or in_use, cluster)
-    candidates = _node_names(nodes) if nodes else cluster.candidates()
+    candidates = _node_names(nodes, cluster) if nodes else cluster.candidates()
     origin = None if cluster_file is None else origin_of(cluster_file, also)
     found = explain_pod(
         asked, candidates, cluster, settings, utc, origin=origin, all_nodes=all_nodes
@@ -277,10 +280,14 @@ def run_command(arguments: Sequence[str]) -> int:
     return status
 
 
-def _node_names(names: str) -> list[NodeName]:
+def _node_names(names: str, cluster: ClusterObjects) -> list[NodeName]:
     found = [NodeName(name.strip()) for name in names.split(",") if name.strip()]
     if not found:
         raise InputError("--nodes names no node")
+    known = {*cluster.of(KubernetesNode), *cluster.of(Node)}
+    for name in found:
+        if name not in known:
+            raise InputError(f"--nodes: {unknown('node', name, known)}")
     return found
 
 

@@ -480,7 +480,7 @@ def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
         "classes": [seen_class(FAR)],
     }
 
-    titles = {finding.problem for finding in findings(facts(**left_out | changes))}
+    titles = {finding.problem for finding in findings(facts(**{**left_out, **changes}))}
 
     assert Problem.COMPUTE_NODES_LEFT_OUT.title not in titles
 
