@@ -5,9 +5,8 @@ that. Sources: longhorn-manager datastore CheckInstanceManagersReadiness and
 CheckDataEngineImageReadiness.
 """
 
-import longhorn
-from longhorn import Engines, NodeName, images_on, runs
-from tests.actors.api import Informer, Object
+from longhorn import EngineImage, Engines, InstanceManager, NodeName, images_on, runs
+from tests.actors.api import Informer, Key, Object, key_of
 from tests.actors.longhorn.objects import NAMESPACE
 from tests.actors.longhorn.records import recorded
 
@@ -54,23 +53,38 @@ class Runners:
     """
 
     def __init__(self, managers: Informer, images: Informer, settings: Informer) -> None:
-        self._managers = managers
-        self._images = images
+        self._managers: dict[str, dict[Key, InstanceManager]] = {}
+        """By node: there are hundreds, and each placement asks about each node."""
+        self._images: dict[Key, EngineImage] = {}
         self._settings = settings
+        managers.handlers.append(self._hear_of_manager)
+        images.handlers.append(self._hear_of_image)
+
+    def _hear_of_manager(self, old: Object | None, new: Object | None) -> None:
+        if old is not None:
+            there = self._managers[old["spec"]["nodeID"]]
+            del there[key_of(old)]
+            if not there:
+                del self._managers[old["spec"]["nodeID"]]
+        if new is not None:
+            manager = recorded(new, InstanceManager)
+            self._managers.setdefault(manager.node, {})[key_of(new)] = manager
+
+    def _hear_of_image(self, old: Object | None, new: Object | None) -> None:
+        if old is not None:
+            del self._images[key_of(old)]
+        if new is not None:
+            self._images[key_of(new)] = recorded(new, EngineImage)
 
     def engines(self, node: str) -> Engines:
         """Return what runs on a node, but for the CSI driver."""
-        managers = [
-            recorded(each, longhorn.InstanceManager) for each in self._managers.objects.values()
-        ]
-        images = [recorded(each, longhorn.EngineImage) for each in self._images.objects.values()]
         setting = self._settings.get(_MANAGER_IMAGE, NAMESPACE)
         image = setting["value"] if setting else ""
-        here = [each for each in managers if each.node == node]
+        here = [*self._managers.get(node, {}).values()]
         return Engines(
-            runs_v1=not managers or runs(here, image, is_v2=False),
-            runs_v2=not managers or runs(here, "", is_v2=True),
-            images=images_on(NodeName(node), images),
+            runs_v1=not self._managers or runs(here, image, is_v2=False),
+            runs_v2=not self._managers or runs(here, "", is_v2=True),
+            images=images_on(NodeName(node), [*self._images.values()]),
         )
 
     def attaches(self, volume: Object, node: str) -> bool:
