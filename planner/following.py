@@ -4,6 +4,8 @@ Source: longhorn-manager controller/node_controller.go, which looks at them ever
 they change.
 """
 
+from functools import cache, partial
+
 from msgspec import structs
 
 from longhorn import (
@@ -49,10 +51,9 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
     With an unreadable setting those that move already go on.
     """
     view = cluster.view
-    guarded = {is_v2: guarded_nodes(cluster, is_v2=is_v2) for is_v2 in (False, True)}
+    guarded = cache(partial(guarded_nodes, cluster))
     found = set[ReplicaName]()
     for name, replicas in view.replicas.items():
-        is_v2 = name in view.volumes and view.volumes[name].is_v2
         for each in replicas:
             space = view.spaces.get(each.node) if each.node is not None else None
             if view.settings.unreadable is not None:
@@ -68,7 +69,7 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
                         space.node,
                         view.settings,
                         cordoned=_is_cordoned(space.node.name, cluster),
-                        guarded=guarded[is_v2],
+                        guarded=guarded(is_v2=name in view.volumes and view.volumes[name].is_v2),
                     )
                 )
             if is_moved:
