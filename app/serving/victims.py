@@ -129,9 +129,7 @@ def decode_preemption(body: bytes | bytearray, node_names: NodeNames) -> Preempt
     victims, field = call.node_name_to_meta_victims, "NodeNameToMetaVictims"
     if victims is None:
         field = "NodeNameToVictims"
-        whole = call.node_name_to_victims
-        if whole is None:
-            raise BadRequestError(f"the request has neither NodeNameToMetaVictims nor {field}")
+        whole = call.node_name_to_victims or {}
         victims = {name: _by_uid(each) for name, each in whole.items()}
     candidates, unknown = node_names.each_once([*victims], f"{field}, key {{}}")
     request = ExtenderRequest(
