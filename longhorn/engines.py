@@ -50,6 +50,10 @@ class Engines(msgspec.Struct, frozen=True, kw_only=True):
     images: frozenset[str] | None = None
     """The engine images that are ready there, None for any."""
 
+    def runs(self, *, is_v2: bool) -> bool:
+        """Whether an instance manager of a data engine runs."""
+        return self.runs_v2 if is_v2 else self.runs_v1
+
     def has_image(self, image: str) -> bool:
         """Whether an engine image is ready; one that nobody names is."""
         return not image or self.images is None or image in self.images
@@ -114,7 +118,7 @@ def attach_refusal(engines: Engines, asked: Attachment, *, is_ready: bool) -> At
         return AttachRefusal.NO_IMAGE
     if asked.is_shared:
         return None
-    if not (engines.runs_v2 if asked.is_v2 else engines.runs_v1):
+    if not engines.runs(is_v2=asked.is_v2):
         return AttachRefusal.NO_MANAGER
     if asked.is_v2 and not engines.allows_v2:
         return AttachRefusal.V2_OFF

@@ -4,7 +4,8 @@ Source: longhorn-manager controller/node_controller.go, which looks at them ever
 they change.
 """
 
-from functools import cache, partial
+from collections.abc import Callable
+from functools import cache
 
 from msgspec import structs
 
@@ -17,6 +18,7 @@ from longhorn import (
     NodeName,
     NodeSpace,
     ReplicaName,
+    VolumeName,
     is_schedulable,
     needs_eviction,
     parse_bool,
@@ -50,8 +52,7 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
 
     With an unreadable setting those that move already go on.
     """
-    view = cluster.view
-    guarded = cache(partial(guarded_nodes, cluster))
+    view, guarding = cluster.view, guarding_nodes(cluster)
     found = set[ReplicaName]()
     for name, replicas in view.replicas.items():
         for each in replicas:
@@ -69,7 +70,7 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
                         space.node,
                         view.settings,
                         cordoned=_is_cordoned(space.node.name, cluster),
-                        guarded=guarded(is_v2=name in view.volumes and view.volumes[name].is_v2),
+                        guarded=guarding(name),
                     )
                 )
             if is_moved:
@@ -77,20 +78,26 @@ def to_be_moved(cluster: Cluster) -> frozenset[ReplicaName]:
     return frozenset(found)
 
 
-def guarded_nodes(cluster: Cluster, *, is_v2: bool) -> frozenset[NodeName]:
-    """Return the nodes whose replicas of a data engine no drain takes now.
+def guarding_nodes(cluster: Cluster) -> Callable[[VolumeName], frozenset[NodeName]]:
+    """Return what says of a volume on which nodes no drain takes its replicas now.
 
-    They are not cordoned, and their instance manager runs: it has a PodDisruptionBudget then.
+    They are not cordoned, and the instance manager of its data engine runs: it has a
+    PodDisruptionBudget then. The nodes are found once for each engine, when they are asked for.
     """
-    spaces = cluster.view.spaces
-    return frozenset(
-        name
-        for name, node in cluster.nodes.items()
-        if not node.cordoned
-        and name in spaces
-        and spaces[name].node.ready.is_true
-        and (spaces[name].engines.runs_v2 if is_v2 else spaces[name].engines.runs_v1)
-    )
+    view = cluster.view
+
+    @cache
+    def of_engine(*, is_v2: bool) -> frozenset[NodeName]:
+        return frozenset(
+            name
+            for name, node in cluster.nodes.items()
+            if not node.cordoned
+            and (space := view.spaces.get(name)) is not None
+            and space.node.ready.is_true
+            and space.engines.runs(is_v2=is_v2)
+        )
+
+    return lambda name: of_engine(is_v2=name in view.volumes and view.volumes[name].is_v2)
 
 
 def _may_evict(space: NodeSpace, cluster: Cluster) -> bool:

@@ -39,17 +39,24 @@ class NodeMetadata(msgspec.Struct, gc=False):
     name: Raw
 
 
-class NodeHead(msgspec.Struct, gc=False):
-    """A node without the rest. When there are too many, decoding ends."""
+class Counted(msgspec.Struct, gc=False):
+    """What a body may have only so many of. When there are too many, decoding ends."""
 
-    metadata: NodeMetadata
+    most: ClassVar[int] = MOST_NODES
+    what: ClassVar[str] = "candidates"
     numbers: ClassVar[Iterator[int]] = count()
     """To be begun anew for each body. Nothing else runs while one is decoded."""
 
     def __post_init__(self) -> None:
         """Count it."""
-        if next(NodeHead.numbers) >= MOST_NODES:
-            raise _too_many_nodes()
+        if next(self.numbers) >= self.most:
+            raise BadRequestError(f"the request has more than {self.most} {self.what}")
+
+
+class NodeHead(Counted, gc=False):
+    """A node without the rest."""
+
+    metadata: NodeMetadata
 
 
 class NodeHeads(msgspec.Struct):

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -17,14 +17,16 @@ from app.metrics import Metrics
 from app.serving import wire
 from app.serving.answers import JSON, Holding, response_of
 from app.serving.body import Bodies, Body, UnreadableBodyError
-from app.serving.decisions import Asking
+from app.serving.decisions import Asking, UnavailableError
 from app.serving.names import NodeNames
 from app.serving.turns import Turns
-from app.serving.wire import Parts
+from app.serving.wire import ExtenderRequest, Parts
+from extender import UnresolvableClaimError
 
 log = structlog.get_logger()
 
 LOGGED_TEXT_LENGTH = 500
+Found = TypeVar("Found")
 
 
 UNKNOWN_NODE_BYTES = 512
@@ -125,14 +127,43 @@ def asking_of(call: Call, node_names: NodeNames) -> Asking:
         UnreadableBodyError: There is no room for so many candidates that are no nodes of Longhorn.
     """
     request = wire.decode_request(call.body.content, node_names)
-    call.body.count(UNKNOWN_NODE_BYTES * request.unknown)
+    count_unknown(call, request)
     return Asking(request=request, client=call.client, is_gone=call.is_gone)
 
 
-def pod_of(asking: Asking) -> str:
+def count_unknown(call: Call, request: ExtenderRequest) -> None:
+    """Count what candidates take that are no nodes of Longhorn.
+
+    Raises:
+        UnreadableBodyError: There is no room for so many.
+    """
+    call.body.count(UNKNOWN_NODE_BYTES * request.unknown)
+
+
+def pod_of(request: ExtenderRequest) -> str:
     """Return the name of the pod, as it is logged."""
-    pod = asking.request.pod
-    return f"{pod.namespace}/{pod.name}"[:LOGGED_TEXT_LENGTH]
+    return f"{request.pod.namespace}/{request.pod.name}"[:LOGGED_TEXT_LENGTH]
+
+
+async def found_or_status(
+    finding: Awaitable[Found], by: Answering, pod: str, timed_from: float, seconds: Histogram
+) -> Found | Response:
+    """Return what is found, or a status that says why there is nothing to answer.
+
+    For verbs whose answer has no place for an error.
+    """
+    try:
+        return await finding
+    except UnavailableError as error:
+        by.count_failure("unavailable")
+        event = f"{by.verb}.unavailable"
+        log.warning(event, pod=pod, error=str(error))
+        return Response(error_body(str(error)), 503, media_type=JSON)
+    except UnresolvableClaimError as error:
+        by.count_failure("error")
+        event = f"{by.verb}.unanswered"
+        log.warning(event, pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])
+        return timed(error_body(str(error)), timed_from, seconds, status=422)
 
 
 def timed(

@@ -43,7 +43,7 @@ class Filtering:
             BadRequestError: The request cannot be decoded.
         """
         asking = asking_of(call, self._decisions.node_names)
-        request, pod = asking.request, pod_of(asking)
+        request, pod = asking.request, pod_of(asking.request)
         try:
             result = await self._decisions.filter(asking)
         except UnavailableError as error:

@@ -16,7 +16,7 @@ from app.serving.names import (
     SUBDOMAIN,
     UID,
 )
-from app.serving.victims import PreemptionResult, Victims, WholeVictims
+from app.serving.victims import PreemptionResult, Victim, Victims, WholeVictim
 from app.serving.wire import ExtenderFilterResult, HostPriority
 
 # As app/serving/names.py checks them.
@@ -86,8 +86,8 @@ class PreemptionCall(msgspec.Struct, rename="pascal"):
     """A pod, and who would be evicted for it on each node, in one form or the other."""
 
     pod: Pod
-    node_name_to_victims: dict[Name, WholeVictims] | None = None
-    node_name_to_meta_victims: dict[Name, Victims] | None = None
+    node_name_to_victims: dict[Name, Victims[WholeVictim]] | None = None
+    node_name_to_meta_victims: dict[Name, Victims[Victim]] | None = None
 
 
 class ErrorBody(msgspec.Struct):

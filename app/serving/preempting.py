@@ -9,12 +9,10 @@ import structlog
 from fastapi import Response
 
 from app.metrics import Metrics
-from app.serving.answers import JSON
-from app.serving.decisions import Decisions, UnavailableError
-from app.serving.exchange import LOGGED_TEXT_LENGTH, UNKNOWN_NODE_BYTES, Call, error_body, timed
+from app.serving.decisions import Decisions
+from app.serving.exchange import Call, count_unknown, found_or_status, pod_of, timed
 from app.serving.victims import decode_preemption, encode_victims
 from app.serving.wire import Verb
-from extender import UnresolvableClaimError
 
 log = structlog.get_logger()
 
@@ -46,19 +44,12 @@ class Preempting:
         """
         preemption = decode_preemption(call.body.content, self._decisions.node_names)
         request = preemption.request
-        call.body.count(UNKNOWN_NODE_BYTES * request.unknown)
-        pod = f"{request.pod.namespace}/{request.pod.name}"[:LOGGED_TEXT_LENGTH]
-        duration_seconds = self._metrics.preempt_duration_seconds
-        try:
-            found = await self._decisions.preempt(request)
-        except UnavailableError as error:
-            self.count_failure("unavailable")
-            log.warning("preempt.unavailable", pod=pod, error=str(error))
-            return Response(error_body(str(error)), 503, media_type=JSON)
-        except UnresolvableClaimError as error:
-            self.count_failure("error")
-            log.warning("preempt.unanswered", pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])
-            return timed(error_body(str(error)), started, duration_seconds, status=422)
+        count_unknown(call, request)
+        pod, seconds = pod_of(request), self._metrics.preempt_duration_seconds
+        finding = self._decisions.preempt(request)
+        found = await found_or_status(finding, self, pod, started, seconds)
+        if isinstance(found, Response):
+            return found
         self._metrics.count_preemption("left_out" if found.rejected else "kept")
         log.info(
             "preempt.answered",
@@ -67,4 +58,4 @@ class Preempting:
             kept=len(found.accepted),
             duration_seconds=round(perf_counter() - started, 6),
         )
-        return timed(encode_victims(preemption, found.accepted), started, duration_seconds)
+        return timed(encode_victims(preemption, found.accepted), started, seconds)

@@ -11,18 +11,9 @@ from fastapi import Response
 
 from app.metrics import Metrics
 from app.serving import wire
-from app.serving.answers import JSON
-from app.serving.decisions import Decisions, UnavailableError
-from app.serving.exchange import (
-    LOGGED_TEXT_LENGTH,
-    Call,
-    asking_of,
-    error_body,
-    pod_of,
-    timed,
-)
+from app.serving.decisions import Decisions
+from app.serving.exchange import Call, asking_of, found_or_status, pod_of, timed
 from app.serving.wire import Verb
-from extender import UnresolvableClaimError
 
 log = structlog.get_logger()
 
@@ -52,19 +43,12 @@ class Prioritizing:
         Raises:
             BadRequestError: The request cannot be decoded.
         """
-        asking = asking_of(call, self._decisions.node_names)
-        request, pod = asking.request, pod_of(asking)
-        duration_seconds = self._metrics.prioritize_duration_seconds
-        try:
-            scores = await self._decisions.prioritize(request)
-        except UnavailableError as error:
-            self.count_failure("unavailable")
-            log.warning("prioritize.unavailable", pod=pod, error=str(error))
-            return Response(error_body(str(error)), 503, media_type=JSON)
-        except UnresolvableClaimError as error:
-            self.count_failure("error")
-            log.warning("prioritize.unanswered", pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])
-            return timed(error_body(str(error)), started, duration_seconds, status=422)
+        request = asking_of(call, self._decisions.node_names).request
+        pod, seconds = pod_of(request), self._metrics.prioritize_duration_seconds
+        finding = self._decisions.prioritize(request)
+        scores = await found_or_status(finding, self, pod, started, seconds)
+        if isinstance(scores, Response):
+            return scores
         answer = wire.encode_scores(scores)
         self._metrics.count_prioritization("scored")
         log.info(
@@ -73,4 +57,4 @@ class Prioritizing:
             candidates=len(scores.nodes),
             duration_seconds=round(perf_counter() - started, 6),
         )
-        return timed(answer, started, duration_seconds)
+        return timed(answer, started, seconds)

@@ -7,9 +7,9 @@ Source: kubernetes staging/src/k8s.io/kube-scheduler/extender/v1/types.go, Exten
 and ExtenderPreemptionResult. As in all of this protocol, the Go types carry no JSON tags.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from itertools import count
-from typing import ClassVar
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -17,7 +17,7 @@ from msgspec import Raw
 from app.errors import BadRequestError
 from app.kube.objects import Pod
 from app.kube.translate import pod_ref, pod_status
-from app.serving.arguments import MOST_NODES, MOST_POD_BYTES
+from app.serving.arguments import MOST_POD_BYTES, Counted
 from app.serving.names import NodeNames, check_pod
 from app.serving.wire import ExtenderRequest
 from longhorn import NodeName
@@ -26,19 +26,7 @@ MOST_VICTIMS = 200_000
 """On all nodes together. Of 5,000 nodes kube-scheduler proposes 500 at most, each with some 250
 pods. Source: kubernetes defaultpreemption.GetOffsetAndNumCandidates."""
 
-
-class Counted(msgspec.Struct, gc=False):
-    """What a body may have only so many of: when there are more, decoding ends."""
-
-    most: ClassVar[int]
-    what: ClassVar[str]
-    numbers: ClassVar[Iterator[int]]
-    """To be begun anew for each body. Nothing else runs while one is decoded."""
-
-    def __post_init__(self) -> None:
-        """Count it."""
-        if next(self.numbers) >= self.most:
-            raise BadRequestError(f"the request has more than {self.most} {self.what}")
+AnyVictim = TypeVar("AnyVictim")
 
 
 class Victim(Counted, rename={"uid": "UID"}, gc=False):
@@ -63,37 +51,28 @@ class WholeVictim(Counted, gc=False):
     metadata: VictimMetadata
 
 
-class Victims(Counted, rename={"pods": "Pods", "violations": "NumPDBViolations"}):
+class Victims(
+    Counted, Generic[AnyVictim], rename={"pods": "Pods", "violations": "NumPDBViolations"}
+):
     """Who would be evicted from one node."""
 
-    most = MOST_NODES
-    what = "candidates"
-    pods: list[Victim] | None = None
+    pods: list[AnyVictim] | None = None
     violations: int = 0
     """Of PodDisruptionBudgets."""
-
-
-class WholeVictims(Counted, rename={"pods": "Pods", "violations": "NumPDBViolations"}):
-    """The same as whole pods."""
-
-    most = MOST_NODES
-    what = "candidates"
-    pods: list[WholeVictim] | None = None
-    violations: int = 0
 
 
 class PreemptionCall(msgspec.Struct, rename="pascal"):
     """A body. kube-scheduler sends all three keys, with null for the form that it does not use."""
 
     pod: Raw = Raw(b"null")
-    node_name_to_victims: dict[NodeName, WholeVictims] | None = None
-    node_name_to_meta_victims: dict[NodeName, Victims] | None = None
+    node_name_to_victims: dict[NodeName, Victims[WholeVictim]] | None = None
+    node_name_to_meta_victims: dict[NodeName, Victims[Victim]] | None = None
 
 
 class PreemptionResult(msgspec.Struct, rename="pascal"):
     """The answer. kube-scheduler evicts nobody if it is empty."""
 
-    node_name_to_meta_victims: Mapping[NodeName, Victims]
+    node_name_to_meta_victims: Mapping[NodeName, Victims[Victim]]
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +80,7 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
 
     request: ExtenderRequest
     """Its candidates are the nodes with victims."""
-    victims: Mapping[NodeName, Victims]
+    victims: Mapping[NodeName, Victims[Victim]]
 
 
 _decoder = msgspec.json.Decoder(PreemptionCall)
@@ -118,7 +97,7 @@ def decode_preemption(body: bytes | bytearray, node_names: NodeNames) -> Preempt
     """
     if not body.strip():
         raise BadRequestError("the body is empty")
-    for counted in (Victim, WholeVictim, Victims, WholeVictims):
+    for counted in (Victim, WholeVictim, Victims):
         counted.numbers = count()
     try:
         call = _decoder.decode(body)
@@ -157,6 +136,6 @@ def _pod_of(sent: Raw) -> Pod:
     return pod
 
 
-def _by_uid(whole: WholeVictims) -> Victims:
+def _by_uid(whole: Victims[WholeVictim]) -> Victims[Victim]:
     pods = [Victim(each.metadata.uid) for each in whole.pods or ()]
     return Victims(pods, whole.violations)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from longhorn import Node, NodeName, Replica, VolumeName, drain_may_end
-from planner.following import guarded_nodes
+from planner.following import guarding_nodes
 from planner.naming import natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
@@ -135,15 +135,12 @@ def _end(plan: Plan, name: NodeName) -> list[Event]:
     if attached:
         text = f"is not drained to the end: still attached there are {_shown(attached, plan)}"
         return [*events, Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
-    guarded = {is_v2: guarded_nodes(plan.cluster, is_v2=is_v2) for is_v2 in (False, True)}
+    guarding = guarding_nodes(plan.cluster)
     last = [
         volume
         for volume, replicas in view.replicas.items()
         if not drain_may_end(
-            name,
-            _as_they_run(volume, replicas, plan),
-            settings,
-            guarded=guarded[volume in view.volumes and view.volumes[volume].is_v2],
+            name, _as_they_run(volume, replicas, plan), settings, guarded=guarding(volume)
         )
     ]
     if not last:

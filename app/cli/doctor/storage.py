@@ -22,6 +22,7 @@ from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 from extender.space import NodeSpace
 from longhorn import DiskId, DiskSchedule
+from planner.naming import first_of
 
 _SHOWN = 5
 """Most nodes named in one text."""
@@ -69,7 +70,7 @@ def _unusable(view: ClusterView) -> Iterator[Finding]:
             unusable.setdefault(why, []).append(name)
     for why, names in unusable.items():
         yield Problem.NODE_UNUSABLE.found(
-            f"no new replica can be placed on {_first_of(names)}: {why}"
+            f"no new replica can be placed on {first_of(names, _SHOWN)}: {why}"
         )
 
 
@@ -79,11 +80,6 @@ def _why_no_replica(space: NodeSpace) -> str | None:
         return str(rejection)
     whys = dict.fromkeys(why_unusable(each.disk) for each in space.disks)
     return None if None in whys else "; ".join(filter(None, whys)) or "it has no disk"
-
-
-def _first_of(names: Sequence[str]) -> str:
-    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{rest}"
 
 
 def _unscheduled(view: ClusterView, facts: Facts) -> Iterator[Finding]:
@@ -134,14 +130,16 @@ def classes(facts: Facts) -> Iterator[Finding]:
         )
         return
     view = _view(facts)
-    fit = []
+    fit, reached = list[ClassSeen](), list[ClassSeen]()
     for each in found:
         problem = _class_problem(each, view)
         if problem is None:
             fit.append(each)
-        else:
-            yield problem
-    yield from _left_out(found, view, longhorn_values(facts))
+            continue
+        yield problem
+        if problem.problem == Problem.CLASS_NOT_LOCAL.title:
+            reached.append(each)
+    yield from _left_out(reached, view, longhorn_values(facts))
     yield fine(
         Check.STORAGE_CLASSES, f"{_names(fit)}: volumes wait for a node, and are local to it"
     )
@@ -174,6 +172,11 @@ def _left_out(
 
     It then wants room on the pod's node for each new volume, also where none is needed there.
     Source: longhorn-manager csi/controller_server.go GetCapacity.
+
+    Args:
+        seen: Classes whose volumes need no replica on their pod's node.
+        view: The nodes.
+        values: Longhorn's settings.
     """
     if values.get(_TRACKING) != "true":
         return
@@ -184,20 +187,12 @@ def _left_out(
     ]
     for each in seen if names else ():
         is_by_node = each.record.parameters.get("storageCapacityMode", "node") == "node"
-        if is_by_node and each.binding_mode != "Immediate" and _is_reached(each, view):
+        if is_by_node and each.binding_mode != "Immediate":
             yield Problem.COMPUTE_NODES_LEFT_OUT.found(
-                f"kube-scheduler leaves out {_first_of(names)} for pods with new volumes of "
+                f"kube-scheduler leaves out {first_of(names, _SHOWN)} for pods with new volumes of "
                 f"{each.record.name}: no replica can be placed there, and Longhorn's setting "
                 f"{_TRACKING} is true; the volumes could be used from there"
             )
-
-
-def _is_reached(seen: ClassSeen, view: ClusterView) -> bool:
-    """Whether volumes of a class are used from nodes without a replica."""
-    try:
-        return not estimate_volume(_CLAIM, seen.record, view).needs_local_replica
-    except UnresolvableClaimError:
-        return False
 
 
 def _why_not_local(seen: ClassSeen, view: ClusterView) -> str:

@@ -36,8 +36,8 @@ _TYPES = {
 _QUOTED = re.compile(r"`([a-z |]+)`")
 """Types as msgspec names them."""
 _MOST_STEPS = 1_000
-_LARGEST_BYTES, _SMALLEST_BYTES = 2**60, 2**20
-"""One EiB: no disk and no volume is larger."""
+_SMALLEST_BYTES, _LARGEST_BYTES = 2**20, 2**60
+"""One MiB and one EiB: no disk and no volume is smaller or larger."""
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

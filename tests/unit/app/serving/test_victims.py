@@ -107,4 +107,4 @@ def test_what_cannot_be_is_refused_with_its_place(body: object, text: str) -> No
 def test_the_numbers_of_an_earlier_request_do_not_count() -> None:
     many = of_uids(**{f"n{number}": {} for number in range(MOST_NODES)})
 
-    assert len(decode(many).request.candidates) == len(decode(many).request.candidates)
+    assert [len(decode(many).request.candidates) for _ in range(2)] == [MOST_NODES] * 2
