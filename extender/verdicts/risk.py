@@ -36,9 +36,9 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
         started: The pod, with its volumes in a forecast that need nothing on its node.
         nodes: The nodes.
     """
-    looking = _Looking(started)
-    if not looking.is_needed:
+    if not _may_come_first(started):
         return {}
+    looking = _Looking(started)
     nodes, open_ = [*nodes], started.bound.open_nodes
     chosen = started.ledger.chosen_nodes(but=started.request.pod.uid)
     if looking.takes_from_others(chosen, with_open=False):
@@ -60,6 +60,19 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
     return {} if len(by_own) == len(nodes) else {**found, **by_own}
 
 
+def _may_come_first(situation: Situation) -> bool:
+    """Whether there is anything that could come first, or could lose its room for ever."""
+    uid = situation.request.pod.uid
+    return (
+        bool(situation.others.each)
+        or situation.is_strict
+        or any(each.count for each in situation.own)
+        or any(
+            volume.is_strict for h in situation.ledger if h.pod.uid != uid for volume in h.volumes
+        )
+    )
+
+
 class _Looking:
     """Looks at what may come to nodes first: at all that comes, and if that is too much, closely.
 
@@ -70,7 +83,6 @@ class _Looking:
         others: What may come of other pods' volumes.
         with_remote: The same with the pod's own that need nothing on its node.
         with_own: The same with all that may come of the pod's own.
-        is_needed: Whether anything could come first at all.
     """
 
     def __init__(self, situation: Situation) -> None:
@@ -100,7 +112,6 @@ class _Looking:
         self.with_remote = threat_of(situation.others, self._remote, settings)
         self.with_own = threat_of(situation.others, self._own, settings)
         self._pairs_left = _MOST_PAIRS
-        self.is_needed = bool(self.with_own.upcoming or self._strict or situation.is_strict)
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool) -> bool:
         """Whether the pod's replicas that go anywhere may take the room of other pods' local ones.
