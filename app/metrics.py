@@ -374,7 +374,6 @@ class Metrics(ProcessMetrics):
             (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
             (self.node_reservation_duration_seconds, ("true", "false")),
             (self.holds_ended_total, End),
-            (self.forecast_replicas, ("sure", "open", "nowhere")),
             (self.remembered_bytes, REMEMBERED),
             (self.not_remembered_total, REMEMBERED[:2]),
             (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
@@ -384,6 +383,9 @@ class Metrics(ProcessMetrics):
         for metric, labels in shown_from_the_start:
             for label in labels:
                 metric.labels(label)
+        self._forecast = {
+            state: self.forecast_replicas.labels(state) for state in ("sure", "open", "nowhere")
+        }
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
 
     def count_result(self, result: Answer, rejections: Tally[str]) -> None:
@@ -393,7 +395,7 @@ class Metrics(ProcessMetrics):
         self.packing_steps.observe(result.steps)
         self.answers_cut_short_total.inc(result.is_cut_short)
         for state, count in result.forecast.items():
-            self.forecast_replicas.labels(state).set(count)
+            self._forecast[state].set(count)
         for reason, count in rejections.items():
             self._rejections[reason].inc(count)
 

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 
 from fastapi import Response
 from msgspec import Raw
-from starlette.background import BackgroundTask
 from starlette.types import Receive, Scope, Send
 
 JSON = "application/json"
@@ -17,7 +16,7 @@ class Holding(Response):
     """An answer, and what it needs until it is sent."""
 
     def __init__(self, answer: Response, held: ExitStack) -> None:
-        self.background = None  # the answer has its own
+        self.background = None  # which FastAPI looks at
         self._answer = answer
         self._held = held
 
@@ -33,12 +32,10 @@ class InPieces(Response):
     As one it would take as much memory again as the body that the parts are of.
     """
 
-    def __init__(
-        self, parts: Sequence[bytes | Raw], status: int, background: BackgroundTask | None
-    ) -> None:
+    def __init__(self, parts: Sequence[bytes | Raw], status: int) -> None:
         self._sizes = [memoryview(part).nbytes for part in parts]
         headers = {"Content-Length": str(sum(self._sizes))}
-        super().__init__(None, status, headers, media_type=JSON, background=background)
+        super().__init__(None, status, headers, media_type=JSON)
         self._parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -48,21 +45,15 @@ class InPieces(Response):
         for piece in pieces(self._parts, self._sizes):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-        if self.background is not None:
-            await self.background()
 
 
-def response_of(
-    answer: bytes | Sequence[bytes | Raw],
-    status: int = 200,
-    background: BackgroundTask | None = None,
-) -> Response:
+def response_of(answer: bytes | Sequence[bytes | Raw], status: int = 200) -> Response:
     """Return an answer in JSON, which may have many parts."""
     if not isinstance(answer, bytes):
         if len(answer) > 1:
-            return InPieces(answer, status, background)
+            return InPieces(answer, status)
         [answer] = answer
-    return Response(answer, status, media_type=JSON, background=background)
+    return Response(answer, status, media_type=JSON)
 
 
 def pieces(parts: Sequence[bytes | Raw], sizes: Sequence[int]) -> Iterator[bytes]:

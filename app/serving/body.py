@@ -2,8 +2,7 @@
 
 import asyncio
 from codecs import utf_8_decode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Self
 
 from fastapi import Request
 
@@ -44,18 +43,13 @@ class Bodies:
         self.timeout_seconds = settings.body_timeout_seconds
         self._held_bytes = 0
 
-    @contextmanager
-    def body(self, most_bytes: int | None = None) -> Iterator["Body"]:
-        """Return a body to be read, which counts until the context ends.
+    def body(self, most_bytes: int | None = None) -> "Body":
+        """Return a body to be read.
 
         Args:
             most_bytes: The largest that is taken, if it is less than the setting.
         """
-        body = Body(self, min(self.limit_bytes, most_bytes or self.limit_bytes))
-        try:
-            yield body
-        finally:
-            self._held_bytes -= body.counted_bytes
+        return Body(self, min(self.limit_bytes, most_bytes or self.limit_bytes))
 
     def count(self, more_bytes: int, body_bytes: int) -> None:
         """Count so much more for a body that has *body_bytes* then.
@@ -68,9 +62,13 @@ class Bodies:
             raise UnreadableBodyError(503, "too many large requests at once; try again")
         self._held_bytes = held_bytes
 
+    def drop(self, counted_bytes: int) -> None:
+        """Count no longer what a body counted as."""
+        self._held_bytes -= counted_bytes
+
 
 class Body:
-    """The body of one request, and what was made of it.
+    """The body of one request, and what was made of it. It counts until its context ends.
 
     Attributes:
         content: What has arrived of it.
@@ -82,6 +80,14 @@ class Body:
         self.counted_bytes = 0
         self._bodies = bodies
         self._limit_bytes = limit_bytes
+
+    def __enter__(self) -> Self:
+        """Let it count."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let it no longer count."""
+        self._bodies.drop(self.counted_bytes)
 
     async def read(self, request: Request) -> None:
         """Read all of it.

@@ -9,7 +9,6 @@ import msgspec
 import structlog
 from fastapi import Request, Response
 from prometheus_client import Histogram
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
 from app.errors import BadRequestError
@@ -43,6 +42,10 @@ class Call(NamedTuple):
     """Whose turn it takes."""
     is_gone: Callable[[], Awaitable[bool]]
     """Says whether the client no longer waits for the answer."""
+    started: float
+    """When the last of it had arrived and its turn had come, in seconds of `perf_counter`."""
+    held: ExitStack
+    """What ends when the answer is sent."""
 
 
 class Answering(Protocol):
@@ -56,8 +59,8 @@ class Answering(Protocol):
     def most_bytes(self) -> int | None:
         """The largest body, if it is less than the setting."""
 
-    async def answer(self, call: Call, started: float) -> Response:
-        """Answer a request that is decoded from *started* on, in seconds of `perf_counter`.
+    async def answer(self, call: Call) -> Response:
+        """Answer a request.
 
         Raises:
             BadRequestError: It cannot be decoded.
@@ -99,7 +102,8 @@ class Exchange:
                 waited = await self._turns.take(client)
                 if waited and await request.is_disconnected():
                     raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
-                call = Call(body, client, request.is_disconnected)
+                # uvloop's own clock has a resolution of a millisecond.
+                call = Call(body, client, request.is_disconnected, perf_counter(), held)
                 response = await self._answer(call, by)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), by)
@@ -111,10 +115,9 @@ class Exchange:
             return Holding(response, held.pop_all())
 
     async def _answer(self, call: Call, by: Answering) -> Response:
-        started = perf_counter()  # uvloop's own clock has a resolution of a millisecond
         self._metrics.request_bytes.observe(len(call.body.content))
         try:
-            return await by.answer(call, started)
+            return await by.answer(call)
         except BadRequestError as error:
             return _refusal(400, str(error), by)
 
@@ -146,7 +149,7 @@ def pod_of(request: ExtenderRequest) -> str:
 
 
 async def found_or_status(
-    finding: Awaitable[Found], by: Answering, pod: str, timed_from: float, seconds: Histogram
+    finding: Awaitable[Found], by: Answering, pod: str, call: Call, seconds: Histogram
 ) -> Found | Response:
     """Return what is found, or a status that says why there is nothing to answer.
 
@@ -163,18 +166,15 @@ async def found_or_status(
         by.count_failure("error")
         event = f"{by.verb}.unanswered"
         log.warning(event, pod=pod, error=str(error)[:LOGGED_TEXT_LENGTH])
-        return timed(error_body(str(error)), timed_from, seconds, status=422)
+        return timed(error_body(str(error)), call, seconds, status=422)
 
 
 def timed(
-    answer: bytes | Parts, started: float, duration_seconds: Histogram, status: int = 200
+    answer: bytes | Parts, call: Call, duration_seconds: Histogram, status: int = 200
 ) -> Response:
     """Return an answer that shows in *duration_seconds* when it is sent."""
-
-    async def observe() -> None:
-        duration_seconds.observe(perf_counter() - started)
-
-    return response_of(answer, status, BackgroundTask(observe))
+    call.held.callback(lambda: duration_seconds.observe(perf_counter() - call.started))
+    return response_of(answer, status)
 
 
 def error_body(text: str) -> bytes:

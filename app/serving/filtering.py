@@ -36,7 +36,7 @@ class Filtering:
         """Count a request without decision."""
         self._metrics.count_failure(outcome)
 
-    async def answer(self, call: Call, started: float) -> Response:
+    async def answer(self, call: Call) -> Response:
         """Say which candidates fit, or why that cannot be said.
 
         Raises:
@@ -68,6 +68,6 @@ class Filtering:
                 rejected=dict(reasons),
                 steps=result.steps,
                 cut_short=result.is_cut_short,
-                duration_seconds=round(perf_counter() - started, 6),
+                duration_seconds=round(perf_counter() - call.started, 6),
             )
-        return timed(answer, started, self._metrics.filter_duration_seconds)
+        return timed(answer, call, self._metrics.filter_duration_seconds)

@@ -51,7 +51,7 @@ class Mutating:
         """Count a review without decision."""
         self._metrics.count_mutation(outcome)
 
-    async def answer(self, call: Call, started: float) -> Response:
+    async def answer(self, call: Call) -> Response:
         """Say what is to be added to a new pod, if anything is.
 
         Raises:
@@ -60,15 +60,15 @@ class Mutating:
         review = decode_review(call.body.content)
         if review.pod is None:
             self._metrics.count_mutation("other_object")
-            return self._response(encode_answer(review, ()), started)
+            return self._response(encode_answer(review, ()), call)
         pod = new_pod(review.pod, review.namespace)
         injection = judge_pod(pod, self._scheduler)
         if injection is None:
             if (reason := self.uninformed()) is not None:
                 return self._unavailable(review, reason)
             injection = judge_claims(pod, self._scheduler, self._current_view())
-        self._note(review, injection, started)
-        return self._response(encode_answer(review, patch_of(review.pod, injection)), started)
+        self._note(review, injection, call)
+        return self._response(encode_answer(review, patch_of(review.pod, injection)), call)
 
     def _unavailable(self, review: Review, reason: str) -> Response:
         """Let the pod be created as it is; whoever creates it is told what it lacks."""
@@ -80,17 +80,17 @@ class Mutating:
         )
         return Response(encode_answer(review, (), warning), media_type=JSON)
 
-    def _note(self, review: Review, injection: Injection, started: float) -> None:
+    def _note(self, review: Review, injection: Injection, call: Call) -> None:
         self._metrics.count_mutation(injection.found)
         log.info(
             "mutate.answered",
             pod=_logged(review),
             outcome=injection.found,
-            duration_seconds=round(perf_counter() - started, 6),
+            duration_seconds=round(perf_counter() - call.started, 6),
         )
 
-    def _response(self, answer: bytes, started: float) -> Response:
-        return timed(answer, started, self._metrics.mutate_duration_seconds)
+    def _response(self, answer: bytes, call: Call) -> Response:
+        return timed(answer, call, self._metrics.mutate_duration_seconds)
 
 
 def _logged(review: Review) -> str:

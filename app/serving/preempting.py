@@ -36,7 +36,7 @@ class Preempting:
         """Count a request that was not answered."""
         self._metrics.count_preemption(outcome)
 
-    async def answer(self, call: Call, started: float) -> Response:
+    async def answer(self, call: Call) -> Response:
         """Leave out the nodes that would be rejected even without the victims.
 
         Raises:
@@ -47,7 +47,7 @@ class Preempting:
         count_unknown(call, request)
         pod, seconds = pod_of(request), self._metrics.preempt_duration_seconds
         finding = self._decisions.preempt(request)
-        found = await found_or_status(finding, self, pod, started, seconds)
+        found = await found_or_status(finding, self, pod, call, seconds)
         if isinstance(found, Response):
             return found
         self._metrics.count_preemption("left_out" if found.rejected else "kept")
@@ -56,6 +56,6 @@ class Preempting:
             pod=pod,
             candidates=len(request.candidates),
             kept=len(found.accepted),
-            duration_seconds=round(perf_counter() - started, 6),
+            duration_seconds=round(perf_counter() - call.started, 6),
         )
-        return timed(encode_victims(preemption, found.accepted), started, seconds)
+        return timed(encode_victims(preemption, found.accepted), call, seconds)

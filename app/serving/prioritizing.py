@@ -37,7 +37,7 @@ class Prioritizing:
         """Count a request without scores."""
         self._metrics.count_prioritization(outcome)
 
-    async def answer(self, call: Call, started: float) -> Response:
+    async def answer(self, call: Call) -> Response:
         """Say how good each candidate is, or why that cannot be said.
 
         Raises:
@@ -46,7 +46,7 @@ class Prioritizing:
         request = asking_of(call, self._decisions.node_names).request
         pod, seconds = pod_of(request), self._metrics.prioritize_duration_seconds
         finding = self._decisions.prioritize(request)
-        scores = await found_or_status(finding, self, pod, started, seconds)
+        scores = await found_or_status(finding, self, pod, call, seconds)
         if isinstance(scores, Response):
             return scores
         answer = wire.encode_scores(scores)
@@ -55,6 +55,6 @@ class Prioritizing:
             "prioritize.answered",
             pod=pod,
             candidates=len(scores.nodes),
-            duration_seconds=round(perf_counter() - started, 6),
+            duration_seconds=round(perf_counter() - call.started, 6),
         )
-        return timed(answer, started, seconds)
+        return timed(answer, call, seconds)

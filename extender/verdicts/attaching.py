@@ -44,17 +44,19 @@ def unattachable(
         for name in filterfalse(view.spaces.__contains__, () if request.volumes else candidates)
         if name not in view.unreadable_nodes
     }
-    asked = {attachment_of(volume) for volume in wanted}
+    asked = sorted({attachment_of(volume) for volume in wanted})
     for running in view.by_running.keys():  # noqa: SIM118 (of an index)
         why = _why(running, asked)
         if why is not None:
             there = {space.node.name for space in view.by_running.of(running)}
             rejected |= dict.fromkeys(filter(there.__contains__, candidates), why)
+    if not rejected:
+        return rejected
     for name in {v.attached_to for v in wanted if not v.shared and v.attached_to in rejected}:
         space = None if name is None else view.spaces.get(name)
         if name is None or space is None:
             continue
-        away = {attachment_of(v) for v in wanted if v.shared or v.attached_to != name}
+        away = sorted({attachment_of(v) for v in wanted if v.shared or v.attached_to != name})
         why = _why(running_on(space), away)
         del rejected[name]
         if why is not None:
@@ -65,5 +67,8 @@ def unattachable(
 def _why(running: Running, asked: Iterable[Attachment]) -> Rejection | None:
     """Return why the first of the volumes cannot be attached where so much runs."""
     engines, is_ready = running
-    refusals = (attach_refusal(engines, each, is_ready=is_ready) for each in sorted(asked))
-    return next((_WHY[refusal] for refusal in refusals if refusal is not None), None)
+    for each in asked:
+        refusal = attach_refusal(engines, each, is_ready=is_ready)
+        if refusal is not None:
+            return _WHY[refusal]
+    return None
