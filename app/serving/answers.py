@@ -8,7 +8,7 @@ from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
 JSON = "application/json"
-PIECE_BYTES = 2 * 2**20
+PIECE_BYTES = 512 * 2**10
 """At most so much is sent at once."""
 
 
