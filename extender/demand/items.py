@@ -45,20 +45,24 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
 
 def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Demand:
     """Prepare needs, each with an id of its own, for packing on the nodes of *view*."""
-    named_needs = tuple(named_needs)
-    needs = tuple(need for _, need in named_needs)
-    selectors = dict.fromkeys(selector for need in needs for selector in need.node_selectors)
-    kinds = {need: _kinds_of(need, view) for need in dict.fromkeys(needs)}
-    items = tuple(_item(name, need, kinds[need]) for name, need in named_needs)
+    kinds: dict[Need, frozenset[Kind]] = {}
+    selectors: dict[tuple[str, ...], None] = {}
+    pairs: list[tuple[Item, Need]] = []
+    for name, need in named_needs:
+        if need not in kinds:
+            kinds[need] = _kinds_of(need, view)
+            selectors |= dict.fromkeys(need.node_selectors)
+        pairs.append((_item(name, need, kinds[need]), need))
+    items = tuple([item for item, _ in pairs])
+    if view.settings.allow_empty_node_selector:
+        selectors.pop((), None)
     return Demand(
         items=items,
         prepared=prepare(items),
-        by_size=tuple(sorted(zip(items, needs, strict=True), key=lambda pair: -pair[1].size_bytes)),
-        node_selectors=tuple(
-            s for s in selectors if s or not view.settings.allow_empty_node_selector
-        ),
-        topologies=tuple(dict.fromkeys(need.topology for need in needs if need.topology)),
-        engines=tuple(dict.fromkeys(need.engine for need in needs)),
+        by_size=tuple(sorted(pairs, key=_descending)),
+        node_selectors=tuple(selectors),
+        topologies=tuple({need.topology: None for need in kinds if need.topology}),
+        engines=tuple({need.engine: None for need in kinds}),
     )
 
 
@@ -89,6 +93,10 @@ def all_start(demand: Demand, engines: Engines) -> bool:
     return all(starts_replicas(engines, each) for each in demand.engines)
 
 
+def _descending(pair: tuple[Item, Need]) -> int:
+    return -pair[1].size_bytes
+
+
 def _item(name: str, need: Need, kinds: frozenset[Kind]) -> Item:
     return Item(
         id=name, logical_bytes=need.size_bytes, physical_bytes=need.actual_bytes, kinds=kinds
@@ -97,8 +105,7 @@ def _item(name: str, need: Need, kinds: frozenset[Kind]) -> Item:
 
 def _kinds_of(need: Need, view: ClusterView) -> frozenset[Kind]:
     """Return the numbers of the kinds of disks that may take a need, whatever room they have."""
+    settings = view.settings
     return frozenset(
-        number
-        for kind, number in view.disk_kinds.items()
-        if mismatch(kind, need, view.settings) is None
+        [n for kind, n in view.disk_kinds.items() if mismatch(kind, need, settings) is None]
     )

@@ -3,7 +3,9 @@
 from enum import StrEnum
 
 import msgspec
+from msgspec import structs
 
+from extender.demand.items import item_of
 from extender.demand.requests import WantedVolume
 from extender.upcoming.anywhere import once_attached
 from extender.upcoming.finding import beside, find_room
@@ -82,7 +84,9 @@ def _spread(
     forecast: Forecast,
     view: ClusterView,
 ) -> Spread:
-    due = once_attached(wanted.volume, wanted.need, view, local=local, has_local=local is not None)
+    item = item_of(wanted.name, wanted.need, view)
+    due = once_attached(wanted.volume, wanted.need, item, view, has_local=local is not None)
+    due = structs.replace(due, local=local)
     missing = find_room(forecast, due)
     replicas = view.replicas.get(wanted.name, ())
     return Spread(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import structs
+
 from extender.demand.items import item_of
 from extender.demand.requests import WantedVolume
 from extender.holds.hold import Hold, State
@@ -14,7 +16,6 @@ from longhorn import (
     Due,
     Moment,
     Need,
-    NodeName,
     Replica,
     Volume,
     VolumeName,
@@ -25,7 +26,7 @@ from longhorn import (
     waits_for_attach,
     wants_replica_on_node,
 )
-from packing import is_stranded
+from packing import Item, is_stranded
 
 
 def anywhere_of(
@@ -63,9 +64,9 @@ def anywhere_of(
 def once_attached(
     volume: Volume,
     need: Need,
+    item: Item,
     view: ClusterView,
     *,
-    local: NodeName | None = None,
     has_local: bool = False,
     certainty: Certainty = Certainty.CHOSEN,
 ) -> Upcoming:
@@ -74,8 +75,8 @@ def once_attached(
     Args:
         volume: As the pod's claim leads to it; what the cluster shows of it counts more.
         need: Of a new replica of it.
+        item: The same, ready for packing.
         view: The cluster.
-        local: Where room is kept for one replica, if that is known.
         has_local: Whether room is kept for one replica on the pod's node, wherever that is.
         certainty: Whether the pod's node is known.
     """
@@ -88,25 +89,25 @@ def once_attached(
     return Upcoming(
         volume=volume,
         need=need,
-        item=item_of(volume.name, need, view),
+        item=item,
         count=count,
         certainty=certainty,
         replicas=_counted(replicas),
-        local=local,
     )
 
 
 def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
     has_local = _keeps_local(hold, wanted, view)
-    is_chosen = hold.state is State.CHOSEN
-    return once_attached(
+    is_chosen, need = hold.state is State.CHOSEN, need_now(wanted, view)
+    upcoming = once_attached(
         wanted.volume,
-        need_now(wanted, view),
+        need,
+        item_of(wanted.name, need, view),
         view,
-        local=hold.node if is_chosen and has_local else None,
         has_local=has_local,
         certainty=Certainty.CHOSEN if is_chosen else Certainty.OPEN,
     )
+    return structs.replace(upcoming, local=hold.node) if is_chosen and has_local else upcoming
 
 
 def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:

@@ -63,17 +63,19 @@ class BoundToOthers:
         self._uid = uid
         self._whole: dict[NodeName, Load] = {}
         view, hold = bound.view, gathering.hold_of(uid)
-        mine = [] if hold is None else [hold]
-        of_own = [*mine, *(hold for name in own for hold in gathering.holds_of(name))]
-        held = (volume.name for hold in mine for volume in hold.volumes)
-        due = (view.due.get(name, NOTHING_DUE).on_node for name in (*own, *held))
-        self.apart = frozenset(
-            [
-                *(hold.node for hold in of_own if hold.state is State.CHOSEN),
-                *(name for volume in own for name in pending_on(volume, view)),
-                *(name for name in due if name is not None),
-            ]
-        )
+        names, holds = [*own], [] if hold is None else [hold]
+        apart = set[NodeName]()
+        for name in own:
+            apart.update(pending_on(name, view))
+            holds += gathering.holds_of(name)
+        if hold is not None:
+            names += (volume.name for volume in hold.volumes)
+        for name in names:
+            on_node = view.due.get(name, NOTHING_DUE).on_node
+            if on_node is not None:
+                apart.add(on_node)
+        apart.update(each.node for each in holds if each.state is State.CHOSEN)
+        self.apart = frozenset(apart)
         self.open_holds = gathering.open_holds(but=uid)
 
     @property

@@ -45,7 +45,7 @@ class Gathering:
 
     def holds_of(self, name: VolumeName, *, but: str | None = None) -> list[Hold]:
         """Return the holds that name a volume, the chosen ones first."""
-        holds = (hold for hold in self._of_volume.of(name) if hold.pod.uid != but)
+        holds = [hold for hold in self._of_volume.of(name) if hold.pod.uid != but]
         return sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid))
 
     def hold_of(self, uid: str) -> Hold | None:

@@ -7,6 +7,8 @@ enough of the others are placed. Where they go, nobody foretells: all that may c
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
 
 from extender.space import NodeSpace
 from extender.upcoming.bound import Load
@@ -62,15 +64,14 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
 
 def _may_come_first(situation: Situation) -> bool:
     """Whether there is anything that could come first, or could lose its room for ever."""
+    if situation.others.each or situation.is_strict:
+        return True
+    own = [each.volume for each in situation.own if each.count]
+    if not all(volume.needs_local_replica for volume in own):
+        return True
     uid = situation.request.pod.uid
-    return (
-        bool(situation.others.each)
-        or situation.is_strict
-        or any(each.count for each in situation.own)
-        or any(
-            volume.is_strict for h in situation.ledger if h.pod.uid != uid for volume in h.volumes
-        )
-    )
+    held = (hold for hold in situation.ledger if hold.pod.uid != uid)
+    return any(own or any(volume.is_strict for volume in hold.volumes) for hold in held)
 
 
 class _Looking:
@@ -96,20 +97,14 @@ class _Looking:
             for name in hold.nodes
         }
         """The nodes to which a strict-local replica may come."""
-        self._busy = (
-            situation.ledger.chosen_nodes(but=uid)
-            | situation.bound.open.partly
-            | situation.bound.nodes_due
-            | situation.bound.apart
-            | situation.holders
-        )
-        """Those to which something comes that does not come to others."""
         self._remote = [each for each in self._own if not each.volume.needs_local_replica]
         self.others = threat_of(situation.others, (), settings)
         local = [each for each in self._own if each.volume.needs_local_replica]
         self._beside = [each for each in local if may_share(each.volume, settings)]
         """What may come to the pod's node besides a local replica of the same volume."""
-        self.with_remote = threat_of(situation.others, self._remote, settings)
+        self.with_remote = self.others
+        if self._remote:
+            self.with_remote = threat_of(situation.others, self._remote, settings)
         self.with_own = threat_of(situation.others, self._own, settings)
         self._pairs_left = _MOST_PAIRS
 
@@ -120,7 +115,7 @@ class _Looking:
             nodes: To which other pods go, or may yet go.
             with_open: Whether the local replicas of pods count that may yet go elsewhere.
         """
-        if not self._own:
+        if not (self._own and nodes):
             return False
         if not self._may_look_closely:
             nodes = self._strict.intersection(nodes)
@@ -145,6 +140,8 @@ class _Looking:
         situation = self._situation
         if not (self.with_remote.upcoming or situation.is_strict):
             nodes = [name for name in nodes if name in self._strict]
+        if not nodes:
+            return
         open_, items = situation.bound.open.nodes, situation.demand.items
         beside = [name for name in nodes if name in open_] if open_ else []
         alone = [name for name in nodes if name not in open_] if beside else nodes
@@ -205,6 +202,8 @@ class _Looking:
             with_open: Whether what open holds keep there is to find room as well.
         """
         situation, spaces, threat = self._situation, self._situation.view.spaces, self.with_own
+        if not nodes:
+            return
         if with_open:
             items = (*items, *(each.item for each in situation.bound.open.held))
         alike = {(i.logical_bytes, i.physical_bytes, i.kinds): i for i in items}.values()
@@ -212,11 +211,12 @@ class _Looking:
         logical_bytes = threat.most_bytes + sum(i.logical_bytes for i in items)
         physical_bytes = threat.physical_bytes + sum(i.physical_bytes for i in items)
         situation.work.spend(len(nodes) // _NODES_PER_STEP)
+        busy = self._busy
         for name in nodes:
             space = spaces.get(name)
             if space is None:
                 continue
-            if space.pending or name in self._busy:
+            if space.pending or name in busy:
                 yield name
                 continue
             best = space.roomiest[0] if space.roomiest else None
@@ -228,6 +228,18 @@ class _Looking:
             )
             if not (takes_all or leaves(alike, space, logical_bytes, physical_bytes)):
                 yield name
+
+    @cached_property
+    def _busy(self) -> AbstractSet[NodeName]:
+        """The nodes to which something comes that does not come to others."""
+        situation = self._situation
+        return (
+            situation.ledger.chosen_nodes(but=situation.request.pod.uid)
+            | situation.bound.open.partly
+            | situation.bound.nodes_due
+            | situation.bound.apart
+            | situation.holders
+        )
 
     @property
     def _may_look_closely(self) -> bool:

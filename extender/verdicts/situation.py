@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from extender.demand.existing import Existing, existing_of
-from extender.demand.items import Demand, demand_of
+from extender.demand.items import Demand, demand_of, item_of
 from extender.demand.requests import PodRequest
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
@@ -105,6 +105,8 @@ def situation_of(
     names = frozenset(volume.name for volume in wanted)
     bound, forecast, others = outlook.without(request.pod.uid, names, utc, work)
     existing = existing_of(request, view)
+    demand = demand_of([(each.name, each.need) for each in request.volumes], view)
+    items = [*demand.items, *(item_of(each.name, each.need, view) for each in request.remote)]
     return Situation(
         request=request,
         view=view,
@@ -112,12 +114,15 @@ def situation_of(
         limits=limits,
         work=work,
         existing=existing,
-        demand=demand_of(((v.name, v.need) for v in request.volumes), view),
+        demand=demand,
         holders=frozenset(name for by_node in existing.values() for name in by_node),
         strict_nodes=_strict_nodes(request, view),
         bound=bound,
         others=others,
-        own=tuple(once_attached(v.volume, v.need, view, has_local=v.is_local) for v in wanted),
+        own=tuple(
+            once_attached(each.volume, each.need, item, view, has_local=each.is_local)
+            for each, item in zip(wanted, items, strict=True)
+        ),
         forecast=forecast,
         with_own=forecast,
     )
