@@ -135,11 +135,15 @@ def first_with_room(
             for name, host in hosts.items()
             if host.unused_bytes and group.has(name, host.zone, host.has_tags)
         }
-        fresh = {
-            name: host if host.unused_bytes.keys().isdisjoint(used) else host.without(used)
+        cut = {
+            name: host.without(used)
             for name, host in found.items()
+            if not used.isdisjoint(host.unused_bytes)
         }
-        fresh = {name: host for name, host in fresh.items() if host.unused_bytes}
+        fresh = found
+        if cut:
+            fresh = {name: cut.get(name, host) for name, host in found.items()}
+            fresh = {name: host for name, host in fresh.items() if host.unused_bytes}
         if fresh or (found and may_share_disk(volume, settings)):
             return fresh or found
     return {}
