@@ -128,7 +128,7 @@ def first_with_room(
         volume: The volume.
         settings: Longhorn's settings.
     """
-    used = {replica.disk for replica in replicas}  # by UUID alone, on whatever node
+    used = {r.disk for r in replicas if r.disk is not None}  # by UUID alone, on whatever node
     for group in order:
         found = {
             name: host
@@ -137,8 +137,9 @@ def first_with_room(
         }
         cut = {
             name: host.without(used)
+            for disk in used
             for name, host in found.items()
-            if not used.isdisjoint(host.unused_bytes)
+            if disk in host.unused_bytes
         }
         fresh = found
         if cut:
