@@ -9,6 +9,7 @@ from extender.demand.requests import (
     NOBODY,
     PodRequest,
     resolve,
+    source_replicas,
 )
 from extender.errors import (
     ClaimProblem,
@@ -146,6 +147,7 @@ __all__ = [
     "rooms_taken",
     "shortfalls",
     "size_bytes",
+    "source_replicas",
     "spreads",
     "wants_of",
     "why_unusable",

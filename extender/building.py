@@ -14,7 +14,7 @@ meanwhile is worked out with the new ones. Volumes come before nodes, so that no
 while it is not known what is due.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -179,11 +179,18 @@ class ViewBuilder:
                 return Settings(unreadable=name)
         return read_settings(self._setting_values)
 
+    def _note_volumes(self, volumes: Iterable[Volume]) -> None:
+        """Note that what these volumes are made from has changed."""
+        for volume in volumes:
+            self._volume_changes.add(volume.name)
+            self._in_pieces.add_volume(volume.name)
+
     def _note(self, record: Record) -> None:
         """Note what must be settled now that *record* has come or gone."""
         match record:
             case Replica():
                 self._at_once.add_volume(record.volume)
+                self._note_volumes(self._known.clones_of.of(record.volume))
                 node = record.node or record.hard_node_affinity
                 if node is not None:
                     self._at_once.add_node(node, record.disk)
@@ -195,9 +202,7 @@ class ViewBuilder:
                 self._at_once.add_node(record.name)
                 self._note_readability(*self._unread.note_node(record.name))
             case BackingImage():
-                for volume in self._known.volumes_from.of(record.name):
-                    self._volume_changes.add(volume.name)
-                    self._in_pieces.add_volume(volume.name)
+                self._note_volumes(self._known.volumes_from.of(record.name))
             case Setting():
                 found = self.of(Setting).get(record.name)
                 put(self._setting_values, record.name, None if found is None else found.value)

@@ -90,6 +90,7 @@ class Known:
         schedules_on: Those that name each node, whether or not it has such a disk.
         managers_on: The instance managers of each node.
         volumes_from: Those made from each backing image.
+        clones_of: The linked clones of each volume.
         broken_of: Replicas of each volume that cannot be read.
         broken_kinds: What cannot be read of each kind.
         broken_on: What cannot be read and belongs to each node.
@@ -104,6 +105,7 @@ class Known:
         self.schedules_on = Index[NodeName, DiskSchedule](lambda schedule: (schedule.node,))
         self.managers_on = Index[NodeName, InstanceManager](lambda manager: (manager.node,))
         self.volumes_from = Index[str, Volume](_image_of)
+        self.clones_of = Index[VolumeName, Volume](_source_of)
         self.broken_of = Index[VolumeName, Unreadable](_volume_of)
         self.broken_kinds = Index[str, Unreadable](lambda broken: (broken.kind,))
         self.broken_on = Index[NodeName, Unreadable](lambda broken: {*broken.nodes})
@@ -115,7 +117,7 @@ class Known:
             Replica: (self.replicas_of, self.replicas_on),
             DiskSchedule: (self.schedules_on,),
             InstanceManager: (self.managers_on,),
-            Volume: (self.volumes_from,),
+            Volume: (self.volumes_from, self.clones_of),
             Unreadable: (self.broken_of, self.broken_on, self.broken_kinds),
             Node: (self.with_node_tag, self.with_disk_tag),
         }
@@ -181,6 +183,10 @@ def _place_of(replica: Replica) -> tuple[tuple[NodeName, DiskId | None], ...]:
 
 def _image_of(volume: Volume) -> tuple[str, ...]:
     return () if volume.backing_image is None else (volume.backing_image,)
+
+
+def _source_of(volume: Volume) -> tuple[VolumeName, ...]:
+    return () if volume.linked_to is None else (volume.linked_to,)
 
 
 def _volume_of(broken: Unreadable) -> tuple[VolumeName, ...]:

@@ -70,7 +70,7 @@ from longhorn.grants import (
 from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
 from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
 from longhorn.hosts import Hosts, disk_reason
-from longhorn.needs import Engine, Need, need_of
+from longhorn.needs import Engine, Need, Place, need_of
 from longhorn.nodes import (
     CORDONED,
     NodeRefusal,
@@ -130,7 +130,8 @@ __all__ = [
     "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
     "DiskSpace", "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryChange", "EntryState",
     "Group", "Happened", "Hosts", "InstanceManager", "LetGo", "Locality", "Moment", "Need", "Node",
-    "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Reason",
+    "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Place",
+    "Reason",
     "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Standing",
     "TopologyTerm", "Usage", "Volume", "VolumeName", "account", "all_match", "attach_refusal",
     "attachment_of", "capacity_bytes", "choices", "chosen_disks", "chosen_nodes", "decide_schedule",

@@ -1,10 +1,9 @@
 """On which disks Longhorn may place a replica, or why on none.
 
 Source: longhorn-manager scheduler/replica_scheduler.go FindDiskCandidates and ScheduleReplica.
-Left out are linked clones, whose replicas go where the source volume has one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, Hosts, first_with_room
-from longhorn.needs import need_of
+from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, meets_topology, refusal_of
 from longhorn.reasons import Reason
 from longhorn.records import BackingImage, DiskId, Locality, NodeName, Replica, Volume
@@ -49,7 +48,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 def find_candidates(
     replica: Replica,
     volume: Volume,
-    replicas: Iterable[Replica],
+    replicas: Collection[Replica],
     nodes: Iterable[NodeSpace],
     settings: Settings,
     *,
@@ -61,26 +60,17 @@ def find_candidates(
     Args:
         replica: The replica to place; of it, only hardNodeAffinity and the name matter.
         volume: Its volume.
-        replicas: The volume's replicas. *replica* itself and other volumes' are passed over.
+        replicas: The volume's replicas, and of a linked clone those of the volume that it shares
+            data with. *replica* itself and other volumes' are passed over.
         nodes: All Longhorn nodes.
         settings: Longhorn's settings; with an unreadable one there are no candidates.
         backing_image: The volume's backing image; without it a volume that names one goes nowhere.
         now: Decides whether a degraded volume still waits for its failed replica.
     """
-    spaces = [space for space in nodes if refusal_of(space.node) is None]
-    if replica.hard_node_affinity is not None:
-        spaces = [space for space in spaces if space.node.name == replica.hard_node_affinity]
-        if not spaces:
-            return _nowhere(Reason.HARD_AFFINITY)
-    if not spaces:
-        return _nowhere(Reason.NODES_UNAVAILABLE)
-    spaces = [space for space in spaces if meets_topology(space.node, volume.topology)]
-    if not spaces:
-        return _nowhere(Reason.TOPOLOGY)
-    need = need_of(volume, None if volume.backing_image is None else backing_image)
-    spaces = [space for space in spaces if starts_replicas(space.engines, need.engine)]
-    if not spaces:
-        return _nowhere(Reason.ENGINE_IMAGE_NOT_READY)
+    need = need_of(volume, None if volume.backing_image is None else backing_image, replicas)
+    spaces = _considered(nodes, need, replica.hard_node_affinity)
+    if isinstance(spaces, Reason):
+        return _nowhere(spaces)
     if settings.unreadable is not None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
     if volume.backing_image is not None and backing_image is None:
@@ -90,6 +80,33 @@ def find_candidates(
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
     hosts = Hosts(need, settings, spaces)
     return search(replica, volume, replicas, hosts, replaces_failed=waited)
+
+
+def _considered(
+    nodes: Iterable[NodeSpace], need: Need, hard_node_affinity: NodeName | None
+) -> list[NodeSpace] | Reason:
+    """Return the nodes that are considered at all, or the first test that leaves none."""
+    tests: list[tuple[Reason, Callable[[NodeSpace], bool]]] = []
+    if need.places is not None:
+        sources = {name for name, _ in need.places}
+        tests.append((Reason.LINKED_CLONE, lambda space: space.node.name in sources))
+    if hard_node_affinity is not None:
+        tests.append((Reason.HARD_AFFINITY, lambda each: each.node.name == hard_node_affinity))
+    if need.topology:
+        tests.append((Reason.TOPOLOGY, lambda space: meets_topology(space.node, need.topology)))
+    tests.append((Reason.NODES_UNAVAILABLE, lambda _: True))
+    tests.append(
+        (
+            Reason.ENGINE_IMAGE_NOT_READY,
+            lambda space: starts_replicas(space.engines, need.engine),
+        )
+    )
+    spaces = [space for space in nodes if refusal_of(space.node) is None]
+    for reason, test in tests:
+        spaces = [*filter(test, spaces)]
+        if not spaces:
+            return reason
+    return spaces
 
 
 def search(

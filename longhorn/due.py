@@ -81,7 +81,8 @@ def due_replicas(
             Then the replica on the pod's node is among those that are due.
     """
     wanted = 1 if volume.copying else min(volume.wanted_replicas, MOST_REPLICAS)
-    if volume.deleting or volume.sharded or not wanted:
+    is_done = volume.is_frozen and has_data(replicas)
+    if volume.deleting or volume.sharded or is_done or not wanted:
         return NOTHING_DUE
     is_open = attaching or volume.node is not None or not waits_for_attach(volume, settings)
     if not is_open:

@@ -169,6 +169,8 @@ def disk_reason(
     """
     if not takes_replicas(space.disk):
         return Reason.DISKS_UNAVAILABLE
+    if need.places is not None and (name, space.disk.id) not in need.places:
+        return Reason.DISKS_UNAVAILABLE
     reason = mismatch(space.kind, need, settings)
     if reason is not None:
         return reason

@@ -1,11 +1,23 @@
 """What a new replica asks of a node and its disk."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
-from longhorn.records import BackingImage, TopologyTerm, Volume
+from longhorn.records import (
+    BackingImage,
+    DiskId,
+    NodeName,
+    Replica,
+    TopologyTerm,
+    Volume,
+    VolumeName,
+)
 from longhorn.tags import Selector
+
+Place = tuple[NodeName, DiskId]
+"""A disk, by its node and its UUID."""
 
 
 class Engine(NamedTuple):
@@ -28,6 +40,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     topology: tuple[TopologyTerm, ...]
     engine_image: str = ""
     """What it runs; empty for data engine v2, and if that is not known."""
+    places: frozenset[Place] | None = None
+    """The only disks that it may go to; None if there is no such limit."""
 
     @property
     def engine(self) -> Engine:
@@ -35,8 +49,15 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         return Engine(self.disk_type == "block", self.engine_image)
 
 
-def need_of(volume: Volume, image: BackingImage | None) -> Need:
-    """Say what a new replica of *volume*, made from *image* if any, asks for."""
+def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Replica] = ()) -> Need:
+    """Say what a new replica of *volume* asks for.
+
+    Args:
+        volume: The volume.
+        image: What it is made from, if anything.
+        replicas: Of a linked clone, those of the volume that it shares data with; others are passed
+            over.
+    """
     images = (image,) if image else ()
     return Need(
         size_bytes=volume.size_bytes,
@@ -46,4 +67,21 @@ def need_of(volume: Volume, image: BackingImage | None) -> Need:
         disk_selectors=(volume.disk_selector, *(i.disk_selector for i in images)),
         topology=volume.topology,
         engine_image="" if volume.is_v2 else volume.current_image or volume.engine_image,
+        places=None if volume.linked_to is None else _places(volume.linked_to, replicas),
+    )
+
+
+def _places(name: VolumeName, replicas: Iterable[Replica]) -> frozenset[Place]:
+    """Return the disks that hold a replica of a volume that can be shared.
+
+    Source: longhorn-manager scheduler/replica_scheduler.go buildLinkedCloneSrcNodeDiskMap.
+    """
+    return frozenset(
+        (replica.node, replica.disk)
+        for replica in replicas
+        if replica.volume == name
+        and replica.node is not None
+        and replica.disk is not None
+        and replica.healthy_once
+        and not (replica.failed or replica.evicting)
     )

@@ -12,6 +12,7 @@ class Reason(StrEnum):
     HARD_AFFINITY = "hard affinity cannot be satisfied"
     INCOMPATIBLE_SIZE = "incompatible volume size"
     INSUFFICIENT_STORAGE = "insufficient storage"
+    LINKED_CLONE = "linked clone replica cannot be satisfied"
     NODES_UNAVAILABLE = "nodes are unavailable"
     TAGS = "tags not fulfilled"
     TOPOLOGY = "topology requirement cannot be satisfied"

@@ -82,6 +82,11 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sharded: bool = False
     copying: bool = False
     """A full copy of another volume that is not done: one replica, the others come later."""
+    linked_to: VolumeName | None = None
+    """The volume that a linked clone shares data with: its replicas go only to disks with one of
+    that volume's."""
+    is_frozen: bool = False
+    """A linked clone made before Longhorn v1.12.1: it never gets another replica."""
     deleting: bool = False
     wanted_replicas: int = 1
     """spec.numberOfReplicas."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from random import Random
 
-from extender import ClusterView, Cursor
+from extender import ClusterView, Cursor, source_replicas
 from longhorn import (
     Candidate,
     Candidates,
@@ -57,7 +57,7 @@ class Placing:
             view: The cluster.
             utc: Decides whether a degraded volume still waits for its failed replica.
         """
-        replicas = view.replicas.get(volume.name, ())
+        replicas = (*view.replicas.get(volume.name, ()), *source_replicas(volume, view))
         candidates = self._candidates(replica, volume, replicas, view, utc)
         return self._choose(candidates, volume.size_bytes) or candidates.errors
 
@@ -72,7 +72,7 @@ class Placing:
         image = view.backing_images.get(volume.backing_image or "")
         now = utc or volume.degraded_at or _EPOCH
         if volume.backing_image is None and replica.hard_node_affinity is None:
-            hosts = self._hosts_for(need_of(volume, None), view)
+            hosts = self._hosts_for(need_of(volume, None, replicas), view)
             if hosts.each and view.settings.unreadable is None:
                 waited = volume.degraded and wait_is_over(volume, view.settings, now)
                 return search(replica, volume, replicas, hosts, replaces_failed=bool(waited))

@@ -189,6 +189,14 @@ class DataLayout(KubeStruct, frozen=True):
     type: Text = None
 
 
+class VolumeLabels(KubeStruct, frozen=True):
+    legacy_clone: Text = msgspec.field(default=None, name="longhorn.io/legacy-linked-clone")
+
+
+class VolumeMetadata(Metadata, frozen=True, rename="camel"):
+    labels: VolumeLabels | None = None
+
+
 class VolumeSpec(KubeStruct, frozen=True):
     size: Bytes = None
     data_locality: Text = None
@@ -229,7 +237,7 @@ class VolumeStatus(KubeStruct, frozen=True):
 
 
 class Volume(KubeStruct, frozen=True):
-    metadata: Metadata
+    metadata: VolumeMetadata
     spec: VolumeSpec | None = None
     status: VolumeStatus | None = None
 

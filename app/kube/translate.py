@@ -267,6 +267,7 @@ def _disk(name: str, spec: objects.DiskSpec, status: objects.DiskStatus) -> Disk
 def volume_record(volume: objects.Volume) -> Volume:
     """Translate a Longhorn Volume."""
     spec, status = volume.spec or objects.VolumeSpec(), volume.status or objects.VolumeStatus()
+    labels = volume.metadata.labels
     return Volume(
         name=VolumeName(volume.metadata.name),
         size_bytes=_bytes(spec.size),
@@ -284,6 +285,8 @@ def volume_record(volume: objects.Volume) -> Volume:
         standby=bool(spec.standby or status.is_standby),
         sharded=spec.data_layout is not None and spec.data_layout.type == "sharded",
         copying=_is_copying(spec, status),
+        linked_to=_source_of(spec) if spec.clone_mode == "linked-clone" else None,
+        is_frozen=labels is not None and labels.legacy_clone == "true",
         deleting=bool(volume.metadata.deletion_timestamp),
         wanted_replicas=max(0, spec.number_of_replicas or 0),
         node=NodeName(spec.node_id) if spec.node_id else None,
@@ -307,10 +310,18 @@ def _is_copying(spec: objects.VolumeSpec, status: objects.VolumeStatus) -> bool:
     Source: longhorn-manager types/types.go IsDataFromVolume, controller/volume_controller.go
     getReplenishReplicasCount.
     """
-    source = spec.data_source or ""
     state = (status.clone_status.state if status.clone_status else None) or ""
-    is_copy = source.startswith(("vol://", "snap://")) and spec.clone_mode != "linked-clone"
+    is_copy = _source_of(spec) is not None and spec.clone_mode != "linked-clone"
     return is_copy and not (state == "completed" or state.startswith("copy-completed"))
+
+
+def _source_of(spec: objects.VolumeSpec) -> VolumeName | None:
+    """Return the volume that another one is made from, `vol://NAME` or `snap://NAME/SNAPSHOT`.
+
+    Source: longhorn-manager types/types.go GetVolumeName.
+    """
+    scheme, _, rest = (spec.data_source or "").partition("://")
+    return VolumeName(rest.partition("/")[0]) if scheme in ("vol", "snap") else None
 
 
 def replica_record(replica: objects.Replica) -> Replica:

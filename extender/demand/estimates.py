@@ -68,6 +68,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         shared=claim.read_write_many and not _migratable(storage_class),
         sharded=said.sharded,
         copying=claim.copy_of is not None and not said.linked,
+        linked_to=source.name if source and said.linked else None,
         wanted_replicas=wanted_replicas,
         soft_anti_affinity=said.soft_anti_affinity,
         zone_soft_anti_affinity=said.zone_soft_anti_affinity,

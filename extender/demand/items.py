@@ -3,20 +3,24 @@
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import structs
 
+from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import (
     Engine,
     Engines,
     Need,
     Node,
+    NodeName,
+    Place,
     TopologyTerm,
     all_match,
     meets_topology,
     mismatch,
     starts_replicas,
 )
-from packing import Item, Kind, PreparedItems, prepare
+from packing import Bin, Item, Kind, PreparedItems, prepare
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +34,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     node_selectors: tuple[tuple[str, ...], ...]
     """Those that some node may fail to meet; an empty one asks for a node without tags."""
     topologies: tuple[tuple[TopologyTerm, ...], ...]
+    sources: tuple[frozenset[NodeName], ...]
+    """Of each linked clone, the nodes with the data that it shares."""
     engines: tuple[Engine, ...]
     """What runs the replicas."""
 
@@ -62,6 +68,7 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Dem
         by_size=tuple(sorted(pairs, key=_descending)),
         node_selectors=tuple(selectors),
         topologies=tuple({need.topology: None for need in kinds if need.topology}),
+        sources=tuple({_nodes_of(n.places): None for n in kinds if n.places is not None}),
         engines=tuple({need.engine: None for need in kinds}),
     )
 
@@ -82,15 +89,42 @@ def total_of(items: Iterable[Item]) -> Total:
 
 
 def suits(demand: Demand, node: Node) -> bool:
-    """Say whether a node has the tags, and is in the zone and region, that are asked for."""
-    return all(meets_topology(node, terms) for terms in demand.topologies) and all_match(
-        node.tags, demand.node_selectors, allow_empty=False
+    """Say whether a node has the tags and the data, and is in the zone and region, asked for."""
+    return (
+        all(meets_topology(node, terms) for terms in demand.topologies)
+        and all_match(node.tags, demand.node_selectors, allow_empty=False)
+        and all(node.name in names for names in demand.sources)
     )
 
 
 def all_start(demand: Demand, engines: Engines) -> bool:
     """Say whether all replicas start where these run; Longhorn passes other nodes over."""
     return all(starts_replicas(engines, each) for each in demand.engines)
+
+
+def told_apart(
+    needs: Iterable[tuple[Item, Need]], space: NodeSpace
+) -> tuple[list[Item], list[Bin]]:
+    """Return items and the disks of a node, each disk of a kind of its own.
+
+    Then linked clones fit only on the disks that hold what they share.
+    """
+    name, ids = space.node.name, {str(each.disk.name): each.disk.id for each in space.disks}
+    bins = [structs.replace(bin_, kind=number) for number, bin_ in enumerate(space.bins)]
+
+    def kinds_of(item: Item, need: Need) -> frozenset[Kind]:
+        return frozenset(
+            number
+            for number, bin_ in enumerate(space.bins)
+            if bin_.kind in item.kinds
+            and (need.places is None or (name, ids[bin_.id]) in need.places)
+        )
+
+    return [structs.replace(item, kinds=kinds_of(item, need)) for item, need in needs], bins
+
+
+def _nodes_of(places: frozenset[Place]) -> frozenset[NodeName]:
+    return frozenset(name for name, _ in places)
 
 
 def _descending(pair: tuple[Item, Need]) -> int:

@@ -1,6 +1,6 @@
 """From a pod to its Longhorn volumes, and which of them must have a replica on the pod's node."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -9,7 +9,7 @@ from extender.demand.estimates import estimate_volume, future_backing_image, fut
 from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
 from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass
 from extender.view import ClusterView
-from longhorn import BackingImage, Locality, Need, Volume, VolumeName, need_of
+from longhorn import BackingImage, Locality, Need, Replica, Volume, VolumeName, need_of
 
 LONGHORN_DRIVERS = frozenset({"driver.longhorn.io", "io.rancher.longhorn"})
 """CSI driver names in PersistentVolumes: today's, and the one of Longhorn's first releases."""
@@ -92,12 +92,18 @@ def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
             volume, image = found
             if volume.needs_local_replica:
                 _check_replicas(volume, view)
-            wanted[volume.name] = WantedVolume(volume=volume, need=need_of(volume, image))
+            need = need_of(volume, image, source_replicas(volume, view))
+            wanted[volume.name] = WantedVolume(volume=volume, need=need)
     return PodRequest(
         pod=pod,
         volumes=tuple(each for each in wanted.values() if each.is_local),
         remote=tuple(each for each in wanted.values() if not each.is_local),
     )
+
+
+def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
+    """Return the replicas of the volume that a linked clone shares data with."""
+    return () if volume.linked_to is None else view.replicas.get(volume.linked_to, ())
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:

@@ -21,6 +21,7 @@ class Sort(msgspec.Struct, frozen=True):
     kinds: frozenset[Kind]
     selectors: tuple[Selector, ...]
     topologies: tuple[tuple[TopologyTerm, ...], ...]
+    sources: tuple[frozenset[NodeName], ...]
     engines: tuple[Engine, ...]
 
 
@@ -161,4 +162,6 @@ class Hosts:
 def sort_of(demand: Demand) -> Sort:
     """Say what a demand of one replica has in common with others."""
     [item] = demand.items
-    return Sort(item.kinds, demand.node_selectors, demand.topologies, demand.engines)
+    return Sort(
+        item.kinds, demand.node_selectors, demand.topologies, demand.sources, demand.engines
+    )

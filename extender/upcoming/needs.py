@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from extender.demand.requests import WantedVolume
+from extender.demand.requests import WantedVolume, source_replicas
 from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import Need, Volume, need_of
@@ -18,7 +18,7 @@ def need_in(volume: Volume, view: ClusterView) -> Need | None:
         image = view.backing_images.get(volume.backing_image)
         if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
             return None
-    return need_of(volume, image)
+    return need_of(volume, image, source_replicas(volume, view))
 
 
 def need_now(wanted: WantedVolume, view: ClusterView) -> Need:

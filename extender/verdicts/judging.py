@@ -4,12 +4,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
-from extender.demand.items import Demand, suits, total_of
+from extender.demand.items import Demand, suits, told_apart, total_of
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.verdicts.competitors import competitors_of
 from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
+    LinkedCloneElsewhere,
     PackingUndecided,
     PendingReplicas,
     Rejection,
@@ -71,6 +72,7 @@ def glance(
         if (
             space is None
             or not space.takes_replicas
+            or demand.sources
             or not (suits_any_node or suits(demand, space.node))
         ):
             rest.append(name)
@@ -139,7 +141,14 @@ def suits_the_volumes(situation: Situation, space: NodeSpace) -> Rejection | Non
     return node_mismatch(space.node, demand.node_selectors, demand.topologies)
 
 
-QUESTIONS = (has_the_strict_volumes, takes_replicas, suits_the_volumes)
+def has_the_sources(situation: Situation, space: NodeSpace) -> Rejection | None:
+    """Reject a node without the data that linked clones share."""
+    name = space.node.name
+    has_all = all(name in nodes for nodes in situation.demand_on(name).sources)
+    return None if has_all else LinkedCloneElsewhere()
+
+
+QUESTIONS = (has_the_strict_volumes, takes_replicas, suits_the_volumes, has_the_sources)
 """What is asked about a node before its room, in this order."""
 
 
@@ -184,16 +193,19 @@ class _Trial:
     def __init__(self, demand: Demand, space: NodeSpace, step_limit: int) -> None:
         self.steps = 0
         self._demand = demand
-        self._bins = space.bins
+        self._space = space
         self._step_limit = step_limit
 
     def beside(self, others: Sequence[Upcoming]) -> Outcome:
         """Pack it beside these."""
         left = max(0, self._step_limit - self.steps)
-        if others:
+        if self._demand.sources:
+            needs = (*self._demand.by_size, *((each.item, each.need) for each in others))
+            outcome = pack(*told_apart(needs, self._space), step_limit=left)
+        elif others:
             items = (*self._demand.items, *(each.item for each in others))
-            outcome = pack(items, self._bins, step_limit=left)
+            outcome = pack(items, self._space.bins, step_limit=left)
         else:
-            outcome = pack(self._demand.prepared, self._bins, step_limit=left)
+            outcome = pack(self._demand.prepared, self._space.bins, step_limit=left)
         self.steps += outcome.steps
         return outcome

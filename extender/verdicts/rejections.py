@@ -127,6 +127,11 @@ class Topology(Rejection, frozen=True):
     text = "Longhorn node is outside the zones and regions a volume is limited to"
 
 
+class LinkedCloneElsewhere(Rejection, frozen=True):
+    reason = "linked_clone_elsewhere"
+    text = "Longhorn node has no replica of the volume that a linked clone shares data with"
+
+
 class ReplicasElsewhere(Rejection, frozen=True):
     reason = "replicas_elsewhere"
     text = "another candidate node already holds replicas of all the pod's Longhorn volumes"

@@ -78,6 +78,12 @@ REJECTIONS: Mapping[str, Remedy] = {
         "Nothing, while the pod can go to its data. If it stays Pending, read the other texts of "
         "the event.",
     ),
+    "linked_clone_elsewhere": Remedy(
+        "without the data of a linked clone",
+        "A linked clone shares data with the replicas of another volume, on the same disks. The "
+        "node has no healthy replica of that one.",
+        "Make the pod fit where these are, or move a replica of that volume to the node.",
+    ),
     "strict_local_elsewhere": Remedy(
         "without the replica of a strict-local volume",
         "Longhorn attaches such a volume only on the node of its replica.",

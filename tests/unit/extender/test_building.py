@@ -173,3 +173,12 @@ def test_a_changed_replica_leaves_what_is_known_of_other_disks() -> None:
 
 def accepted(extender: Extender, view: ClusterView) -> Sequence[NodeName]:
     return list(extender.filter(pod("vol"), [FIRST, LAST], view).accepted)
+
+
+def test_linked_clones_change_with_what_they_share() -> None:
+    builder = building(volume("source"), volume("clone", linked_to="source"), *NODES)
+    _, cursor = builder.view.volume_changes.since(None)
+
+    change(builder, (None, replica("source-r-1", of="source", on=NODES[0].name)))
+
+    assert {*(builder.view.volume_changes.since(cursor)[0] or ())} == {"source", "clone"}

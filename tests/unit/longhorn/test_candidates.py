@@ -3,12 +3,14 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from longhorn import (
     Candidate,
     DiskId,
     NodeName,
     Reason,
+    Replica,
     Settings,
     find_candidates,
     node_space,
@@ -148,6 +150,46 @@ def test_topology_requirement(terms: Any, expected: list[str]) -> None:
 
     assert [each.disk for each in found.disks] == expected
     assert found.errors == (() if expected else (Reason.TOPOLOGY,))
+
+
+CLONE = replace(volume(), linked_to="source")
+
+
+def source(disk: str, **spec: Any) -> Replica:
+    return replica(disk, name=f"source-r-{disk}", volumeName="source", **spec)
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        pytest.param([source("a1"), source("b2")], ["a1", "b2"], id="beside-each"),
+        pytest.param([source("a1", evictionRequested=True), source("b1")], ["b1"], id="evicting"),
+        pytest.param([source("a1"), source("b1", healthyAt="")], ["a1"], id="rebuilding"),
+        pytest.param([source("a1"), source("b1", failedAt="2026-08-20")], ["a1"], id="failed"),
+        pytest.param([source("a1", active=False)], ["a1"], id="inactive"),
+        pytest.param([replica("b1", name="vol-r-1"), source("a2")], ["a2"], id="its-own"),
+    ],
+)
+def test_a_linked_clone_goes_where_what_it_shares_is(
+    sources: list[Replica], expected: list[str]
+) -> None:
+    nodes = node("a", disk(), disk()), node("b", disk(), disk())
+
+    assert disks_for(CLONE, *nodes, replicas=sources) == expected
+
+
+@pytest.mark.parametrize("sources", [[], [source("c1")]], ids=["none", "on-no-node"])
+def test_a_linked_clone_without_what_it_shares_goes_nowhere(sources: list[Replica]) -> None:
+    found = search(CLONE, node("a"), node("b"), replicas=sources, pinned_to="a")
+
+    assert found.disks == ()
+    assert found.errors == (Reason.LINKED_CLONE,)
+
+
+def test_no_topology_is_met_where_no_node_takes_replicas() -> None:
+    limited = volume(topologyRequirement=[{"zone": "z"}])
+
+    assert search(limited).errors == (Reason.TOPOLOGY,)
 
 
 def test_nodes_whose_data_engine_is_not_ready_are_left_out() -> None:

@@ -105,12 +105,23 @@ def test_a_new_volume(
         pytest.param(disabled(deleting=True), NOTHING, id="deleting"),
         pytest.param(disabled(sharded=True), NOTHING, id="sharded"),
         pytest.param(replace(disabled(), copying=True), anywhere(1), id="full-copy-clone"),
+        pytest.param(replace(disabled(), linked_to="source"), anywhere(3), id="linked-clone"),
+        pytest.param(replace(disabled(), is_frozen=True), anywhere(3), id="old-linked-clone"),
         pytest.param(disabled(standby=True), anywhere(3), id="standby"),
         pytest.param(disabled(shared=True), anywhere(3), id="shared"),
     ],
 )
 def test_how_many_a_new_volume_gets(of: Volume, expected: Due) -> None:
     assert due(of) == expected
+
+
+@pytest.mark.parametrize(("is_frozen", "expected"), [(False, anywhere(1)), (True, NOTHING)])
+def test_a_linked_clone_of_an_old_longhorn_never_gets_another_replica(
+    expected: Due, *, is_frozen: bool
+) -> None:
+    clone = replace(attached(degraded=True), linked_to="source", is_frozen=is_frozen)
+
+    assert due(clone, on("a")) == expected
 
 
 def test_a_clone_gets_the_others_one_by_one_once_it_is_copied() -> None:

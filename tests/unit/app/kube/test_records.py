@@ -195,6 +195,43 @@ def test_field_of_a_replica(spec: dict[str, Any], field: str, value: object) -> 
     assert getattr(read(document("Replica", "r", spec=spec)), field) == value
 
 
+@pytest.mark.parametrize(
+    ("spec", "linked_to", "is_copying"),
+    [
+        ({"dataSource": "vol://other", "cloneMode": "linked-clone"}, "other", False),
+        ({"dataSource": "snap://other/s", "cloneMode": "linked-clone"}, "other", False),
+        ({"dataSource": "snap://other/s", "cloneMode": "full-copy"}, None, True),
+        ({"dataSource": "vol://other"}, None, True),
+        ({"dataSource": "", "cloneMode": "linked-clone"}, None, False),
+        ({"cloneMode": "linked-clone"}, None, False),
+        ({"dataSource": "s3://bucket/x", "cloneMode": "linked-clone"}, None, False),
+    ],
+)
+def test_what_a_volume_is_made_from(
+    spec: dict[str, str], linked_to: str | None, *, is_copying: bool
+) -> None:
+    found = read(document("Volume", "v", spec=spec))
+
+    assert isinstance(found, Volume)
+    assert (found.linked_to, found.copying) == (linked_to, is_copying)
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_frozen"),
+    [
+        ({"longhorn.io/legacy-linked-clone": "true"}, True),
+        ({"longhorn.io/legacy-linked-clone": "false"}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_linked_clone_of_an_old_longhorn(labels: object, *, is_frozen: bool) -> None:
+    found = read(document("Volume", "v", metadata={"labels": labels}, spec={}))
+
+    assert isinstance(found, Volume)
+    assert found.is_frozen is is_frozen
+
+
 def test_claim_bound() -> None:
     spec = {
         "volumeName": "pv",

@@ -296,6 +296,7 @@ def test_a_copy_has_the_size_of_its_source_and_one_replica_until_it_is_done(
     copy = estimate_volume(claim(copy_of="source"), class_, view)
 
     assert (copy.size_bytes, copy.wanted_replicas) == (7 * GIB, 3)
+    assert copy.linked_to == ("source" if mode == "linked-clone" else None)
     assert due_replicas(copy, (), view.settings, attaching=True).anywhere == replicas_first
 
 

@@ -20,6 +20,7 @@ from tests.builders import (
     disk,
     hold,
     node,
+    replica,
     view_of,
     volume,
     wanted,
@@ -102,6 +103,16 @@ def test_another_one_is_moved_so_that_it_finds_a_node() -> None:
         "b": ["node-3"],
         "c": ["node-1"],
     }
+
+
+def test_replicas_of_a_linked_clone_come_beside_what_it_shares() -> None:
+    shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
+    clone = remote("clone", 3, linked_to="source")
+
+    found, nowhere = forecast(*FOUR, *shared, clone)
+
+    assert found == {"clone": ["node-2", "node-4"]}
+    assert nowhere == {"clone": 1}
 
 
 def test_two_are_moved_to_make_room() -> None:

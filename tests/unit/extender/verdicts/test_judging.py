@@ -5,9 +5,21 @@ import pytest
 from extender.demand.requests import resolve
 from extender.verdicts.judging import glance
 from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
-from longhorn import Node, NodeName
+from longhorn import Node, NodeName, Volume
 from packing import Item
-from tests.builders import GIB, bound, disk, node, pending, pod, setting, view_of, volume
+from tests.builders import (
+    GIB,
+    ask,
+    bound,
+    disk,
+    node,
+    pending,
+    pod,
+    replica,
+    setting,
+    view_of,
+    volume,
+)
 from tests.unit.extender.outlooks import situation_in
 
 NODE = NodeName("node-1")
@@ -46,6 +58,39 @@ def test_verdict_without_packing(
     assert list(seen.accepted) == ([NODE] if expected is None else [])
     assert list(seen.rest) == ([NODE] if expected == "packed" else [])
     assert list(seen.rejected.values()) == ([expected] if isinstance(expected, Rejection) else [])
+
+
+TWO_DISKS = node("node-1", disk("disk-1", maximum_bytes=50 * GIB), disk("disk-2"))
+
+
+@pytest.mark.parametrize(
+    ("on", "others", "accepted"),
+    [
+        pytest.param("disk-1", [], True, id="fits-there"),
+        pytest.param("disk-1", [volume("large", size_bytes=60 * GIB)], True, id="others-elsewhere"),
+        pytest.param("disk-1", [volume("more", size_bytes=90 * GIB)] * 1, True, id="each-its-own"),
+        pytest.param("disk-2", [volume("large", size_bytes=70 * GIB)], False, id="disk-is-needed"),
+    ],
+)
+def test_a_linked_clone_gets_the_disk_with_what_it_shares(
+    on: str, others: list[Volume], *, accepted: bool
+) -> None:
+    clone = volume("clone", size_bytes=40 * GIB, linked_to="source")
+    shared = replica("source-r-1", of="source", disk=on)
+    view = view_of(TWO_DISKS, shared, *bound(clone, *others))
+
+    answer = ask(view, "clone", *(each.name for each in others))
+
+    assert list(answer.accepted) == ([NODE] if accepted else [])
+
+
+def test_a_linked_clone_does_not_get_another_disk_of_the_node() -> None:
+    full = disk("disk-1", maximum_bytes=30 * GIB)
+    clone = volume("clone", size_bytes=40 * GIB, linked_to="source")
+    shared = replica("source-r-1", of="source", disk="disk-1")
+    view = view_of(node("node-1", full, disk("disk-2")), shared, *bound(clone))
+
+    assert not ask(view, "clone").accepted
 
 
 def test_pending_replicas_are_packed_along() -> None:

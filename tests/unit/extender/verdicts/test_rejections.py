@@ -13,6 +13,7 @@ from extender.verdicts.rejections import (
     FilesystemLimit,
     InstanceManagerMissing,
     InsufficientStorage,
+    LinkedCloneElsewhere,
     LocalRoomAtRisk,
     NodeDeleting,
     NodeEvicting,
@@ -132,6 +133,16 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         NodeEvicting(),
         "Longhorn node is being evicted",
         view_of(node(evicting=True), *bound(volume())),
+    ),
+    (
+        LinkedCloneElsewhere(),
+        "Longhorn node has no replica of the volume that a linked clone shares data with",
+        view_of(
+            node(),
+            node("node-2"),
+            *bound(volume(linked_to="source")),
+            replica(of="source", on="node-2"),
+        ),
     ),
     (
         NodeTags(selector=("storage", "gpu")),
