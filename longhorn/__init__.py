@@ -121,6 +121,7 @@ from longhorn.settings import (
     read_settings,
     value_for_engine,
 )
+from longhorn.shards import shard_size_bytes
 from longhorn.surplus import surplus
 from longhorn.tags import Selector, all_match, split_tags, tags_match
 
@@ -131,8 +132,7 @@ __all__ = [
     "DiskSpace", "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryChange", "EntryState",
     "Group", "Happened", "Hosts", "InstanceManager", "LetGo", "Locality", "Moment", "Need", "Node",
     "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Place",
-    "Reason",
-    "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Standing",
+    "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Standing",
     "TopologyTerm", "Usage", "Volume", "VolumeName", "account", "all_match", "attach_refusal",
     "attachment_of", "capacity_bytes", "choices", "chosen_disks", "chosen_nodes", "decide_schedule",
     "default_values", "disk_reason", "disk_space", "drain_may_end", "due_replicas",
@@ -142,7 +142,7 @@ __all__ = [
     "meets_topology", "minimal_available_bytes", "mismatch", "missing_copies", "named_volume",
     "need_of", "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "owners_of",
     "parse_bool", "parse_int", "parts", "read_settings", "refusal_of", "refused_owners", "reusable",
-    "runs", "search", "split_tags", "starts_replicas", "surplus", "tags_match", "takes_back",
-    "takes_growth", "takes_replicas", "unowned", "usage_of", "value_for_engine",
+    "runs", "search", "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match",
+    "takes_back", "takes_growth", "takes_replicas", "unowned", "usage_of", "value_for_engine",
     "volume_size_bytes", "wait_is_over", "waits_for_attach", "wants_replica_on_node", "with_growth",
 ]  # fmt: skip

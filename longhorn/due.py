@@ -72,6 +72,7 @@ def due_replicas(
       due that waits. That of a strict-local volume stays on its node.
     - One that is attached, healthy and without a replica on its node gets one more there, if it
       is of locality best-effort.
+    - Shards are placed when their volume is created.
 
     Args:
         volume: The volume.
@@ -80,9 +81,11 @@ def due_replicas(
         attaching: Whether a pod is about to attach it, though the volume does not show that yet.
             Then the replica on the pod's node is among those that are due.
     """
+    if volume.sharded:
+        return Due(anywhere=max(0, volume.shards - sum(map(is_placed, replicas))))
     wanted = 1 if volume.copying else min(volume.wanted_replicas, MOST_REPLICAS)
     is_done = volume.is_frozen and has_data(replicas)
-    if volume.deleting or volume.sharded or is_done or not wanted:
+    if volume.deleting or is_done or not wanted:
         return NOTHING_DUE
     is_open = attaching or volume.node is not None or not waits_for_attach(volume, settings)
     if not is_open:
@@ -162,13 +165,16 @@ def needed_to_start(
     """Say how many of the *due* replicas must be placed so that a pod can use the volume.
 
     One, if none is placed. All, if the volume is new and detached, has locality disabled, and
-    Longhorn is told to start none with fewer. None if it has data: then it is not about room.
+    Longhorn is told to start none with fewer, and all shards. None if it has data: then it is not
+    about room.
 
     Sources: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
     reconcileVolumeCondition, types/volumes.go IsVolumeReady.
     """
     if volume.standby or has_data(replicas):
         return 0
+    if volume.sharded:
+        return due
     is_detached = volume.attached_to is None and volume.node is None
     if is_detached and not (settings.allow_degraded or waits_for_attach(volume, settings)):
         return due

@@ -80,6 +80,12 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """RWX and not migratable: attached to the share manager's node, not to the pod's."""
     standby: bool = False
     sharded: bool = False
+    """Erasure-coded: it has shards, each on a node of its own, in place of replicas."""
+    shards: int = 0
+    """How many Longhorn will place of one that is yet to be made; 0 of one that there is, as it
+    places them at once and the objects that say where are not read."""
+    shard_bytes: int = 0
+    """The size of each of them."""
     copying: bool = False
     """A full copy of another volume that is not done: one replica, the others come later."""
     linked_to: VolumeName | None = None

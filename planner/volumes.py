@@ -325,7 +325,7 @@ class Volumes:
         return Replica(
             name=ReplicaName(f"{volume.name}-r-plan{self._made}"),
             volume=volume.name,
-            size_bytes=volume.size_bytes,
+            size_bytes=volume.shard_bytes or volume.size_bytes,
             node=None,
             disk=None,
             hard_node_affinity=on_node,

@@ -3,11 +3,19 @@
 Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go getVolumeOptions.
 """
 
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 
-import msgspec
+from msgspec import structs
 
+from extender.demand.parameters import (
+    DISK_TYPES,
+    Said,
+    bad_parameter,
+    check_tags,
+    is_migratable,
+    read_parameters,
+    selector_of,
+)
 from extender.errors import ClaimProblem, UnresolvableClaimError
 from extender.kubernetes import Claim, StorageClass
 from extender.view import ClusterView
@@ -15,12 +23,9 @@ from longhorn import (
     MOST_REPLICAS,
     BackingImage,
     Locality,
-    Selector,
     Volume,
     VolumeName,
-    parse_bool,
     parse_int,
-    split_tags,
     value_for_engine,
     volume_size_bytes,
 )
@@ -30,8 +35,6 @@ NEW_VOLUME_DEFAULTS: Mapping[str, str] = {
     "default-replica-count": "3",
 }
 """The settings that count where a StorageClass is silent, with the values of absent ones."""
-
-_DISK_TYPES = {"v1": "filesystem", "v2": "block"}
 
 
 def future_volume_name(claim: Claim) -> VolumeName:
@@ -54,19 +57,20 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
             "requests a negative size",
             "correct it",
         )
-    said = _read(storage_class.name, tuple(storage_class.parameters.items()))
+    said = read_parameters(storage_class.name, tuple(storage_class.parameters.items()))
     wanted_replicas = said.wanted_replicas or _replicas_by_setting(said, view)
     source = _source(claim, view)
     volume = Volume(
         name=future_volume_name(claim),
         size_bytes=source.size_bytes if source else volume_size_bytes(claim.requested_bytes),
         locality=said.locality or _locality_by_setting(view),
-        disk_type=_DISK_TYPES[said.engine],
-        node_selector=said.node_selector,
+        disk_type=DISK_TYPES[said.engine],
+        node_selector=() if said.shards else said.node_selector,
         disk_selector=said.disk_selector,
         backing_image=said.backing_image,
-        shared=claim.read_write_many and not _migratable(storage_class),
-        sharded=said.sharded,
+        shared=claim.read_write_many and not is_migratable(storage_class),
+        sharded=said.shards is not None,
+        shards=0 if said.shards is None else said.shards.count,
         copying=claim.copy_of is not None and not said.linked,
         linked_to=source.name if source and said.linked else None,
         wanted_replicas=wanted_replicas,
@@ -76,11 +80,13 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
         engine_image=view.setting_values.get("default-engine-image", ""),
     )
-    if not (said.sharded or view.unreadable_nodes):  # these may have any tag
-        _check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
-        _check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
+    if said.shards:
+        volume = structs.replace(volume, shard_bytes=said.shards.size_bytes(volume.size_bytes))
+    if not (said.shards or view.unreadable_nodes):  # these may have any tag
+        check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
+        check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
     if volume.locality is Locality.STRICT_LOCAL and wanted_replicas != 1:
-        raise _bad_parameter(
+        raise bad_parameter(
             storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
         )
     return volume
@@ -101,60 +107,9 @@ def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
         return None
     return BackingImage(
         name=parameters.get("backingImage", ""),
-        node_selector=_selector(storage_class, "backingImageNodeSelector"),
-        disk_selector=_selector(storage_class, "backingImageDiskSelector"),
+        node_selector=selector_of(storage_class, "backingImageNodeSelector"),
+        disk_selector=selector_of(storage_class, "backingImageDiskSelector"),
     )
-
-
-class _Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What the parameters of a StorageClass say of its volumes, whatever the cluster."""
-
-    engine: str
-    sharded: bool
-    linked: bool
-    """Whether copies share data with what they are copied from: they have all replicas at once."""
-    locality: Locality | None
-    """None if Longhorn's setting counts, as with each anti-affinity."""
-    wanted_replicas: int
-    """0 if Longhorn's setting counts."""
-    node_selector: Selector
-    disk_selector: Selector
-    backing_image: str | None
-    soft_anti_affinity: bool | None
-    zone_soft_anti_affinity: bool | None
-    disk_soft_anti_affinity: bool | None
-
-
-@lru_cache(maxsize=256)
-def _read(name: str, parameters: tuple[tuple[str, str], ...]) -> _Said:
-    """Read the parameters of a class, once for as long as they stay the same.
-
-    Every claim of every request is resolved by them.
-    """
-    storage_class = StorageClass(name=name, provisioner="", parameters=dict(parameters))
-    values = storage_class.parameters
-    sharded = values.get("dataLayout.type") == "sharded"
-    return _Said(
-        engine=_one_of(storage_class, "dataEngine", "v1", _DISK_TYPES),
-        sharded=sharded,
-        linked=values.get("cloneMode") == "linked-clone",
-        wanted_replicas=_wanted_replicas(storage_class, sharded=sharded),
-        locality=Locality.DISABLED if sharded else _locality(storage_class),
-        node_selector=_selector(storage_class, "nodeSelector"),
-        disk_selector=_selector(storage_class, "diskSelector"),
-        backing_image=values.get("backingImage") or None,
-        soft_anti_affinity=_is_soft(storage_class, "replicaSoftAntiAffinity"),
-        # Of a zonal volume Longhorn's webhook makes it so: all replicas are in one zone.
-        zone_soft_anti_affinity=values.get("volumeTopology") == "zonal"
-        or _is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
-        disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
-    )
-
-
-def _locality(storage_class: StorageClass) -> Locality | None:
-    if "dataLocality" not in storage_class.parameters:
-        return None
-    return Locality(_one_of(storage_class, "dataLocality", "", [*Locality]))
 
 
 def _locality_by_setting(view: ClusterView) -> Locality:
@@ -177,66 +132,7 @@ def _bad_setting(name: str) -> UnresolvableClaimError:
     )
 
 
-def _one_of(
-    storage_class: StorageClass, parameter: str, default: str, allowed: Collection[str]
-) -> str:
-    value = storage_class.parameters.get(parameter, default)
-    if value not in allowed:
-        raise _bad_parameter(storage_class, parameter, f"use one of {', '.join(sorted(allowed))}")
-    return value
-
-
-def _migratable(storage_class: StorageClass) -> bool:
-    try:
-        return parse_bool(storage_class.parameters.get("migratable", "false"))
-    except ValueError:
-        raise _bad_parameter(storage_class, "migratable", "use true or false") from None
-
-
-def _selector(storage_class: StorageClass, parameter: str) -> Selector:
-    if parameter not in storage_class.parameters:
-        return ()
-    return split_tags(storage_class.parameters[parameter])
-
-
-def _check_tags(
-    storage_class: StorageClass, parameter: str, selector: tuple[str, ...], tags: Collection[str]
-) -> None:
-    for tag in selector:
-        if tag not in tags:
-            raise _bad_parameter(
-                storage_class,
-                parameter,
-                f"tag {tag!r} is on no Longhorn {'node' if parameter == 'nodeSelector' else 'disk'}"
-                f" (spaces count), so no volume can be created",
-            )
-
-
-def _is_soft(storage_class: StorageClass, parameter: str) -> bool | None:
-    """Read an anti-affinity; None if Longhorn's setting counts."""
-    allowed = ("ignored", "enabled", "disabled")
-    value = _one_of(storage_class, parameter, "ignored", allowed)
-    return None if value == "ignored" else value == "enabled"
-
-
-def _wanted_replicas(storage_class: StorageClass, *, sharded: bool) -> int:
-    """Read how many replicas the volume will have; 0 means as Longhorn's setting.
-
-    Longhorn's webhook refuses more than 20, and more than one for a strict-local volume.
-    """
-    try:
-        replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
-    except ValueError:
-        raise _bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
-    if replicas == 0:
-        return 1 if sharded else 0
-    if not 0 < replicas <= MOST_REPLICAS:
-        advice = f"a volume has 1 to {MOST_REPLICAS} replicas"
-        raise _bad_parameter(storage_class, "numberOfReplicas", advice)
-    return replicas
-
-
-def _replicas_by_setting(said: _Said, view: ClusterView) -> int:
+def _replicas_by_setting(said: Said, view: ClusterView) -> int:
     name = "default-replica-count"
     try:
         replicas = parse_int(value_for_engine(_setting(name, view), said.engine))
@@ -245,16 +141,3 @@ def _replicas_by_setting(said: _Said, view: ClusterView) -> int:
     if not 0 < replicas <= MOST_REPLICAS:
         raise _bad_setting(name)
     return replicas
-
-
-def _bad_parameter(
-    storage_class: StorageClass, parameter: str, advice: str
-) -> UnresolvableClaimError:
-    value = storage_class.parameters.get(parameter)
-    return UnresolvableClaimError(
-        ClaimProblem.BAD_PARAMETER,
-        "StorageClass",
-        storage_class.name,
-        f"has no parameter {parameter}" if value is None else f"has {parameter} {value!r}",
-        advice,
-    )

@@ -236,6 +236,20 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
         )
 
 
+class TooFewShards(InTheWay, frozen=True, kw_only=True):
+    reason = "too_few_shards"
+    is_about_room = True
+    wanted: int
+    size_bytes: int
+    """Of each."""
+
+    def __str__(self) -> str:
+        return (
+            f"not all {self.wanted} shards of a volume have room: {_size(self.size_bytes)} each, "
+            "every one on a Longhorn node of its own"
+        )
+
+
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
     is_about_room = is_about_disks = is_passing = depends_on_others = True

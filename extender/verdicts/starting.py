@@ -12,6 +12,7 @@ from extender.verdicts.rejections import (
     PendingReplicas,
     Rejection,
     TooFewReplicas,
+    TooFewShards,
 )
 from extender.verdicts.situation import Situation
 from longhorn import NodeName, needed_to_start
@@ -42,6 +43,8 @@ def start(situation: Situation) -> Rejection | Situation:
         return structs.replace(situation, with_own=forecast, beside_open=beside_open)
     by_open = beside_open is not None or _is_missing_by_open(needed, situation)
     size_bytes = missing.need.size_bytes
+    if missing.volume.sharded:
+        return TooFewShards(wanted=missing.volume.shards, size_bytes=size_bytes, by_open=by_open)
     base = _beside_open(situation) if beside_open is not None else situation.forecast.copy()
     one = structs.replace(missing, count=1)
     if not missing.replicas and (missing.count == 1 or _first_missing([one], base)):

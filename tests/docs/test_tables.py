@@ -37,6 +37,7 @@ SAMPLES: dict[str, dict[str, list[object]]] = {
     "disk_tags": {"selector": [("TAGS",), ()]},
     "room_held": {"by_open": [True]},
     "no_room_anywhere": {"size_bytes": [2**30], "by_open": [False]},
+    "too_few_shards": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
     "too_few_replicas": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
 }
 """Values that show each text of the rejections that have fields."""

@@ -54,6 +54,12 @@ REJECTIONS: Mapping[str, Remedy] = {
         "Add a disk, free one, or ask for less. If disks seem to have room: do the volume's tags "
         "fit them, and what does `filter` say is about to take the room?",
     ),
+    "too_few_shards": Remedy(
+        "with too few nodes for the shards of a volume",
+        "The volume is new and erasure-coded. Longhorn starts it only with all its shards, each on "
+        "a disk of type block of another node. All nodes get this reason.",
+        "Add nodes or disks, or choose a class with fewer `dataChunks` and `parityChunks`.",
+    ),
     "too_few_replicas": Remedy(
         "rejected, since not all replicas have room",
         "The volume is new and has locality `disabled`. With this setting Longhorn attaches it "

@@ -104,6 +104,7 @@ def test_a_new_volume(
         pytest.param(disabled(replicas=25), anywhere(20), id="more-than-there-may-be"),
         pytest.param(disabled(deleting=True), NOTHING, id="deleting"),
         pytest.param(disabled(sharded=True), NOTHING, id="sharded"),
+        pytest.param(replace(disabled(sharded=True), shards=6), anywhere(6), id="new-sharded"),
         pytest.param(replace(disabled(), copying=True), anywhere(1), id="full-copy-clone"),
         pytest.param(replace(disabled(), linked_to="source"), anywhere(3), id="linked-clone"),
         pytest.param(replace(disabled(), is_frozen=True), anywhere(3), id="old-linked-clone"),

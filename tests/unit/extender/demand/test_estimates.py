@@ -4,7 +4,7 @@ import pytest
 
 from extender import Basis, Claim, StorageClass, UnresolvableClaimError
 from extender.demand.estimates import estimate_volume, future_backing_image
-from longhorn import BackingImage, Locality, Volume, due_replicas
+from longhorn import BackingImage, Locality, Volume, due_replicas, shard_size_bytes
 from tests.builders import (
     GIB,
     MIB,
@@ -83,11 +83,50 @@ def test_locality(parameters: dict[str, str], expected: Locality) -> None:
 
 
 def test_sharded_volume_is_never_local() -> None:
-    sharded = bare_class(parameters={"dataLayout.type": "sharded"})
+    found = estimate(claim(), sharded(), default_data_locality="best-effort")
 
-    assert estimate(claim(), sharded, default_data_locality="best-effort") == volume(
-        "pvc-uid-data", locality=Locality.DISABLED, sharded=True
-    )
+    assert found.locality is Locality.DISABLED
+    assert not found.needs_local_replica
+
+
+def sharded(**parameters: str) -> StorageClass:
+    """Build a class whose volumes have 4 + 2 shards."""
+    layout = {"type": "sharded", "dataChunks": "4", "parityChunks": "2", "stripSizeKB": "64"}
+    named = {f"dataLayout.{name}": value for name, value in (layout | parameters).items()}
+    return bare_class(parameters={"dataEngine": "v2", **named})
+
+
+def test_shards_of_a_volume_that_is_yet_to_be_made() -> None:
+    found = estimate(claim(), sharded())
+
+    assert (found.shards, found.wanted_replicas) == (6, 1)
+    assert found.shard_bytes == shard_size_bytes(found.size_bytes, data_chunks=4, strip_kib=64)
+    assert (found.soft_anti_affinity, found.zone_soft_anti_affinity) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"dataChunks": "0"},
+        {"dataChunks": "x"},
+        {"dataChunks": "32"},
+        {"parityChunks": ""},
+        {"parityChunks": "29"},
+        {"stripSizeKB": "65"},
+        {"stripSizeKB": ""},
+    ],
+)
+def test_shards_that_longhorn_would_refuse(wrong: dict[str, str]) -> None:
+    [name] = wrong
+    with pytest.raises(UnresolvableClaimError, match=f"dataLayout.{name}"):
+        estimate(claim(), sharded(**wrong))
+
+
+def test_shards_need_data_engine_v2() -> None:
+    parameters = dict(sharded().parameters)
+    del parameters["dataEngine"]
+    with pytest.raises(UnresolvableClaimError, match="dataEngine"):
+        estimate(claim(), bare_class(parameters=parameters))
 
 
 @pytest.mark.parametrize(
@@ -169,10 +208,19 @@ def test_negative_size() -> None:
     )
 
 
-def test_unknown_tag_costs_no_node_where_there_are_no_replicas() -> None:
-    of_no_disk = bare_class(parameters={"dataLayout.type": "sharded", "diskSelector": "none"})
+def test_no_shard_is_placed_on_a_disk_without_a_tag_that_no_disk_has() -> None:
+    class_ = sharded()
+    of_no_disk = bare_class(parameters={**class_.parameters, "diskSelector": "none"})
 
-    assert accepted(view_of(CLUSTER, claim("vol"), of_no_disk)) == ["node-1"]
+    assert accepted(view_of(CLUSTER, claim("vol"), of_no_disk)) == []
+
+
+def test_tags_of_nodes_do_not_matter_to_shards() -> None:
+    class_ = sharded(dataChunks="1", parityChunks="1", stripSizeKB="4")
+    of_no_node = bare_class(parameters={**class_.parameters, "nodeSelector": "none"})
+    nodes = [node(name, disk(type_="block")) for name in ("node-1", "node-2")]
+
+    assert accepted(view_of(*nodes, claim("vol"), of_no_node)) == ["node-1", "node-2"]
 
 
 @pytest.mark.parametrize(

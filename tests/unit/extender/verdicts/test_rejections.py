@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from extender import REASONS, ClusterView, Rejection, StepLimits
 from extender.verdicts.rejections import (
@@ -34,6 +35,7 @@ from extender.verdicts.rejections import (
     StrictLocalElsewhere,
     StrictLocalUnusable,
     TooFewReplicas,
+    TooFewShards,
     Topology,
     UnknownNode,
     UnreadableNode,
@@ -252,6 +254,24 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         ),
     ),
     (
+        TooFewShards(wanted=3, size_bytes=5 * GIB, by_open=False),
+        "not all 3 shards of a volume have room: 5 GiB each, every one on a Longhorn node of its "
+        "own",
+        view_of(
+            node("node-1", disk(type_="block")),
+            node("node-2", disk(type_="block")),
+            node("node-3"),
+            *bound(
+                replace(
+                    volume(locality=Locality.DISABLED, disk_type="block", soft=False),
+                    sharded=True,
+                    shards=3,
+                    shard_bytes=5 * GIB,
+                )
+            ),
+        ),
+    ),
+    (
         TooFewReplicas(wanted=3, size_bytes=10 * GIB, by_open=False),
         "not all 3 replicas of a volume of 10 GiB have room, and Longhorn starts none with fewer "
         "(allow-volume-creation-with-degraded-availability is false)",
@@ -327,10 +347,10 @@ def test_reasons_serve_as_metric_labels() -> None:
 
 @pytest.mark.parametrize(("text", "view"), [(text, view) for _, text, view in SITUATIONS], ids=IDS)
 def test_texts_have_no_number_but_what_the_pod_needs(text: str, view: ClusterView) -> None:
-    sizes = [volume.size_bytes for volume in view.volumes.values()]
+    sizes = [each.shard_bytes or each.size_bytes for each in view.volumes.values()]
     needed = {str(size // unit) for size in [*sizes, sum(sizes)] for unit in (GIB, TIB)}
 
-    wanted = {str(volume.wanted_replicas) for volume in view.volumes.values()}
+    wanted = {str(each.shards or each.wanted_replicas) for each in view.volumes.values()}
     assert set(re.findall(r"\d+", text)) <= {str(len(sizes)), *needed, *wanted}
 
 

@@ -9,8 +9,9 @@ from extender.verdicts.rejections import (
     PendingReplicas,
     Rejection,
     TooFewReplicas,
+    TooFewShards,
 )
-from longhorn import Locality, NodeName, Volume
+from longhorn import Locality, Node, NodeName, Volume
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -46,6 +47,56 @@ def rejection(view: ClusterView) -> Rejection | None:
     result = ask(view, candidates=["node-1"])
     assert result.basis is Basis.NOTHING_LOCAL
     return result.rejected.get(NodeName("node-1"))
+
+
+BLOCK = [node(f"node-{n}", disk(type_="block", maximum_bytes=20 * GIB)) for n in range(1, 5)]
+SHARDED = storage_class(
+    **{
+        "dataEngine": "v2",
+        "dataLocality": "best-effort",
+        "dataLayout.type": "sharded",
+        "dataLayout.dataChunks": "2",
+        "dataLayout.parityChunks": "1",
+        "dataLayout.stripSizeKB": "64",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "size_gib", "rejected"),
+    [
+        pytest.param(BLOCK[:3], 10, None, id="three-nodes"),
+        pytest.param(BLOCK[:2], 10, 3, id="two-nodes"),
+        pytest.param([*BLOCK[:2], node("node-9")], 10, 3, id="no-block-disk-on-the-third"),
+        pytest.param(BLOCK, 30, None, id="each-has-half-of-it"),
+        pytest.param(BLOCK, 40, 3, id="too-large"),
+    ],
+)
+def test_a_sharded_volume_starts_only_with_all_its_shards(
+    nodes: list[Node], size_gib: int, rejected: int | None
+) -> None:
+    view = view_of(*nodes, SHARDED, EVERY_BYTE, claim("vol", size_bytes=size_gib * GIB))
+
+    found = rejection(view)
+
+    if rejected is None:
+        assert found is None
+    else:
+        assert isinstance(found, TooFewShards)
+        assert found.wanted == rejected
+
+
+def test_shards_take_room_of_others_while_their_hold_stands() -> None:
+    view = view_of(*BLOCK[:3], SHARDED, EVERY_BYTE, *(claim(n, size_bytes=30 * GIB) for n in "ab"))
+    extender, candidates = Extender(GENEROUS), [NodeName("node-1")]
+    timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+    first = extender.filter(pod("a", name="a"), candidates, view)
+    extender.hold(first, PodStatus(), timeouts=timeouts, now=0.0)
+
+    second = extender.filter(pod("b", name="b"), candidates, view)
+
+    assert first.accepted == candidates
+    assert isinstance(second.rejected[NodeName("node-1")], TooFewShards)
 
 
 @pytest.mark.parametrize(
