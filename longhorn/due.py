@@ -91,8 +91,8 @@ def due_replicas(
     if not is_open:
         return NOTHING_DUE
     usable = [replica for replica in replicas if is_usable(replica)]
-    placed = sum(is_placed(replica) for replica in usable)
-    pinned = sum(r.node is None and r.hard_node_affinity is not None for r in usable)
+    placed = len([replica for replica in usable if is_placed(replica)])
+    pinned = len([r for r in usable if r.node is None and r.hard_node_affinity is not None])
     if not has_data(replicas):
         anywhere = max(0, wanted - placed - pinned)
         if volume.locality is Locality.STRICT_LOCAL and volume.node is not None:

@@ -88,14 +88,11 @@ def attachment_of(volume: Volume) -> Attachment:
     A local replica that is yet to be placed there needs the image that the others have, which is
     another one while the engine is upgraded.
     """
-    images = {volume.engine_image}
-    if volume.needs_local_replica:
-        images.add(volume.current_image)
-    return Attachment(
-        is_v2=volume.is_v2,
-        images=() if volume.is_v2 else tuple(sorted(images - {""})),
-        is_shared=volume.shared,
-    )
+    images = () if volume.is_v2 or not volume.engine_image else (volume.engine_image,)
+    others = volume.current_image
+    if others and others not in images and volume.needs_local_replica and not volume.is_v2:
+        images = tuple(sorted((*images, others)))
+    return Attachment(is_v2=volume.is_v2, images=images, is_shared=volume.shared)
 
 
 def attach_refusal(engines: Engines, asked: Attachment, *, is_ready: bool) -> AttachRefusal | None:

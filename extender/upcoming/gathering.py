@@ -46,6 +46,8 @@ class Gathering:
     def holds_of(self, name: VolumeName, *, but: str | None = None) -> list[Hold]:
         """Return the holds that name a volume, the chosen ones first."""
         holds = [hold for hold in self._of_volume.of(name) if hold.pod.uid != but]
+        if not holds:  # as for most volumes
+            return holds
         return sorted(holds, key=lambda each: (each.state is State.OPEN, each.pod.uid))
 
     def hold_of(self, uid: str) -> Hold | None:
