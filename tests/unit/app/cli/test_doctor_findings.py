@@ -399,7 +399,20 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     ),
     (
         Problem.CLASS_NOT_LOCAL,
-        {"classes": [seen_class(storage_class("s", dataLayout__type="sharded"))]},
+        {
+            "classes": [
+                seen_class(
+                    storage_class(
+                        "s",
+                        dataEngine="v2",
+                        dataLayout__type="sharded",
+                        dataLayout__dataChunks="2",
+                        dataLayout__parityChunks="1",
+                        dataLayout__stripSizeKB="64",
+                    )
+                )
+            ]
+        },
         "they are sharded",
     ),
     (
