@@ -16,7 +16,6 @@ class Holding(Response):
     """An answer, and what it needs until it is sent."""
 
     def __init__(self, answer: Response, held: ExitStack) -> None:
-        self.background = None  # which FastAPI looks at
         self._answer = answer
         self._held = held
 

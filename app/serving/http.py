@@ -42,8 +42,7 @@ _PAGE_HEADERS = {
 class VerbRoute(APIRoute):
     """A path whose function takes the request as it is.
 
-    FastAPI would look for what else the function may want, which takes longer than to decode a
-    request of 100 names.
+    FastAPI would look for what else the function may want, with each request.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

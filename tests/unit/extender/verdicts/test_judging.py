@@ -68,7 +68,6 @@ TWO_DISKS = node("node-1", disk("disk-1", maximum_bytes=50 * GIB), disk("disk-2"
     [
         pytest.param("disk-1", [], True, id="fits-there"),
         pytest.param("disk-1", [volume("large", size_bytes=60 * GIB)], True, id="others-elsewhere"),
-        pytest.param("disk-1", [volume("more", size_bytes=90 * GIB)] * 1, True, id="each-its-own"),
         pytest.param("disk-2", [volume("large", size_bytes=70 * GIB)], False, id="disk-is-needed"),
     ],
 )
