@@ -22,6 +22,7 @@ from longhorn import (
     NodeName,
     Replica,
     Setting,
+    Shard,
     Volume,
     VolumeName,
 )
@@ -40,6 +41,7 @@ Record = (
     | PersistentVolume
     | Replica
     | Setting
+    | Shard
     | StorageClass
     | Unreadable
     | Volume
@@ -115,6 +117,7 @@ class Known:
         )
         self._indexes: Mapping[type, tuple[Index[Any, Any], ...]] = {
             Replica: (self.replicas_of, self.replicas_on),
+            Shard: (self.replicas_of, self.replicas_on),
             DiskSchedule: (self.schedules_on,),
             InstanceManager: (self.managers_on,),
             Volume: (self.volumes_from, self.clones_of),

@@ -11,7 +11,7 @@ Sources: longhorn/longhorn PR 11924, longhorn-manager PR 4366
 (controller/disk_schedule_controller.go); neither is released.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
@@ -27,6 +27,7 @@ from longhorn.records import (
     NodeName,
     Replica,
     ReplicaName,
+    Shard,
     VolumeName,
 )
 from longhorn.settings import Settings
@@ -136,17 +137,26 @@ def _is_granted(schedule: DiskSchedule, replica: Replica) -> bool:
     )
 
 
-def _unlisted(disk: Disk, replicas: Iterable[Replica]) -> dict[ReplicaName, int]:
+def _unlisted(disk: Disk, replicas: Sequence[Replica]) -> dict[ReplicaName, int]:
     """Return what of *replicas*, all placed on *disk*, its storageScheduled does not contain yet.
 
-    A replica that grew counts with what is not listed of it.
+    A replica that grew counts with what is not listed of it. Shards are never listed: what is
+    scheduled under no name contains them, in whatever order.
     """
-    listed = disk.listed
-    return {
+    listed, nameless_bytes = disk.listed, 0
+    found = {
         replica.name: replica.size_bytes - listed.get(replica.name, 0)
         for replica in replicas
         if replica.size_bytes > listed.get(replica.name, 0)
     }
+    shards = [each.name for each in replicas if isinstance(each, Shard)]
+    if shards:
+        nameless_bytes = _nameless_bytes(disk)
+    for name in sorted(shards):
+        counted = min(nameless_bytes, found.get(name, 0))
+        nameless_bytes -= counted
+        found[name] = found.get(name, 0) - counted
+    return found
 
 
 def _as_scheduled(

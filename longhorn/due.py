@@ -72,7 +72,8 @@ def due_replicas(
       due that waits. That of a strict-local volume stays on its node.
     - One that is attached, healthy and without a replica on its node gets one more there, if it
       is of locality best-effort.
-    - Shards are placed when their volume is created.
+    - Shards are placed when their volume is created. If there are none at all, they are not known
+      (or yet to be made, for a moment).
 
     Args:
         volume: The volume.
@@ -81,8 +82,10 @@ def due_replicas(
         attaching: Whether a pod is about to attach it, though the volume does not show that yet.
             Then the replica on the pod's node is among those that are due.
     """
-    if volume.sharded:
-        return Due(anywhere=max(0, volume.shards - sum(map(is_placed, replicas))))
+    if volume.sharded and not volume.deleting:
+        is_known = volume.is_estimate or bool(replicas)
+        missing = volume.wanted_replicas - sum(is_placed(r) and not r.failed for r in replicas)
+        return Due(anywhere=max(0, missing)) if is_known else NOTHING_DUE
     wanted = 1 if volume.copying else min(volume.wanted_replicas, MOST_REPLICAS)
     is_done = volume.is_frozen and has_data(replicas)
     if volume.deleting or is_done or not wanted:
@@ -165,16 +168,17 @@ def needed_to_start(
     """Say how many of the *due* replicas must be placed so that a pod can use the volume.
 
     One, if none is placed. All, if the volume is new and detached, has locality disabled, and
-    Longhorn is told to start none with fewer, and all shards. None if it has data: then it is not
-    about room.
+    Longhorn is told to start none with fewer. None if it has data: then it is not about room. All
+    shards, each time it is to be attached.
 
     Sources: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
-    reconcileVolumeCondition, types/volumes.go IsVolumeReady.
+    reconcileVolumeCondition, types/volumes.go IsVolumeReady, controller/shard_group_controller.go
+    syncProcess.
     """
-    if volume.standby or has_data(replicas):
-        return 0
-    if volume.sharded:
+    if volume.sharded and volume.node is None:
         return due
+    if volume.standby or volume.sharded or has_data(replicas):
+        return 0
     is_detached = volume.attached_to is None and volume.node is None
     if is_detached and not (settings.allow_degraded or waits_for_attach(volume, settings)):
         return due

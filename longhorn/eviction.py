@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 from longhorn.disks import is_on
 from longhorn.nodes import is_down
-from longhorn.records import Node, NodeName, Replica
+from longhorn.records import Node, NodeName, Replica, Shard
 from longhorn.settings import Settings
 
 
@@ -43,6 +43,8 @@ def needs_eviction(
         return False
     if settings.drain_policy == "block-for-eviction":
         return True
+    if isinstance(replica, Shard):
+        return False
     last = not _is_kept_elsewhere(replica, replicas, guarded)
     return last and settings.drain_policy == "block-for-eviction-if-contains-last-replica"
 
@@ -56,7 +58,8 @@ def drain_may_end(
 ) -> bool:
     """Say whether the cordoned *node* lets its instance manager go, by node-drain-policy.
 
-    Any policy waits for the volumes attached to the node first; the caller asks after that.
+    Any policy waits for the volumes attached to the node first; the caller asks after that. Shards
+    hold nothing back.
 
     Args:
         node: Its name.
@@ -64,7 +67,7 @@ def drain_may_end(
         settings: Longhorn's settings.
         guarded: As for `needs_eviction`.
     """
-    replicas = tuple(replicas)
+    replicas = tuple(each for each in replicas if not isinstance(each, Shard))
     here = [replica for replica in replicas if replica.node == node]
     match settings.drain_policy:
         case "always-allow":

@@ -20,7 +20,7 @@ def expanded_bytes(volume: Volume | None, replicas: Iterable[Replica]) -> int:
     """Return the size that a volume's Replica objects are yet to have, 0 if there is none."""
     if volume is None or volume.deleting:
         return 0
-    size = volume.size_bytes
+    size = volume.replica_bytes
     return size if any(replica.size_bytes < size for replica in replicas) else 0
 
 

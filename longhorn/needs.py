@@ -50,7 +50,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Replica] = ()) -> Need:
-    """Say what a new replica of *volume* asks for, or a shard of one that is yet to be made.
+    """Say what a new replica of *volume* asks for, or a shard.
 
     Args:
         volume: The volume.
@@ -60,7 +60,7 @@ def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Repli
     """
     images = (image,) if image else ()
     return Need(
-        size_bytes=volume.shard_bytes or volume.size_bytes,
+        size_bytes=volume.replica_bytes,
         actual_bytes=volume.actual_bytes,
         disk_type=volume.disk_type,
         node_selectors=(volume.node_selector, *(i.node_selector for i in images)),

@@ -79,13 +79,13 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     shared: bool = False
     """RWX and not migratable: attached to the share manager's node, not to the pod's."""
     standby: bool = False
-    sharded: bool = False
-    """Erasure-coded: it has shards, each on a node of its own, in place of replicas."""
-    shards: int = 0
-    """How many Longhorn will place of one that is yet to be made; 0 of one that there is, as it
-    places them at once and the objects that say where are not read."""
+    data_chunks: int = 0
+    """Of an erasure-coded volume, which has shards in place of replicas, each on a node of its own:
+    so many of them hold all its data. 0 of one with replicas."""
     shard_bytes: int = 0
-    """The size of each of them."""
+    """The size of each shard."""
+    is_estimate: bool = False
+    """Not made yet."""
     copying: bool = False
     """A full copy of another volume that is not done: one replica, the others come later."""
     linked_to: VolumeName | None = None
@@ -95,7 +95,7 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A linked clone made before Longhorn v1.12.1: it never gets another replica."""
     deleting: bool = False
     wanted_replicas: int = 1
-    """spec.numberOfReplicas."""
+    """spec.numberOfReplicas; of an erasure-coded volume, how many shards it has."""
     node: NodeName | None = None
     """spec.nodeID: where it is to be attached."""
     attached_to: NodeName | None = None
@@ -123,6 +123,16 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def is_v2(self) -> bool:
         """Whether it is of data engine v2; any other engine counts as v1."""
         return self.disk_type == "block"
+
+    @property
+    def sharded(self) -> bool:
+        """Whether it is erasure-coded."""
+        return self.data_chunks > 0
+
+    @property
+    def replica_bytes(self) -> int:
+        """What each of its replicas, or shards, takes of a disk."""
+        return self.shard_bytes or self.size_bytes
 
     @property
     def needs_local_replica(self) -> bool:
@@ -165,6 +175,10 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def named_place(self) -> tuple[NodeName | None, DiskId | None]:
         """The node and disk that its object names, which may have turned it away."""
         return self.turned_away_from or (self.node, self.disk)
+
+
+class Shard(Replica, frozen=True, kw_only=True, gc=False):
+    """A Longhorn Shard: it takes room as a replica does, but its disk does not list it by name."""
 
 
 def named_volume(replica: str) -> VolumeName:

@@ -24,8 +24,10 @@ def shard_size_bytes(volume_bytes: int, *, data_chunks: int, strip_kib: int) -> 
 
 
 def front_bytes(strip_kib: int) -> int:
-    """Return what is reserved at the front of each shard: two copies of a map of all stripes,
-    and two strips each for intents to write and for the record of what is written.
+    """Return what is reserved at the front of each shard.
+
+    Two copies of a map of all stripes, and two strips each for intents to write and for the record
+    of what is written.
     """
     strip_bytes = strip_kib * _KIB
     most_stripes = (strip_bytes - 28) // 8 * 64 * 1024

@@ -32,6 +32,7 @@ from longhorn import (
     NodeName,
     Replica,
     Setting,
+    Shard,
     Volume,
 )
 from planner.records import (
@@ -58,6 +59,7 @@ Record = (
     | PersistentVolume
     | Replica
     | Setting
+    | Shard
     | StorageClass
     | Unreadable
     | Volume

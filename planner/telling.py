@@ -87,7 +87,8 @@ def _volumes(
             Place(node=each.node, disk=disk_of(each), is_new=each.name in new_replicas)
             for each in replicas
         ]
-        missing = max(0, volume.wanted_replicas - len(places))
+        is_known = bool(places) or not volume.sharded
+        missing = max(0, volume.wanted_replicas - len(places)) if is_known else 0
         found.append(
             PlannedVolume(
                 name=str(key),

@@ -25,6 +25,7 @@ from longhorn import (
     NOTHING_DUE,
     RETRY_LIMIT,
     Candidate,
+    Disk,
     Due,
     Locality,
     Node,
@@ -32,10 +33,12 @@ from longhorn import (
     Reason,
     Replica,
     ReplicaName,
+    Shard,
     Volume,
     VolumeName,
     due_replicas,
     has_data,
+    is_on,
     is_placed,
     is_serving,
     is_usable,
@@ -174,9 +177,9 @@ class Volumes:
     def is_stuck(self, volume: Volume, pod: Pod) -> bool:
         """Whether a pod cannot start since a volume is not attached, or not where the pod is.
 
-        A shared one is used over the network, and a sharded one has no replicas.
+        A shared one is used over the network. Nothing is known of shards that are not listed.
         """
-        if volume.sharded:
+        if volume.sharded and volume.name not in self._cluster.view.replicas:
             return False
         return volume.attached_to is None or not (volume.shared or volume.attached_to == pod.node)
 
@@ -245,6 +248,8 @@ class Volumes:
         """
         replicas = self._cluster.view.replicas.get(volume.name, ())
         left = [each for each in replicas if not each.failed]
+        if volume.sharded:
+            return bool(replicas) and len(left) < volume.data_chunks
         return bool(replicas) and not (has_data(left) if has_data(replicas) else left)
 
     def _users(
@@ -322,10 +327,10 @@ class Volumes:
 
     def _new_replica(self, volume: Volume, on_node: NodeName | None) -> Replica:
         self._made += 1
-        return Replica(
+        return (Shard if volume.sharded else Replica)(
             name=ReplicaName(f"{volume.name}-r-plan{self._made}"),
             volume=volume.name,
-            size_bytes=volume.shard_bytes or volume.size_bytes,
+            size_bytes=volume.replica_bytes,
             node=None,
             disk=None,
             hard_node_affinity=on_node,
@@ -355,7 +360,8 @@ class Volumes:
                 if not each.healthy_once:
                     cluster.put(structs.replace(each, healthy_once=True, started=True))
                     self._touched.add(name)
-        if volume.node is not None and placed:
+        needed = volume.wanted_replicas if volume.sharded and volume.attached_to is None else 1
+        if volume.node is not None and len(placed) >= needed:
             # Those that are to move are as good as the others until they do.
             is_whole = len(placed) >= volume.wanted_replicas
             changed = structs.replace(
@@ -409,14 +415,20 @@ class Volumes:
             structs.replace(
                 disk,
                 listed={name: size for name, size in disk.listed.items() if name != replica.name},
-                scheduled_bytes=disk.scheduled_bytes - disk.listed[replica.name],
+                scheduled_bytes=disk.scheduled_bytes - counted,
             )
-            if replica.name in disk.listed
+            if (counted := self._counted(replica, node.name, disk))
             else disk
             for disk in node.disks
         )
         if disks != node.disks:
             self._cluster.put(structs.replace(node, disks=disks))
+
+    def _counted(self, replica: Replica, node: NodeName, disk: Disk) -> int:
+        """Return what Longhorn has counted of a replica on a disk; shards have no name there."""
+        if isinstance(replica, Shard) and is_on(replica, node, disk):
+            return 0 if replica.name in self.new_replicas else replica.size_bytes
+        return disk.listed.get(replica.name, 0)
 
 
 def _is_given_up(replica: Replica) -> bool:

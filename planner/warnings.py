@@ -56,16 +56,23 @@ def _of_volumes(
         )
         if volumes.is_lost(volume):
             yield PlanWarning(
-                code="volume_lost", object=about, text="has no replica left with data"
+                code="volume_lost",
+                object=about,
+                text="has too few shards left"
+                if volume.sharded
+                else "has no replica left with data",
             )
             continue
+        if volume.sharded and not replicas:
+            continue  # nothing is known of its shards
         healthy = [each for each in replicas if is_serving(each)]
+        parts = "shards" if volume.sharded else "replicas"
         if len(healthy) < volume.wanted_replicas and _is_in_use(volume, healthy):
             why = ", ".join(lacking.get(volume.name, ()))
             yield PlanWarning(
                 code="volume_degraded",
                 object=about,
-                text=f"has {len(healthy)} of {volume.wanted_replicas} replicas"
+                text=f"has {len(healthy)} of {volume.wanted_replicas} {parts}"
                 + (f": {why}" if why else ""),
             )
         used = {
@@ -76,7 +83,7 @@ def _of_volumes(
         if len(zones) > 1 and len(healthy) > 1 and len(used) == 1:
             [zone] = used
             yield PlanWarning(
-                code="one_zone", object=about, text=f"has all its replicas in zone {zone or '-'}"
+                code="one_zone", object=about, text=f"has all its {parts} in zone {zone or '-'}"
             )
 
 

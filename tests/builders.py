@@ -7,6 +7,8 @@ volume is best-effort and of 10 GiB, and a replica is healthy and idle.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
 from app.kube.resources import AnyRecord
@@ -48,6 +50,7 @@ from longhorn import (
     Replica,
     ReplicaName,
     Setting,
+    Shard,
     TopologyTerm,
     Volume,
     VolumeName,
@@ -151,7 +154,7 @@ def volume(
     topology: Iterable[tuple[str, str]] = (),
     shared: bool = False,
     standby: bool = False,
-    sharded: bool = False,
+    data_chunks: int = 0,
     linked_to: str | None = None,
     deleting: bool = False,
     replicas: int = 1,
@@ -177,7 +180,7 @@ def volume(
         topology=tuple(TopologyTerm(zone=zone, region=region) for zone, region in topology),
         shared=shared,
         standby=standby,
-        sharded=sharded,
+        data_chunks=data_chunks,
         linked_to=None if linked_to is None else VolumeName(linked_to),
         deleting=deleting,
         wanted_replicas=replicas,
@@ -224,6 +227,16 @@ def replica(
         started=started,
         rebuild_retries=rebuild_retries,
     )
+
+
+def shard(
+    name: str = "vol-0", *, on: str = "node-1", disk: str = "disk-1", size_bytes: int = 5 * GIB
+) -> Shard:
+    """Build a shard that runs, of the volume that it is named after; "" for *on* is nowhere."""
+    placed = replica(
+        name, of=name.rpartition("-")[0], on=on, disk=disk, size_bytes=size_bytes if on else 0
+    )
+    return Shard(**structs.asdict(placed))
 
 
 def pending(

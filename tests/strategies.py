@@ -27,11 +27,13 @@ from longhorn import (
     Replica,
     ReplicaName,
     Setting,
+    Shard,
     Volume,
     VolumeName,
 )
 from tests.builders import (
     GIB,
+    MIB,
     backing_image,
     bound,
     claim,
@@ -40,6 +42,7 @@ from tests.builders import (
     persistent_volume,
     replica,
     setting,
+    shard,
     storage_class,
     view_of,
     volume,
@@ -278,6 +281,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "Volume": ("vol-0", "vol-1", "other-0", "other-1", "pvc-uid-new"),
     "Replica": ("r-0", "r-1", "r-2", "r-3", "r-4", "r-5"),
     "BackingImage": ("image-0", "image-1"),
+    "Shard": ("vol-0-0", "vol-0-1", "other-0-0"),
     "DiskSchedule": ("uuid-disk-0", "uuid-disk-1"),
     "EngineImage": ("ei-0", "ei-1"),
     "InstanceManager": ("manager-0", "manager-1", "manager-2", "manager-3"),
@@ -425,6 +429,15 @@ def _engine_images(name: str) -> st.SearchStrategy[EngineImage]:
     return st.builds(EngineImage, name=st.just(name), image=image, nodes=every | some)
 
 
+def _shards(name: str) -> st.SearchStrategy[Shard]:
+    place = st.tuples(st.sampled_from(["", "node-1", "node-2"]), st.sampled_from(["disk-0"]))
+    return st.builds(
+        lambda place, size: shard(name, on=place[0], disk=place[1], size_bytes=size),
+        place,
+        st.sampled_from([0, 2 * MIB, 5 * GIB]),
+    )
+
+
 def _instance_managers(name: str) -> st.SearchStrategy[InstanceManager]:
     return st.builds(
         InstanceManager,
@@ -457,6 +470,7 @@ _RECORDS_OF: Mapping[str, Callable[[str], st.SearchStrategy[AnyRecord]]] = {
     "Volume": changing_volumes,
     "Replica": changing_replicas,
     "BackingImage": _backing_images,
+    "Shard": _shards,
     "DiskSchedule": disk_schedules,
     "EngineImage": _engine_images,
     "InstanceManager": _instance_managers,

@@ -23,6 +23,7 @@ from app.kube.resources import (
     REPLICAS,
     RESOURCES,
     SETTINGS,
+    SHARDS,
     STORAGE_CLASSES,
     VOLUMES,
     Resource,
@@ -77,6 +78,11 @@ def _replica_sign(cluster: ClusterObjects) -> str:
     return ""
 
 
+def _shard_sign(cluster: ClusterObjects) -> str:
+    names = (each.name for each in cluster.of(Volume).values() if each.sharded)
+    return next((f"Volume {name} is erasure-coded" for name in names), "")
+
+
 def _backing_image_sign(cluster: ClusterObjects) -> str:
     for volume in cluster.of(Volume).values():
         if volume.backing_image:
@@ -117,6 +123,11 @@ ANSWERED_FROM: tuple[Kind, ...] = (
         resource=REPLICAS,
         sign=_replica_sign,
         unknown="where data are is not known, and every replica counts as still to be placed",
+    ),
+    Kind(
+        resource=SHARDS,
+        sign=_shard_sign,
+        unknown="such volumes count as whole, and shards that are not placed yet do not count",
     ),
     Kind(
         resource=BACKING_IMAGES,

@@ -187,6 +187,9 @@ class TopologyRequirement(KubeStruct, frozen=True):
 
 class DataLayout(KubeStruct, frozen=True):
     type: Text = None
+    data_chunks: Integer | None = None
+    parity_chunks: Integer | None = None
+    strip_size_kb: Integer | None = msgspec.field(default=None, name="stripSizeKB")
 
 
 class VolumeLabels(KubeStruct, frozen=True):
@@ -265,6 +268,24 @@ class Replica(KubeStruct, frozen=True):
     metadata: Metadata
     spec: ReplicaSpec | None = None
     status: ReplicaStatus | None = None
+
+
+class ShardSpec(KubeStruct, frozen=True):
+    shard_group_name: Text = None
+    size: Bytes = None
+    node_id: Text = msgspec.field(default=None, name="nodeID")
+    disk_uuid: Text = msgspec.field(default=None, name="diskUUID")
+    eviction_requested: bool | None = None
+
+
+class ShardStatus(KubeStruct, frozen=True):
+    state: Text = None
+
+
+class Shard(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: ShardSpec | None = None
+    status: ShardStatus | None = None
 
 
 class BackingImageSpec(KubeStruct, frozen=True):

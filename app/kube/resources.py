@@ -18,6 +18,7 @@ from longhorn import (
     Node,
     Replica,
     Setting,
+    Shard,
     Volume,
 )
 from planner.records import Budget, KubernetesNode, Service
@@ -50,6 +51,7 @@ AnyRecord = (
     | Replica
     | Service
     | Setting
+    | Shard
     | StorageClass
     | schedules.StoredSchedule
     | Volume
@@ -209,6 +211,14 @@ INSTANCE_MANAGERS = _longhorn(
     engines.instance_manager_record,
     is_advisory=True,
 )
+SHARDS = _longhorn(
+    "shards",
+    objects.Shard,
+    Shard,
+    translate.shard_record,
+    is_optional=True,
+    is_advisory=True,
+)
 CSI_NODES = Resource(
     group="storage.k8s.io",
     plural="csinodes",
@@ -290,6 +300,7 @@ LONGHORN_RESOURCES = (
     DISK_SCHEDULES,
     ENGINE_IMAGES,
     INSTANCE_MANAGERS,
+    SHARDS,
 )
 """Read in Longhorn's namespace."""
 RESOURCES = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES, CONFIG_MAPS)

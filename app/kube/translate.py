@@ -35,9 +35,11 @@ from longhorn import (
     Replica,
     ReplicaName,
     Setting,
+    Shard,
     TopologyTerm,
     Volume,
     VolumeName,
+    shard_size_bytes,
 )
 from planner.records import KubernetesNode, Taint, Wishes
 
@@ -268,7 +270,7 @@ def volume_record(volume: objects.Volume) -> Volume:
     """Translate a Longhorn Volume."""
     spec, status = volume.spec or objects.VolumeSpec(), volume.status or objects.VolumeStatus()
     labels = volume.metadata.labels
-    return Volume(
+    record = Volume(
         name=VolumeName(volume.metadata.name),
         size_bytes=_bytes(spec.size),
         actual_bytes=_bytes(status.actual_size),
@@ -283,7 +285,6 @@ def volume_record(volume: objects.Volume) -> Volume:
         ),
         shared=spec.access_mode == "rwx" and not spec.migratable,
         standby=bool(spec.standby or status.is_standby),
-        sharded=spec.data_layout is not None and spec.data_layout.type == "sharded",
         copying=_is_copying(spec, status),
         linked_to=_source_of(spec) if spec.clone_mode == "linked-clone" else None,
         is_frozen=labels is not None and labels.legacy_clone == "true",
@@ -301,6 +302,54 @@ def volume_record(volume: objects.Volume) -> Volume:
         degraded=status.robustness == "degraded",
         healthy=status.robustness == "healthy",
         degraded_at=_time(status.last_degraded_at),
+    )
+    layout = spec.data_layout
+    return record if layout is None or layout.type != "sharded" else _in_shards(record, layout)
+
+
+def _in_shards(volume: Volume, layout: objects.DataLayout) -> Volume:
+    """Add how an erasure-coded volume is spread: each shard has a node of its own.
+
+    Tags of nodes, zones and disks that replicas share do not matter then.
+
+    Source: longhorn-manager scheduler/shard_scheduler.go ScheduleShard.
+    """
+    data_chunks = max(1, layout.data_chunks or 0)
+    return msgspec.structs.replace(
+        volume,
+        data_chunks=data_chunks,
+        shard_bytes=shard_size_bytes(
+            volume.size_bytes, data_chunks=data_chunks, strip_kib=layout.strip_size_kb or 4
+        ),
+        wanted_replicas=data_chunks + max(0, layout.parity_chunks or 0),
+        node_selector=(),
+        backing_image=None,
+        soft_anti_affinity=False,
+        zone_soft_anti_affinity=True,
+    )
+
+
+def shard_record(shard: objects.Shard) -> Shard:
+    """Translate a Longhorn Shard.
+
+    One that has failed keeps its disk until it is rebuilt there, or its object is gone. What it
+    takes is known once it is placed.
+    """
+    spec, status = shard.spec or objects.ShardSpec(), shard.status or objects.ShardStatus()
+    return Shard(
+        name=ReplicaName(shard.metadata.name),
+        volume=VolumeName(spec.shard_group_name or ""),
+        size_bytes=_bytes(spec.size),
+        node=NodeName(spec.node_id) if spec.node_id else None,
+        disk=DiskId(spec.disk_uuid) if spec.disk_uuid else None,
+        hard_node_affinity=None,
+        active=True,
+        evicting=bool(spec.eviction_requested),
+        deleting=bool(shard.metadata.deletion_timestamp),
+        failed=False,
+        healthy_once=status.state == "normal",
+        started=status.state == "normal",
+        rebuild_retries=0,
     )
 
 

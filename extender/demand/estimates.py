@@ -5,8 +5,6 @@ Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go g
 
 from collections.abc import Mapping
 
-from msgspec import structs
-
 from extender.demand.parameters import (
     DISK_TYPES,
     Said,
@@ -60,17 +58,19 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     said = read_parameters(storage_class.name, tuple(storage_class.parameters.items()))
     wanted_replicas = said.wanted_replicas or _replicas_by_setting(said, view)
     source = _source(claim, view)
+    size_bytes = source.size_bytes if source else volume_size_bytes(claim.requested_bytes)
     volume = Volume(
         name=future_volume_name(claim),
-        size_bytes=source.size_bytes if source else volume_size_bytes(claim.requested_bytes),
+        size_bytes=size_bytes,
         locality=said.locality or _locality_by_setting(view),
         disk_type=DISK_TYPES[said.engine],
         node_selector=() if said.shards else said.node_selector,
         disk_selector=said.disk_selector,
         backing_image=said.backing_image,
         shared=claim.read_write_many and not is_migratable(storage_class),
-        sharded=said.shards is not None,
-        shards=0 if said.shards is None else said.shards.count,
+        data_chunks=0 if said.shards is None else said.shards.data_chunks,
+        shard_bytes=0 if said.shards is None else said.shards.size_bytes(size_bytes),
+        is_estimate=True,
         copying=claim.copy_of is not None and not said.linked,
         linked_to=source.name if source and said.linked else None,
         wanted_replicas=wanted_replicas,
@@ -80,8 +80,6 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
         engine_image=view.setting_values.get("default-engine-image", ""),
     )
-    if said.shards:
-        volume = structs.replace(volume, shard_bytes=said.shards.size_bytes(volume.size_bytes))
     if not (said.shards or view.unreadable_nodes):  # these may have any tag
         check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
         check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)

@@ -56,7 +56,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     locality: Locality | None
     """None if Longhorn's setting counts, as with each anti-affinity."""
     wanted_replicas: int
-    """0 if Longhorn's setting counts."""
+    """Or shards; 0 if Longhorn's setting counts."""
     node_selector: Selector
     disk_selector: Selector
     backing_image: str | None
@@ -73,12 +73,13 @@ def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> Said:
     """
     storage_class = StorageClass(name=name, provisioner="", parameters=dict(parameters))
     values = storage_class.parameters
+    wanted_replicas = _wanted_replicas(storage_class)
     shards = _shards(storage_class) if values.get("dataLayout.type") == "sharded" else None
     return Said(
         engine=_one_of(storage_class, "dataEngine", "v1", DISK_TYPES),
         shards=shards,
         linked=values.get("cloneMode") == "linked-clone",
-        wanted_replicas=_wanted_replicas(storage_class, sharded=shards is not None),
+        wanted_replicas=shards.count if shards else wanted_replicas,
         locality=Locality.DISABLED if shards else _locality(storage_class),
         node_selector=selector_of(storage_class, "nodeSelector"),
         disk_selector=selector_of(storage_class, "diskSelector"),
@@ -188,7 +189,7 @@ def _is_soft(storage_class: StorageClass, parameter: str) -> bool | None:
     return None if value == "ignored" else value == "enabled"
 
 
-def _wanted_replicas(storage_class: StorageClass, *, sharded: bool) -> int:
+def _wanted_replicas(storage_class: StorageClass) -> int:
     """Read how many replicas the volume will have; 0 means as Longhorn's setting.
 
     Longhorn's webhook refuses more than 20, and more than one for a strict-local volume.
@@ -197,9 +198,7 @@ def _wanted_replicas(storage_class: StorageClass, *, sharded: bool) -> int:
         replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
     except ValueError:
         raise bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
-    if replicas == 0:
-        return 1 if sharded else 0
-    if not 0 < replicas <= MOST_REPLICAS:
+    if not 0 <= replicas <= MOST_REPLICAS:
         advice = f"a volume has 1 to {MOST_REPLICAS} replicas"
         raise bad_parameter(storage_class, "numberOfReplicas", advice)
     return replicas

@@ -74,6 +74,8 @@ def is_shown(wanted: WantedVolume, view: ClusterView, nodes: Collection[NodeName
     """
     volume = view.volumes.get(wanted.name)
     replicas = view.replicas.get(wanted.name, ())
+    if wanted.volume.is_estimate and wanted.volume.sharded and not replicas:
+        return False  # its shards are yet to be made, or cannot be read
     coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
     if volume is None or _is_leaving(volume, nodes):
         return coming == NOTHING_DUE  # what is due of a volume that is not known does not count

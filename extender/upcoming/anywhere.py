@@ -81,7 +81,8 @@ def once_attached(
         certainty: Whether the pod's node is known.
     """
     replicas = view.replicas.get(volume.name, ())
-    volume = view.volumes.get(volume.name, volume)
+    if replicas or not volume.sharded:  # until it has shards, all of them are to come
+        volume = view.volumes.get(volume.name, volume)
     due = due_replicas(volume, replicas, view.settings, attaching=True)
     count = 0 if due.waits else due.anywhere
     if has_local and waits_for_attach(volume, view.settings):

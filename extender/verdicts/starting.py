@@ -43,13 +43,13 @@ def start(situation: Situation) -> Rejection | Situation:
         return structs.replace(situation, with_own=forecast, beside_open=beside_open)
     by_open = beside_open is not None or _is_missing_by_open(needed, situation)
     size_bytes = missing.need.size_bytes
+    wanted = missing.volume.wanted_replicas
     if missing.volume.sharded:
-        return TooFewShards(wanted=missing.volume.shards, size_bytes=size_bytes, by_open=by_open)
+        return TooFewShards(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
     base = _beside_open(situation) if beside_open is not None else situation.forecast.copy()
     one = structs.replace(missing, count=1)
     if not missing.replicas and (missing.count == 1 or _first_missing([one], base)):
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
-    wanted = missing.volume.wanted_replicas
     return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
 
 

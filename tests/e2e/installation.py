@@ -26,6 +26,7 @@ _LONGHORN_KINDS = {
     "backingimages": "BackingImage",
     "engineimages": "EngineImage",
     "instancemanagers": "InstanceManager",
+    "shards": "Shard",
 }
 LONGHORN_PATHS = [f"/apis/{_GROUP}/{_VERSION}/{plural}" for plural in _LONGHORN_KINDS]
 """Answered once the definitions have taken effect."""

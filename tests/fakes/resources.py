@@ -87,6 +87,7 @@ RESOURCES = (
     _longhorn("backingimages", "BackingImage"),
     _longhorn("engineimages", "EngineImage"),
     _longhorn("instancemanagers", "InstanceManager"),
+    _longhorn("shards", "Shard"),
 )
 DISK_SCHEDULES = structs.replace(
     _longhorn("diskschedules", "DiskSchedule"), has_status=True, splits_status=True

@@ -37,6 +37,7 @@ ALL_KINDS = (
     *KINDS[3:-1],
     "engineimages.longhorn.io",
     "instancemanagers.longhorn.io",
+    "shards.longhorn.io",
     "nodes",
     KINDS[-1],
 )

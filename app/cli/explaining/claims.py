@@ -52,6 +52,9 @@ class ClaimReport(msgspec.Struct):
     actual_bytes: int
     """What the volume holds already, with its snapshots: it may be more than the size."""
     wanted_replicas: int
+    """Or shards, if it is erasure-coded."""
+    shard_bytes: int
+    """The size of each shard; 0 if it has replicas."""
     locality: str
     local: bool
     """Whether a replica must be on the pod's node."""
@@ -108,6 +111,7 @@ def _claim_report(
         size_bytes=claim.requested_bytes if claim else 0,
         actual_bytes=0,
         wanted_replicas=0,
+        shard_bytes=0,
         locality="",
         local=False,
         disk_type="",
@@ -133,6 +137,7 @@ def _claim_report(
         size_bytes=volume.size_bytes,
         actual_bytes=volume.actual_bytes,
         wanted_replicas=volume.wanted_replicas,
+        shard_bytes=volume.shard_bytes,
         locality=volume.locality,
         local=wanted.is_local,
         disk_type=volume.disk_type,

@@ -115,11 +115,13 @@ class _Page:
             yield from self.action(each.action)
 
     def spreads(self) -> Iterator[str]:
-        """Write where the replicas would go that need not be on the pod's node."""
+        """Write where the replicas or shards would go that need not be on the pod's node."""
+        in_shards = {each.volume for each in self._found.claims if each.shard_bytes}
         for each in self._found.spreads:
             if each.others:
                 name = self._names[VolumeName(each.volume)]
-                yield from self.text(f"  {name}  ", f"replicas would go to {_places(each)}")
+                parts = "shards" if each.volume in in_shards else "replicas"
+                yield from self.text(f"  {name}  ", f"{parts} would go to {_places(each)}")
 
     def accepted(self) -> Iterator[str]:
         """Write the nodes that fit, the best first."""
@@ -224,6 +226,8 @@ def _asked(claim: ClaimReport, *, wide: bool) -> str:
     is_named = claim.state == "exists" or wide
     volume = f"volume {claim.volume}" if is_named else "new volume"
     replicas = "1 replica" if claim.wanted_replicas == 1 else f"{claim.wanted_replicas} replicas"
+    if claim.shard_bytes:
+        replicas = f"{claim.wanted_replicas} shards of {gib(claim.shard_bytes)} GiB each"
     local = "one on the pod's node" if claim.local else "none must be on the pod's node"
     parts = [size, of_class, volume, replicas, f"locality {claim.locality} ({local})"]
     if claim.actual_bytes:

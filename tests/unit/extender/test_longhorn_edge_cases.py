@@ -609,7 +609,7 @@ def test_volumes_that_cannot_be_packed_are_rejected__48() -> None:
     "volume",
     [
         pytest.param(volume(shared=True), id="49-rwx-not-migratable"),
-        pytest.param(volume(sharded=True, disk_type="block"), id="52-sharded"),
+        pytest.param(volume(data_chunks=2, disk_type="block"), id="52-sharded"),
     ],
 )
 def test_volume_without_demand_on_the_node(volume: Volume) -> None:

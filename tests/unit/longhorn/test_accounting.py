@@ -148,6 +148,26 @@ def test_e6_shards_count_without_a_name() -> None:
     assert headroom(found) == 25
 
 
+@pytest.mark.parametrize(
+    ("nameless_gib", "left_gib"),
+    [
+        pytest.param(0, 20, id="none-is-counted"),
+        pytest.param(10, 20, id="one-is"),
+        pytest.param(15, 20, id="part-of-one-is"),
+        pytest.param(20, 20, id="both-are"),
+        pytest.param(35, 5, id="and-one-that-is-gone"),
+    ],
+)
+def test_shards_count_once_whatever_the_node_has_counted(nameless_gib: int, left_gib: int) -> None:
+    shards = [builders.shard(f"{name}-0", size_bytes=10 * GIB) for name in "bc"]
+    of = builders.disk(listed={"a": 60 * GIB}, scheduled_bytes=(60 + nameless_gib) * GIB)
+
+    for replicas in (shards, [*reversed(shards)]):
+        found = account(of, Settings(), replicas, node=NODE)
+
+        assert headroom(found) == left_gib
+
+
 def test_e7_growth_counts_before_it_is_decided() -> None:
     found = accounted(listing({"a": 30}), schedule({"a": 50}, {"a": 30}))
 

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from longhorn import Due, Locality, NodeName, Replica, Volume, due_replicas, read_settings
-from tests.builders import pending, replica, volume
+from longhorn import (
+    Due,
+    Locality,
+    NodeName,
+    Replica,
+    Shard,
+    Volume,
+    due_replicas,
+    read_settings,
+)
+from tests.builders import pending, replica, shard, volume
 
 HERE = NodeName("node-1")
 """Where the volume is attached, or is to be."""
@@ -97,14 +106,33 @@ def test_a_new_volume(
 
 
 @pytest.mark.parametrize(
+    ("shards", "expected"),
+    [
+        pytest.param([shard("vol-0"), shard("vol-1"), shard("vol-2")], NOTHING, id="all-placed"),
+        pytest.param([shard("vol-0"), shard("vol-1", on="")], anywhere(2), id="one-placed"),
+        pytest.param([replace(shard("vol-0"), deleting=True)], anywhere(2), id="going-keeps-slot"),
+        pytest.param([replace(shard("vol-0"), failed=True)], anywhere(3), id="given-up"),
+    ],
+)
+def test_shards_are_due_until_each_has_a_disk(shards: list[Shard], expected: Due) -> None:
+    for attaching in (False, True):
+        assert due(disabled(data_chunks=2), shards, attaching=attaching) == expected
+    assert due(disabled(data_chunks=2, deleting=True), shards) == NOTHING
+
+
+@pytest.mark.parametrize(
     ("of", "expected"),
     [
         pytest.param(disabled(replicas=0), NOTHING, id="none-wanted"),
         pytest.param(disabled(replicas=20), anywhere(20), id="as-many-as-there-may-be"),
         pytest.param(disabled(replicas=25), anywhere(20), id="more-than-there-may-be"),
         pytest.param(disabled(deleting=True), NOTHING, id="deleting"),
-        pytest.param(disabled(sharded=True), NOTHING, id="sharded"),
-        pytest.param(replace(disabled(sharded=True), shards=6), anywhere(6), id="new-sharded"),
+        pytest.param(disabled(data_chunks=2), NOTHING, id="shards-that-are-not-known"),
+        pytest.param(
+            replace(disabled(data_chunks=2, replicas=24), is_estimate=True),
+            anywhere(24),
+            id="shards-of-a-volume-that-is-not-made",
+        ),
         pytest.param(replace(disabled(), copying=True), anywhere(1), id="full-copy-clone"),
         pytest.param(replace(disabled(), linked_to="source"), anywhere(3), id="linked-clone"),
         pytest.param(replace(disabled(), is_frozen=True), anywhere(3), id="old-linked-clone"),

@@ -36,6 +36,7 @@ from longhorn import (
     NodeName,
     Replica,
     Setting,
+    Shard,
     Volume,
 )
 from planner.records import KubernetesNode, Wishes
@@ -53,6 +54,7 @@ from tests.builders import (
     read,
     read_as_unreadable,
     replica,
+    shard,
     volume,
 )
 
@@ -518,6 +520,9 @@ def test_disks_are_sorted_by_name_and_only_those_in_spec_and_status() -> None:
     ]
 
 
+LAYOUT = {"type": "sharded", "dataChunks": 4, "parityChunks": 2, "stripSizeKB": 64}
+
+
 @pytest.mark.parametrize(
     ("spec", "status", "field", "value"),
     [
@@ -531,6 +536,15 @@ def test_disks_are_sorted_by_name_and_only_those_in_spec_and_status() -> None:
         ({}, {"isStandby": True}, "standby", True),
         ({"dataLayout": {"type": "sharded"}}, {}, "sharded", True),
         ({"dataLayout": {"type": "replicated"}}, {}, "sharded", False),
+        ({"dataLayout": LAYOUT}, {}, "wanted_replicas", 6),
+        ({"dataLayout": LAYOUT, "size": str(10 * GIB)}, {}, "shard_bytes", 2847932416),
+        ({"dataLayout": LAYOUT, "nodeSelector": ["x"]}, {}, "node_selector", ()),
+        (
+            {"dataLayout": LAYOUT, "replicaSoftAntiAffinity": "enabled"},
+            {},
+            "soft_anti_affinity",
+            False,
+        ),
         ({"dataLocality": "best-effort"}, {}, "locality", Locality.BEST_EFFORT),
         ({"dataLocality": "disabled"}, {}, "locality", Locality.DISABLED),
         ({"dataLocality": ""}, {}, "locality", Locality.DISABLED),
@@ -542,6 +556,35 @@ def test_field_of_a_volume(
     spec: dict[str, Any], status: dict[str, Any], field: str, value: object
 ) -> None:
     assert getattr(read_volume(spec, status), field) == value
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "expected"),
+    [
+        (
+            {"nodeID": "node-2", "diskUUID": "uuid-disk-1", "size": str(5 * GIB)},
+            {"state": "normal"},
+            msgspec.structs.replace(shard("vol-3", on="node-2"), started=True),
+        ),
+        (
+            {"nodeID": "", "diskUUID": "", "size": "0"},
+            {},
+            msgspec.structs.replace(shard("vol-3", on=""), healthy_once=False, started=False),
+        ),
+        (
+            {"nodeID": "node-2", "diskUUID": "uuid-disk-1", "size": str(5 * GIB)},
+            {"state": "failed"},  # its disk is its own until it is rebuilt there or gone
+            msgspec.structs.replace(shard("vol-3", on="node-2"), healthy_once=False, started=False),
+        ),
+    ],
+    ids=["running", "not-placed", "failed"],
+)
+def test_shard(spec: dict[str, Any], status: dict[str, Any], expected: Shard) -> None:
+    spec = {"shardGroupName": "vol", "slotIndex": 3, **spec}
+
+    found = read(document("Shard", "vol-3", spec=spec, status=status))
+
+    assert found == expected
 
 
 @pytest.mark.parametrize(("type_", "expected"), [("", "filesystem"), ("block", "block")])

@@ -33,6 +33,7 @@ from longhorn import (
     Node,
     Replica,
     Setting,
+    Shard,
     Volume,
 )
 from planner.records import Budget, KubernetesNode, Service
@@ -208,7 +209,7 @@ async def test_what_plans_rest_on_is_read_for_them() -> None:
     wishes = found.of(Pod)["default/db-0"].wishes
     assert wishes is not None
     assert wishes.requests == {"cpu": 1000}
-    others = {DiskSchedule, CsiNode, EngineImage, InstanceManager}  # there are none
+    others = {DiskSchedule, CsiNode, EngineImage, InstanceManager, Shard}  # there are none
     read = {type(each) for each in found.records()} | others
     assert {resource.record for resource in PLANNED.values()} | {PersistentVolume} == read
 

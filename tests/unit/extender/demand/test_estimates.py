@@ -1,6 +1,9 @@
 """The volume that Longhorn's driver would make for a claim."""
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from extender import Basis, Claim, StorageClass, UnresolvableClaimError
 from extender.demand.estimates import estimate_volume, future_backing_image
@@ -32,9 +35,14 @@ def estimate(claim: Claim, storage_class: StorageClass, **settings: str) -> Volu
     return estimate_volume(claim, storage_class, view_of(CLUSTER, *values))
 
 
+def new_volume(name: str, **how: Any) -> Volume:
+    """Build a volume that is yet to be made."""
+    return replace(volume(name, **how), is_estimate=True)
+
+
 def test_estimate_with_the_fewest_parameters() -> None:
-    assert estimate(claim(), storage_class()) == volume("pvc-uid-data")
-    assert estimate(claim(uid=""), storage_class()) == volume("default/data")
+    assert estimate(claim(), storage_class()) == new_volume("pvc-uid-data")
+    assert estimate(claim(uid=""), storage_class()) == new_volume("default/data")
 
 
 def test_estimate_with_every_parameter_that_matters() -> None:
@@ -51,7 +59,7 @@ def test_estimate_with_every_parameter_that_matters() -> None:
         }
     )
 
-    assert estimate(claim(size_bytes=1), everything) == volume(
+    assert estimate(claim(size_bytes=1), everything) == new_volume(
         "pvc-uid-data",
         size_bytes=10 * MIB,
         locality=Locality.STRICT_LOCAL,
@@ -99,7 +107,7 @@ def sharded(**parameters: str) -> StorageClass:
 def test_shards_of_a_volume_that_is_yet_to_be_made() -> None:
     found = estimate(claim(), sharded())
 
-    assert (found.shards, found.wanted_replicas) == (6, 1)
+    assert (found.data_chunks, found.wanted_replicas) == (4, 6)
     assert found.shard_bytes == shard_size_bytes(found.size_bytes, data_chunks=4, strip_kib=64)
     assert (found.soft_anti_affinity, found.zone_soft_anti_affinity) == (False, True)
 

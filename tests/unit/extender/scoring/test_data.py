@@ -89,7 +89,7 @@ def test_a_volume_without_data_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "elsewhere", [volume(shared=True), volume(standby=True), volume(sharded=True)]
+    "elsewhere", [volume(shared=True), volume(standby=True), volume(data_chunks=2)]
 )
 def test_volumes_that_are_not_attached_to_the_pods_node_count_nowhere(elsewhere: Volume) -> None:
     found = near([elsewhere], replica())

@@ -1,6 +1,7 @@
 """Volumes whose replicas may all be elsewhere: every node will do, or none can start them."""
 
 import pytest
+from msgspec.structs import replace
 
 from app.kube.resources import AnyRecord
 from extender import Basis, ClusterView, Extender, PodStatus, Timeouts
@@ -11,7 +12,7 @@ from extender.verdicts.rejections import (
     TooFewReplicas,
     TooFewShards,
 )
-from longhorn import Locality, Node, NodeName, Volume
+from longhorn import Locality, Node, NodeName, Shard, Volume
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -25,6 +26,7 @@ from tests.builders import (
     read,
     replica,
     setting,
+    shard,
     storage_class,
     view_of,
     volume,
@@ -43,8 +45,8 @@ def remote(*, replicas: int = 2, **more: object) -> Volume:
     return volume("vol", **given)  # type: ignore[arg-type]
 
 
-def rejection(view: ClusterView) -> Rejection | None:
-    result = ask(view, candidates=["node-1"])
+def rejection(view: ClusterView, *claims: str) -> Rejection | None:
+    result = ask(view, *claims, candidates=["node-1"])
     assert result.basis is Basis.NOTHING_LOCAL
     return result.rejected.get(NodeName("node-1"))
 
@@ -99,6 +101,41 @@ def test_shards_take_room_of_others_while_their_hold_stands() -> None:
     assert isinstance(second.rejected[NodeName("node-1")], TooFewShards)
 
 
+def existing() -> Volume:
+    """Build a volume that Longhorn has made: two shards for its data and one more, of 15 GiB."""
+    made = volume(locality=Locality.DISABLED, disk_type="block", replicas=3, soft=False)
+    return replace(made, data_chunks=2, shard_bytes=15 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("shards", "rejected"),
+    [
+        pytest.param([], False, id="nothing-is-known-of-them"),
+        pytest.param([shard("vol-0"), shard("vol-1", on="")], False, id="the-others-find-room"),
+        pytest.param([shard("vol-0", on="node-9"), shard("vol-1", on="")], False, id="as-well"),
+        pytest.param(
+            [shard("vol-0"), shard("full-0", on="node-2", size_bytes=10 * GIB)],
+            True,
+            id="not-these",
+        ),
+    ],
+)
+def test_what_is_missing_of_the_shards_of_a_volume_that_is_made(
+    shards: list[Shard], *, rejected: bool
+) -> None:
+    view = view_of(*BLOCK[:3], *shards, EVERY_BYTE, *bound(existing()))
+
+    assert (rejection(view) is not None) is rejected
+
+
+def test_shards_that_are_yet_to_be_placed_keep_the_room_from_other_volumes() -> None:
+    others = SHARDED, claim("other", size_bytes=30 * GIB)
+    shards = [shard("vol-0"), shard("vol-1", on=""), shard("vol-2", on="")]
+    view = view_of(*BLOCK[:3], *shards, EVERY_BYTE, existing(), *others)
+
+    assert isinstance(rejection(view, "other"), TooFewShards)
+
+
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
@@ -106,7 +143,7 @@ def test_shards_take_room_of_others_while_their_hold_stands() -> None:
         pytest.param([ONE, remote()], None, id="room-for-one-of-two"),
         pytest.param([FULL, remote(shared=True, locality=Locality.BEST_EFFORT)], NOTHING, id="rwx"),
         pytest.param([FULL, remote(standby=True)], None, id="standby"),
-        pytest.param([FULL, remote(sharded=True, disk_type="block")], None, id="sharded"),
+        pytest.param([FULL, remote(data_chunks=2, disk_type="block")], None, id="sharded"),
         pytest.param([ONE, remote(disk_type="block")], NOTHING, id="no-disk-of-the-type"),
         pytest.param([ONE, ALL_OR_NONE, remote()], TOO_FEW, id="all-or-none"),
         pytest.param([ONE, TWO, ALL_OR_NONE, remote()], None, id="all-find-room"),
