@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import filterfalse
 
-from extender.demand.requests import PodRequest
+from extender.demand.requests import PodRequest, WantedVolume
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,
@@ -11,10 +11,21 @@ from extender.verdicts.rejections import (
     InstanceManagerMissing,
     NodeNotReady,
     Rejection,
+    ReplicasCannotStart,
     UnknownNode,
 )
 from extender.view import ClusterView, Running, running_on
-from longhorn import Attachment, AttachRefusal, NodeName, attach_refusal, attachment_of
+from longhorn import (
+    Attachment,
+    AttachRefusal,
+    NodeName,
+    attach_refusal,
+    attachment_of,
+    has_data,
+    is_down,
+    is_serving,
+    starts_replicas,
+)
 
 _WHY = {
     AttachRefusal.NO_DRIVER: DriverMissing(),
@@ -23,7 +34,7 @@ _WHY = {
     AttachRefusal.NO_MANAGER: InstanceManagerMissing(),
     AttachRefusal.V2_OFF: EngineSwitchedOff(),
 }
-_UNKNOWN = UnknownNode()
+_UNKNOWN, _STRANDED = UnknownNode(), ReplicasCannotStart()
 
 
 def unattachable(
@@ -45,6 +56,8 @@ def unattachable(
         if name not in view.unreadable_nodes
     }
     asked = sorted({attachment_of(volume) for volume in wanted})
+    if any(_is_stranded(each, view) for each in (*request.volumes, *request.remote)):
+        rejected = {**dict.fromkeys(candidates, _STRANDED), **rejected}
     for running in view.by_running.keys():  # noqa: SIM118 (of an index)
         why = _why(running, asked)
         if why is not None:
@@ -62,6 +75,32 @@ def unattachable(
         if why is not None:
             rejected[name] = why
     return rejected
+
+
+def _is_stranded(wanted: WantedVolume, view: ClusterView) -> bool:
+    """Whether a volume that is detached has replicas, and none of them can be started.
+
+    Longhorn marks those that it cannot start as failed when the volume is to be attached, wherever
+    that is; where the instance manager is not known at all, it waits. Where all instance managers
+    run nobody looks at replicas.
+
+    Source: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
+    canInstanceManagerLaunchReplica, manager/volume.go Attach for the engine image.
+    """
+    volume, engine = wanted.volume, wanted.need.engine
+    if volume.attached_to or volume.is_estimate or volume.sharded:
+        return False
+    if all(starts_replicas(engines, engine) for engines, _ in view.by_running.keys()):  # noqa: SIM118
+        return False
+    replicas = [each for each in view.replicas.get(volume.name, ()) if is_serving(each)]
+    if has_data(replicas):
+        replicas = [each for each in replicas if each.healthy_once]
+    nodes = {each.node for each in replicas if each.node is not None}
+    if not nodes.isdisjoint(view.unreadable_nodes):
+        return False
+    spaces = [view.spaces[name] for name in nodes if name in view.spaces]
+    up = [space.engines for space in spaces if not is_down(space.node)]
+    return bool(up) and not any(starts_replicas(engines, engine) for engines in up)
 
 
 def _why(running: Running, asked: Iterable[Attachment]) -> Rejection | None:

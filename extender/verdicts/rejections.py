@@ -250,6 +250,12 @@ class TooFewShards(InTheWay, frozen=True, kw_only=True):
         )
 
 
+class ReplicasCannotStart(Rejection, frozen=True):
+    reason = "replicas_cannot_start"
+    is_passing = depends_on_others = True
+    text = "a volume's replicas cannot be started where they are; Longhorn would mark them failed"
+
+
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
     is_about_room = is_about_disks = is_passing = depends_on_others = True

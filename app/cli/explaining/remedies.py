@@ -56,7 +56,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "too_few_shards": Remedy(
         "with too few nodes for the shards of a volume",
-        "The volume is new and erasure-coded. Longhorn starts it only with all its shards, each on "
+        "The volume is erasure-coded. Longhorn starts it only with all its shards, each on "
         "a disk of type block of another node. All nodes get this reason.",
         "Add nodes or disks, or choose a class with fewer `dataChunks` and `parityChunks`.",
     ),
@@ -127,6 +127,14 @@ REJECTIONS: Mapping[str, Remedy] = {
         "attaching. So it is for some seconds after a node has come up.",
         "Mostly nothing: the pod is woken when it runs. If it stays, see the instance-manager pod "
         "of the node, and for v2 whether huge pages are enough on all nodes.",
+    ),
+    "replicas_cannot_start": Remedy(
+        "rejected, since the replicas of a volume cannot be started where they are",
+        "The volume is detached. On every node with a replica of its data no instance manager runs "
+        "for it, or its engine image is not ready. Longhorn would mark these replicas failed when "
+        "the volume is to be attached, on whatever node. All nodes get this reason.",
+        "Mostly nothing: the pod is woken when one of them can be started. If it stays, uncordon a "
+        "node with a replica, and see its instance-manager pod.",
     ),
     "engine_switched_off": Remedy(
         "where data engine v2 is switched off",

@@ -11,6 +11,7 @@ from extender.verdicts.rejections import (
     InstanceManagerMissing,
     NodeNotReady,
     Rejection,
+    ReplicasCannotStart,
     ReplicasElsewhere,
     UnknownNode,
 )
@@ -197,7 +198,76 @@ def test_of_the_nodes_with_the_data_those_count_that_can_attach() -> None:
 
     assert rejected(lacks_one) == {"node-1": EngineImageMissing()}
     assert rejected(view_of(*instead(), *bound(of), both[0])) == {"node-2": ReplicasElsewhere()}
-    assert rejected(one_of_one) == {"node-1": EngineImageMissing()}
+    assert rejected(one_of_one) == {
+        "node-1": EngineImageMissing(),
+        "node-2": ReplicasCannotStart(),
+    }
+
+
+V2_OFF = KubernetesNode(
+    name=NodeName("node-3"), labels={"node.longhorn.io/disable-v2-data-engine": "true"}
+)
+STOPPED = instance_manager("node-3", is_running=False)
+RUNS = instance_manager("node-3")
+MORE: list[Runner] = [
+    csi_node("node-3"),
+    engine_image("node-1", "node-2", "node-3"),
+    engine_image("node-1", "node-2", image="engine:2"),
+]
+EVERYWHERE = dict.fromkeys(("node-1", "node-2"), ReplicasCannotStart())
+
+
+@pytest.mark.parametrize(
+    ("records", "of", "stranded"),
+    [
+        pytest.param([RUNS, replica(on="node-3")], remote(), False, id="it-runs"),
+        pytest.param([STOPPED, replica(on="node-3")], remote(), True, id="it-does-not-run"),
+        pytest.param([replica(on="node-3")], remote(), True, id="no-instance-manager"),
+        pytest.param(
+            [RUNS, replica(on="node-3")],
+            remote(engine_image="engine:2"),
+            True,
+            id="e-no-engine-image-where-a-replica-is",
+        ),
+        pytest.param(
+            [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2")],
+            remote(),
+            False,
+            id="another-one-can",
+        ),
+        pytest.param(
+            [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2", healthy_once=False)],
+            remote(),
+            True,
+            id="another-one-has-no-data",
+        ),
+        pytest.param(
+            [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2", failed=True)],
+            remote(),
+            True,
+            id="another-one-has-failed",
+        ),
+        pytest.param(
+            [STOPPED, replica(on="node-3")],
+            remote(node="node-1", attached_to="node-1"),
+            False,
+            id="attached-already",
+        ),
+        pytest.param(
+            [instance_manager("node-3", is_v2=True), V2_OFF, replica(on="node-3")],
+            remote(disk_type="block"),
+            True,
+            id="v2-is-off-where-the-replica-is",
+        ),
+        pytest.param([STOPPED], remote(), False, id="no-replica-yet"),
+    ],
+)
+def test_a_volume_starts_only_where_a_replica_of_it_can(
+    records: list[AnyRecord], of: Volume, *, stranded: bool
+) -> None:
+    view = view_of(*instead(*MORE), node("node-3"), *records, *bound(of))
+
+    assert rejected(view) == (EVERYWHERE if stranded else {})
 
 
 def test_replicas_that_go_anywhere_find_no_room_where_they_would_not_start() -> None:

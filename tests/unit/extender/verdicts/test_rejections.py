@@ -29,6 +29,7 @@ from extender.verdicts.rejections import (
     PackingUndecided,
     PendingReplicas,
     PodUnscheduled,
+    ReplicasCannotStart,
     ReplicasElsewhere,
     RoomHeld,
     SettingUnreadable,
@@ -59,6 +60,7 @@ from tests.builders import (
     read,
     replica,
     setting,
+    shard,
     view_of,
     volume,
 )
@@ -87,6 +89,17 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         InstanceManagerMissing(),
         "no instance manager runs on the Longhorn node for the data engine of a volume",
         view_of(node(), instance_manager("node-2"), *bound(volume())),
+    ),
+    (
+        ReplicasCannotStart(),
+        "a volume's replicas cannot be started where they are; Longhorn would mark them failed",
+        view_of(
+            node(),
+            node("node-2"),
+            instance_manager("node-1"),
+            *bound(volume(locality=Locality.DISABLED)),
+            replica(on="node-2"),
+        ),
     ),
     (
         EngineSwitchedOff(),
@@ -263,12 +276,12 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
             node("node-3"),
             *bound(
                 replace(
-                    volume(locality=Locality.DISABLED, disk_type="block", soft=False),
-                    sharded=True,
-                    shards=3,
+                    volume(locality=Locality.DISABLED, disk_type="block", soft=False, replicas=3),
+                    data_chunks=2,
                     shard_bytes=5 * GIB,
                 )
             ),
+            shard("vol-0", size_bytes=5 * GIB),
         ),
     ),
     (
@@ -347,10 +360,10 @@ def test_reasons_serve_as_metric_labels() -> None:
 
 @pytest.mark.parametrize(("text", "view"), [(text, view) for _, text, view in SITUATIONS], ids=IDS)
 def test_texts_have_no_number_but_what_the_pod_needs(text: str, view: ClusterView) -> None:
-    sizes = [each.shard_bytes or each.size_bytes for each in view.volumes.values()]
+    sizes = [each.replica_bytes for each in view.volumes.values()]
     needed = {str(size // unit) for size in [*sizes, sum(sizes)] for unit in (GIB, TIB)}
 
-    wanted = {str(each.shards or each.wanted_replicas) for each in view.volumes.values()}
+    wanted = {str(each.wanted_replicas) for each in view.volumes.values()}
     assert set(re.findall(r"\d+", text)) <= {str(len(sizes)), *needed, *wanted}
 
 
