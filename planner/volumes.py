@@ -249,7 +249,7 @@ class Volumes:
         replicas = self._cluster.view.replicas.get(volume.name, ())
         left = [each for each in replicas if not each.failed]
         if volume.sharded:
-            return bool(replicas) and len(left) < volume.data_chunks
+            return len(left) < min(volume.data_chunks, len(replicas))
         return bool(replicas) and not (has_data(left) if has_data(replicas) else left)
 
     def _users(

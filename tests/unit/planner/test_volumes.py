@@ -3,11 +3,23 @@
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from longhorn import Locality, NodeName, Replica, Volume, VolumeName
 from planner.cluster import Cluster
 from planner.volumes import Settled, Volumes
-from tests.builders import GIB, bound, claim, disk, node, replica, setting, storage_class, volume
+from tests.builders import (
+    GIB,
+    bound,
+    claim,
+    disk,
+    node,
+    replica,
+    setting,
+    shard,
+    storage_class,
+    volume,
+)
 from tests.unit.planner.clusters import cluster_of, nodes_of, pod_with
 
 VOL = VolumeName("vol")
@@ -49,6 +61,68 @@ def test_a_claim_becomes_the_volume_of_its_class() -> None:
     [made] = cluster.view.volumes.values()
     assert (made.wanted_replicas, made.locality) == (2, Locality.BEST_EFFORT)
     assert volumes.of_pod(pod_with("data")) == [made]
+
+
+IN_SHARDS = storage_class(
+    **{
+        "dataEngine": "v2",
+        "dataLayout.type": "sharded",
+        "dataLayout.dataChunks": "2",
+        "dataLayout.parityChunks": "1",
+        "dataLayout.stripSizeKB": "64",
+    }
+)
+BLOCK = [node(f"node-{n}", disk(f"node-{n}-disk", type_="block")) for n in range(1, 5)]
+
+
+def test_each_shard_takes_its_part_and_the_volume_starts_with_all_of_them() -> None:
+    cluster = cluster_of(*BLOCK[:3], IN_SHARDS, claim(size_bytes=50 * GIB))
+    volumes = volumes_of(cluster)
+    volumes.provision(claim(size_bytes=50 * GIB), None)
+    [made] = cluster.view.volumes.values()
+    volumes.attach(pod_with("data", on="node-1"))
+
+    settled = volumes.settle()
+
+    assert sorted(each.node or "" for each in settled.placed) == ["node-1", "node-2", "node-3"]
+    taken = [space.disks[0].scheduled_bytes for space in cluster.view.spaces.values()]
+    assert taken == [made.shard_bytes] * 3
+    assert 25 * GIB < made.shard_bytes < 26 * GIB
+    assert cluster.view.volumes[made.name].healthy
+
+
+def in_shards(*on: str) -> Cluster:
+    """Build a volume of two data shards and one more, whose disks have counted them."""
+    nodes = [
+        node(f"node-{n}", disk(f"node-{n}-disk", type_="block", scheduled_bytes=5 * GIB))
+        for n in range(1, 4)
+    ]
+    of = volume(locality=Locality.DISABLED, disk_type="block", replicas=3, soft=False)
+    made = replace(of, data_chunks=2, shard_bytes=5 * GIB, node="node-1", attached_to="node-1")
+    shards = [shard(f"vol-{n}", on=name, disk=f"{name}-disk") for n, name in enumerate(on)]
+    return cluster_of(*nodes, BLOCK[3], *bound(made), *shards)
+
+
+def test_a_lost_shard_is_made_again_and_its_room_given_back() -> None:
+    cluster = in_shards("node-1", "node-2", "node-3")
+    volumes = volumes_of(cluster)
+
+    lost = volumes.fail(r for r in cluster.view.replicas[VOL] if r.node == "node-2")
+    settled = volumes.settle()
+
+    assert (lost, [each.node for each in settled.placed]) == ([], ["node-4"])
+    assert [each.node for each in settled.removed] == ["node-2"]
+    taken = [space.disks[0].scheduled_bytes // GIB for space in cluster.view.spaces.values()]
+    assert taken == [5, 0, 5, 5]
+
+
+def test_with_more_shards_lost_than_it_can_do_without_a_volume_is_lost() -> None:
+    cluster = in_shards("node-1", "node-2", "node-3")
+    volumes = volumes_of(cluster)
+
+    lost = volumes.fail(r for r in cluster.view.replicas[VOL] if r.node != "node-2")
+
+    assert [each.name for each in lost] == [VOL]
 
 
 def test_a_class_of_the_first_releases_makes_longhorn_volumes_too() -> None:
