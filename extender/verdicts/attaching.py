@@ -56,7 +56,7 @@ def unattachable(
         if name not in view.unreadable_nodes
     }
     asked = sorted({attachment_of(volume) for volume in wanted})
-    if any(_is_stranded(each, view) for each in (*request.volumes, *request.remote)):
+    if _is_any_stranded(request, view):
         rejected = {**dict.fromkeys(candidates, _STRANDED), **rejected}
     for running in view.by_running.keys():  # noqa: SIM118 (of an index)
         why = _why(running, asked)
@@ -77,7 +77,7 @@ def unattachable(
     return rejected
 
 
-def _is_stranded(wanted: WantedVolume, view: ClusterView) -> bool:
+def _is_any_stranded(request: PodRequest, view: ClusterView) -> bool:
     """Whether a volume that is detached has replicas, and none of them can be started.
 
     Longhorn marks those that it cannot start as failed when the volume is to be attached, wherever
@@ -87,12 +87,24 @@ def _is_stranded(wanted: WantedVolume, view: ClusterView) -> bool:
     Source: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
     canInstanceManagerLaunchReplica, manager/volume.go Attach for the engine image.
     """
-    volume, engine = wanted.volume, wanted.need.engine
-    if volume.attached_to or volume.is_estimate or volume.sharded:
+    wanted = [
+        each
+        for each in (*request.volumes, *request.remote)
+        if not (each.volume.attached_to or each.volume.is_estimate or each.volume.sharded)
+    ]
+    needed = {each.need.engine for each in wanted}
+    if all(
+        starts_replicas(engines, each)
+        for engines, _ in view.by_running.keys()  # noqa: SIM118 (of an index)
+        for each in needed
+    ):
         return False
-    if all(starts_replicas(engines, engine) for engines, _ in view.by_running.keys()):  # noqa: SIM118
-        return False
-    replicas = [each for each in view.replicas.get(volume.name, ()) if is_serving(each)]
+    return any(_is_stranded(each, view) for each in wanted)
+
+
+def _is_stranded(wanted: WantedVolume, view: ClusterView) -> bool:
+    engine = wanted.need.engine
+    replicas = [each for each in view.replicas.get(wanted.name, ()) if is_serving(each)]
     if has_data(replicas):
         replicas = [each for each in replicas if each.healthy_once]
     nodes = {each.node for each in replicas if each.node is not None}
