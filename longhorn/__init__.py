@@ -6,7 +6,6 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 
 from longhorn.accounting import account
 from longhorn.arithmetic import (
-    capacity_bytes,
     limit_bytes,
     minimal_available_bytes,
     volume_size_bytes,
@@ -127,23 +126,24 @@ from longhorn.settings import (
 from longhorn.shards import shard_size_bytes
 from longhorn.surplus import surplus
 from longhorn.tags import Selector, all_match, split_tags, tags_match
+from longhorn.tracking import Capacity, capacity_of
 
 __all__ = [
     "ALL_RUNS", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT", "SCHEDULER_SETTINGS",
     "V2_OFF_LABEL", "AttachRefusal", "Attachment", "BackingImage", "Candidate", "Candidates",
-    "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule",
-    "DiskSpace", "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryChange", "EntryState",
-    "Group", "Happened", "Hosts", "InstanceManager", "LetGo", "Locality", "Moment", "Need", "Node",
-    "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind", "Part", "Place",
-    "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting", "Settings", "Shard",
-    "Standing", "TopologyTerm", "Usage", "Volume", "VolumeName", "account", "all_match",
-    "attach_refusal", "attachment_of", "capacity_bytes", "choices", "chosen_disks", "chosen_nodes",
-    "decide_schedule", "default_values", "disk_reason", "disk_space", "drain_may_end",
-    "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes", "granted_limit_bytes",
-    "groups_of", "has_data", "has_room", "has_tags", "images_on", "is_down", "is_on", "is_placed",
-    "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
-    "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch",
-    "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
+    "Capacity", "Closed", "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName",
+    "DiskSchedule", "DiskSpace", "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryChange",
+    "EntryState", "Group", "Happened", "Hosts", "InstanceManager", "LetGo", "Locality", "Moment",
+    "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "Owner", "OwnerKind",
+    "Part", "Place", "Reason", "Refusal", "Replica", "ReplicaName", "Selector", "Setting",
+    "Settings", "Shard", "Standing", "TopologyTerm", "Usage", "Volume", "VolumeName", "account",
+    "all_match", "attach_refusal", "attachment_of", "capacity_of", "choices", "chosen_disks",
+    "chosen_nodes", "decide_schedule", "default_values", "disk_reason", "disk_space",
+    "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates", "granted_bytes",
+    "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags", "images_on", "is_down",
+    "is_on", "is_placed", "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable",
+    "limit_bytes", "may_share_node", "may_share_zone", "meets_topology", "minimal_available_bytes",
+    "mismatch", "missing_copies", "named_volume", "need_of", "needed_to_start", "needs_eviction",
     "needs_new_replica", "node_space", "owners_of", "parse_bool", "parse_int", "parts",
     "read_settings", "refusal_of", "refused_owners", "reusable", "runs", "search",
     "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match", "takes_back",

@@ -26,15 +26,3 @@ def volume_size_bytes(requested_bytes: int) -> int:
     Source: longhorn-manager csi/controller_server.go CreateVolume.
     """
     return -(-max(requested_bytes, _SMALLEST_VOLUME_BYTES) // _SIZE_STEP_BYTES) * _SIZE_STEP_BYTES
-
-
-def capacity_bytes(
-    maximum_bytes: int, reserved_bytes: int, scheduled_bytes: int, over_provisioning_percent: int
-) -> int:
-    """Return what Longhorn tells Kubernetes that a disk has left, in whole numbers.
-
-    Source: longhorn-manager csi/controller_server.go GetCapacity. Our own decisions look at the
-    headrooms of each disk instead.
-    """
-    limit = (maximum_bytes - reserved_bytes) * over_provisioning_percent // 100
-    return max(0, limit - scheduled_bytes)

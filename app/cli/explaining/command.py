@@ -11,6 +11,7 @@ from app.cli.explaining.notes import (
     hold_notes,
     pod_notes,
     spread_notes,
+    tracking_notes,
     unjudged_notes,
     volume_notes,
 )
@@ -112,6 +113,7 @@ def explain_pod(
         notes=[
             *notes,
             *volume_notes(claims, names),
+            *tracking_notes(asked, view, result.accepted),
             *(() if result.rejected else unjudged_notes(claims)),
             *(hold_notes(unheld) if is_open else ()),
             *spread_notes(whole, names),

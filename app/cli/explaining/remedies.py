@@ -456,6 +456,14 @@ NOTES: Mapping[str, Remedy] = {
         "`schedulerName` names a scheduler that is not known to ask the extender.",
         "Configure that scheduler (`scheduler-config`), or leave `schedulerName` out.",
     ),
+    "capacity_tracking": Remedy(
+        "",
+        "Longhorn's setting `csi-storage-capacity-tracking` is on: kube-scheduler leaves out nodes "
+        "whose best disk is smaller than a new volume, by figures that are renewed once a minute. "
+        "It does so also for volumes that need no room on their pod's node.",
+        "Turn the setting off: the extender looks at each disk itself. Or give the class "
+        "`storageCapacityMode: zone`.",
+    ),
     "immediate_binding": Remedy(
         "",
         "The claim is not bound, and its StorageClass has `volumeBindingMode: Immediate`. "

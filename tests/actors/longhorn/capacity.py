@@ -12,8 +12,7 @@ to their names.
 import asyncio
 from typing import NamedTuple, NoReturn
 
-import longhorn
-from longhorn import Need, Node, Selector, split_tags
+from longhorn import Capacity, Need, Node, Selector, capacity_of, split_tags
 from tests.actors.api import CSI_STORAGE_CAPACITIES, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster
@@ -35,13 +34,6 @@ class Segment(NamedTuple):
         return f"csisc-{self.storage_class}-{self.node}"
 
 
-class Capacity(NamedTuple):
-    """What GetCapacity answers: the sum over a node's disks, and what the best of them takes."""
-
-    available_bytes: int
-    maximum_bytes: int
-
-
 def capacity(node: Object, storage_class: Object, settings: Settings) -> Capacity:
     """Say what a node has left for volumes of a class."""
     parameters = storage_class.get("parameters") or {}
@@ -54,27 +46,6 @@ def capacity(node: Object, storage_class: Object, settings: Settings) -> Capacit
         topology=(),
     )
     return capacity_of(recorded(node, Node), need, known(settings))
-
-
-def capacity_of(node: Node, need: Need, settings: longhorn.Settings) -> Capacity:
-    """Say what a node has left for volumes whose replicas ask for *need*; sizes do not matter."""
-    tagged = longhorn.has_tags(node, need, settings)
-    if longhorn.refusal_of(node) is not None or node.evicting or not tagged:
-        return Capacity(0, 0)
-    allow_empty = settings.allow_empty_disk_selector
-    left = [
-        longhorn.capacity_bytes(
-            disk.maximum_bytes,
-            disk.reserved_bytes,
-            disk.scheduled_bytes,
-            settings.over_provisioning_percent,
-        )
-        for disk in node.disks
-        if longhorn.takes_replicas(disk)
-        and disk.type == need.disk_type
-        and longhorn.all_match(disk.tags, need.disk_selectors, allow_empty=allow_empty)
-    ]
-    return Capacity(sum(left), max(left, default=0))
 
 
 def _selector(parameters: Object, name: str) -> Selector:

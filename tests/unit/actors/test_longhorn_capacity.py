@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from longhorn import Capacity
 from tests.actors import api as kinds
 from tests.actors.longhorn import DiskSpec, longhorn_node, setting, storage_class
-from tests.actors.longhorn.capacity import Capacity, capacity
+from tests.actors.longhorn.capacity import capacity
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running
 
 

@@ -3,6 +3,8 @@
 The output must name the cause, the object and the remedy.
 """
 
+import pytest
+
 from app.config import RESOURCE
 from tests.builders import GIB, document, node_document
 from tests.unit.app.cli.situations import (
@@ -210,6 +212,43 @@ def test_immediate_binding(ask: Ask) -> None:
         "claim default/web is not bound, and StorageClass fast has volumeBindingMode: Immediate",
         "-> Use a StorageClass with `volumeBindingMode: WaitForFirstConsumer`",
     )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "node_1_is_left_out"),
+    [({}, True), ({"storageCapacityMode": "zone"}, False)],
+    ids=["node", "zone"],
+)
+def test_capacity_tracking_leaves_out_a_node_that_only_uses_the_volume(
+    ask: Ask, parameters: dict[str, str], *, node_1_is_left_out: bool
+) -> None:
+    setting = document("Setting", "csi-storage-capacity-tracking", value="true")
+
+    status, shown = ask(
+        *map(host, ("node-1", "node-2")),
+        node_document("node-1", disk_status=scheduled(95)),
+        node_document("node-2"),
+        *(setting, pod(), claim()),
+        storage_class(dataLocality="disabled", **parameters),
+    )
+
+    text = "kube-scheduler leaves out node-1: claim default/web is larger than what Longhorn tells"
+    assert status == 0
+    assert has_all(shown, text) == ([text] if not node_1_is_left_out else [])
+
+
+def test_capacity_tracking_says_nothing_of_a_claim_that_is_bound(ask: Ask) -> None:
+    setting = document("Setting", "csi-storage-capacity-tracking", value="true")
+
+    status, shown = ask(
+        *(host(), node_document("node-1", disk_status=scheduled(95)), setting, pod()),
+        *bound_claim(),
+        volume(dataLocality="disabled"),
+        replica(),
+    )
+
+    assert status == 0
+    assert "leaves out" not in shown
 
 
 def test_three_replicas_on_two_nodes(ask: Ask) -> None:

@@ -1,0 +1,46 @@
+"""What Longhorn tells Kubernetes of the room on a node: kube-scheduler leaves nodes out by it.
+
+It does so with Longhorn's setting csi-storage-capacity-tracking. Our own decisions look at the
+headrooms of each disk instead.
+
+Source: longhorn-manager csi/controller_server.go GetCapacity.
+"""
+
+from typing import NamedTuple
+
+from longhorn.disks import takes_replicas
+from longhorn.needs import Need
+from longhorn.nodes import has_tags, refusal_of
+from longhorn.records import Disk, Node
+from longhorn.settings import Settings
+from longhorn.tags import all_match
+
+
+class Capacity(NamedTuple):
+    """What a node has left, in bytes."""
+
+    available_bytes: int
+    """On all its disks."""
+    maximum_bytes: int
+    """On the best of them: no larger volume may be made."""
+
+
+def capacity_of(node: Node, need: Need, settings: Settings) -> Capacity:
+    """Say what a node has left for volumes whose replicas ask for *need*; sizes do not matter."""
+    if refusal_of(node) is not None or node.evicting or not has_tags(node, need, settings):
+        return Capacity(0, 0)
+    allow_empty = settings.allow_empty_disk_selector
+    left = [
+        _left_bytes(disk, settings.over_provisioning_percent)
+        for disk in node.disks
+        if takes_replicas(disk)
+        and disk.type == need.disk_type
+        and all_match(disk.tags, need.disk_selectors, allow_empty=allow_empty)
+    ]
+    return Capacity(sum(left), max(left, default=0))
+
+
+def _left_bytes(disk: Disk, over_provisioning_percent: int) -> int:
+    """Return what a disk has left, in whole numbers."""
+    limit = (disk.maximum_bytes - disk.reserved_bytes) * over_provisioning_percent // 100
+    return max(0, limit - disk.scheduled_bytes)
