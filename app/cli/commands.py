@@ -27,6 +27,7 @@ from app.cli.options import (
     warn,
     with_flags,
 )
+from app.cli.overview.command import show_overview
 from app.cli.paragraphs import output_width, printable
 from app.cli.planning.command import plan
 from app.cli.pods import find_pod
@@ -222,6 +223,7 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
         typer.echo(address)
 
 
+commands.command("overview")(show_overview)
 commands.command("scheduler-config")(configure_scheduler)
 commands.command("plan")(plan)
 

@@ -4,7 +4,7 @@ It is made in small pieces, each in a turn of its own between requests, so that 
 more than one of them. So pieces may be some moments apart; each node is as it was at one of them.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -12,9 +12,9 @@ from typing import TypeVar
 import msgspec
 
 from app.instance.debug import RoleState
+from app.page.now import claims_by_volume, node_now
 from app.page.page import closing, more_nodes, opening
 from extender import (
-    Claim,
     ClusterView,
     Hold,
     Ledger,
@@ -22,21 +22,15 @@ from extender import (
     State,
     WaitingPod,
     WaitingPods,
-    charges,
-    node_rejection,
-    why_unusable,
 )
-from longhorn import DiskSpace, NodeName, ReplicaName, VolumeName, named_volume
+from longhorn import VolumeName
 from planner.outcome import (
-    DiskReport,
     Event,
     Kind,
-    NodeReport,
     PlannedVolume,
     PlanReport,
     PlanWarning,
     Reason,
-    ReplicaReport,
     StepReport,
 )
 
@@ -77,7 +71,7 @@ async def draw(
     claims: dict[VolumeName, str] = {}
     await turn()
     for some in _batches([*sources.current_view().claims.values()], _CLAIMS_AT_ONCE):
-        claims |= _claims_by_volume(some, sources.current_view())
+        claims |= claims_by_volume(some, sources.current_view())
         await turn()
     events = [_held(hold, claims) for hold in islice(sources.ledger, _MOST_PODS)]
     for pod in islice(sources.waiting, _MOST_PODS):
@@ -98,7 +92,9 @@ async def draw(
         nodes = []
         for name in batch:
             await turn()
-            nodes += _node(name, sources, claims)
+            view = sources.current_view()
+            if name in view.spaces:  # it may be gone since
+                nodes.append(node_now(view.spaces[name], view, sources.ledger, claims))
         yield more_nodes(nodes)
     yield closing()
 
@@ -115,15 +111,6 @@ def _reasons(waiting: WaitingPod, sets: NodeSets) -> tuple[Reason, ...]:
 def _batches(found: Sequence[Found], size: int) -> Iterator[Sequence[Found]]:
     for start in range(0, len(found), size):
         yield found[start : start + size]
-
-
-def _claims_by_volume(claims: Iterable[Claim], view: ClusterView) -> dict[VolumeName, str]:
-    found: dict[VolumeName, str] = {}
-    for claim in claims:
-        bound = view.persistent_volumes.get(claim.persistent_volume or "")
-        if bound is not None and bound.volume_handle is not None:
-            found[VolumeName(bound.volume_handle)] = claim.key
-    return found
 
 
 def _report(sources: Sources, role: RoleState, events: list[Event], utc: datetime) -> PlanReport:
@@ -188,61 +175,4 @@ def _held(hold: Hold, claims: dict[VolumeName, str]) -> Event:
             )
             for volume in (*hold.volumes, *hold.remote)
         ),
-    )
-
-
-def _node(name: NodeName, sources: Sources, claims: dict[VolumeName, str]) -> list[NodeReport]:
-    """Return a node as it is now, nothing if it is gone since."""
-    view = sources.current_view()
-    space = view.spaces.get(name)
-    if space is None:
-        return []
-    held_bytes = sum(sum(charge.bytes.values()) for charge in charges(sources.ledger, name, view))
-    # Longhorn chooses the disk: it is known only where there is no choice.
-    only_disk = space.bins[0].id if len(space.bins) == 1 else None
-    problem = node_rejection(space)
-    report = NodeReport(
-        name=name,
-        zone=space.node.zone,
-        problem="" if problem is None else str(problem),
-        held_bytes=0 if only_disk else held_bytes,
-        disks=tuple(
-            _disk(disk, view, claims, held_bytes if disk.disk.name == only_disk else 0)
-            for disk in space.disks
-        ),
-    )
-    return [report]
-
-
-def _disk(
-    space: DiskSpace, view: ClusterView, claims: dict[VolumeName, str], held_bytes: int
-) -> DiskReport:
-    disk = space.disk
-    counted: dict[str, int] = {**disk.listed}
-    for replica, missing_bytes in space.unlisted.items():
-        counted[replica] = counted.get(replica, 0) + missing_bytes
-    return DiskReport(
-        name=disk.name,
-        maximum_bytes=disk.maximum_bytes,
-        reserved_bytes=disk.reserved_bytes,
-        available_bytes=disk.available_bytes,
-        limit_bytes=space.limit_bytes,
-        scheduled_bytes=space.scheduled_bytes,
-        held_bytes=held_bytes,
-        replicas=tuple(
-            _replica(ReplicaName(name), size_bytes, view, claims)
-            for name, size_bytes in counted.items()
-        ),
-        problem=why_unusable(disk) or "",
-    )
-
-
-def _replica(
-    name: ReplicaName, size_bytes: int, view: ClusterView, claims: dict[VolumeName, str]
-) -> ReplicaReport:
-    volume = named_volume(name)
-    return ReplicaReport(
-        volume=claims.get(volume, volume or name),
-        size_bytes=size_bytes,
-        is_failed=any(each.failed for each in view.replicas.get(volume, ()) if each.name == name),
     )

@@ -22,7 +22,7 @@ from longhorn import (
 
 DISK_TYPES = {"v1": "filesystem", "v2": "block"}
 """By data engine."""
-_MOST_CHUNKS = 32
+MOST_CHUNKS = 32
 _STRIP_SIZES = ("4", "8", "16", "32", "64", "128", "256", "512", "1024")
 """In KiB."""
 
@@ -150,8 +150,8 @@ def _shards(storage_class: StorageClass) -> Shards:
     """
     if storage_class.parameters.get("dataEngine") != "v2":
         raise bad_parameter(storage_class, "dataEngine", "a sharded volume needs v2")
-    data = _chunks(storage_class, "dataLayout.dataChunks", _MOST_CHUNKS - 1)
-    parity = _chunks(storage_class, "dataLayout.parityChunks", _MOST_CHUNKS - data)
+    data = _chunks(storage_class, "dataLayout.dataChunks", MOST_CHUNKS - 1)
+    parity = _chunks(storage_class, "dataLayout.parityChunks", MOST_CHUNKS - data)
     strip = _one_of(storage_class, "dataLayout.stripSizeKB", "", _STRIP_SIZES)
     return Shards(data_chunks=data, parity_chunks=parity, strip_kib=int(strip))
 
@@ -162,7 +162,7 @@ def _chunks(storage_class: StorageClass, parameter: str, most: int) -> int:
     except ValueError:
         found = 0
     if not 0 < found <= most:
-        advice = f"a sharded volume has at least one of each, and {_MOST_CHUNKS} chunks at most"
+        advice = f"a sharded volume has at least one of each, and {MOST_CHUNKS} chunks at most"
         raise bad_parameter(storage_class, parameter, advice)
     return found
 

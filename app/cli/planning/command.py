@@ -1,6 +1,5 @@
 """The command `plan`: what would happen if."""
 
-import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ import msgspec
 import typer
 from msgspec import structs
 
+from app.cli.drawing import check_writable, draw
 from app.cli.explaining.remedies import REMEDIES
 from app.cli.missing import PLANNED_FROM
 from app.cli.options import (
@@ -333,7 +333,7 @@ def plan(
     settings = load_settings()
     check_origin(cluster_file, kubeconfig, context, also)
     if html is not None:
-        _check_writable(html)
+        check_writable(html)
     workloads = Workloads(
         place=place_step, fill=lambda path, most: fill_step(path, most, group=in_flight)
     )
@@ -363,7 +363,7 @@ def plan(
     warn(report.notes)
     report = _with_remedies(report)
     if html is not None:
-        _draw(report, html)
+        draw(report, html)
     is_capacity = words[0] == "capacity" or until_full
     if output is Output.JSON:
         print_json(report)
@@ -442,26 +442,6 @@ def _with_actions(event: Event) -> Event:
         for each in event.reasons
     )
     return structs.replace(event, reasons=tuple(reasons))
-
-
-def _check_writable(path: Path) -> None:
-    """Raise InputError if a page cannot be written: better said before a long plan than after."""
-    folder = path.parent
-    if path.is_dir():
-        raise InputError(f"--html: {path} is a folder; name a file")
-    if not folder.is_dir():
-        raise InputError(f"--html: there is no folder {folder}; make it, or name another file")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(f"--html: {path} cannot be written; name another file")
-
-
-def _draw(report: PlanReport, path: Path) -> None:
-    from app.page.page import page  # noqa: PLC0415 (only some plans are drawn)
-
-    try:
-        path.write_text(page(report), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _disk(word: str) -> tuple[str, str]:

@@ -1,0 +1,28 @@
+"""The page that `--html` writes."""
+
+import os
+from pathlib import Path
+
+from app.errors import InputError
+from planner.outcome import PlanReport
+
+
+def check_writable(path: Path) -> None:
+    """Raise InputError if a page cannot be written: better said before long work than after."""
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"--html: {path} is a folder; name a file")
+    if not folder.is_dir():
+        raise InputError(f"--html: there is no folder {folder}; make it, or name another file")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"--html: {path} cannot be written; name another file")
+
+
+def draw(report: PlanReport, path: Path) -> None:
+    """Write a report as one page for a browser."""
+    from app.page.page import page  # noqa: PLC0415 (only some plans are drawn)
+
+    try:
+        path.write_text(page(report), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,114 @@
+"""The command `overview`: what each disk has left, and how large a volume may be."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from msgspec import structs, to_builtins
+
+from app.cli.drawing import check_writable, draw
+from app.cli.missing import ANSWERED_FROM
+from app.cli.options import (
+    Also,
+    ClusterFile,
+    Context,
+    Kubeconfig,
+    check_origin,
+    load_files,
+    load_settings,
+    origin_of,
+    print_json,
+    warn,
+)
+from app.cli.overview.figures import SORTED_BY, Overview, by, overview
+from app.cli.overview.lines import lines
+from app.cli.paragraphs import output_width
+from app.errors import InputError
+from app.kube.translate import Pod
+from app.kube.view import build_view
+from app.page.now import claims_by_volume, node_now
+from extender import ClusterView, Extender, Ledger, rebuild
+from longhorn import NodeName
+from planner.outcome import PlanReport, StepReport
+
+_NOTHING = 2
+
+
+class Printed(StrEnum):
+    """How the figures are printed."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def show_overview(
+    cluster_file: ClusterFile = None,
+    also: Also = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    sort: Annotated[
+        str, typer.Option(help=f"Sort nodes by {', '.join(SORTED_BY)}; the largest first.")
+    ] = "name",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, as one page for a browser.")
+    ] = None,
+    output: Annotated[Printed, typer.Option("--output", "-o", help="How to print it.")] = (
+        Printed.TABLE
+    ),
+) -> None:
+    """Show what each disk has left, what is held and comes, and how large a volume may be.
+
+    The largest new volume of a StorageClass is the one with which a pod still finds a node, by the
+    rules of the extender: with what is held for other pods, and what Longhorn is about to place.
+
+    Exit status: 0 shown, 2 the input cannot be used, or there is no Longhorn Node.
+    """
+    if sort not in SORTED_BY:
+        raise InputError(f"--sort {sort}: use one of {', '.join(SORTED_BY)}")
+    if html is not None:
+        check_writable(html)
+    settings = load_settings()
+    check_origin(cluster_file, kubeconfig, context, also)
+    if cluster_file is None:
+        from app.instance import service  # noqa: PLC0415 (it takes long)
+
+        cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
+        warn(problems)
+    else:
+        cluster = load_files(cluster_file, also, ANSWERED_FROM)
+    view = build_view(cluster)
+    extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+    pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
+    for hold in rebuild(pods, view, extender.ledger.mode, 0):
+        extender.ledger.put(hold)
+    utc = datetime.now(UTC) if cluster_file is None else None
+    found = overview(view, extender, utc)
+    found = structs.replace(found, nodes=tuple(by(found.nodes, sort)))
+    if html is not None:
+        origin = "the live cluster" if cluster_file is None else origin_of(cluster_file, also)
+        draw(_picture(found, origin, view, extender.ledger), html)
+    if output is Printed.JSON:
+        print_json(found)
+    elif output is Printed.YAML:
+        typer.echo(yaml.safe_dump(to_builtins(found), sort_keys=False), nl=False)
+    else:
+        for line in lines(found, width=output_width(), wide=output is Printed.WIDE):
+            typer.echo(line)
+    raise typer.Exit(0 if found.nodes else _NOTHING)
+
+
+def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> PlanReport:
+    """Return the nodes as the page draws them."""
+    claims = claims_by_volume(view.claims.values(), view)
+    nodes = tuple(
+        node_now(view.spaces[NodeName(each.name)], view, ledger, claims) for each in found.nodes
+    )
+    now = StepReport(title="now", nodes=nodes)
+    return PlanReport(
+        origin=origin, policy="", seed=0, notes=found.notes, steps=(now,), placed=0, pending=0
+    )
