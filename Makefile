@@ -94,10 +94,10 @@ bench-disk-schedule: control-plane ## Measure the controller of DiskSchedules on
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-schema: install ## Write the JSON schemas of what `filter`, `overview` and `plan` print with -o json
-	$(BIN)/python -m app.cli.explaining.schema docs/filter.schema.json
-	$(BIN)/python -m app.cli.overview.schema docs/overview.schema.json
-	$(BIN)/python -m app.cli.planning.schema docs/plan.schema.json
+schema: install ## Write the JSON schemas of what commands print with -o json
+	for command in filter overview plan survey; do \
+	    $(BIN)/python -m app.cli.schema $$command docs/$$command.schema.json || exit 1; \
+	done
 
 monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
 	$(BIN)/python -m monitoring $(if $(RUNBOOKS),--runbooks '$(RUNBOOKS)')

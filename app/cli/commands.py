@@ -32,6 +32,7 @@ from app.cli.paragraphs import output_width, printable
 from app.cli.planning.command import plan
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
+from app.cli.survey.command import show_survey
 from app.config import NAME, load_controller
 from app.errors import AppError, InputError
 from app.kube.cluster_objects import ClusterObjects
@@ -224,6 +225,7 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
 
 
 commands.command("overview")(show_overview)
+commands.command("survey")(show_survey)
 commands.command("scheduler-config")(configure_scheduler)
 commands.command("plan")(plan)
 

@@ -1,0 +1,36 @@
+"""The JSON schemas of what commands print with -o json.
+
+`python -m app.cli.schema COMMAND PATH` writes one: docs/COMMAND.schema.json.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli.explaining.report import Explanation
+from app.cli.overview.figures import Overview
+from app.cli.survey.findings import Survey
+from planner.outcome import PlanReport
+
+PRINTED: Mapping[str, type[msgspec.Struct]] = {
+    "filter": Explanation,
+    "overview": Overview,
+    "plan": PlanReport,
+    "survey": Survey,
+}
+"""What each command prints."""
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(command: str) -> dict[str, Any]:
+    """Return the schema of a command. Programs must ignore fields that they do not know."""
+    return {"$schema": _DRAFT, **msgspec.json.schema(PRINTED[command])}
+
+
+if __name__ == "__main__":
+    written = json.dumps(schema(sys.argv[1]), indent=2) + "\n"
+    Path(sys.argv[2]).write_text(written, encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What is at risk in a cluster's Longhorn storage: the command `survey`."""

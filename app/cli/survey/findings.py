@@ -1,0 +1,316 @@
+"""What is wrong or at risk, found in the objects alone: so it works on a support bundle, too."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum, StrEnum
+
+import msgspec
+
+from app.cli.overview.figures import largest
+from extender import (
+    ClusterView,
+    Extender,
+    StorageClass,
+    UnresolvableClaimError,
+    node_rejection,
+    why_unusable,
+)
+from extender.demand.estimates import estimate_volume
+from extender.demand.requests import LONGHORN_PROVISIONERS
+from extender.kubernetes import Claim, ClaimKey
+from longhorn import (
+    DiskSpace,
+    NodeName,
+    Replica,
+    Volume,
+    VolumeName,
+    has_data,
+    is_serving,
+)
+
+_NEAR_PERCENT = 90
+"""From so much of its limit on, a disk counts as nearly full."""
+_LOW_PERCENT = 10
+"""With less of its size left to be written, a disk counts as about to be full."""
+
+
+class Severity(StrEnum):
+    """How bad a finding is, the worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Rule(Enum):
+    """What is looked for: how bad it is, and what to do."""
+
+    VOLUME_LOST = (
+        Severity.ERROR,
+        "salvage the volume in Longhorn while its failed replicas are there, or restore a backup",
+    )
+    VOLUME_DEGRADED = (
+        Severity.WARNING,
+        "see why no replica is rebuilt: is there a node, zone or disk with room for one more?",
+    )
+    NODE_HAS_LAST_REPLICA = (
+        Severity.WARNING,
+        "do not drain or restart the node before each of these volumes has a healthy replica "
+        "elsewhere",
+    )
+    SINGLE_REPLICA = (
+        Severity.WARNING,
+        "raise numberOfReplicas of the volumes, or be sure that the application keeps copies",
+    )
+    ONE_ZONE = (
+        Severity.WARNING,
+        "set replica-zone-soft-anti-affinity to false, and have room in another zone",
+    )
+    DISK_OVER_LIMIT = (
+        Severity.ERROR,
+        "move replicas away, add a disk, or raise storage-over-provisioning-percentage",
+    )
+    DISK_NEAR_LIMIT = (
+        Severity.WARNING,
+        "add a disk or free one before replicas find no room",
+    )
+    DISK_FULL = (
+        Severity.ERROR,
+        "free room on the disk now: delete snapshots or other files, or move replicas away",
+    )
+    DISK_FULL_SOON = (
+        Severity.WARNING,
+        "free room on the disk, or add one, before Longhorn places nothing more on it",
+    )
+    NODE_UNUSABLE = (Severity.WARNING, "see the conditions of the node in Longhorn")
+    DISK_UNUSABLE = (Severity.WARNING, "see the conditions of the disk in Longhorn")
+    CLASS_UNUSABLE = (
+        Severity.ERROR,
+        "delete the class and create it again: Longhorn refuses its volumes",
+    )
+    CLASS_WITHOUT_ROOM = (
+        Severity.ERROR,
+        "add a disk, or tags to disks, of the kind that it asks for",
+    )
+    CLASS_NEVER_LOCAL = (
+        Severity.INFO,
+        "give the class dataLocality best-effort or strict-local if data are to be beside the pod",
+    )
+    CLASS_IMMEDIATE = (
+        Severity.WARNING,
+        "use volumeBindingMode WaitForFirstConsumer: else volumes are made before their pod has a "
+        "node",
+    )
+
+    def __init__(self, severity: Severity, remedy: str) -> None:
+        self.severity = severity
+        self.remedy = remedy
+
+    @property
+    def code(self) -> str:
+        """Its name in docs/survey.md."""
+        return self.name.lower().replace("_", "-")
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rule found."""
+
+    rule: str
+    severity: Severity
+    text: str
+    objects: tuple[str, ...]
+    """What it is about, all of them."""
+    remedy: str
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What `survey -o json` prints."""
+
+    findings: tuple[Finding, ...]
+    """The worst first."""
+    nodes_that_may_be_lost: tuple[str, ...]
+    """Each of them alone, without that a volume loses its data."""
+    notes: tuple[str, ...]
+    """What is not known."""
+
+
+def survey(view: ClusterView, extender: Extender, claims: Mapping[VolumeName, str]) -> Survey:
+    """Look at everything.
+
+    Args:
+        view: The cluster.
+        extender: Decides what fits.
+        claims: How volumes are named, by their claims.
+    """
+    endangered = _endangered(view)
+    found = [
+        *_of_volumes(view, claims),
+        *_of_nodes(endangered, claims),
+        *_of_disks(view),
+        *_of_classes(view, extender),
+    ]
+    order = [*Severity]
+    return Survey(
+        findings=tuple(sorted(found, key=lambda each: order.index(each.severity))),
+        nodes_that_may_be_lost=tuple(sorted(view.spaces.keys() - endangered.keys())),
+        notes=tuple(_notes(view)),
+    )
+
+
+def _notes(view: ClusterView) -> Iterator[str]:
+    if view.settings.unreadable is not None:
+        yield f"Longhorn's setting {view.settings.unreadable} cannot be read: nothing is placed"
+    for (kind, name), why in sorted(view.unreadable.items()):
+        yield f"{kind} {name} cannot be read, and is left out: {why}"
+    for volume in sorted(view.volumes.values(), key=lambda each: each.name):
+        if volume.sharded and volume.name not in view.replicas:
+            yield f"where the shards of volume {volume.name} are is not known"
+
+
+def _endangered(view: ClusterView) -> dict[NodeName, list[VolumeName]]:
+    """Return the volumes that lose their data with a node, by node."""
+    found: dict[NodeName, list[VolumeName]] = {}
+    for name, replicas in sorted(view.replicas.items()):
+        volume = view.volumes.get(name)
+        if volume is not None and volume.deleting:
+            continue
+        healthy = _with_data(replicas)
+        nodes = {each.node for each in healthy if each.node is not None}
+        for node in sorted(nodes):
+            left = sum(each.node != node for each in healthy)
+            if left < (volume.data_chunks if volume is not None and volume.sharded else 1):
+                found.setdefault(node, []).append(name)
+    return found
+
+
+def _with_data(replicas: Iterable[Replica]) -> list[Replica]:
+    return [each for each in replicas if is_serving(each) and each.healthy_once]
+
+
+def _of_nodes(
+    endangered: Mapping[NodeName, list[VolumeName]], claims: Mapping[VolumeName, str]
+) -> Iterator[Finding]:
+    for node, volumes in sorted(endangered.items()):
+        names = [_named(each, claims) for each in volumes]
+        text = f"with node {node} {_count(len(names), 'volume')} would lose all data"
+        yield _found(Rule.NODE_HAS_LAST_REPLICA, text, names)
+
+
+def _of_volumes(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator[Finding]:
+    zones = {name: space.node.zone for name, space in view.spaces.items()}
+    lost, degraded, single, one_zone = list[str](), list[str](), list[str](), list[str]()
+    for name, volume in sorted(view.volumes.items()):
+        replicas = view.replicas.get(name, ())
+        healthy, about = _with_data(replicas), _named(name, claims)
+        if not has_data(replicas) or volume.deleting:
+            continue
+        if not healthy:
+            lost.append(about)
+            continue
+        if len(healthy) < volume.wanted_replicas:
+            degraded.append(f"{about} ({len(healthy)} of {volume.wanted_replicas})")
+        if volume.wanted_replicas == 1:
+            single.append(about)
+        used = {zones.get(each.node or NodeName("")) for each in healthy}
+        if len({*zones.values()} - {""}) > 1 and len(healthy) > 1 and len(used) == 1:
+            one_zone.append(about)
+    for rule, names, text in (
+        (Rule.VOLUME_LOST, lost, "without a healthy replica: their data cannot be read"),
+        (Rule.VOLUME_DEGRADED, degraded, "with fewer healthy replicas than wanted"),
+        (Rule.SINGLE_REPLICA, single, "with one replica: the loss of its disk loses the data"),
+        (Rule.ONE_ZONE, one_zone, "with all replicas in one zone"),
+    ):
+        if names:
+            yield _found(rule, f"{_count(len(names), 'volume')} {text}", names)
+
+
+def _of_disks(view: ClusterView) -> Iterator[Finding]:
+    for name, space in sorted(view.spaces.items()):
+        problem = node_rejection(space)
+        if problem is not None:
+            text = f"no replica can be placed on node {name}: {problem}"
+            yield _found(Rule.NODE_UNUSABLE, text, [name])
+        for disk in space.disks:
+            about = f"{name}/{disk.disk.name}"
+            why = why_unusable(disk.disk)
+            if why is not None and problem is None:
+                text = f"no replica can be placed on disk {about}: {why}"
+                yield _found(Rule.DISK_UNUSABLE, text, [about])
+            yield from _of_room(disk, about)
+
+
+def _of_room(space: DiskSpace, about: str) -> Iterator[Finding]:
+    """Judge how full a disk is; of one that is not ready nothing is known."""
+    disk = space.disk
+    if not disk.ready.is_true or disk.maximum_bytes <= 0:
+        return
+    percent = 100 * space.scheduled_bytes // max(1, space.limit_bytes)
+    if space.logical_headroom_bytes < 0:
+        text = f"disk {about} has more scheduled than its limit: {percent} %"
+        yield _found(Rule.DISK_OVER_LIMIT, text, [about])
+    elif percent >= _NEAR_PERCENT:
+        text = f"disk {about} is near its limit: {percent} % of it is scheduled"
+        yield _found(Rule.DISK_NEAR_LIMIT, text, [about])
+    left = 100 * space.physical_headroom_bytes // disk.maximum_bytes
+    if space.physical_headroom_bytes < 0:
+        text = f"disk {about} is full: Longhorn places nothing more on it"
+        yield _found(Rule.DISK_FULL, text, [about])
+    elif left < _LOW_PERCENT:
+        text = f"disk {about} is about to be full: {left} % of it may still be written"
+        yield _found(Rule.DISK_FULL_SOON, text, [about])
+
+
+def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
+    for name, class_ in sorted(view.storage_classes.items()):
+        if class_.provisioner not in LONGHORN_PROVISIONERS:
+            continue
+        try:
+            volume = estimate_volume(_ANY_CLAIM, class_, view)
+        except UnresolvableClaimError as error:
+            yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
+            continue
+        figures = largest(class_, view, extender)
+        if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
+            text = f"no new volume of StorageClass {name} fits: {figures.problem}"
+            yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name])
+        yield from _of_binding(class_, volume)
+
+
+def _of_binding(class_: StorageClass, volume: Volume) -> Iterator[Finding]:
+    name = class_.name
+    if not volume.needs_local_replica:
+        text = f"volumes of StorageClass {name} are never sure to be beside their pod"
+        yield _found(Rule.CLASS_NEVER_LOCAL, text, [name])
+    elif class_.is_immediate:
+        text = (
+            f"volumes of StorageClass {name} are to be beside their pod, and made before it has a "
+            "node: volumeBindingMode is Immediate"
+        )
+        yield _found(Rule.CLASS_IMMEDIATE, text, [name])
+
+
+def _found(rule: Rule, text: str, objects: Iterable[str]) -> Finding:
+    return Finding(
+        rule=rule.code,
+        severity=rule.severity,
+        text=text,
+        objects=tuple(objects),
+        remedy=rule.remedy,
+    )
+
+
+def _named(volume: VolumeName, claims: Mapping[VolumeName, str]) -> str:
+    return claims.get(volume, volume)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+_ANY_CLAIM = Claim(
+    key=ClaimKey("default/any"),
+    uid=None,
+    persistent_volume=None,
+    storage_class=None,
+    requested_bytes=2**30,
+    read_write_many=False,
+)
