@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from extender.demand.requests import PodRequest, resolve
+from extender.demand.topology import by_place
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Mode, widened
@@ -17,7 +18,7 @@ from extender.scoring.prioritizing import prioritize
 from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
 from extender.upcoming.outlook import Outlook
-from extender.verdicts.answering import Answer, Basis, decide
+from extender.verdicts.answering import Answer, Basis, decide, together
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of
 from extender.view import ClusterView
@@ -90,9 +91,15 @@ class Extender:
                 candidates=candidates,
                 accepted=candidates,
             )
-        situation = self.situation(request, view, now, utc)
-        answer = decide(situation, candidates, self._verdicts, self._outlook.changes)
-        self.steps = situation.work.spent
+        answers, self.steps = list[Answer](), 0
+        for asked, nodes in by_place(request, candidates, view):
+            situation = self.situation(asked, view, now, utc)
+            answers.append(decide(situation, nodes, self._verdicts, self._outlook.changes))
+            self.steps += situation.work.spent
+        answer = answers[0]
+        if len(answers) > 1:
+            whole = self.situation(request, view, now, utc)
+            answer = together(answers, whole, candidates)
         self._last.note(answer, self.ledger, self._outlook.version)
         return answer
 

@@ -86,6 +86,10 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The size of each shard."""
     is_estimate: bool = False
     """Not made yet."""
+    keeps_zone: bool = False
+    """Of one that is not made yet: all its replicas will be in the zone of the pod's node."""
+    keeps_region: bool = False
+    """The same of its region."""
     copying: bool = False
     """A full copy of another volume that is not done: one replica, the others come later."""
     linked_to: VolumeName | None = None

@@ -59,6 +59,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self._is_since(1, 11)
 
+    @property
+    def reads_volume_topology(self) -> bool:
+        """Whether a StorageClass may keep its volumes to one zone or region, as since v1.13.
+
+        A version that cannot be read counts as a new one.
+        """
+        return self._is_since(1, 13)
+
     def _is_since(self, major: int, minor: int) -> bool:
         found = _VERSION.match(self.version)
         return found is None or (int(found[1]), int(found[2])) >= (major, minor)

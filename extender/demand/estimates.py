@@ -59,6 +59,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     wanted_replicas = said.wanted_replicas or _replicas_by_setting(said, view)
     source = _source(claim, view)
     size_bytes = source.size_bytes if source else volume_size_bytes(claim.requested_bytes)
+    keeps_zone, keeps_region = _kept_place(said, storage_class, view)
     volume = Volume(
         name=future_volume_name(claim),
         size_bytes=size_bytes,
@@ -71,11 +72,14 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         data_chunks=0 if said.shards is None else said.shards.data_chunks,
         shard_bytes=0 if said.shards is None else said.shards.size_bytes(size_bytes),
         is_estimate=True,
+        keeps_zone=keeps_zone,
+        keeps_region=keeps_region,
         copying=claim.copy_of is not None and not said.linked,
         linked_to=source.name if source and said.linked else None,
         wanted_replicas=wanted_replicas,
         soft_anti_affinity=said.soft_anti_affinity,
-        zone_soft_anti_affinity=said.zone_soft_anti_affinity,
+        # Of a zonal volume Longhorn's webhook makes it so: all replicas are in one zone.
+        zone_soft_anti_affinity=keeps_zone or said.zone_soft_anti_affinity,
         disk_soft_anti_affinity=said.disk_soft_anti_affinity,
         # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
         engine_image=view.setting_values.get("default-engine-image", ""),
@@ -88,6 +92,25 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
             storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
         )
     return volume
+
+
+def _kept_place(said: Said, storage_class: StorageClass, view: ClusterView) -> tuple[bool, bool]:
+    """Say whether replicas keep to the zone, and to the region, of the pod's node.
+
+    Raises:
+        UnresolvableClaimError: Longhorn would not, for want of a setting.
+    """
+    if said.topology == "any" or not view.settings.reads_volume_topology:
+        return False, False
+    allowed = view.setting_values.get("csi-allowed-topology-keys", "").split(",")
+    zone, region = (f"topology.kubernetes.io/{each}" in allowed for each in ("zone", "region"))
+    is_zonal = said.topology == "zonal"
+    nodes = [space.node for space in view.spaces.values()]
+    if not (zone if is_zonal else region) and any(n.zone if is_zonal else n.region for n in nodes):
+        key = f"topology.kubernetes.io/{'zone' if is_zonal else 'region'}"
+        advice = f"add {key} to Longhorn's setting csi-allowed-topology-keys"
+        raise bad_parameter(storage_class, "volumeTopology", advice)
+    return is_zonal, region or not is_zonal
 
 
 def _source(claim: Claim, view: ClusterView) -> Volume | None:

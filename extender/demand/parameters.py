@@ -60,6 +60,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     node_selector: Selector
     disk_selector: Selector
     backing_image: str | None
+    topology: str
+    """any, zonal or regional."""
     soft_anti_affinity: bool | None
     zone_soft_anti_affinity: bool | None
     disk_soft_anti_affinity: bool | None
@@ -88,9 +90,8 @@ def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> Said:
         soft_anti_affinity=(
             False if shards else _is_soft(storage_class, "replicaSoftAntiAffinity")
         ),
-        # Of a zonal volume Longhorn's webhook makes it so: all replicas are in one zone.
-        zone_soft_anti_affinity=values.get("volumeTopology") == "zonal"
-        or shards is not None
+        topology=_topology(storage_class),
+        zone_soft_anti_affinity=shards is not None
         or _is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
         disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
     )
@@ -180,6 +181,20 @@ def _one_of(
     if value not in allowed:
         raise bad_parameter(storage_class, parameter, f"use one of {', '.join(sorted(allowed))}")
     return value
+
+
+def _topology(storage_class: StorageClass) -> str:
+    """Read whether replicas keep to one zone or region; strict-local volumes never do."""
+    value = _one_of(storage_class, "volumeTopology", "", ("", "any", "zonal", "regional"))
+    if storage_class.parameters.get("dataLocality") == "strict-local":
+        return "any"
+    if value == "zonal" and _is_soft(storage_class, "replicaZoneSoftAntiAffinity") is False:
+        raise bad_parameter(
+            storage_class,
+            "replicaZoneSoftAntiAffinity",
+            "all replicas of a zonal volume share their zone; use enabled or ignored",
+        )
+    return value or "any"
 
 
 def _is_soft(storage_class: StorageClass, parameter: str) -> bool | None:

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from extender.demand.items import item_of
 from extender.demand.requests import WantedVolume
+from extender.demand.topology import at
 from extender.holds.hold import Hold, State
 from extender.holds.shown import charged
 from extender.upcoming.needs import need_in, need_now
@@ -99,7 +100,10 @@ def once_attached(
 
 def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
     has_local = _keeps_local(hold, wanted, view)
-    is_chosen, need = hold.state is State.CHOSEN, need_now(wanted, view)
+    is_chosen = hold.state is State.CHOSEN
+    if is_chosen and hold.node in view.spaces:
+        wanted = at(wanted, view.spaces[hold.node].node)
+    need = need_now(wanted, view)
     upcoming = once_attached(
         wanted.volume,
         need,

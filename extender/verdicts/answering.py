@@ -110,6 +110,21 @@ def decide(
     return structs.replace(answer, candidates=candidates, rejected={**answer.rejected, **closed})
 
 
+def together(
+    answers: Sequence[Answer], situation: Situation, candidates: Sequence[NodeName]
+) -> Answer:
+    """Return one answer from those for each place, where the same pod asks for something else.
+
+    Args:
+        answers: One for each place.
+        situation: The pod as it is before it has a node.
+        candidates: All nodes that kube-scheduler asks about.
+    """
+    rejected = {name: why for each in answers for name, why in each.rejected.items()}
+    found = _answer(situation, candidates, rejected, steps=sum(each.steps for each in answers))
+    return structs.replace(found, is_cut_short=any(each.is_cut_short for each in answers))
+
+
 def _nothing_to_judge(situation: Situation, candidates: Sequence[NodeName]) -> Answer | None:
     """Accept all nodes for a pod that needs no room on its node, and none to start."""
     if situation.request.volumes:
