@@ -12,8 +12,9 @@ from extender.holds.making import hold_for
 from extender.holds.outcome import NO_CHANGE, Outcome
 from extender.holds.shown import is_shown, may_be_refused
 from extender.holds.size import has_room, node_set
-from extender.kubernetes import PodRef, PodStatus
+from extender.kubernetes import GroupKey, PodRef, PodStatus
 from extender.last_answer import LastAnswer
+from extender.scoring.best import best_alone
 from extender.scoring.prioritizing import prioritize
 from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
@@ -178,6 +179,15 @@ class Extender:
         """Score the candidates of an answer; neither its view nor holds have changed since."""
         return prioritize(answer, self._outlook.changes, self._scores, self._balance)
 
+    def for_member(self, answer: Answer) -> Answer:
+        """Return *answer* for a member of a group: if it needs room, the best of its nodes alone.
+
+        So the next member is judged beside this one though no node of theirs shows yet.
+        """
+        if answer.basis is not Basis.PLACEMENT or len(answer.accepted) < 2:
+            return answer
+        return best_alone(answer, self.score(answer))
+
     def hold(
         self,
         answer: Answer,
@@ -186,6 +196,7 @@ class Extender:
         timeouts: Timeouts,
         now: float,
         client: str | None = None,
+        group: GroupKey | None = None,
         keeps_earlier: bool = False,
     ) -> Outcome:
         """Hold for the pod what *answer* says; its view has not changed since.
@@ -200,6 +211,7 @@ class Extender:
             timeouts: How long holds stand now.
             now: The time of the answer.
             client: Who asks.
+            group: The PodGroup that the pod is a member of.
             keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
                 not be kube-scheduler. Room is held on the newly accepted nodes as well.
 
@@ -231,6 +243,7 @@ class Extender:
             only_candidate=only_candidate,
             now=now,
             client=client,
+            group=group,
         )
         before = self.ledger.get(pod.uid) if keeps_earlier else None
         if before is not None:

@@ -9,6 +9,8 @@ from longhorn import V2_OFF_LABEL, NodeName, VolumeName
 
 ClaimKey = NewType("ClaimKey", str)
 """Namespace and name of a PVC, joined by a slash."""
+GroupKey = NewType("GroupKey", str)
+"""The same of a PodGroup."""
 
 
 class PodRef(msgspec.Struct, frozen=True, kw_only=True):

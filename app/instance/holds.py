@@ -101,8 +101,8 @@ class Holds:
         self._clock = clock
         self._is_due = asyncio.Event()
         """Set when a hold may have to end, or another deadline is the next one."""
-        self._none_open = asyncio.Event()
-        self._none_open.set()
+        self._changed = asyncio.Event()
+        """Set when a hold was made, has moved or has ended."""
         self._pods = FollowedPods(
             connection,
             on_seen=self._pod_seen,
@@ -156,6 +156,7 @@ class Holds:
                 timeouts=self.timeouts,
                 now=now,
                 client=asking.client,
+                group=asking.request.group,
                 keeps_earlier=is_anothers,
             )
         except TooMuchHeldError:
@@ -195,12 +196,17 @@ class Holds:
             self._is_due.set()
 
     async def all_chosen(self, *, within_seconds: float) -> None:
-        """Wait until no hold is open: the nodes of all answered pods show in the cluster."""
+        """Wait until the nodes of all answered pods show in the cluster."""
         try:
             async with asyncio.timeout(within_seconds):
-                await self._none_open.wait()
+                while self._is_choosing():
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
             log.warning("holds.not_chosen", pods=self.ledger.count(State.OPEN))
+
+    def _is_choosing(self) -> bool:
+        return self.ledger.is_choosing() or any(each.waits_for_group for each in self.ledger)
 
     async def _settle(self) -> NoReturn:
         """End the holds that are confirmed or whose time is over.
@@ -267,10 +273,7 @@ class Holds:
                 why=ended.why,
                 seconds=round(ended.seconds, 3),
             )
-        if self.ledger.is_choosing():
-            self._none_open.clear()
-        else:
-            self._none_open.set()
+        self._changed.set()
         if outcome.concerns_others:
             for listener in self.listeners:
                 listener(outcome.freed)

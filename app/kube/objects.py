@@ -352,9 +352,14 @@ class PodVolume(KubeStruct, frozen=True):
     ephemeral: PodEphemeralSource | None = None
 
 
+class PodSchedulingGroup(KubeStruct, frozen=True):
+    pod_group_name: Text = None
+
+
 class PodSpec(KubeStruct, frozen=True):
     volumes: Sequence[PodVolume] | None = None
     node_name: Text = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodCondition(KubeStruct, frozen=True):

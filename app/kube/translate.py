@@ -19,7 +19,7 @@ from app.kube.placement import (
     wishes_of,
 )
 from app.quantity import parse_bytes
-from extender import Claim, ClaimKey, PersistentVolume, PodRef, PodStatus, StorageClass
+from extender import Claim, ClaimKey, GroupKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import (
     BackingImage,
     Condition,
@@ -67,6 +67,14 @@ def pod_ref(pod: objects.Pod) -> PodRef:
         uid=pod.metadata.uid or "",
         claims=tuple(ClaimKey(f"{namespace}/{claim}") for claim in dict.fromkeys(claims)),
     )
+
+
+def pod_group(pod: objects.Pod) -> GroupKey | None:
+    """Name the PodGroup that *pod* is a member of, since Kubernetes 1.36; None if there is none."""
+    group = pod.spec.scheduling_group if pod.spec else None
+    if group is None or not group.pod_group_name:
+        return None
+    return GroupKey(f"{pod.metadata.namespace or 'default'}/{group.pod_group_name}")
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):

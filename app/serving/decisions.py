@@ -272,6 +272,8 @@ class Decisions:
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
+        if asking.request.group is not None:
+            result = self._extender.for_member(result)
         self._on_answer(asking, result, self._clock())
         return result
 

@@ -72,7 +72,7 @@ def check_uid(field: str, text: str) -> None:
 
 
 def check_pod(pod: Pod) -> None:
-    """Refuse a pod with a name, namespace, uid, volume, claim or node that cannot be.
+    """Refuse a pod with a name, namespace, uid, group, volume, claim or node that cannot be.
 
     What is absent or empty is no error, but for the pod's name. The claim of an ephemeral volume
     has the names of the pod and of the volume. Nor can a pod have more than `MOST_VOLUMES`.
@@ -90,6 +90,7 @@ def check_pod(pod: Pod) -> None:
         check_name("Pod.spec.nodeName", pod.spec.node_name)
     if status and status.nominated_node_name:
         check_name("Pod.status.nominatedNodeName", status.nominated_node_name)
+    _check_group(pod)
     volumes = (pod.spec.volumes if pod.spec else None) or ()
     if len(volumes) > MOST_VOLUMES:
         raise BadRequestError(f"`Pod.spec.volumes` has more than {MOST_VOLUMES} volumes")
@@ -100,6 +101,12 @@ def check_pod(pod: Pod) -> None:
         if claim and not is_name(claim):
             field = f"Pod.spec.volumes[{index}].persistentVolumeClaim.claimName"
             check_name(field, claim)
+
+
+def _check_group(pod: Pod) -> None:
+    group = pod.spec.scheduling_group if pod.spec else None
+    if group and group.pod_group_name:
+        check_name("Pod.spec.schedulingGroup.podGroupName", group.pod_group_name)
 
 
 class NodeNames:

@@ -14,10 +14,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Raw
 
-from app.kube.translate import pod_ref, pod_status
+from app.kube.translate import pod_group, pod_ref, pod_status
 from app.serving.arguments import arguments_of
 from app.serving.names import NodeNames, check_pod
-from extender import HIGHEST_SCORE, Answer, PodRef, PodStatus, Scores
+from extender import HIGHEST_SCORE, Answer, GroupKey, PodRef, PodStatus, Scores
 from longhorn import NodeName
 
 
@@ -59,6 +59,8 @@ class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     pod: PodRef
     status: PodStatus
+    group: GroupKey | None = None
+    """The PodGroup that the pod is a member of."""
     candidates: list[NodeName]
     """Each once."""
     unknown: int = 0
@@ -97,6 +99,7 @@ def decode_request(body: bytes | bytearray, node_names: NodeNames) -> ExtenderRe
     return ExtenderRequest(
         pod=pod_ref(sent.pod),
         status=pod_status(sent.pod),
+        group=pod_group(sent.pod),
         candidates=candidates,
         unknown=unknown,
         nodes=nodes,

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from extender.demand.requests import WantedVolume
-from extender.kubernetes import ClaimKey, PodRef, PodStatus
+from extender.kubernetes import ClaimKey, GroupKey, PodRef, PodStatus
 from longhorn import (
     DiskId,
     NodeName,
@@ -122,12 +122,14 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """Where it counts: the accepted nodes, or the chosen one, even if we had not accepted it."""
     answered_at: float
     named_by: Signal | None = None
-    """What last named the node; None if nothing did, as for a pod with one candidate."""
+    """What last named the node; None if nothing did, as for a pod that was given one node alone."""
     bound_at: float | None = None
     given_up_at: float | None = None
     """Since when kube-scheduler seems to have given the attempt up."""
     asked: PodStatus = PodStatus()
     """The pod at the answer."""
+    group: GroupKey | None = None
+    """The PodGroup that the pod is a member of."""
     client: str | None = None
     """Who was the first to ask; None if a leader before was asked."""
     is_contested: bool = False
@@ -143,6 +145,11 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
         assert self.state is State.CHOSEN
         [node] = self.nodes
         return node
+
+    @property
+    def waits_for_group(self) -> bool:
+        """Whether the pod is a member of a group whose node does not show yet."""
+        return self.group is not None and self.named_by is None
 
 
 def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import structs
 
 from extender.holds.deadlines import Deadlines, Timeouts
+from extender.holds.groups import still_asked
 from extender.holds.hold import (
     End,
     Hold,
@@ -185,6 +186,9 @@ class Ledger:
         confirmed = [uid for uid in changed if is_confirmed(self._holds[uid], view)]
         self._asking = {uid for uid in changed if is_asking(self._holds[uid], view)}
         over = self._deadlines.over(timeouts, now)
+        for hold in still_asked(over, self._holds):
+            del over[hold.pod.uid]
+            self._amend(hold)
         ends = {**over, **dict.fromkeys(confirmed, End.CONFIRMED)}
         return together(self.drop(uid, why, now) for uid, why in ends.items())
 

@@ -4,7 +4,7 @@ from extender.demand.existing import Existing
 from extender.demand.requests import PodRequest
 from extender.holds.hold import Hold, State
 from extender.holds.shown import is_tentative
-from extender.kubernetes import PodStatus
+from extender.kubernetes import GroupKey, PodStatus
 from extender.view import ClusterView
 from longhorn import NodeName
 
@@ -19,6 +19,7 @@ def hold_for(
     only_candidate: bool,
     now: float,
     client: str | None = None,
+    group: GroupKey | None = None,
 ) -> Hold:
     """Make the hold for an answer that accepts *nodes*.
 
@@ -32,7 +33,10 @@ def hold_for(
             node that a claim names: it knows that this was taken back, and we will hear of it.
         now: The time of the answer.
         client: Who asks.
+        group: The PodGroup that the pod is a member of. The node of a member is chosen if it is
+            given one alone.
     """
+    is_chosen = only_candidate or (group is not None and len(nodes) == 1)
     volumes = (*request.volumes, *request.remote)
     replicas = [each for volume in volumes for each in view.replicas.get(volume.name, ())]
     asking = [each for each in replicas if is_tentative(each, view)]
@@ -47,9 +51,10 @@ def hold_for(
             if each in asking or each.turned_away_from
         ),
         existing=frozenset((volume, node) for volume, on in existing.items() for node in on),
-        state=State.CHOSEN if only_candidate else State.OPEN,
+        state=State.CHOSEN if is_chosen else State.OPEN,
         nodes=nodes,
         answered_at=now,
+        group=group,
         client=client,
         asked=asked,
         unbound=frozenset(

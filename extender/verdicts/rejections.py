@@ -137,6 +137,11 @@ class ReplicasElsewhere(Rejection, frozen=True):
     text = "another candidate node already holds replicas of all the pod's Longhorn volumes"
 
 
+class MemberElsewhere(Rejection, frozen=True):
+    reason = "member_elsewhere"
+    text = "another node was chosen for this member of a pod group"
+
+
 class StrictLocalElsewhere(Rejection, frozen=True):
     reason = "strict_local_elsewhere"
     text = "a strict-local volume of the pod has its replica on another node"

@@ -210,6 +210,12 @@ REJECTIONS: Mapping[str, Remedy] = {
         "These file systems cannot have a file of that size.",
         "Use another file system, or a smaller volume.",
     ),
+    "member_elsewhere": Remedy(
+        "not chosen for this member of its group",
+        "The pod is a member of a PodGroup. Such a pod is given the best node alone, since where "
+        "the others of the group go does not show yet.",
+        "Nothing. If something else keeps the pod off its node, see to that.",
+    ),
     "pod_unscheduled": Remedy(
         "kept for a pod that is being scheduled",
         "Mode `node` only: another pod is being scheduled.",

@@ -15,6 +15,7 @@ from extender import (
     ClusterView,
     End,
     Extender,
+    GroupKey,
     PodRef,
     PodStatus,
     Scores,
@@ -89,6 +90,11 @@ class Bench:
         request = ExtenderRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
         return Asking(request=request, client=client, is_gone=self.is_gone)
 
+    def member(self, name: str) -> Asking:
+        """Ask about a pod of a group."""
+        asking = self.asking(pod(name, name=name))
+        return replace(asking, request=replace(asking.request, group=GroupKey("default/gang")))
+
     async def is_gone(self) -> bool:
         return self.client_is_gone
 
@@ -116,7 +122,7 @@ class Bench:
         request = asking.request
         self.found.append(asking.found)
         self.answered.append(request.pod.name)
-        self.extender.hold(result, request.status, timeouts=TIMEOUTS, now=now)
+        self.extender.hold(result, request.status, timeouts=TIMEOUTS, now=now, group=request.group)
 
     def metric(self, name: str, **labels: str) -> float:
         value = self.registry.get_sample_value(PREFIX + name, labels)
@@ -143,6 +149,32 @@ async def test_an_answer_that_cannot_change_is_given_and_held_at_once() -> None:
     assert (result.accepted, now()) == (NODES, 0.0)
     assert bench.answered == ["first"]
     assert bench.outcomes == {}
+
+
+async def test_a_member_of_a_group_gets_one_node_and_so_the_next_one_another() -> None:
+    bench = Bench()
+
+    first, second = [await bench.decisions.filter(bench.member(name)) for name in PODS[:2]]
+
+    assert (first.accepted, second.accepted, now()) == (NODES[:1], NODES[1:], 0.0)
+
+
+async def test_a_member_that_no_node_takes_does_not_wait_for_the_others() -> None:
+    bench = Bench()
+    for name in PODS[:2]:
+        await bench.decisions.filter(bench.member(name))
+
+    third = await bench.decisions.filter(bench.member("third"))
+
+    assert (third.accepted, third.is_open, now()) == ([], False, 0.0)
+
+
+async def test_before_eviction_all_nodes_with_room_for_a_member_are_named() -> None:
+    bench = Bench()
+
+    answer = await bench.decisions.preempt(bench.member("first").request)
+
+    assert answer.accepted == NODES
 
 
 async def test_a_decision_knows_the_date() -> None:

@@ -265,6 +265,26 @@ def test_what_decides_nothing_may_be_anything(pod: str) -> None:
     assert decoded.pod == NAMED_POD
 
 
+@pytest.mark.parametrize(
+    ("spec", "group"),
+    [
+        pytest.param('{"schedulingGroup":{"podGroupName":"gang"}}', "shop/gang", id="named"),
+        pytest.param('{"schedulingGroup":{"podGroupName":"gang","x":[1]}}', "shop/gang", id="more"),
+        pytest.param('{"schedulingGroup":{"podGroupName":""}}', None, id="empty"),
+        pytest.param('{"schedulingGroup":{"podGroupName":null}}', None, id="name-null"),
+        pytest.param('{"schedulingGroup":{}}', None, id="no-name"),
+        pytest.param('{"schedulingGroup":null}', None, id="null"),
+        pytest.param('{"workloadRef":{"name":"gang","podGroup":"a"}}', None, id="as-in-1.35"),
+        pytest.param("{}", None, id="absent"),
+        pytest.param("null", None, id="no-spec"),
+    ],
+)
+def test_the_group_of_a_pod_is_that_of_its_namespace(spec: str, group: str | None) -> None:
+    pod = f'{{"metadata":{{"name":"pod","namespace":"shop"}},"spec":{spec}}}'
+
+    assert decode_request(request(pod=pod, node_names="[]")).group == group
+
+
 def listed(*items: str) -> bytes:
     return request(nodes=node_list(node("a"), *items))
 
@@ -334,6 +354,18 @@ BAD: dict[str, tuple[bytes, str]] = {
         "recursion",
     ),
     "deep-ignored": (request(extra=f'"X":{"[" * DEPTH}{"]" * DEPTH},'), "recursion"),
+    "group-text": (
+        request(pod='{"metadata":{"name":"pod"},"spec":{"schedulingGroup":"gang"}}'),
+        "$.Pod.spec.schedulingGroup",
+    ),
+    "group-number": (
+        request(pod='{"metadata":{"name":"p"},"spec":{"schedulingGroup":{"podGroupName":1}}}'),
+        "$.Pod.spec.schedulingGroup.podGroupName",
+    ),
+    "group-name": (
+        request(pod='{"metadata":{"name":"p"},"spec":{"schedulingGroup":{"podGroupName":"a/b"}}}'),
+        "`Pod.spec.schedulingGroup.podGroupName`",
+    ),
     "node-null": (listed("null"), "Nodes.items[1]"),
     "node-without-metadata": (listed("{}"), "Nodes.items[1]"),
     "node-name-empty": (listed('{"metadata":{"name":""}}'), "Nodes.items[1]"),

@@ -16,6 +16,7 @@ from extender.verdicts.rejections import (
     InsufficientStorage,
     LinkedCloneElsewhere,
     LocalRoomAtRisk,
+    MemberElsewhere,
     NodeDeleting,
     NodeEvicting,
     NodeNotReady,
@@ -322,9 +323,11 @@ def test_reason_is_reached(expected: Rejection, text: str, view: ClusterView) ->
 
 
 def test_situations_cover_every_reason() -> None:
-    beside_holds = {each.reason for each in (RoomHeld, PodUnscheduled, NodeReserved)}
+    beside_others = {
+        each.reason for each in (RoomHeld, PodUnscheduled, NodeReserved, MemberElsewhere)
+    }
 
-    assert {rejection.reason for rejection, _, _ in SITUATIONS} == set(REASONS) - beside_holds
+    assert {rejection.reason for rejection, _, _ in SITUATIONS} == set(REASONS) - beside_others
     assert list(REASONS) == sorted(set(REASONS))
 
 
