@@ -23,6 +23,7 @@ from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
 from app.serving.decisions import Asking, UnavailableError
+from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
     Claim,
@@ -170,6 +171,22 @@ class Holds:
                 self._act(self.ledger.see_pod(pod.uid, found, view.claims, now), now)
             self._vouching.note_hold(asking)
         self._act(self.ledger.see_claims(pod.claims, view.claims, now), now)
+
+    def taken_by_members(self, request: ExtenderRequest) -> set[NodeName]:
+        """Return the nodes that others of the pod's group were given and are not bound to yet.
+
+        If the group is not bound, there is room again: for them, and not for this one.
+        """
+        if request.group is None:
+            return set()
+        return {
+            node
+            for each in self.ledger
+            if each.waits_for_group
+            and each.group == request.group
+            and each.pod.uid != request.pod.uid
+            for node in each.nodes
+        }
 
     def restore(self, hold: Hold, status: PodStatus, now: float) -> None:
         """Hold what the leader before held, for a pod that has come as far as *status* says."""

@@ -8,6 +8,7 @@ subscribes at the end.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from datetime import datetime
+from itertools import filterfalse
 from random import Random
 from uuid import UUID
 
@@ -308,9 +309,10 @@ class Instance:
         if result.accepted or not result.rejected:
             self._waking.forget(request.pod.uid, asking.client)
         else:
+            taken = self.holds.taken_by_members(request)
             self._waking.remember(
                 result.request,
-                request.candidates,
+                filterfalse(taken.__contains__, request.candidates),
                 now,
                 depends_on_others=result.depends_on_others,
                 client=asking.client,

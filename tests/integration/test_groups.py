@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from extender import End
+from tests.builders import node_document, runner_documents
 from tests.integration.instances import VIRTUAL_TIME, Answer
 from tests.integration.scheduling import (
     HELD,
@@ -118,3 +119,23 @@ async def test_another_attempt_finds_the_same_room(pause: float) -> None:
             answers = await ask_all(world, (*MEMBERS, "m4"))
             assert {node for each in answers for node in each.accepted} == NODES
             await asyncio.sleep(pause)
+
+
+async def test_a_group_that_does_not_fit_is_not_woken_by_what_was_held_for_itself() -> None:
+    """Another pod is, and the group once there is one more node."""
+    async with serving() as world:
+        await add_members(world, (*MEMBERS, "m4"))
+        await world.add_pods("other")
+        await ask_all(world, (*MEMBERS, "m4"))
+        await world.reject("other")
+
+        await asyncio.sleep(60.0)
+        assert await world.held() == []
+        assert world.woken == ["other"]
+        assert await world.waiting() == ["m4", "other"]
+
+        world.server.put(node_document("room-4"))
+        for each in runner_documents("room-4"):
+            world.server.put(each)
+        await world.settled()
+        assert world.woken == ["other", "m4"]
