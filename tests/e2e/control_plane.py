@@ -71,11 +71,13 @@ class ControlPlane:
         folder: Logs, certificates, kubeconfigs and data.
         users: Who may talk to it, and how.
         audit_log: One JSON line for each request of our accounts.
+        gates: What kube-apiserver and kube-scheduler have switched on when they are started.
     """
 
     def __init__(self, programs: Mapping[str, Path], folder: Path) -> None:
         self.folder = folder
         self.audit_log = folder / "audit.jsonl"
+        self.gates: tuple[str, ...] = ()
         self.ports = Ports(*free_ports(5))
         self._programs = programs
         self.users = Users(folder, self.url)
@@ -229,6 +231,7 @@ class ControlPlane:
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
             f"--audit-policy-file={self.folder / 'audit.yaml'}",
             f"--audit-log-path={self.audit_log}",
+            *self._gate_flags(),
         ]
 
     def _controller_manager_flags(self) -> list[str]:
@@ -257,7 +260,11 @@ class ControlPlane:
             "--bind-address=127.0.0.1",
             f"--secure-port={self.ports.scheduler}",
             f"--cert-dir={self.folder / 'certificates'}",
+            *self._gate_flags(),
         ]
+
+    def _gate_flags(self) -> list[str]:
+        return [f"--feature-gates={gate}=true" for gate in self.gates]
 
     async def _ask_scheduler(self, path: str) -> str:
         async with self._http() as http:

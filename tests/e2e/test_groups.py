@@ -1,0 +1,142 @@
+"""Groups of pods, which kube-scheduler of Kubernetes 1.36 binds together or not at all."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.actors import api as kinds
+from tests.actors.api import Key, Kind, Object
+from tests.e2e.conftest import MakeWorld
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.report import Report
+from tests.e2e.waiting import until
+from tests.e2e.workloads import NAMESPACE, claim, pod
+from tests.e2e.world import World
+
+GATES = ("GenericWorkload", "GangScheduling")
+NODES = 4
+GROUP = "gang"
+DISK = {"disk": 100}
+SIZE = "60Gi"
+"""Of each pod's volume: one fits on a node, and no two do."""
+REFUSED_SECONDS = 60.0
+
+
+@asynccontextmanager
+async def groups_on(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """Have the gates on, and PodGroups served."""
+    control_plane.gates = GATES
+    try:
+        await restart(control_plane, f"--runtime-config={kinds.POD_GROUPS.api_version}=true")
+        yield
+    finally:
+        control_plane.gates = ()
+        await restart(control_plane)
+
+
+async def restart(control_plane: ControlPlane, *flags: str) -> None:
+    control_plane.kill_api_server()
+    await control_plane.start_api_server(*flags)
+
+
+@asynccontextmanager
+async def group_of(pods: int, world: World) -> AsyncIterator[None]:
+    """Have a group that needs all its pods."""
+    policy = {"gang": {"minCount": pods}}
+    made = {
+        "metadata": {"name": GROUP, "namespace": NAMESPACE},
+        "spec": {"schedulingPolicy": policy},
+    }
+    await world.api.create(made, kinds.POD_GROUPS)
+    yield
+    await world.delete_workloads()
+    key = Key(NAMESPACE, GROUP)
+    # The controller that would take the finalizer off is not among those that run.
+    await world.api.patch(kinds.POD_GROUPS, key, {"metadata": {"finalizers": None}})
+    await world.api.delete(kinds.POD_GROUPS, key)
+
+
+def members(count: int) -> list[tuple[Object, Kind]]:
+    """Build pods of the group, each with a claim."""
+    names = [f"member-{number}" for number in range(1, count + 1)]
+    pods = [pod(name, f"{name}-data") for name in names]
+    for each in pods:
+        each["spec"]["schedulingGroup"] = {"podGroupName": GROUP}
+    claims = [(claim(f"{name}-data", SIZE), kinds.CLAIMS) for name in names]
+    return [*claims, *((each, kinds.PODS) for each in pods)]
+
+
+def refused(world: World) -> list[str]:
+    """Name the members that got no node when they were last asked about."""
+    last = {call.pod: call.accepted for call in world.extender.calls() if "member-" in call.pod}
+    return [name for name, accepted in last.items() if not accepted]
+
+
+async def test_a_group_that_fits_exactly_is_bound_at_once(
+    control_plane: ControlPlane, make_world: MakeWorld, report: Report
+) -> None:
+    async with groups_on(control_plane), make_world() as world:
+        await world.add_nodes(*[DISK] * NODES)
+        async with group_of(NODES, world):
+            scheduling = await world.schedule(*members(NODES), pods=NODES)
+            outcome = await scheduling.outcome()
+
+            report.measured(
+                f"a group of {NODES} pods that fit exactly on {NODES} nodes",
+                f"all bound in {outcome.bound_seconds:.1f} s, {outcome.filter_calls} calls",
+            )
+            assert len({*world.seen.node_of().values()}) == NODES
+            assert outcome.filter_calls == NODES
+            assert (outcome.overcommitted_disks, outcome.elsewhere) == (0, 0)
+
+
+async def test_of_a_group_that_does_not_fit_no_pod_is_bound(
+    control_plane: ControlPlane, make_world: MakeWorld, report: Report
+) -> None:
+    """One more node, and it is bound: what was held for the attempts before is in nobody's way."""
+    async with groups_on(control_plane), make_world() as world:
+        await world.add_nodes(*[DISK] * NODES)
+        async with group_of(NODES + 1, world):
+            scheduling = await world.schedule(*members(NODES + 1), pods=NODES + 1)
+            await until(lambda: len(refused(world)) == 1, within=REFUSED_SECONDS)
+            await until(lambda: _is_given_up(world), within=REFUSED_SECONDS)
+
+            assert scheduling.bound() == 0
+
+            await world.add_node(f"node-{NODES + 1}", DISK)
+            outcome = await scheduling.outcome()
+
+            report.measured(
+                f"a group of {NODES + 1} pods on {NODES} nodes, and on one more",
+                f"none bound; then all, {outcome.bound_seconds:.1f} s after they were created",
+            )
+            assert len({*world.seen.node_of().values()}) == NODES + 1
+            assert (outcome.overcommitted_disks, outcome.elsewhere) == (0, 0)
+
+
+async def _is_given_up(world: World) -> bool:
+    """Whether kube-scheduler says that the group got no nodes."""
+    found = await world.api.get(kinds.POD_GROUPS, GROUP, NAMESPACE)
+    conditions = (found or {}).get("status", {}).get("conditions") or []
+    return [each["status"] for each in conditions] == ["False"]
+
+
+@pytest.mark.gate
+async def test_without_the_gates_pods_are_bound_one_by_one(
+    make_world: MakeWorld, report: Report
+) -> None:
+    """The API server does not keep the name of a group then."""
+    async with make_world() as world:
+        await world.add_nodes(*[DISK] * NODES)
+        scheduling = await world.schedule(*members(NODES + 1), pods=NODES + 1)
+        await until(lambda: scheduling.bound() == NODES, within=REFUSED_SECONDS)
+        await until(lambda: len(refused(world)) == 1, within=REFUSED_SECONDS)
+
+        report.measured(
+            f"{NODES + 1} pods on {NODES} nodes, without the gates for groups",
+            f"{scheduling.bound()} bound",
+        )
+        assert scheduling.bound() == NODES
+        first = world.calls_for("member-1")[0]
+        assert len(first.accepted) == NODES
