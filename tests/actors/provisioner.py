@@ -31,6 +31,10 @@ class ResourceExhaustedError(CreateVolumeError):
 class Volumes(Protocol):
     """What the driver does: CreateVolume, which may raise `CreateVolumeError`, and DeleteVolume."""
 
+    def is_registered(self, node: str) -> bool:
+        """Say whether the CSINode of a node names it; else nothing is made for pods there."""
+        ...
+
     def create_volume(
         self, name: str, size_bytes: int, parameters: Mapping[str, str]
     ) -> Awaitable[None]: ...
@@ -92,6 +96,10 @@ class Provisioner:
         waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
         if waits and SELECTED_NODE not in claim["metadata"]["annotations"]:
             return
+        if waits and not self._driver.is_registered(
+            claim["metadata"]["annotations"][SELECTED_NODE]
+        ):
+            raise CreateVolumeError("no topology key found for node")
         name = f"pvc-{claim['metadata']['uid']}"
         if self._persistent_volumes.get(name) is not None:
             return

@@ -60,6 +60,9 @@ class Driver:
         self._longhorn = longhorn
         self._trace = trace
 
+    def is_registered(self, node: str) -> bool:
+        return self._longhorn.is_registered(node)
+
     async def create_volume(
         self, name: str, size_bytes: int, parameters: Mapping[str, str]
     ) -> None:

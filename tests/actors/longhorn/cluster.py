@@ -45,11 +45,18 @@ class Cluster:
         self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
         self.instance_managers = Informer(api, kinds.INSTANCE_MANAGERS, namespace)
         self.engine_images = Informer(api, kinds.ENGINE_IMAGES, namespace)
-        self.runners = Runners(self.instance_managers, self.engine_images, self.settings)
         self.disk_schedules = (
             Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
         )
         self.kubernetes_nodes = Informer(api, kinds.KUBERNETES_NODES)
+        self.csi_nodes = Informer(api, kinds.CSI_NODES)
+        self.runners = Runners(
+            self.instance_managers,
+            self.engine_images,
+            self.settings,
+            drivers=self.csi_nodes,
+            hosts=self.kubernetes_nodes,
+        )
         self.pods = Informer(api, kinds.PODS)
         self.claims = Informer(api, kinds.CLAIMS)
         self.persistent_volumes = Informer(api, kinds.PERSISTENT_VOLUMES)
@@ -67,6 +74,7 @@ class Cluster:
             self.storage_classes,
             self.instance_managers,
             self.engine_images,
+            self.csi_nodes,
             *([self.disk_schedules] if self.disk_schedules else []),
         )
 

@@ -8,12 +8,17 @@ from random import Random
 
 from longhorn import split_tags, value_for_engine, volume_size_bytes
 from tests.actors.api import Object
-from tests.actors.longhorn.settings import DEFAULT_LOCALITY, DEFAULT_REPLICAS, Settings, text
+from tests.actors.longhorn.settings import (
+    DEFAULT_ENGINE_IMAGE,
+    DEFAULT_LOCALITY,
+    DEFAULT_MANAGER_IMAGE,
+    DEFAULT_REPLICAS,
+    Settings,
+    text,
+)
 
 MIB = 2**20
 MOST_RETRIES = 5
-
-_ENGINE_IMAGE = "longhornio/longhorn-engine:v1.12.1"
 
 
 class CreateVolumeError(Exception):
@@ -31,6 +36,7 @@ def volume_object(
 ) -> Object:
     """Build the Volume that CreateVolume writes."""
     engine = parameters.get("dataEngine", "v1")
+    image = text(settings, DEFAULT_MANAGER_IMAGE if engine == "v2" else DEFAULT_ENGINE_IMAGE)
     replicas = int(parameters.get("numberOfReplicas", "0"))
     return {
         "metadata": {
@@ -49,7 +55,7 @@ def volume_object(
             "nodeID": "",
             "nodeSelector": _tags(parameters, "nodeSelector"),
             "diskSelector": _tags(parameters, "diskSelector"),
-            "image": _ENGINE_IMAGE,
+            "image": image,
             "backingImage": parameters.get("backingImage", ""),
             "dataSource": "",
             "migratable": parameters.get("migratable") == "true",
@@ -71,7 +77,7 @@ def volume_object(
             "state": "",
             "robustness": "",
             "currentNodeID": "",
-            "currentImage": _ENGINE_IMAGE,
+            "currentImage": image,
             "actualSize": 0,
             "lastDegradedAt": "",
             "conditions": [],

@@ -101,6 +101,10 @@ class Longhorn:
                 tasks.create_task(self._disks.run())
         raise AssertionError("controllers do not end")
 
+    def is_registered(self, node: str) -> bool:
+        """Say whether the CSI driver is registered on a node."""
+        return self.cluster.runners.has_driver(node)
+
     async def create_volume(
         self, name: str, size_bytes: int, parameters: Mapping[str, str]
     ) -> None:

@@ -27,6 +27,8 @@ class DiskSpec(msgspec.Struct, frozen=True, kw_only=True):
     available_bytes: int | None = None
     tags: tuple[str, ...] = ()
     allow_scheduling: bool = True
+    is_block: bool = False
+    """Whether it is for data engine v2."""
     filesystem: str = "ext2/ext3"
 
 
@@ -130,7 +132,7 @@ def csi_driver() -> Object:
 
 def _disk_spec(name: str, disk: DiskSpec) -> Object:
     return {
-        "diskType": "filesystem",
+        "diskType": "block" if disk.is_block else "filesystem",
         "path": f"/mnt/{name}",
         "diskDriver": "",
         "allowScheduling": disk.allow_scheduling,
@@ -146,7 +148,7 @@ def _disk_status(node: str, name: str, disk: DiskSpec) -> Object:
         "diskUUID": disk_uuid(node, name),
         "diskName": name,
         "diskPath": f"/mnt/{name}",
-        "diskType": "filesystem",
+        "diskType": "block" if disk.is_block else "filesystem",
         "diskDriver": "",
         "filesystemType": disk.filesystem,
         "storageMaximum": disk.size_bytes,

@@ -1,25 +1,29 @@
 """What runs on nodes besides Longhorn's manager, as Longhorn itself takes account of it.
 
-Without a single InstanceManager or EngineImage all of it runs everywhere: most tests are not about
-that. Sources: longhorn-manager datastore CheckInstanceManagersReadiness and
-CheckDataEngineImageReadiness.
+It reads the objects by rules of its own, so that a mistake of the product shows. Without a single
+InstanceManager, EngineImage or CSINode all of that kind runs everywhere: most tests are not about
+it. Sources: longhorn-manager datastore CheckInstanceManagersReadiness and
+CheckDataEngineImageReadiness; manager/volume.go Attach; isResponsibleFor of the controllers.
 """
 
-from longhorn import EngineImage, Engines, InstanceManager, NodeName, images_on, runs
-from tests.actors.api import Informer, Key, Object, key_of
-from tests.actors.longhorn.objects import NAMESPACE
-from tests.actors.longhorn.records import recorded
+from hashlib import sha512
 
-ENGINE_IMAGE = "longhornio/longhorn-engine:v1.12.1"
-MANAGER_IMAGE = "longhornio/longhorn-instance-manager:v1.12.1"
-_MANAGER_IMAGE = "default-instance-manager-image"
+from longhorn import Engines
+from tests.actors.api import Informer, Key, Object, key_of
+from tests.actors.longhorn.objects import DRIVER, NAMESPACE
+from tests.actors.longhorn.settings import DEFAULT_ENGINE_IMAGE, DEFAULT_MANAGER_IMAGE, DEFAULTS
+
+ENGINE_IMAGE = DEFAULTS[DEFAULT_ENGINE_IMAGE]
+MANAGER_IMAGE = DEFAULTS[DEFAULT_MANAGER_IMAGE]
+_V2_OFF = "node.longhorn.io/disable-v2-data-engine"
 
 
 def engine_image(nodes: dict[str, bool], image: str = ENGINE_IMAGE) -> Object:
     """Build the EngineImage, which is ready on some of the nodes that it shall be on."""
     state = "deployed" if all(nodes.values()) else "deploying"
+    checksum = sha512(image.encode()).hexdigest()
     return {
-        "metadata": {"name": "ei-62d20cb1", "namespace": NAMESPACE},
+        "metadata": {"name": f"ei-{checksum[:8]}", "namespace": NAMESPACE},
         "spec": {"image": image},
         "status": {"state": state, "nodeDeploymentMap": nodes},
     }
@@ -50,15 +54,26 @@ class Runners:
         managers: The InstanceManagers.
         images: The EngineImages.
         settings: Longhorn's settings.
+        drivers: The CSINodes.
+        hosts: The Nodes of Kubernetes.
     """
 
-    def __init__(self, managers: Informer, images: Informer, settings: Informer) -> None:
-        self._managers: dict[str, dict[Key, InstanceManager]] = {}
+    def __init__(
+        self,
+        managers: Informer,
+        images: Informer,
+        settings: Informer,
+        *,
+        drivers: Informer,
+        hosts: Informer,
+    ) -> None:
+        self._managers: dict[str, dict[Key, Object]] = {}
         """By node: there are hundreds, and each placement asks about each node."""
-        self._images: dict[Key, EngineImage] = {}
+        self._images = images
         self._settings = settings
+        self._drivers = drivers
+        self._hosts = hosts
         managers.handlers.append(self._hear_of_manager)
-        images.handlers.append(self._hear_of_image)
 
     def _hear_of_manager(self, old: Object | None, new: Object | None) -> None:
         if old is not None:
@@ -67,29 +82,79 @@ class Runners:
             if not there:
                 del self._managers[old["spec"]["nodeID"]]
         if new is not None:
-            manager = recorded(new, InstanceManager)
-            self._managers.setdefault(manager.node, {})[key_of(new)] = manager
-
-    def _hear_of_image(self, old: Object | None, new: Object | None) -> None:
-        if old is not None:
-            del self._images[key_of(old)]
-        if new is not None:
-            self._images[key_of(new)] = recorded(new, EngineImage)
+            self._managers.setdefault(new["spec"]["nodeID"], {})[key_of(new)] = new
 
     def engines(self, node: str) -> Engines:
-        """Return what runs on a node, but for the CSI driver."""
-        setting = self._settings.get(_MANAGER_IMAGE, NAMESPACE)
-        image = setting["value"] if setting else ""
-        here = [*self._managers.get(node, {}).values()]
+        """Return what counts for new replicas on a node."""
         return Engines(
-            runs_v1=not self._managers or runs(here, image, is_v2=False),
-            runs_v2=not self._managers or runs(here, "", is_v2=True),
-            images=images_on(NodeName(node), [*self._images.values()]),
+            runs_v1=self._runs(node, "v1"),
+            runs_v2=self._runs(node, "v2"),
+            allows_v2=not self._switches_v2_off(node),
+            images=self._images_on(node),
         )
 
-    def attaches(self, volume: Object, node: str) -> bool:
-        """Say whether a volume can be attached to a node that is ready."""
-        engines = self.engines(node)
-        if volume["spec"].get("dataEngine") == "v2":
-            return engines.runs_v2
-        return engines.runs_v1 and engines.has_image(volume["spec"].get("image", ""))
+    def has_driver(self, node: str) -> bool:
+        """Say whether the CSI driver is registered: nothing is made for pods or mounted before.
+
+        Source: external-provisioner GenerateAccessibilityRequirements; external-attacher and
+        kubelet look for the driver in the CSINode.
+        """
+        if not self._drivers.objects:
+            return True
+        found = self._drivers.get(node)
+        drivers = (found["spec"].get("drivers") or ()) if found else ()
+        return any(each["name"] == DRIVER for each in drivers)
+
+    def has_image(self, volume: Object, node: str) -> bool:
+        """Say whether the engine image of a volume is ready on a node: the attach API asks that."""
+        images = self._images_on(node)
+        return _is_v2(volume) or images is None or volume["spec"]["image"] in images
+
+    def starts_engine(self, volume: Object, node: str) -> bool:
+        """Say whether an engine can start on a node; nobody asks that before it shall."""
+        return self._runs(node, "v2" if _is_v2(volume) else "v1")
+
+    def is_declined(self, volume: Object, node: str) -> bool:
+        """Say whether no manager works on a volume that is wished on a node.
+
+        The node's own declines volumes of data engine v2 while the label switches that off, and
+        the others leave it to that one.
+        """
+        return _is_v2(volume) and bool(node) and self._switches_v2_off(node)
+
+    def _runs(self, node: str, engine: str) -> bool:
+        """Say whether an instance manager takes new processes: of v1 that of the default image.
+
+        One of v1 that is being deleted counts as ready, whatever its state.
+        """
+        if not self._managers:
+            return True
+        setting = self._settings.get(DEFAULT_MANAGER_IMAGE, NAMESPACE)
+        for manager in self._managers.get(node, {}).values():
+            spec = manager["spec"]
+            if spec["dataEngine"] != engine:
+                continue
+            if engine == "v1" and setting and spec["image"] != setting["value"]:
+                continue
+            leaves = engine == "v1" and manager["metadata"].get("deletionTimestamp")
+            if leaves or manager["status"]["currentState"] == "running":
+                return True
+        return False
+
+    def _images_on(self, node: str) -> frozenset[str] | None:
+        if not self._images.objects:
+            return None
+        return frozenset(
+            each["spec"]["image"]
+            for each in self._images.objects.values()
+            if each["status"]["state"] in ("deployed", "deploying")
+            and each["status"]["nodeDeploymentMap"].get(node)
+        )
+
+    def _switches_v2_off(self, node: str) -> bool:
+        found = self._hosts.get(node)
+        return found is not None and (found["metadata"].get("labels") or {}).get(_V2_OFF) == "true"
+
+
+def _is_v2(volume: Object) -> bool:
+    return bool(volume["spec"].get("dataEngine") == "v2")

@@ -134,6 +134,8 @@ class Volumes:
         draft = await self._read(view, name)
         if draft is None:
             return None
+        if self._cluster.runners.is_declined(draft.volume, read_volume(draft.volume).wished_node):
+            return _ATTACH_SECONDS
         if not read_volume(draft.volume).state:
             left = self._timers.left(name, span=self._cluster.delays.volume_sync)
             if left:
@@ -167,7 +169,7 @@ class Volumes:
             held_back, held_seconds = self._rooms.held_back(draft.name)
             waits = [held_seconds] if held_back else []
             for step in next_steps(volume, replicas, draft.failed, draft.placed, held_back):
-                if step == Become("attached") and not self._attaches(draft):
+                if step == Become("attached") and not self._starts_engine(draft):
                     waits.append(_ATTACH_SECONDS)  # the volume hangs in attaching
                     continue
                 span = self._span(step, volume)
@@ -185,9 +187,9 @@ class Volumes:
                 return None
         raise AssertionError(f"volume {draft.name} does not come to rest")
 
-    def _attaches(self, draft: Draft) -> bool:
+    def _starts_engine(self, draft: Draft) -> bool:
         node = read_volume(draft.volume).wished_node
-        return self._cluster.runners.attaches(draft.volume, node)
+        return self._cluster.runners.starts_engine(draft.volume, node)
 
     def _span(self, step: Step, volume: Volume) -> Span | None:
         """Say how long a step takes, if it takes any time."""

@@ -24,6 +24,8 @@ from tests.actors.longhorn.records import (
 )
 
 WORKERS = 10
+_AGAIN_SECONDS = 0.5
+"""What refuses an attachment is asked again; the real external-attacher does so later and later."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -148,14 +150,15 @@ class Wishes:
         obj = await self._cluster.api.get(VOLUMES, name, self._cluster.namespace)
         if obj is None or read_volume(obj).state == "deleting":
             return None
-        volume, nodes = read_volume(obj), self._pod_nodes(name)
+        volume, asking = read_volume(obj), self._pod_nodes(name)
+        nodes = asking
         if not volume.wished_node:
-            nodes = [node for node in nodes if self._is_ready(node)]
+            nodes = [node for node in asking if self._takes(obj, node)]
         replicas = [read_replica(each) for each in await self._cluster.replicas_of(name)]
         wish = next_wish(volume, replicas, nodes, self.evictions.get(name, ""))
         if wish is None:
             self._timers.stop(name)
-            return None
+            return None if volume.wished_node or nodes == asking else _AGAIN_SECONDS
         delays = self._cluster.delays
         span = delays.attach_wish if wish.node else delays.detach_wish
         left = self._timers.left(name, wish.node, span=span)
@@ -184,9 +187,16 @@ class Wishes:
                 if claim and claim["spec"].get("volumeName") == name.name:
                     yield from self._pods_by_claim.get(key, ())
 
-    def _is_ready(self, node: str) -> bool:
+    def _takes(self, volume: Object, node: str) -> bool:
+        """Say whether external-attacher and Longhorn's attach API let a volume be wished there."""
         found = self._cluster.nodes.get(node, self._cluster.namespace)
-        return found is not None and _is_ready(found)
+        runners = self._cluster.runners
+        return (
+            runners.has_driver(node)
+            and found is not None
+            and _is_ready(found)
+            and runners.has_image(volume, node)
+        )
 
 
 def _is_ready(node: Object) -> bool:

@@ -32,7 +32,7 @@ SHORT_OF_ROOM = (
     "n3-even-none",
     "several-disks-none",
 )
-SEEDS = range(24)
+SEEDS = range(1, 25)
 
 SECONDS = {
     "created -> detached": (0.46, 3.55),

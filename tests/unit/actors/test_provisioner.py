@@ -29,6 +29,10 @@ class Driver:
     def __init__(self) -> None:
         self.asked = 0
         self.volumes: dict[str, tuple[int, Mapping[str, str]]] = {}
+        self.nodes = {"node-1", "node-2"}
+
+    def is_registered(self, node: str) -> bool:
+        return node in self.nodes
 
     async def create_volume(
         self, name: str, size_bytes: int, parameters: Mapping[str, str]
@@ -46,7 +50,9 @@ def put(server: FakeApiServer, kind: kinds.Kind, obj: Object) -> None:
     server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
 
 
-async def test_without_room_another_node_is_to_be_selected() -> None:
+async def test_without_room_another_node_is_to_be_selected_and_without_driver_nothing_happens() -> (
+    None
+):
     server, driver = FakeApiServer(Random(0)), Driver()
     put(server, kinds.STORAGE_CLASSES, storage_class("local"))
     ours = {PROVISIONER: DRIVER}
@@ -79,6 +85,7 @@ async def test_without_room_another_node_is_to_be_selected() -> None:
 
         assert await select("") == (ours, 0, 0)
         assert await select("node-1") == (ours, 1, 0)
+        assert await select("node-3") == ({**ours, SELECTED_NODE: "node-3"}, 1, 0)
         assert await select("node-2") == ({**ours, SELECTED_NODE: "node-2"}, 2, 1)
 
         for task in running:
