@@ -16,12 +16,13 @@ from longhorn import (
     runs,
     starts_replicas,
 )
-from longhorn.needs import Engine
+from longhorn.needs import Engine, need_of
 from tests.builders import engine_image, instance_manager, volume
 
 V1 = Attachment(is_v2=False, images=("engine:1",), is_shared=False)
 V2 = Attachment(is_v2=True, images=(), is_shared=False)
 SHARED = Attachment(is_v2=False, images=("engine:1",), is_shared=True)
+SHARED_V2 = Attachment(is_v2=True, images=(), is_shared=True)
 NOTHING_RUNS = Engines(
     has_driver=False, runs_v1=False, runs_v2=False, allows_v2=False, images=frozenset()
 )
@@ -43,6 +44,17 @@ NOTHING_RUNS = Engines(
         pytest.param(Engines(runs_v1=False), True, SHARED, None, id="h-is-not-asked-of-rwx"),
         pytest.param(Engines(allows_v2=False), True, V2, AttachRefusal.V2_OFF, id="i-v2-off"),
         pytest.param(Engines(allows_v2=False), True, V1, None, id="i-is-not-asked-of-v1"),
+        pytest.param(Engines(allows_v2=False), True, SHARED_V2, None, id="i-is-not-asked-of-rwx"),
+        pytest.param(
+            Engines(images=frozenset()), False, V1, AttachRefusal.NOT_READY, id="c-before-e"
+        ),
+        pytest.param(
+            Engines(runs_v2=False, allows_v2=False),
+            True,
+            V2,
+            AttachRefusal.NO_MANAGER,
+            id="h-before-i",
+        ),
         pytest.param(ALL_RUNS, True, V1, None, id="all-runs"),
     ],
 )
@@ -67,6 +79,13 @@ def test_both_images_are_needed_while_the_engine_is_upgraded(
     assert attachment_of(upgraded).images == images
 
 
+def test_new_replicas_need_the_image_of_the_others() -> None:
+    """Longhorn takes status.currentImage for them, and spec.image to attach."""
+    upgraded = volume(engine_image="new", current_image="old")
+
+    assert need_of(upgraded, None).engine == Engine(is_v2=False, image="old")
+
+
 @pytest.mark.parametrize(
     ("manager", "image", "is_v2", "expected"),
     [
@@ -85,6 +104,9 @@ def test_both_images_are_needed_while_the_engine_is_upgraded(
             True,
             False,
             id="v2-deleting",
+        ),
+        pytest.param(
+            instance_manager(is_v2=True, deleting=True), "", True, True, id="v2-deleting-yet-runs"
         ),
     ],
 )

@@ -78,6 +78,16 @@ def test_a_cordon_evicts_by_policy(policy: str) -> None:
     assert not evicts(policy=policy, cordoned=False)
 
 
+@pytest.mark.parametrize("replicas", [(HERE,), (HERE, PEER)], ids=["last", "kept-elsewhere"])
+def test_an_unknown_policy_keeps_the_last_replica_and_moves_nothing(
+    replicas: tuple[Replica, ...],
+) -> None:
+    of_default = ends(*replicas, policy=BLOCK_IF_LAST)
+
+    assert ends(*replicas, policy="unheard-of") is of_default
+    assert not evicts(*replicas[1:], policy="unheard-of")
+
+
 @pytest.mark.parametrize(
     ("peer", "guarded"),
     [

@@ -1,6 +1,7 @@
 """Nodes where a pod's volumes cannot be attached are rejected, whatever room they have."""
 
 import pytest
+from msgspec.structs import replace
 
 from app.kube.resources import AnyRecord
 from extender import Basis, ClusterView, CsiNode, Extender, PodRef, Unreadable, ViewBuilder
@@ -23,6 +24,7 @@ from tests.builders import (
     GENEROUS,
     ask,
     bound,
+    claim,
     csi_node,
     disk,
     engine_image,
@@ -30,6 +32,7 @@ from tests.builders import (
     node,
     replica,
     setting,
+    storage_class,
     view_of,
     volume,
 )
@@ -126,8 +129,23 @@ def test_a_node_that_is_not_ready_or_not_known_is_rejected() -> None:
     assert rejected(view) == {"node-1": NodeNotReady(), "node-2": UnknownNode()}
 
 
-def test_a_node_that_takes_no_replicas_is_accepted_if_they_may_be_elsewhere() -> None:
-    view = view_of(node("node-1", schedulable=False), node("node-2"), *bound(remote()))
+@pytest.mark.parametrize(
+    "takes_none",
+    [
+        pytest.param([node("node-1", schedulable=False)], id="not-schedulable"),
+        pytest.param([node("node-1", allow_scheduling=False)], id="scheduling-off"),
+        pytest.param([node("node-1", evicting=True)], id="eviction-requested"),
+        pytest.param([replace(node("node-1"), disks=())], id="no-disks"),
+        pytest.param([node("node-1", disk(ready=False))], id="disk-not-ready"),
+        pytest.param(
+            [node("node-1"), KubernetesNode(name=NodeName("node-1"), cordoned=True)], id="cordoned"
+        ),
+    ],
+)
+def test_a_node_that_takes_no_replicas_is_accepted_if_they_may_be_elsewhere(
+    takes_none: list[AnyRecord],
+) -> None:
+    view = view_of(*takes_none, node("node-2"), *bound(remote()))
 
     assert rejected(view) == {}
 
@@ -141,6 +159,33 @@ def test_data_engine_v2_runs_where_no_label_switches_it_off() -> None:
 
     assert found == {"node-2": EngineSwitchedOff()}
     assert rejected(view_of(*instead(), switched_off, *bound(remote()))) == {}
+
+
+@pytest.mark.parametrize("value", ["false", "True", "yes", ""])
+def test_another_value_of_the_label_switches_nothing_off(value: str) -> None:
+    label = {"node.longhorn.io/disable-v2-data-engine": value}
+    labelled = KubernetesNode(name=NodeName("node-2"), labels=label)
+
+    assert rejected(view_of(*instead(), labelled, *bound(remote(disk_type="block")))) == {}
+
+
+@pytest.mark.parametrize(
+    ("engine", "image", "expected"),
+    [
+        pytest.param("v1", "engine:1", {}, id="it-is-there"),
+        pytest.param("v1", "engine:2", {"node-1": EngineImageMissing()}, id="it-is-not"),
+        pytest.param("v2", "engine:2", {}, id="v2-needs-none"),
+    ],
+)
+def test_a_volume_that_does_not_exist_yet_will_have_the_default_image(
+    engine: str, image: str, expected: dict[str, Rejection]
+) -> None:
+    of_class = storage_class(dataLocality="disabled", dataEngine=engine)
+    records = [*instead(engine_image("node-2", image="engine:2")), claim("vol"), of_class]
+
+    view = view_of(*records, setting("default-engine-image", image))
+
+    assert rejected(view) == expected
 
 
 def test_an_instance_manager_of_an_older_image_takes_nothing_new() -> None:
