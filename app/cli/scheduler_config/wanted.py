@@ -122,6 +122,7 @@ def why(distribution: Distribution) -> Mapping[str, str]:
 
 def is_service(host: str) -> bool:
     """Say whether a host is the name of a Service, which only the cluster's DNS resolves."""
+    host = host.removesuffix(".")
     is_short = "." not in host and ":" not in host and host != "localhost"
     return is_short or host.endswith((".svc", ".cluster.local")) or host.startswith(f"{NAME}.")
 

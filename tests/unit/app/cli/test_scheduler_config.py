@@ -490,6 +490,8 @@ def test_an_address_that_cannot_be_called_is_said(
         ("http://longhorn-scheduler-extender:9504", Distribution.KUBEADM, "names a Service"),
         ("http://extender.longhorn-system.svc:9504", Distribution.K3S, "names a Service"),
         ("http://x.y.svc.cluster.local:9504", Distribution.RKE2, "names a Service"),
+        ("http://x.y.svc.cluster.local.:9504", Distribution.RKE2, "names a Service"),
+        ("http://X.Y.SVC:9504", Distribution.RKE2, "names a Service"),
         ("http://longhorn-scheduler-extender.longhorn-system:1", Distribution.TALOS, "a Service"),
         ("http://10.96.0.95", Distribution.KUBEADM, "has no port, .* http://10.96.0.95:9504"),
         ("http://x.y.svc", Distribution.SECONDARY, "has no port"),
