@@ -167,6 +167,7 @@ def source(disk: str, **spec: Any) -> Replica:
         pytest.param([source("a1"), source("b1", healthyAt="")], ["a1"], id="rebuilding"),
         pytest.param([source("a1"), source("b1", failedAt="2026-08-20")], ["a1"], id="failed"),
         pytest.param([source("a1", active=False)], ["a1"], id="inactive"),
+        pytest.param([source("a1", deleting=True)], ["a1"], id="being-deleted"),
         pytest.param([replica("b1", name="vol-r-1"), source("a2")], ["a2"], id="its-own"),
     ],
 )
@@ -198,6 +199,28 @@ def test_nodes_whose_data_engine_is_not_ready_are_left_out() -> None:
     assert disks_for(volume(), *nodes, not_starting={"a"}) == ["b1"]
     found = search(volume(), *nodes, not_starting={"a", "b"})
     assert found.errors == (Reason.ENGINE_IMAGE_NOT_READY,)
+
+
+@pytest.mark.parametrize(
+    ("linked", "pinned_to", "zone", "not_starting", "expected"),
+    [
+        pytest.param(True, "b", "z", {"a"}, Reason.LINKED_CLONE, id="2-linked-clone"),
+        pytest.param(False, "b", "z", {"a"}, Reason.HARD_AFFINITY, id="3-hard-affinity"),
+        pytest.param(False, "", "z", {"a"}, Reason.TOPOLOGY, id="4-topology"),
+        pytest.param(False, "", "", {"a"}, Reason.ENGINE_IMAGE_NOT_READY, id="7-engine-image"),
+        pytest.param(False, "", "", set(), Reason.INSUFFICIENT_STORAGE, id="then-its-disks"),
+    ],
+)
+def test_the_first_test_that_leaves_no_node_gives_the_reason(
+    pinned_to: str, zone: str, not_starting: set[str], expected: Reason, *, linked: bool
+) -> None:
+    of = volume(20, topologyRequirement=[{"zone": zone}] if zone else [])
+    of = replace(of, linked_to="source") if linked else of
+    small = node("a", disk(10))
+
+    found = search(of, small, pinned_to=pinned_to, not_starting=not_starting)
+
+    assert (found.disks, found.errors) == ((), (expected,))
 
 
 @pytest.mark.parametrize(
