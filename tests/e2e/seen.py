@@ -17,10 +17,12 @@ class Seen:
 
     Attributes:
         bound_at: When each pod was seen with a node, by uid, in seconds since the epoch.
+        ran_at: When each was seen running.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self.bound_at: dict[str, float] = {}
+        self.ran_at: dict[str, float] = {}
         self._cluster = cluster
         cluster.pods.handlers.append(self._saw_pod)
 
@@ -187,6 +189,8 @@ class Seen:
     def _saw_pod(self, _old: Object | None, new: Object | None) -> None:
         if new is not None and new["spec"].get("nodeName"):
             self.bound_at.setdefault(new["metadata"]["uid"], time.time())
+        if new is not None and new["status"].get("phase") == "Running":
+            self.ran_at.setdefault(new["metadata"]["uid"], time.time())
 
     def _wanted(self) -> dict[str, dict[str, int]]:
         """Return the bytes of each volume that bound pods want on their node, by node."""

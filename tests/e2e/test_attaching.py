@@ -6,6 +6,14 @@ import time
 import pytest
 
 from tests.actors import api as kinds
+from tests.actors.api import Key
+from tests.actors.longhorn import (
+    ENGINE_IMAGE,
+    MANAGER_IMAGE,
+    NAMESPACE,
+    instance_manager,
+)
+from tests.actors.provisioner import SELECTED_NODE
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
@@ -17,69 +25,130 @@ PODS = 6
 ATTEMPT_SECONDS = 10.0
 ANYWHERE = "anywhere"
 RUNNING_SECONDS = 90.0
+V2_OFF = "node.longhorn.io/disable-v2-data-engine"
+
+WHAT = {
+    "image": "engine image",
+    "manager": "running instance manager",
+    "driver": "CSI driver, claims unbound",
+    "driver-bound": "CSI driver, claims bound",
+    "v2": "data engine v2 (label)",
+}
+"""What the node lacks."""
 
 
-async def begin(world: World) -> None:
-    """Have a class of volumes whose replicas may all be elsewhere."""
-    await world.add_class(ANYWHERE, dataLocality="disabled", numberOfReplicas="1")
-    await world.set_longhorn("default-engine-image", "longhornio/longhorn-engine:v1.12.1")
-    await world.set_longhorn(
-        "default-instance-manager-image", "longhornio/longhorn-instance-manager:v1.12.1"
+async def begin(world: World, what: str) -> None:
+    """Have two nodes and a class of volumes whose replicas may all be elsewhere."""
+    await world.add_nodes({"disk": 100}, {"disk": 100})
+    engine = "v2" if what == "v2" else "v1"
+    if engine == "v2":  # before the class: capacities are published once a minute
+        for node in ("node-1", "node-2"):
+            await have_v2(world, node)
+    binding = "Immediate" if what == "driver-bound" else "WaitForFirstConsumer"
+    await world.add_class(
+        ANYWHERE,
+        binding=binding,
+        dataEngine=engine,
+        dataLocality="disabled",
+        numberOfReplicas="1",
+    )
+    await set_images(world, ENGINE_IMAGE, MANAGER_IMAGE)
+
+
+async def set_images(world: World, engine: str, manager: str) -> None:
+    """Set the images by which Longhorn makes engines and instance managers."""
+    await world.set_longhorn("default-engine-image", engine)
+    await world.set_longhorn("default-instance-manager-image", manager)
+
+
+async def have_v2(world: World, node: str) -> None:
+    """Have an instance manager of data engine v2 on a node, and its disk be one for that."""
+    await world.api.ensure(instance_manager(node, engine="v2"), kinds.INSTANCE_MANAGERS)
+    block = {"disk": {"diskType": "block"}}
+    changes = {"spec": {"disks": block}, "status": {"diskStatus": block}}
+    await world.api.patch(kinds.LONGHORN_NODES, Key(NAMESPACE, node), changes)
+    known = world.longhorn.cluster.nodes
+
+    def is_known() -> bool:
+        found = known.get(node, NAMESPACE)
+        return bool(found and found["status"]["diskStatus"]["disk"]["diskType"] == "block")
+
+    await until(is_known, within=RUNNING_SECONDS)
+
+
+async def let_attach(world: World, what: str, *, on: bool) -> None:
+    """Take from node-1 what volumes need there, or bring it back."""
+    if what == "v2":
+        labels = {"metadata": {"labels": {V2_OFF: None if on else "true"}}}
+        await world.api.patch(kinds.KUBERNETES_NODES, Key("", "node-1"), labels)
+        return
+    await world.let_run(
+        "node-1",
+        image=on or what != "image",
+        manager="running" if on or what != "manager" else "starting",
+        driver=on or not what.startswith("driver"),
     )
 
 
-async def start(world: World, name: str, *, extender: bool) -> None:
+async def start(world: World, name: str, *, extender: bool, class_: str = ANYWHERE) -> None:
     """Create a pod with a volume."""
-    await world.api.create(claim(f"{name}-data", "1Gi", ANYWHERE), kinds.CLAIMS)
+    await world.api.create(claim(f"{name}-data", "1Gi", class_), kinds.CLAIMS)
     await world.api.create(pod(name, f"{name}-data", extender=extender), kinds.PODS)
 
 
 def node_of(world: World, name: str) -> str:
+    """Return the node of a pod, or the one that is selected for its claim to be made."""
     found = world.seen.pod(name)
-    return str(found["spec"].get("nodeName") or "") if found else ""
+    if found and found["spec"].get("nodeName"):
+        return str(found["spec"]["nodeName"])
+    asked = world.longhorn.cluster.claims.get(f"{name}-data", "default")
+    return str((asked["metadata"].get("annotations") or {}).get(SELECTED_NODE, "")) if asked else ""
 
 
-def runs(world: World, name: str) -> bool:
-    found = world.seen.pod(name)
-    return found is not None and found["status"].get("phase") == "Running"
+def hanging(world: World, names: list[str]) -> list[str]:
+    """Name the pods with a node where they do not run."""
+    return [each for each in names if node_of(world, each) and not world.seen.is_running(each)]
 
 
 @pytest.mark.parametrize("extender", [True, False], ids=["extender", "none"])
-@pytest.mark.parametrize("what", ["image", "manager", "driver"])
+@pytest.mark.parametrize("what", WHAT)
 async def test_a_node_where_nothing_attaches_gets_no_pod(
     what: str, make_world: MakeWorld, report: Report, *, extender: bool
 ) -> None:
     """First it is the only node that is not cordoned, then another one may be taken."""
     async with make_world() as world:
-        await world.add_nodes({"disk": 100}, {"disk": 100})
-        await begin(world)
-        await world.let_run(
-            "node-1",
-            image=what != "image",
-            manager="starting" if what == "manager" else "running",
-            driver=what != "driver",
-        )
+        await begin(world, what)
+        await let_attach(world, what, on=False)
         await world.cordon("node-2")
         await asyncio.sleep(1)
         names = [f"pod-{number}" for number in range(PODS)]
 
+        def all_run() -> bool:
+            return all(map(world.seen.is_running, names))
+
         for name in names:
             await start(world, name, extender=extender)
         await asyncio.sleep(ATTEMPT_SECONDS)
-        hanging = [name for name in names if node_of(world, name) == "node-1"]
+        there = hanging(world, names)
+        assert len(there) == (0 if extender else PODS)
         await world.cordon("node-2", on=False)
 
-        report.measured(
-            f"{PODS} pods, no {what} there, with{'' if extender else 'out'} extender",
-            f"{len(hanging)} are bound there and hang",
-        )
-        assert len(hanging) == (0 if extender else PODS)
         if extender:
-            await until(lambda: all(runs(world, each) for each in names), within=RUNNING_SECONDS)
+            took = await until(all_run, within=RUNNING_SECONDS)
             assert {node_of(world, each) for each in names} == {"node-2"}
-        elif what != "driver":  # kubelets are played, and do without it
+            figures = f"wait; all run on the other node {took:.1f} s after it may be taken"
+        else:
             await asyncio.sleep(ATTEMPT_SECONDS)
-            assert not any(runs(world, each) for each in names)
+            assert hanging(world, names) == there
+            assert {node_of(world, each) for each in names} == {"node-1"}
+            await let_attach(world, what, on=True)
+            took = await until(all_run, within=RUNNING_SECONDS)
+            figures = (
+                f"all are sent there and hang, also {ATTEMPT_SECONDS:g} s after another node may "
+                f"be taken; run {took:.1f} s after it is back"
+            )
+        ways = f"with{'' if extender else 'out'} extender"
+        report.measured(f"{PODS} pods, a node without {WHAT[what]}, {ways}", figures)
 
 
 @pytest.mark.parametrize("extender", [True, False], ids=["extender", "none"])
@@ -87,22 +156,22 @@ async def test_a_pod_waits_for_an_instance_manager_that_runs_late(
     make_world: MakeWorld, report: Report, *, extender: bool
 ) -> None:
     async with make_world() as world:
-        await world.add_nodes({"disk": 100})
-        await begin(world)
-        await world.let_run("node-1", manager="starting")
+        await begin(world, "manager")
+        await let_attach(world, "manager", on=False)
+        await world.cordon("node-2")
         await asyncio.sleep(1)
         began = time.monotonic()
 
         await start(world, "pod", extender=extender)
         await asyncio.sleep(LATE_SECONDS)
         bound_before = node_of(world, "pod")
-        await world.let_run("node-1")
+        await let_attach(world, "manager", on=True)
         came = time.monotonic()
-        await until(lambda: runs(world, "pod"), within=RUNNING_SECONDS)
+        await until(lambda: world.seen.is_running("pod"), within=RUNNING_SECONDS)
         ran = time.monotonic()
 
         report.measured(
-            f"instance manager {LATE_SECONDS:g} s late, {'' if extender else 'without '}extender",
+            f"instance manager {LATE_SECONDS:g} s late, with{'' if extender else 'out'} extender",
             f"pod {'bound at once, and hangs' if bound_before else 'waits'}; runs "
             f"{ran - came:.1f} s after it, {ran - began:.1f} s after it was created",
         )

@@ -342,11 +342,16 @@ class World:
         await controllers.start()
 
     async def _capacity_is_known_of(self, nodes: int) -> None:
-        """Wait until each node has its capacity objects; there were none after the last wipe."""
+        """Wait until each node has its capacity objects; there were none after the last wipe.
+
+        Classes that do not wait for a consumer have none.
+        """
 
         async def is_known() -> bool:
             found = await self.api.list(kinds.CSI_STORAGE_CAPACITIES, NAMESPACE)
-            return len(found) == nodes * len(self.longhorn.cluster.storage_classes.objects)
+            classes = self.longhorn.cluster.storage_classes.objects.values()
+            waiting = [each for each in classes if each["volumeBindingMode"] != "Immediate"]
+            return len(found) == nodes * len(waiting)
 
         await until(is_known, within=SETTLE_SECONDS, what="CSIStorageCapacity")
 
