@@ -180,13 +180,9 @@ class Extender:
         return prioritize(answer, self._outlook.changes, self._scores, self._balance)
 
     def for_member(self, answer: Answer) -> Answer:
-        """Return *answer* for a member of a group: if it needs room, the best of its nodes alone.
-
-        So the next member is judged beside this one though no node of theirs shows yet.
-        """
-        if answer.basis is not Basis.PLACEMENT or len(answer.accepted) < 2:
-            return answer
-        return best_alone(answer, self.score(answer))
+        """Return *answer* for a member of a group: if it needs room, the best of its nodes alone."""
+        has_choice = answer.basis is Basis.PLACEMENT and len(answer.accepted) > 1
+        return best_alone(answer, self.score(answer)) if has_choice else answer
 
     def hold(
         self,

@@ -11,6 +11,8 @@ from longhorn import NodeName
 def best_alone(answer: Answer, scores: Scores) -> Answer:
     """Return *answer* with one accepted node: that of the highest score.
 
+    So the next member of a group is judged beside this one though no node of theirs shows yet.
+
     Of equal scores, which are rounded, the one with the better balance is taken, and of these the
     first in the order of the candidates.
     """
