@@ -1,5 +1,6 @@
 """Groups of pods, which kube-scheduler of Kubernetes 1.36 binds together or not at all."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -21,6 +22,8 @@ DISK = {"disk": 100}
 SIZE = "60Gi"
 """Of each pod's volume: one fits on a node, and no two do."""
 REFUSED_SECONDS = 60.0
+STILL_SECONDS = 8.0
+"""Twice as long as pods take that are bound: to provision a volume takes two seconds."""
 
 
 @asynccontextmanager
@@ -73,6 +76,14 @@ def refused(world: World) -> list[str]:
     return [name for name, accepted in last.items() if not accepted]
 
 
+async def on_their_way(world: World) -> list[str]:
+    """Name the claims for which kube-scheduler has chosen a node."""
+    found = await world.api.list(kinds.CLAIMS, NAMESPACE)
+    chosen = "volume.kubernetes.io/selected-node"
+    metadata = [each["metadata"] for each in found]
+    return [each["name"] for each in metadata if chosen in (each.get("annotations") or {})]
+
+
 async def test_a_group_that_fits_exactly_is_bound_at_once(
     control_plane: ControlPlane, make_world: MakeWorld, report: Report
 ) -> None:
@@ -102,7 +113,9 @@ async def test_of_a_group_that_does_not_fit_no_pod_is_bound(
             await until(lambda: len(refused(world)) == 1, within=REFUSED_SECONDS)
             await until(lambda: _is_given_up(world), within=REFUSED_SECONDS)
 
+            await asyncio.sleep(STILL_SECONDS)
             assert scheduling.bound() == 0
+            assert await on_their_way(world) == []
 
             await world.add_node(f"node-{NODES + 1}", DISK)
             outcome = await scheduling.outcome()
