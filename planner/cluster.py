@@ -43,6 +43,7 @@ from planner.records import (
     KubernetesNode,
     Pod,
     PodTerm,
+    PreferredPods,
     Service,
 )
 from planner.remembered import Remembered, Value
@@ -206,6 +207,10 @@ class Cluster:
     def repelling(self) -> Iterable[tuple[PodTerm, Mapping[NodeName, int]]]:
         """Return each rule by which placed pods keep others away, with the numbers of these."""
         return self._tallies.repelling()
+
+    def attracting(self) -> Iterable[tuple[PreferredPods, Mapping[NodeName, int]]]:
+        """Return each rule by which placed pods would rather have others near, or rather not."""
+        return self._tallies.attracting()
 
     def answer(self, pod: Pod, nodes: Sequence[NodeName]) -> Answer:
         """Return what the extender answers to `/filter`.

@@ -88,6 +88,8 @@ class Scheduler:
         totals = [0.0] * len(nodes)
         for priority, weight in self._priorities:
             scores = priority(pod, nodes, cluster)
+            if not scores:
+                continue
             of_nodes = map(scores.__getitem__, nodes)
             totals = [total + weight * score for total, score in zip(totals, of_nodes, strict=True)]
         return {name: round(total, _DIGITS) for name, total in zip(nodes, totals, strict=True)}

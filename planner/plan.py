@@ -12,14 +12,16 @@ from planner.cluster import Cluster
 from planner.drawing import draw
 from planner.engine import Decision, Scheduler
 from planner.following import follow_nodes
-from planner.naming import natural
+from planner.naming import first_of, natural
 from planner.outcome import Event, Kind, PlanReport, PlanWarning, StepReport
 from planner.policy import Policy
 from planner.records import Pod
 from planner.scheduling import Batch, Scheduling
-from planner.telling import pod_event
+from planner.telling import pod_event, unplanned_of
 from planner.volumes import Settled, Volumes
 from planner.warnings import warnings_of
+
+_SHOWN = 3
 
 
 class Step(Protocol):
@@ -83,6 +85,8 @@ class Plan:
             if pod.node is None and not pod.wishes.deleting
         )
         self._waiting = [Batch(pods=(pod,)) for pod in pending]
+        self._unplanned: dict[str, list[str]] = {}
+        """What pods ask for and no plan goes by, and which pods."""
         self._placed: dict[str, None] = {}
         """The pods that this plan placed, in order."""
         self._lacking: dict[VolumeName, tuple[Reason, ...]] = {}
@@ -125,6 +129,10 @@ class Plan:
             policy=policy,
             seed=seed,
             notes=tuple(dict.fromkeys(self.notes)),
+            unplanned=tuple(
+                f"not planned: {what}, of {first_of(pods, _SHOWN)}"
+                for what, pods in self._unplanned.items()
+            ),
             steps=tuple(self.steps),
             placed=len(self._placed),
             pending=sum(
@@ -164,6 +172,7 @@ class Plan:
             pod for pod in asked if pod.key in new or (pod.node is not None and pod.key in homeless)
         ]
         self._placed.update((pod.key, None) for pod in told if pod.node is not None)
+        self._note_unplanned(told)
         own = {volume.name for pod in told for volume in self.volumes.of_pod(pod)}
         names = self.names()
         events = [
@@ -244,6 +253,13 @@ class Plan:
         disks = space.node.disks if space else ()
         names = (str(disk.name) for disk in disks if disk.id == replica.disk)
         return next(names, str(replica.disk or ""))
+
+    def _note_unplanned(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            for what in unplanned_of(pod, self.cluster):
+                of_pods = self._unplanned.setdefault(what, [])
+                if pod.key not in of_pods:
+                    of_pods.append(pod.key)
 
     def _report(self, title: str, events: Sequence[Event]) -> StepReport:
         before, warned = self._drawn, self._warnings

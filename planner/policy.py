@@ -98,6 +98,7 @@ TODAY_POLICY = Policy(
                 "PodFitsResources",
                 "VolumeRestrictions",
                 "VolumeTopology",
+                "PodTopologySpread",
                 "InterPodAffinity",
                 LONGHORN_FIT,
             ),
@@ -106,7 +107,9 @@ TODAY_POLICY = Policy(
     priorities=(
         ChosenPriority("TaintToleration", 3),
         ChosenPriority("LeastAllocated", 1),
-        ChosenPriority("DefaultSpread", 2),
+        ChosenPriority("NodeAffinity", 2),
+        ChosenPriority("PodTopologySpread", 2),
+        ChosenPriority("InterPodAffinity", 2),
         ChosenPriority("BalancedAllocation", 1),
         ChosenPriority("LonghornScore", 2),
     ),

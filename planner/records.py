@@ -48,6 +48,38 @@ class PodTerm(msgspec.Struct, frozen=True):
     """Those of the pods; () stands for all of them."""
 
 
+class PreferredNodes(msgspec.Struct, frozen=True):
+    """Nodes that a pod would rather have, by preferred node affinity."""
+
+    weight: int
+    term: NodeTerm
+
+
+class PreferredPods(msgspec.Struct, frozen=True):
+    """Pods that a pod would rather be near, or rather not if the weight is negative."""
+
+    weight: int
+    term: PodTerm
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """A topology spread constraint of a pod."""
+
+    topology_key: str
+    """The label of nodes that have the same value in one domain."""
+    max_skew: int
+    selector: Selector | None = None
+    """Which pods are counted, those of matchLabelKeys alone; None selects none."""
+    is_required: bool = True
+    """DoNotSchedule; else it only makes nodes better or worse."""
+    least_domains: int = 1
+    """minDomains."""
+    only_allowed: bool = True
+    """nodeAffinityPolicy: only nodes count that nodeSelector and node affinity allow."""
+    only_tolerated: bool = False
+    """nodeTaintsPolicy: only nodes count whose taints the pod tolerates."""
+
+
 class HostPort(msgspec.Struct, frozen=True):
     """A port of its node that a pod takes."""
 
@@ -80,6 +112,13 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that must be near, by required pod affinity."""
     anti_affinity: tuple[PodTerm, ...] = ()
     """Pods that must not be near."""
+    preferred_nodes: tuple[PreferredNodes, ...] = ()
+    preferred_pods: tuple[PreferredPods, ...] = ()
+    spreads: tuple[Spread, ...] = ()
+    unplanned: tuple[str, ...] = ()
+    """What it asks for and no plan goes by: each a field of its spec, and what that means."""
+    priority: str = ""
+    """Its PriorityClass or its priority, "" for the priority of pods that ask for none."""
     has_local_data: bool = False
     """It has an emptyDir, which is lost when it moves."""
     owner: tuple[str, str] | None = None

@@ -7,7 +7,7 @@ staging/src/k8s.io/apimachinery/pkg/labels/selector.go
 from collections.abc import Iterable, Mapping
 
 from extender import NodeTerm, Requirement
-from planner.records import KubernetesNode, Selector
+from planner.records import KubernetesNode, Pod, PodTerm, Selector
 
 
 def meets(node: KubernetesNode, term: NodeTerm) -> bool:
@@ -24,6 +24,12 @@ def selects(selector: Selector, labels: Mapping[str, str]) -> bool:
     return selector.labels.items() <= labels.items() and all(
         is_met(each, labels) for each in selector.requirements
     )
+
+
+def is_selected(pod: Pod, term: PodTerm) -> bool:
+    """Whether a rule about other pods is about this one."""
+    is_near = not term.namespaces or pod.ref.namespace in term.namespaces
+    return is_near and selects(term.selector, pod.wishes.labels)
 
 
 def is_met(wanted: Requirement, labels: Mapping[str, str]) -> bool:

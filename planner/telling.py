@@ -1,8 +1,8 @@
 """What became of one pod, for people."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
-from extender import Claim, PersistentVolume
+from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass
 from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
 from planner.engine import Decision
@@ -53,6 +53,18 @@ def pod_event(
         text=f"0 of {nodes} nodes" if nodes != 1 else "not on the one node",
         reasons=reasons,
     )
+
+
+def unplanned_of(pod: Pod, cluster: Cluster) -> Iterator[str]:
+    """Yield what a pod asks for that decides over its node, and that no plan goes by."""
+    yield from pod.wishes.unplanned
+    if pod.node is None and pod.wishes.priority:
+        yield f"priority {pod.wishes.priority} (nothing is evicted to make room)"
+    for key in pod.ref.claims:
+        claim = cluster.get(Claim, key)
+        class_ = cluster.get(StorageClass, claim.storage_class or "") if claim else None
+        if class_ is not None and class_.provisioner not in LONGHORN_PROVISIONERS:
+            yield f"volumes of StorageClass {class_.name} (where its driver has room is not known)"
 
 
 def reasons_of(decision: Decision) -> tuple[Reason, ...]:

@@ -84,7 +84,7 @@ class WholePodSpec(objects.PodSpec, frozen=True, rename="camel"):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
-    topology_spread_constraints: list[SpreadConstraint] | None = None
+    topology_spread_constraints: Sequence[SpreadConstraint] | None = None
 
 
 class WholePod(objects.Pod, frozen=True, rename="camel"):
@@ -169,11 +169,13 @@ def class_terms(storage_class: WholeStorageClass) -> tuple[NodeTerm, ...] | None
 
 
 def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
-    return tuple(
-        NodeTerm(
-            labels=requirements(term.match_expressions), fields=requirements(term.match_fields)
-        )
-        for term in selector.node_selector_terms or ()
+    return tuple(map(node_term, selector.node_selector_terms or ()))
+
+
+def node_term(given: NodeSelectorTerm) -> NodeTerm:
+    """Translate what nodes are to have."""
+    return NodeTerm(
+        labels=requirements(given.match_expressions), fields=requirements(given.match_fields)
     )
 
 

@@ -7,12 +7,11 @@ from msgspec import structs
 from app.kube import objects, translate
 from app.kube.planned_pods import (
     Amounts,
-    LabelSelector,
     PlannedPod,
     amounts,
     planned_wishes,
-    selector_of,
 )
+from app.kube.planned_rules import LabelSelector, selector_of
 from planner.records import Budget, KubernetesNode, Service
 
 _SHARE = re.compile("[0-9]{1,9}%?")

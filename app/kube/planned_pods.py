@@ -11,10 +11,9 @@ import msgspec
 from msgspec import structs
 
 from app.config import RESOURCE
-from app.kube import objects, placement
+from app.kube import objects, placement, planned_rules
 from app.quantity import parse_bytes, parse_thousandths
-from extender import Requirement
-from planner.records import CPU, MEMORY, CloudDisk, HostPort, PodTerm, Selector, Wishes
+from planner.records import CPU, MEMORY, CloudDisk, HostPort, Wishes
 
 Amounts = dict[str, str | int | float | None]
 """Of resources, as objects write them."""
@@ -23,8 +22,16 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 _OF_WHOLE_PODS = (CPU, MEMORY)
 _HUGE_PAGES = "hugepages-"
 _MIRROR = "kubernetes.io/config.mirror"
+_LIMITED_VOLUMES = {
+    "azure_disk": "azureDisk",
+    "cinder": "cinder",
+    "csi": "csi",
+    "iscsi": "iscsi",
+    "rbd": "rbd",
+    "vsphere_volume": "vsphereVolume",
+}
+"""Without a claim: nodes take a limited number of them, or two pods cannot share one."""
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 (what pods have)
-_NO_POD = Selector(requirements=(Requirement(key="", operator="In"),))
 
 
 class ContainerPort(objects.KubeStruct, frozen=True):
@@ -39,32 +46,11 @@ class Container(placement.Container, frozen=True, rename="camel"):
     restart_policy: objects.Text = None
 
 
-class LabelSelector(objects.KubeStruct, frozen=True):
-    match_labels: dict[str, objects.Text] | None = None
-    match_expressions: list[placement.Expression] | None = None
-
-
-class PodAffinityTerm(objects.KubeStruct, frozen=True):
-    label_selector: LabelSelector | None = None
-    topology_key: objects.Text = None
-    namespaces: list[str] | None = None
-    namespace_selector: LabelSelector | None = None
-    match_label_keys: list[str] | None = None
-    mismatch_label_keys: list[str] | None = None
-
-
-class PodAffinity(placement.PodAffinity, frozen=True, rename="camel"):
-    required: list[PodAffinityTerm] | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class Affinity(placement.Affinity, frozen=True, rename="camel"):
-    pod_affinity: PodAffinity | None = None
-    pod_anti_affinity: PodAffinity | None = None
-
-
 class EmptyDir(objects.KubeStruct, frozen=True):
+    pass
+
+
+class AnyVolume(objects.KubeStruct, frozen=True):
     pass
 
 
@@ -91,9 +77,19 @@ class PodVolume(objects.PodVolume, frozen=True, rename="camel"):
     empty_dir: EmptyDir | None = None
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None
+    azure_disk: AnyVolume | None = None
+    cinder: AnyVolume | None = None
+    csi: AnyVolume | None = None
+    iscsi: AnyVolume | None = None
+    rbd: AnyVolume | None = None
+    vsphere_volume: AnyVolume | None = None
 
 
 class Owner(placement.Owner, frozen=True, rename="camel"):
+    name: objects.Text = None
+
+
+class Named(objects.KubeStruct, frozen=True):
     name: objects.Text = None
 
 
@@ -106,10 +102,17 @@ class PlannedPodSpec(placement.WholePodSpec, frozen=True, rename="camel"):
     volumes: list[PodVolume] | None = None
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
-    affinity: Affinity | None = None
+    affinity: planned_rules.Affinity | None = None
+    topology_spread_constraints: list[planned_rules.SpreadConstraint] | None = None
     resources: placement.Resources | None = None
     overhead: Amounts | None = None
     host_network: bool | None = None
+    resource_claims: list[Named] | None = None
+    scheduling_gates: list[Named] | None = None
+    runtime_class_name: objects.Text = None
+    priority_class_name: objects.Text = None
+    priority: objects.Integer | None = None
+    preemption_policy: objects.Text = None
 
 
 class PlannedPod(placement.WholePod, frozen=True, rename="camel"):
@@ -123,19 +126,24 @@ def planned_wishes(pod: PlannedPod) -> Wishes:
     """Return what *pod* asks of kube-scheduler, with amounts and what it shares.
 
     Raises:
-        ValueError: An amount is no quantity, or negative.
+        ValueError: An amount is no quantity, or negative, or a topology spread is incomplete.
     """
     spec, metadata = pod.spec or PlannedPodSpec(), pod.metadata
     labels = {name: value or "" for name, value in (metadata.labels or {}).items()}
-    affinity, namespace = spec.affinity or Affinity(), metadata.namespace or "default"
-    volumes = spec.volumes or ()
+    affinity = spec.affinity or planned_rules.Affinity()
+    namespace, volumes = metadata.namespace or "default", spec.volumes or ()
     return structs.replace(
         placement.wishes_of(pod),
         requests=requests_of(spec),
         ports=tuple(_host_ports(spec)),
         cloud_disks=tuple(disk for each in volumes for disk in _cloud_disks(each)),
-        affinity=_pod_terms(affinity.pod_affinity, namespace, labels),
-        anti_affinity=_pod_terms(affinity.pod_anti_affinity, namespace, labels),
+        affinity=planned_rules.required_pods(affinity.pod_affinity, namespace, labels),
+        anti_affinity=planned_rules.required_pods(affinity.pod_anti_affinity, namespace, labels),
+        preferred_nodes=planned_rules.preferred_nodes(affinity.node_affinity),
+        preferred_pods=planned_rules.preferred_pods(affinity, namespace, labels),
+        spreads=planned_rules.spreads(spec.topology_spread_constraints, labels),
+        unplanned=unplanned(spec),
+        priority=_priority(spec),
         has_local_data=any(each.empty_dir is not None for each in volumes),
         owner=owner_of(metadata.owner_references),
         is_static=_MIRROR in (metadata.annotations or {}),
@@ -176,6 +184,28 @@ def requests_of(spec: PlannedPodSpec) -> dict[str, int]:
     return {name: amount for name, amount in sums.items() if amount and name != RESOURCE}
 
 
+def unplanned(spec: PlannedPodSpec) -> tuple[str, ...]:
+    """Return what a pod asks for and no plan goes by: the field, and what is not known.
+
+    Source: the fields that the plugins of kubernetes 1.36 pkg/scheduler/apis/config/v1/
+    default_plugins.go read to leave nodes out.
+    """
+    found = list[str]()
+    if spec.resource_claims:
+        found.append("resourceClaims (which nodes have such devices is not known)")
+    if spec.scheduling_gates:
+        found.append("schedulingGates (it is planned as if they were removed)")
+    if spec.runtime_class_name and spec.overhead is None:
+        found.append("runtimeClassName (what a RuntimeClass adds to its pods is not known)")
+    terms = spec.affinity.pod_terms if spec.affinity else ()
+    if any(planned_rules.asks_for_some(each.namespace_selector) for each in terms):
+        found.append("namespaceSelector of its affinity (it is taken to select all namespaces)")
+    for field, name in _LIMITED_VOLUMES.items():
+        if any(getattr(each, field) is not None for each in spec.volumes or ()):
+            found.append(f"{name} volumes (how many of them nodes take is not known)")
+    return tuple(found)
+
+
 def amounts(given: Mapping[str, str | int | float | None] | None) -> dict[str, int]:
     """Return how much there is of each resource: CPU in thousandths, all else in its unit.
 
@@ -191,14 +221,6 @@ def owner_of(owners: Iterable[Owner] | None) -> tuple[str, str] | None:
         if each.controller:
             return each.kind or "", each.name or ""
     return None
-
-
-def selector_of(given: LabelSelector) -> Selector:
-    """Translate a label selector."""
-    return Selector(
-        labels={name: value or "" for name, value in (given.match_labels or {}).items()},
-        requirements=placement.requirements(given.match_expressions),
-    )
 
 
 def _amount(name: str, quantity: str | float | None) -> int:
@@ -230,6 +252,13 @@ def _is_sidecar(init_container: Container) -> bool:
     return init_container.restart_policy == "Always"
 
 
+def _priority(spec: PlannedPodSpec) -> str:
+    """Return by what a pod may have others evicted."""
+    if spec.preemption_policy == "Never":
+        return ""
+    return spec.priority_class_name or (str(spec.priority) if (spec.priority or 0) > 0 else "")
+
+
 def _host_ports(spec: PlannedPodSpec) -> Iterable[HostPort]:
     """Return the ports that a pod takes of its node.
 
@@ -250,35 +279,3 @@ def _cloud_disks(volume: PodVolume) -> Iterable[CloudDisk]:
         yield CloudDisk("gcePersistentDisk", gce.pd_name or "", bool(gce.read_only))
     if (aws := volume.aws_elastic_block_store) is not None:
         yield CloudDisk("awsElasticBlockStore", aws.volume_id or "", bool(aws.read_only))
-
-
-def _pod_terms(
-    rules: PodAffinity | None, namespace: str, labels: Mapping[str, str]
-) -> tuple[PodTerm, ...]:
-    given = (rules.required if rules else None) or ()
-    return tuple(_pod_term(each, namespace, labels) for each in given)
-
-
-def _pod_term(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodTerm:
-    """Translate one rule; the labels of namespaces are not read, so a selector of them takes all.
-
-    The API server writes matchLabelKeys into the selector as well; pods in files lack that
-    (pkg/registry/core/pod/strategy.go applyMatchLabelKeysAndMismatchLabelKeys).
-    """
-    selector = _NO_POD
-    if term.label_selector is not None:
-        selector = selector_of(term.label_selector)
-        keys = [("In", each) for each in term.match_label_keys or ()]
-        keys += [("NotIn", each) for each in term.mismatch_label_keys or ()]
-        more = (
-            Requirement(key=key, operator=operator, values=(labels[key],))
-            for operator, key in keys
-            if key in labels
-        )
-        selector = structs.replace(selector, requirements=(*selector.requirements, *more))
-    own = (namespace,) if not term.namespaces else tuple(term.namespaces)
-    return PodTerm(
-        selector=selector,
-        topology_key=term.topology_key or "",
-        namespaces=own if term.namespace_selector is None else (),
-    )

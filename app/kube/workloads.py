@@ -39,6 +39,7 @@ clusters")."""
 _ONCE_POD = "ReadWriteOncePod"
 _ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", _ONCE_POD)
 _POLICIES = ("", "OrderedReady", "Parallel")
+_OF_NO_SCHEDULER = "nodeName (neither kube-scheduler nor the extender is asked about such a pod)"
 _TOO_LARGE_BYTES = 2**63 - 1
 
 
@@ -198,8 +199,15 @@ def _workload(kind: str, metadata: WorkloadMetadata, template: PodTemplate | Non
 def _as_new(wishes: Wishes, spec: PlannedPodSpec) -> Wishes:
     """Return the wishes of a pod that does not exist yet."""
     node = NodeName(spec.node_name) if spec.node_name else None
+    unplanned = wishes.unplanned if node is None else (*wishes.unplanned, _OF_NO_SCHEDULER)
     return structs.replace(
-        wishes, node_name=node, owner=None, is_static=False, phase="", deleting=False
+        wishes,
+        node_name=node,
+        unplanned=unplanned,
+        owner=None,
+        is_static=False,
+        phase="",
+        deleting=False,
     )
 
 

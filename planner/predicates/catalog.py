@@ -6,6 +6,7 @@ from planner.predicates import nodes
 from planner.predicates.pods import inter_pod_affinity
 from planner.predicates.refusals import Predicate
 from planner.predicates.resources import pod_fits_ports, pod_fits_resources
+from planner.predicates.spreading import pod_topology_spread
 from planner.predicates.volumes import no_disk_conflict, volume_restrictions, volume_topology
 
 PREDICATES: Mapping[str, Predicate] = {
@@ -19,6 +20,7 @@ PREDICATES: Mapping[str, Predicate] = {
     "NodeAffinity": nodes.node_affinity,
     "VolumeRestrictions": volume_restrictions,
     "VolumeTopology": volume_topology,
+    "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
 }
 """All that take no argument, but LonghornFit: the engine asks that last, and keeps its answer."""

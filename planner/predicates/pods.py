@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from longhorn import NodeName
 from planner.cluster import Cluster
-from planner.domains import by_value
+from planner.domains import by_value, selected
 from planner.predicates.refusals import Refusal
 from planner.records import Pod, PodTerm
-from planner.selectors import selects
-from planner.tallies import key_of
+from planner.selectors import is_selected
 
 _NOBODY_NEAR = Refusal("pod_affinity", "the pods that the pod must be near are not there")
 _NEAR = Refusal("pod_anti_affinity", "a pod is there that the pod must not be near")
@@ -28,10 +27,10 @@ def inter_pod_affinity(
     """
     refused = dict[NodeName, Refusal]()
     for term, tally in cluster.repelling():
-        if _is_selected(pod, term):
+        if is_selected(pod, term):
             refused |= _near(nodes, cluster, term, tally, _UNWANTED)
     for term in pod.wishes.anti_affinity:
-        refused |= _near(nodes, cluster, term, _tally((term,), cluster), _NEAR)
+        refused |= _near(nodes, cluster, term, selected((term,), cluster), _NEAR)
     return refused | _lonely(pod, nodes, cluster)
 
 
@@ -54,9 +53,9 @@ def _lonely(pod: Pod, nodes: Sequence[NodeName], cluster: Cluster) -> dict[NodeN
     terms = pod.wishes.affinity
     if not terms:
         return {}
-    tally, labels = _tally(terms, cluster), [term.topology_key for term in terms]
+    tally, labels = selected(terms, cluster), [term.topology_key for term in terms]
     domains = [(label, by_value(tally, label, cluster)) for label in labels]
-    if not any(there for _, there in domains) and all(_is_selected(pod, term) for term in terms):
+    if not any(there for _, there in domains) and all(is_selected(pod, term) for term in terms):
         return {
             name: _NOBODY_NEAR
             for name in nodes
@@ -67,17 +66,3 @@ def _lonely(pod: Pod, nodes: Sequence[NodeName], cluster: Cluster) -> dict[NodeN
         for name in nodes
         if not all(cluster.nodes[name].labels.get(label) in there for label, there in domains)
     }
-
-
-def _tally(terms: Sequence[PodTerm], cluster: Cluster) -> Mapping[NodeName, int]:
-    """Return how many pods that all of the terms select are on each node."""
-
-    def question(other: Pod) -> bool:
-        return all(_is_selected(other, term) for term in terms)
-
-    return cluster.tally(("selected", *map(key_of, terms)), question)
-
-
-def _is_selected(pod: Pod, term: PodTerm) -> bool:
-    is_near = not term.namespaces or pod.ref.namespace in term.namespaces
-    return is_near and selects(term.selector, pod.wishes.labels)

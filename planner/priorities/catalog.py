@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from planner.priorities import resources, today
+from planner.priorities import affinity, resources, today, topology
 from planner.priorities.labels import equal
 from planner.priorities.longhorn_score import longhorn_score
 from planner.priorities.priority import Priority
@@ -16,6 +16,8 @@ PRIORITIES: Mapping[str, Priority] = {
     "LonghornScore": longhorn_score,
     "LeastAllocated": today.least_allocated,
     "BalancedAllocation": today.balanced_allocation,
-    "DefaultSpread": today.default_spread,
     "TaintToleration": today.taint_toleration,
+    "NodeAffinity": affinity.node_affinity,
+    "PodTopologySpread": topology.pod_topology_spread,
+    "InterPodAffinity": affinity.inter_pod_affinity,
 }

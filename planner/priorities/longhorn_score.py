@@ -19,5 +19,5 @@ def longhorn_score(
     try:
         found = cluster.scores(pod, nodes)
     except UnresolvableClaimError:
-        return dict.fromkeys(nodes, 0)
+        return {}
     return {name: each.total for name, each in found.items()}

@@ -5,20 +5,14 @@ kube-scheduler gives 0 to 100 in whole points; here these are 0 to 10 in tenths.
 """
 
 from collections.abc import Mapping, Sequence
-from math import log
 
 from longhorn import NodeName
 from planner.cluster import ASSUMED, Cluster
-from planner.domains import by_value
-from planner.predicates.nodes import is_tolerated, node_affinity
+from planner.predicates.nodes import is_tolerated
 from planner.records import CPU, MEMORY, KubernetesNode, Pod
-from planner.services import services_of
 
 _HUNDRED, _TENTHS = 100, 10
 _BOTH = (CPU, MEMORY)
-_HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-_HOSTNAME_SKEW, _ZONE_SKEW = 3, 5
-_SPREAD_OWNERS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 
 
 def least_allocated(
@@ -49,7 +43,9 @@ def least_allocated(
 
 
 def balanced_allocation(
-    pod: Pod, nodes: Sequence[NodeName], cluster: Cluster
+    pod: Pod,
+    nodes: Sequence[NodeName],  # noqa: ARG001
+    cluster: Cluster,
 ) -> Mapping[NodeName, float]:
     """Favour nodes where the pod brings the shares of CPU and memory nearer to each other.
 
@@ -58,7 +54,7 @@ def balanced_allocation(
     """
     wanted = tuple(pod.wishes.requests.get(each, 0) for each in _BOTH)
     if not any(wanted):
-        return dict.fromkeys(nodes, 0)
+        return {}
 
     def score(node: KubernetesNode) -> float:
         taken = cluster.requested(node.name)
@@ -68,36 +64,6 @@ def balanced_allocation(
         return (50 + (50 + gain) // 2) / _TENTHS
 
     return cluster.by_node(("balance", wanted), score)
-
-
-def default_spread(
-    pod: Pod, nodes: Sequence[NodeName], cluster: Cluster
-) -> Mapping[NodeName, float]:
-    """Favour nodes and zones with fewer pods of the same service and controller.
-
-    A pod with neither scores no node. Source: podtopologyspread/scoring.go with the default
-    constraints of plugin.go, and helper/spread.go DefaultSelector
-    """
-    tally = _alike(pod, cluster)
-    if tally is None:
-        return dict.fromkeys(nodes, 0)
-    places = cluster.by_node("place", _place)
-    zone_tally = _zone_tally(tally, pod, cluster)
-    weight = log(len(nodes) + 2)
-    zone_weight = log(len({places[name][1] for name in nodes}) + 2)
-    costs = dict[NodeName, int]()
-    for name in nodes:
-        named, zone = places[name]
-        cost = tally.get(name, 0) * weight + _HOSTNAME_SKEW - 1 if named else 0.0
-        if zone is not None:
-            cost += zone_tally.get(zone, 0) * zone_weight + _ZONE_SKEW - 1
-        costs[name] = int(cost + 0.5)
-    most, least = max(costs.values(), default=0), min(costs.values(), default=0)
-    if not most:
-        return dict.fromkeys(nodes, _HUNDRED / _TENTHS)
-    return {
-        name: _HUNDRED * (most + least - cost) // most / _TENTHS for name, cost in costs.items()
-    }
 
 
 def taint_toleration(
@@ -129,42 +95,3 @@ def _balance(requested: Sequence[int], node: KubernetesNode) -> int:
         return _HUNDRED
     cpu, memory = (min(1.0, each / size) for each, size in zip(requested, sizes, strict=True))
     return int((1 - abs((cpu - memory) / 2)) * _HUNDRED)
-
-
-def _place(node: KubernetesNode) -> tuple[bool, str | None]:
-    """Return whether the node has the label of its name, and its zone."""
-    return _HOSTNAME in node.labels, node.labels.get(_ZONE)
-
-
-def _zone_tally(tally: Mapping[NodeName, int], pod: Pod, cluster: Cluster) -> dict[str, int]:
-    """Return how many pods are in each zone, on those nodes that the pod's own rules allow."""
-    known = [name for name in tally if name in cluster.nodes]
-    left_out = node_affinity(pod, known, cluster)
-    counted = {name: tally[name] for name in known if name not in left_out}
-    return by_value(counted, _ZONE, cluster)
-
-
-def _alike(pod: Pod, cluster: Cluster) -> Mapping[NodeName, int] | None:
-    """Return how many pods of the same services and controller are on each node.
-
-    None if there is nothing to be alike by. kube-scheduler asks for the selector of the controller;
-    here it is the controller itself.
-    """
-    namespace, wishes = pod.ref.namespace, pod.wishes
-    owner = wishes.owner if wishes.owner and wishes.owner[0] in _SPREAD_OWNERS else None
-    selector = dict[str, str]()
-    for service in services_of(pod, cluster):
-        selector |= service.selector
-    if not (selector or owner):
-        return None
-
-    def is_alike(other: Pod) -> bool:
-        return (
-            other.ref.namespace == namespace
-            and not other.wishes.deleting
-            and owner in (None, other.wishes.owner)
-            and selector.items() <= other.wishes.labels.items()
-        )
-
-    key = "alike", namespace, owner, tuple(sorted(selector.items()))
-    return cluster.tally(key, is_alike)

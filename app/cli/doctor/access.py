@@ -8,7 +8,7 @@ from app.cli.doctor.problems import Check, Finding, Problem
 from app.cli.doctor.seen import fine, unread
 from app.cli.doctor.settings import settings_in_force
 from app.config import NAME
-from app.kube.planned_pods import LabelSelector, selector_of
+from app.kube.planned_rules import LabelSelector, selector_of
 from planner.records import Selector
 from planner.selectors import selects
 

@@ -325,6 +325,17 @@ PREDICATES: Mapping[str, Remedy] = {
         "Pods in this node's domain require anti-affinity to pods such as this one.",
         "Add nodes or zones, or change the `affinity` of these pods.",
     ),
+    "topology_spread": Remedy(
+        "where the pod's topology spread allows no more",
+        "With the pod, this node's domain would have more pods than `maxSkew` allows beyond the "
+        "emptiest one. A domain counts while it has nodes, also if none of them has room.",
+        "Make room in the domains with fewer pods, or change `maxSkew` or `whenUnsatisfiable`.",
+    ),
+    "topology_label": Remedy(
+        "without a label that the pod spreads over",
+        "The pod has a topology spread with `DoNotSchedule` over a label that the node lacks.",
+        "Label the node, or change the pod's `topologySpreadConstraints`.",
+    ),
     "service_affinity": Remedy(
         "apart from the pods of the service",
         "The policy keeps pods of one service together, and they are elsewhere by these labels.",

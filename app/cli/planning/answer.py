@@ -36,7 +36,7 @@ def answer(report: PlanReport) -> str:
     warnings = sum(len(step.warnings) for step in report.steps[1:])
     last = [_number(warnings, "new warning", "new warnings")] if warnings else []
     parts = [", ".join(part) for part in (bad, good, last) if part]
-    begin = "all of it works" if works(report) else "not all of it works"
+    begin = _verdict(report)
     return f"{begin}: {'; '.join(parts) or 'nothing moves'}"
 
 
@@ -48,8 +48,16 @@ def capacity(report: PlanReport) -> str:
     fit = _number(len(placed), "more pod fits", "more pods fit")
     if whole < len(placed):
         fit += f", {whole} of them with all replicas of their volumes"
+    if report.unplanned:
+        fit += ", as far as it can be planned"
     stopped = any(event.kind is Kind.PENDING for event in events)
     return fit + ("; the next one does not" if stopped else "; more were not tried (--most)")
+
+
+def _verdict(report: PlanReport) -> str:
+    if not works(report):
+        return "not all of it works"
+    return "it works as far as it can be planned" if report.unplanned else "all of it works"
 
 
 def _counts(report: PlanReport) -> Counter[Kind]:

@@ -360,7 +360,7 @@ def plan(
     with progress(runs * _size(objects, steps), sys.stderr, monotonic) as asked:
         reports = (run_plan(planned, seed + number, asked) for number in range(runs))
         report = min(reports, key=_goodness)
-    warn(report.notes)
+    warn([*report.notes, *report.unplanned])
     report = _with_remedies(report)
     if html is not None:
         draw(report, html)

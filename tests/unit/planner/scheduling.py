@@ -48,9 +48,9 @@ def service(name: str = "web", namespace: str = "default", **selector: str) -> S
     return Service(namespace=namespace, name=name, selector=selector or {"app": "web"})
 
 
-def web(name: str, *, on: str | None = None, **wishes: Any) -> Pod:
+def web(name: str, *, on: str | None = None, **fields: Any) -> Pod:
     """Build a pod of the service."""
-    return pod(name, on=on, **{"labels": {"app": "web"}, **wishes})
+    return pod(name, on=on, **{"labels": {"app": "web"}, **fields})
 
 
 def cluster(
@@ -77,7 +77,8 @@ def refused(predicate: Predicate, asked: Pod, where: Cluster) -> dict[str, str]:
 
 def scores(priority: Priority, asked: Pod, where: Cluster) -> dict[str, float]:
     """Return the scores of all nodes."""
-    return {str(name): each for name, each in priority(asked, [*where.nodes], where).items()}
+    found = priority(asked, [*where.nodes], where) or dict.fromkeys(where.nodes, 0.0)
+    return {str(name): each for name, each in found.items()}
 
 
 def policy(predicates: Sequence[object] = (), priorities: Sequence[object] = ()) -> Policy:

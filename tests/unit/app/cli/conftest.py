@@ -1,4 +1,4 @@
-"""Asks the command `filter` as a whole."""
+"""Runs the commands `filter` and `plan` as a whole."""
 
 import json
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.commands import run_command
+from tests.unit.app.cli.plans import BUNDLE, Run
 from tests.unit.app.cli.situations import Ask
 
 
@@ -23,3 +24,17 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         return status, " ".join(capsys.readouterr().out.split())
 
     return asked
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Plan; return the status, the output and what is on stderr."""
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+    def ran(*arguments: str, files: str = BUNDLE) -> tuple[int, str, str]:
+        status = run_command(["plan", *arguments, "--cluster-file", files])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return ran

@@ -1,46 +1,18 @@
 """The command `plan` as a whole: what it prints, and with which status it ends."""
 
-import json
-import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.cli.commands import run_command
 from tests.builders import core_document, document, node_document, setting_documents
+from tests.unit.app.cli.plans import BUNDLE, ROOT, WIKI, Run, write
 
-ROOT = Path(__file__).parents[4]
-EXAMPLES = ROOT / "examples"
-BUNDLE = str(EXAMPLES / "bundle")
-WIKI = str(EXAMPLES / "plans" / "wiki.yaml")
 HOSTILE = "a\x1b[31m\nb"
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Plan; return the status, the output and what is on stderr."""
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
-
-    def ran(*arguments: str, files: str = BUNDLE) -> tuple[int, str, str]:
-        status = run_command(["plan", *arguments, "--cluster-file", files])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return ran
-
-
-def write(path: Path, *documents: object) -> str:
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-    return str(path)
 
 
 @pytest.mark.parametrize(

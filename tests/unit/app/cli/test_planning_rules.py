@@ -1,0 +1,85 @@
+"""What pods ask of kube-scheduler: what counts in a plan, and what is told as not planned."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.app.cli.plans import WIKI, Run
+
+ZONE = "topology.kubernetes.io/zone"
+SPREAD = {
+    "topologyKey": ZONE,
+    "maxSkew": 1,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "wiki"}},
+}
+Wiki = Callable[..., str]
+
+
+@pytest.fixture
+def wiki(tmp_path: Path) -> Wiki:
+    """Write the StatefulSet of the examples with other fields of its pods; return the path."""
+
+    def written(**spec: Any) -> str:
+        given, *others = yaml.safe_load_all(Path(WIKI).read_text())
+        given["spec"]["template"]["spec"] |= spec
+        path = tmp_path / "wiki.yaml"
+        path.write_text(yaml.safe_dump_all([given, *others]))
+        return str(path)
+
+    return written
+
+
+def test_a_required_topology_spread_counts(run: Run, wiki: Wiki) -> None:
+    """With four domains to come, and three zones, no zone gets a second pod."""
+    tight = wiki(topologySpreadConstraints=[SPREAD | {"minDomains": 4}])
+
+    status, out, _ = run("place", tight, "--replicas", "4")
+
+    assert status == 1
+    assert out.startswith("not all of it works: 1 pod pending; 3 pods placed")
+    text = f"all 6 nodes: by maxSkew 1 over {ZONE}, no pod more may come to its domain now"
+    assert text in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims"),
+        ({"schedulingGates": [{"name": "later"}]}, "schedulingGates"),
+        ({"nodeName": "node-6"}, "nodeName"),
+        ({"runtimeClassName": "kata"}, "runtimeClassName"),
+    ],
+)
+def test_what_is_not_planned_is_told_and_never_said_to_work(
+    run: Run, wiki: Wiki, spec: dict[str, Any], told: str
+) -> None:
+    status, out, err = run("place", wiki(**spec), "--replicas", "1")
+
+    assert (status, out.splitlines()[0]) == (
+        0,
+        "it works as far as it can be planned: 1 pod placed",
+    )
+    assert f"warning: not planned: {told} (" in err
+    assert "of default/wiki-0" in err
+
+
+def test_pods_that_fit_do_so_as_far_as_it_can_be_planned(run: Run, wiki: Wiki) -> None:
+    _, out, _ = run("capacity", wiki(schedulingGates=[{"name": "later"}]))
+
+    assert out.startswith("3 more pods fit, as far as it can be planned; the next one does not\n")
+
+
+def test_a_priority_is_named_where_it_might_help(run: Run, wiki: Wiki) -> None:
+    high = wiki(priorityClassName="high")
+
+    _, out, err = run("place", high)
+    assert (out.splitlines()[0], "priority" in err) == ("all of it works: 3 pods placed", False)
+
+    _, _, err = run("place", high, "--replicas", "4")
+    assert (
+        "warning: not planned: priority high (nothing is evicted to make room), of default/wiki-3\n"
+    ) in err
