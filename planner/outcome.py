@@ -18,7 +18,8 @@ class Kind(StrEnum):
     PLACED = "placed"
     """A pod got a node."""
     PENDING = "pending"
-    """A pod got no node."""
+    """A pod got no node; of a step that counts how many fit, also one that could not start on its
+    node."""
     NOT_CREATED = "not_created"
     """A pod that its controller makes only once an earlier one runs."""
     MOVED = "moved"

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from extender import Claim, StorageClass
+from longhorn import VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown
 from planner.naming import first_of
@@ -80,11 +81,12 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened: the last event is about a pod that does not fit.
 
-        Of the pods that get no node one is told of, and all of them are taken away again.
+        Of the pods that get no node, or cannot start on theirs, one is told of, and all of them are
+        taken away again.
         """
         [workload], notes = add_objects(self._only_one(), plan.cluster)
         _check_known(workload, plan)
-        plan.notes += [*self.wanted.notes, *notes]
+        plan.notes += [*self.wanted.notes, *notes, *_shared(workload, plan)]
         events = list[Event]()
         group = 1 if workload.ordered or _is_immediate(workload, plan) else self.group
         made = pods_of(workload, self.most + _count(workload, plan), plan.cluster.pods)[: self.most]
@@ -94,6 +96,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
             known = {*plan.cluster.all(Claim)}
             plan.create(pods, claims)
             happened = plan.schedule([Batch(pods=(pod,)) for pod in pods])
+            happened = [_unless_stuck(each, plan) for each in happened]
             pending = [each for each in happened if each.kind is Kind.PENDING]
             for each in pending:
                 self._take_away(plan, each.object, known)
@@ -105,6 +108,8 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     def _take_away(self, plan: Plan, key: str, known: Collection[str]) -> None:
         """Remove a pod, and its claims that are not *known* from before."""
         pod = plan.cluster.pods[key]
+        if pod.node is not None:
+            plan.volumes.detach(pod)
         plan.forget(key)
         for name in pod.ref.claims:
             claim = plan.cluster.get(Claim, name)
@@ -116,6 +121,34 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
             names = _shown(self.wanted.workloads)
             raise PlanError(f"there are several workloads ({names}); give a file with one of them")
         return self.wanted
+
+
+def _unless_stuck(event: Event, plan: Plan) -> Event:
+    """Return what happened, for a pod that cannot start where it is that it does not fit."""
+    if event.kind is not Kind.PLACED:
+        return event
+    lacking = plan.stuck(plan.cluster.pods[event.object])
+    if not lacking:
+        return event
+    names = plan.names()
+    shown = ", ".join(names.get(VolumeName(each), each) for each in lacking)
+    text = f"would get {event.node}, and not start there: {shown} cannot be attached"
+    return Event(kind=Kind.PENDING, object=event.object, text=text)
+
+
+def _shared(workload: Workload, plan: Plan) -> list[str]:
+    """Say which claims all pods of a workload use together."""
+    notes = list[str]()
+    for name in workload.volumes:
+        claim = plan.cluster.get(Claim, f"{workload.namespace}/{name}")
+        if isinstance(name, str) and claim is not None:
+            limit = (
+                "its size counts once, however many there are"
+                if claim.read_write_many
+                else "only those on one node can run"
+            )
+            notes.append(f"all pods of {workload.key} share claim {claim.key}: {limit}")
+    return notes
 
 
 def _is_immediate(workload: Workload, plan: Plan) -> bool:

@@ -1,8 +1,13 @@
 """The steps `place` and `fill`."""
 
+from typing import Any
+
 import pytest
+from msgspec import structs
 
 from extender import Claim
+from longhorn import Locality
+from planner.additions import Wanted
 from planner.errors import PlanError
 from planner.outcome import Kind
 from planner.policy import SEED_POLICY
@@ -11,7 +16,7 @@ from planner.steps.disks import AddDisk
 from planner.steps.nodes import AddNode
 from planner.steps.workloads import Fill
 from planner.workloads import DEPLOYMENT, JOB, POD, STATEFUL_SET, NewClaim
-from tests.builders import GIB, claim, disk, node, storage_class
+from tests.builders import GIB, bound, claim, disk, node, replica, storage_class, volume
 from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
 from tests.unit.planner.plans import (
     copies_of,
@@ -215,6 +220,62 @@ def test_fill_makes_the_claims_of_a_pod_when_that_pod_is_tried() -> None:
 
     assert [each.kind for each in report.events] == [Kind.PLACED] * 4 + [Kind.PENDING]
     assert sum(scheduled_gib(plan, "node-1") + scheduled_gib(plan, "node-2")) == 200
+
+
+def shared(*, many: bool, on: str | None = None) -> list[Any]:
+    """Build a volume with a claim, attached to a node if one is given."""
+    of = volume("shared", locality=Locality.DISABLED, node=on, attached_to=on, shared=many)
+    records = [
+        structs.replace(each, read_write_many=many) if isinstance(each, Claim) else each
+        for each in bound(of)
+    ]
+    copy = replica("shared-r", of="shared", on="node-1", disk="node-1-disk", started=True)
+    return [*records, copy]
+
+
+def sharing() -> Wanted:
+    """Ask for copies of a pod that all use the claim *shared*."""
+    return wanted(1, kind=DEPLOYMENT, volumes=("shared",))
+
+
+def test_copies_that_share_a_claim_of_one_node_are_counted_while_they_can_run() -> None:
+    plan = plan_of(*nodes_of("abc"), *shared(many=False))
+
+    report = plan.take(Fill(wanted=sharing(), group=20))
+
+    *placed, last = report.events
+    assert len({each.node for each in placed}) == 1
+    assert last.kind is Kind.PENDING
+    assert last.text.endswith("and not start there: default/shared cannot be attached")
+    assert warned(report) == []
+    assert plan.notes == [
+        "all pods of Deployment default/new share claim default/shared: only those on one node "
+        "can run"
+    ]
+
+
+def test_a_pod_that_cannot_start_does_not_count() -> None:
+    """Its ReadWriteOnce claim is attached to a node that takes no more pods."""
+    plan = plan_of(
+        *nodes_of("ab"), *shared(many=False, on="node-1"), kubernetes_node("node-1", cordoned=True)
+    )
+
+    [event] = plan.take(Fill(wanted=sharing(), group=20)).events
+
+    text = "would get node-2, and not start there: default/shared cannot be attached"
+    assert (event.kind, event.text) == (Kind.PENDING, text)
+    assert plan.cluster.pods == {}
+
+
+def test_a_claim_that_many_nodes_share_is_said_to_count_once() -> None:
+    plan = plan_of(*nodes_of("ab"), *shared(many=True))
+
+    report = plan.take(Fill(wanted=sharing(), group=20, most=50))
+
+    assert len(told(report, Kind.PLACED)) == 50
+    assert [each.partition(": ")[2] for each in plan.notes] == [
+        "its size counts once, however many there are"
+    ]
 
 
 def test_fill_without_nodes_is_a_mistake() -> None:
