@@ -1,6 +1,7 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
 from extender.building import ViewBuilder
+from extender.demand.classes import class_name, class_of, default_class
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.demand.requests import (
@@ -8,6 +9,7 @@ from extender.demand.requests import (
     LONGHORN_PROVISIONERS,
     NOBODY,
     PodRequest,
+    needed_class,
     resolve,
     source_replicas,
 )
@@ -133,6 +135,9 @@ __all__ = [
     "Wants",
     "are_unseen",
     "charges",
+    "class_name",
+    "class_of",
+    "default_class",
     "estimate_volume",
     "expected",
     "future_backing_image",
@@ -141,6 +146,7 @@ __all__ = [
     "key_of",
     "local_disks",
     "looks",
+    "needed_class",
     "node_rejection",
     "node_space",
     "opt_out",

@@ -10,6 +10,7 @@ class ClaimProblem(StrEnum):
     DELETING = "object_deleting"
     UNREADABLE = "object_unreadable"
     REPLICA_UNREADABLE = "replica_unreadable"
+    NO_CLASS = "claim_without_class"
     NO_SIZE = "volume_without_size"
     NEGATIVE_SIZE = "negative_size"
     BAD_PARAMETER = "bad_parameter"

@@ -54,6 +54,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     persistent_volume: str | None
     """Name of the bound PersistentVolume, None while unbound."""
     storage_class: str | None
+    """None stands for the default class, "" for none."""
     requested_bytes: int
     read_write_many: bool
     read_write_once_pod: bool = False

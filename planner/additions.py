@@ -5,17 +5,10 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from extender import Claim, PersistentVolume, StorageClass
+from extender import Claim, PersistentVolume, StorageClass, default_class
 from planner.cluster import Cluster
 from planner.records import Budget, Service
-from planner.workloads import (
-    NewClaim,
-    Workload,
-    claim_of,
-    default_class,
-    with_class,
-    with_classes,
-)
+from planner.workloads import NewClaim, Workload, claim_of
 
 _NOW = "9999-12-31T23:59:59Z"
 """For what the plan creates: it is younger than all that there is."""
@@ -43,14 +36,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in self.objects if not isinstance(each, Workload)]
 
 
-def add_objects(wanted: Wanted, cluster: Cluster) -> tuple[list[Workload], list[str]]:
+def add_objects(wanted: Wanted, cluster: Cluster) -> list[str]:
     """Add to *cluster* what it lacks of the file; what it has of the same name counts as it is.
 
-    Claims that name no StorageClass get the default one, as the API server does it.
-
     Returns:
-        The workloads, with the class of each of their claims, and a line for each thing that is
-        not known or that a volume lacks.
+        A line for each thing that is not known.
     """
     for record in wanted.others:
         match record:
@@ -62,23 +52,15 @@ def add_objects(wanted: Wanted, cluster: Cluster) -> tuple[list[Workload], list[
                 cluster.services.append(record)
             case Budget() if record.key not in {each.key for each in cluster.budgets}:
                 cluster.budgets.append(record)
-    classes = cluster.all(StorageClass).values()
-    default = default_class(classes)
     given = [each for each in wanted.others if isinstance(each, NewClaim)]
-    made = [new for each in wanted.workloads for new in each.own_claims]
     for each in given:
-        claim = claim_of(with_class(each, default), each.name)
+        claim = claim_of(each, each.name)
         if cluster.get(Claim, claim.key) is None:
             cluster.put(claim)
-    notes = [
-        f"{each.namespace}/{each.name} has no StorageClass, so that no volume is made for it; name "
-        f"one, or make one the default"
-        for each in [*given, *made]
-        if not (with_class(each, default).storage_class or each.persistent_volume)
-    ]
+    made = [new for each in wanted.workloads for new in each.own_claims]
     if any(each.storage_class is None for each in [*given, *made]):
-        notes += _unsure(classes)
-    return [with_classes(each, default) for each in wanted.workloads], notes
+        return _unsure(cluster.all(StorageClass).values())
+    return []
 
 
 def _unsure(classes: Iterable[StorageClass]) -> list[str]:

@@ -20,7 +20,7 @@ from random import Random
 import msgspec
 from msgspec import structs
 
-from extender import Claim, StorageClass, UnresolvableClaimError
+from extender import Claim, StorageClass, UnresolvableClaimError, class_of
 from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.engine import Decision, Scheduler
@@ -201,7 +201,7 @@ class Scheduling:
         for claim in claims:
             if self._cluster.get(Claim, claim.key) is None:
                 self._cluster.put(claim)
-                class_ = self._cluster.get(StorageClass, claim.storage_class or "")
+                class_ = class_of(claim, self._cluster.all(StorageClass))
                 if class_ is not None and class_.is_immediate and not claim.persistent_volume:
                     self._provision(claim, None)
                     has_made = True

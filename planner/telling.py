@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 
-from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass
+from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass, class_of
 from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
 from planner.engine import Decision
@@ -62,7 +62,7 @@ def unplanned_of(pod: Pod, cluster: Cluster) -> Iterator[str]:
         yield f"priority {pod.wishes.priority} (nothing is evicted to make room)"
     for key in pod.ref.claims:
         claim = cluster.get(Claim, key)
-        class_ = cluster.get(StorageClass, claim.storage_class or "") if claim else None
+        class_ = class_of(claim, cluster.all(StorageClass)) if claim else None
         if class_ is not None and class_.provisioner not in LONGHORN_PROVISIONERS:
             yield f"volumes of StorageClass {class_.name} (where its driver has room is not known)"
 

@@ -17,9 +17,9 @@ from extender import (
     LONGHORN_PROVISIONERS,
     Claim,
     PersistentVolume,
-    StorageClass,
     estimate_volume,
     future_backing_image,
+    needed_class,
 )
 from longhorn import (
     NOTHING_DUE,
@@ -101,11 +101,12 @@ class Volumes:
             node: The node of its pod; None for a class that does not wait for it.
 
         Raises:
-            UnresolvableClaimError: The driver would refuse to create the volume.
+            UnresolvableClaimError: There is no class for it, or the driver would refuse to create
+                the volume.
         """
         cluster = self._cluster
-        class_ = cluster.get(StorageClass, claim.storage_class or "")
-        if class_ is None or class_.provisioner not in LONGHORN_PROVISIONERS:
+        class_ = needed_class(claim, cluster.view)
+        if class_.provisioner not in LONGHORN_PROVISIONERS:
             name = f"pvc-{claim.uid or claim.key.replace('/', '-')}"
             cluster.put(PersistentVolume(name=name, driver=None, volume_handle=None))
         else:

@@ -2,16 +2,16 @@
 
 Source: kubernetes pkg/controller/statefulset/stateful_set_utils.go (names, claims and their place
 among the volumes), staging/src/k8s.io/component-helpers/storage/ephemeral (claims of ephemeral
-volumes), pkg/volume/util/storageclass.go GetDefaultClass.
+volumes).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count, islice
 
 import msgspec
 from msgspec import structs
 
-from extender import Claim, ClaimKey, PodRef, StorageClass
+from extender import Claim, ClaimKey, PodRef
 from planner.records import Pod, Wishes
 
 POD, STATEFUL_SET, DEPLOYMENT, REPLICA_SET, DAEMON_SET, JOB = (
@@ -108,37 +108,10 @@ def claim_of(new: NewClaim, name: str) -> Claim:
         key=ClaimKey(f"{new.namespace}/{name}"),
         uid=f"{new.namespace}.{name}",
         persistent_volume=new.persistent_volume,
-        storage_class=new.storage_class or None,
+        storage_class=new.storage_class,
         requested_bytes=new.requested_bytes,
         read_write_many=new.read_write_many,
         read_write_once_pod=new.read_write_once_pod,
-    )
-
-
-def default_class(classes: Iterable[StorageClass]) -> str | None:
-    """Return the name of the class for claims that name none, None if there is no such class.
-
-    Of several default classes the newest counts, among equally old ones the first by name.
-    """
-    defaults = [each for each in classes if each.is_default]
-    newest = max((each.created for each in defaults), default="")
-    return min((each.name for each in defaults if each.created == newest), default=None)
-
-
-def with_class(new: NewClaim, default: str | None) -> NewClaim:
-    """Return *new* as the API server completes it: with the default class if it names none."""
-    return new if new.storage_class is not None else structs.replace(new, storage_class=default)
-
-
-def with_classes(workload: Workload, default: str | None) -> Workload:
-    """Return *workload* with the default class in all that claims are made of."""
-    return structs.replace(
-        workload,
-        claim_templates=tuple(with_class(each, default) for each in workload.claim_templates),
-        volumes=tuple(
-            with_class(each, default) if isinstance(each, NewClaim) else each
-            for each in workload.volumes
-        ),
     )
 
 

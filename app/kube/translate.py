@@ -143,7 +143,7 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
         key=ClaimKey(f"{namespace}/{claim.metadata.name}"),
         uid=claim.metadata.uid or None,
         persistent_volume=spec.volume_name or None,
-        storage_class=spec.storage_class_name or None,
+        storage_class=spec.storage_class_name,
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
         read_write_many="ReadWriteMany" in (spec.access_modes or ()),
         read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),

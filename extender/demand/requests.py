@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
+from extender.demand.classes import class_name
 from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
 from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
 from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass
@@ -101,6 +102,25 @@ def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
     )
 
 
+def needed_class(claim: Claim, view: ClusterView) -> StorageClass:
+    """Return the class by which a claim that is not bound gets its volume.
+
+    Raises:
+        UnresolvableClaimError: It is not there; or the claim has none, so that nothing makes a
+            volume, and kube-scheduler refuses its pod as well.
+    """
+    name = class_name(claim.storage_class, view.storage_classes)
+    if not name:
+        raise UnresolvableClaimError(
+            ClaimProblem.NO_CLASS,
+            "PersistentVolumeClaim",
+            claim.key,
+            "has no StorageClass and no PersistentVolume",
+            "name a StorageClass, make one the default, or bind the claim",
+        )
+    return _find("StorageClass", name, view.storage_classes, view)
+
+
 def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
     """Return the replicas of the volume that a linked clone shares data with."""
     return () if volume.linked_to is None else view.replicas.get(volume.linked_to, ())
@@ -131,9 +151,7 @@ def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage |
     claim = _find("PersistentVolumeClaim", key, view.claims, view)
     if claim.persistent_volume is not None:
         return _bound_volume(claim.persistent_volume, view)
-    if claim.storage_class is None:
-        return None
-    storage_class = _find("StorageClass", claim.storage_class, view.storage_classes, view)
+    storage_class = needed_class(claim, view)
     if storage_class.provisioner not in LONGHORN_PROVISIONERS:
         return None
     name = future_volume_name(claim)

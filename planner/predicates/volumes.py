@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from extender import Claim, ClusterView, NodeTerm, PodRef
+from extender import Claim, ClusterView, NodeTerm, PodRef, class_of
 from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.predicates.refusals import Refusal
@@ -105,7 +105,7 @@ def _limits(pod: PodRef, view: ClusterView) -> Iterator[Limit]:
         if claim is None:
             continue
         volume = view.persistent_volumes.get(claim.persistent_volume or "")
-        storage_class = view.storage_classes.get(claim.storage_class or "")
+        storage_class = class_of(claim, view.storage_classes)
         if volume is not None and volume.terms is not None:
             text = (
                 f"PersistentVolume {volume.name} of claim {key} is limited to nodes with "

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from extender import Claim, StorageClass
+from extender import Claim, StorageClass, class_name
 from longhorn import VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown
@@ -41,12 +41,11 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
 
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
-        workloads, notes = add_objects(self.wanted, plan.cluster)
-        plan.notes += [*self.wanted.notes, *notes]
+        plan.notes += [*self.wanted.notes, *add_objects(self.wanted, plan.cluster)]
         objects = self.wanted.objects
         places = [place for place, each in enumerate(objects) if isinstance(each, Workload)]
         batches = list[Batch]()
-        for place, each in zip(places, workloads, strict=True):
+        for place, each in zip(places, self.wanted.workloads, strict=True):
             made = pods_of(each, self.replicas, plan.cluster.pods)
             pods = tuple(one.pod for one in made)
             # Claims are made with their pods; a class that does not wait makes volumes at once.
@@ -84,7 +83,8 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
         Of the pods that get no node, or cannot start on theirs, one is told of, and all of them are
         taken away again.
         """
-        [workload], notes = add_objects(self._only_one(), plan.cluster)
+        workload = self._only_one()
+        notes = add_objects(self.wanted, plan.cluster)
         _check_known(workload, plan)
         plan.notes += [*self.wanted.notes, *notes, *_shared(workload, plan)]
         events = list[Event]()
@@ -116,11 +116,12 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
             if claim is not None and name not in known:
                 plan.volumes.delete(claim)
 
-    def _only_one(self) -> Wanted:
-        if len(self.wanted.workloads) > 1:
-            names = _shown(self.wanted.workloads)
+    def _only_one(self) -> Workload:
+        workloads = self.wanted.workloads
+        if len(workloads) > 1:
+            names = _shown(workloads)
             raise PlanError(f"there are several workloads ({names}); give a file with one of them")
-        return self.wanted
+        return workloads[0]
 
 
 def _unless_stuck(event: Event, plan: Plan) -> Event:
@@ -154,7 +155,7 @@ def _shared(workload: Workload, plan: Plan) -> list[str]:
 def _is_immediate(workload: Workload, plan: Plan) -> bool:
     """Whether volumes of a workload are made before kube-scheduler looks at their pod."""
     classes = plan.cluster.all(StorageClass)
-    names = {each.storage_class for each in workload.own_claims}
+    names = {class_name(each.storage_class, classes) for each in workload.own_claims}
     return any(name in names and each.is_immediate for name, each in classes.items())
 
 
@@ -162,15 +163,21 @@ def _check_known(workload: Workload, plan: Plan) -> None:
     """Refuse to count pods that fit where none can: that is no capacity of 0, but a mistake.
 
     Raises:
-        PlanError: There are no nodes, or there is no class that a claim names.
+        PlanError: There are no nodes, or a claim has no class, or one that is not there.
     """
     if not plan.cluster.nodes:
         raise PlanError("there is no node, so no pod fits; add what `kubectl get nodes` prints")
     classes = plan.cluster.all(StorageClass)
     for claim in workload.own_claims:
-        name = claim.storage_class
-        if name and not claim.persistent_volume and name not in classes:
-            raise unknown("StorageClass", name, classes)
+        name = class_name(claim.storage_class, classes)
+        if claim.persistent_volume or name in classes:
+            continue
+        if not name:
+            raise PlanError(
+                f"claim {claim.name} of {workload.key} has no StorageClass and no "
+                f"PersistentVolume, so no pod fits; name a StorageClass, or make one the default"
+            )
+        raise unknown("StorageClass", name, classes)
 
 
 def _shown(workloads: Sequence[Workload]) -> str:

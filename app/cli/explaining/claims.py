@@ -6,7 +6,7 @@ from difflib import get_close_matches
 import msgspec
 from msgspec import structs
 
-from extender import ClaimKey, ClusterView, PodRef, UnresolvableClaimError
+from extender import ClaimKey, ClusterView, PodRef, UnresolvableClaimError, class_name
 from extender.demand.existing import Worth, existing_by_node
 from extender.demand.requests import WantedVolume, resolve_for_scheduled
 from longhorn import BackingImage, Replica, Selector, Volume, VolumeName, split_tags
@@ -106,7 +106,7 @@ def _claim_report(
     report = ClaimReport(
         claim=key,
         volume="",
-        storage_class=(claim.storage_class or "") if claim else "",
+        storage_class=class_name(claim.storage_class, view.storage_classes) if claim else "",
         state="other",
         size_bytes=claim.requested_bytes if claim else 0,
         actual_bytes=0,

@@ -10,7 +10,7 @@ from app.cli.scheduler_config.wanted import SCHEDULER_NAME
 from app.config import RESOURCE
 from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
-from extender import ClusterView, Hindrance, PodRef, Spread, StorageClass
+from extender import ClusterView, Hindrance, PodRef, Spread, StorageClass, class_of
 from extender.demand.injection import DEFAULT_SCHEDULERS
 from extender.demand.requests import LONGHORN_DRIVERS
 from longhorn import (
@@ -93,9 +93,9 @@ def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
     """Name the claims that kube-scheduler waits for: unbound, of a class with Immediate binding."""
     for key in pod.claims:
         claim = view.claims.get(key)
-        if claim is None or claim.persistent_volume is not None or claim.storage_class is None:
+        if claim is None or claim.persistent_volume is not None:
             continue
-        storage_class = view.storage_classes.get(claim.storage_class)
+        storage_class = class_of(claim, view.storage_classes)
         if storage_class is not None and storage_class.is_immediate:
             yield Note(
                 "immediate_binding",

@@ -419,6 +419,13 @@ ERRORS: Mapping[str, Remedy] = {
     "replica_unreadable": Remedy(
         "", "A Replica of the Volume cannot be read; the text names it.", "Correct it."
     ),
+    "claim_without_class": Remedy(
+        "",
+        "The claim is not bound, and names no StorageClass, or the empty one, so that nothing "
+        "makes a volume for it. kube-scheduler refuses its pod as well.",
+        "Name a StorageClass, make one the default, or make the PersistentVolume that the claim "
+        "is to be bound to.",
+    ),
     "volume_without_size": Remedy("", "Longhorn has just created the Volume.", "Wait."),
     "negative_size": Remedy("", "The claim asks for less than nothing.", "Correct the claim."),
     "bad_parameter": Remedy(

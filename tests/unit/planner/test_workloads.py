@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from extender import Claim, ClaimKey, PodRef, StorageClass
+from extender import Claim, ClaimKey, PodRef
 from planner.records import Pod, Wishes
 from planner.workloads import (
     DAEMON_SET,
@@ -17,9 +17,7 @@ from planner.workloads import (
     NewClaim,
     Workload,
     claim_of,
-    default_class,
     pods_of,
-    with_classes,
 )
 from tests.builders import GIB
 
@@ -41,12 +39,6 @@ def pod(name: str, owner: tuple[str, str] | None = None, **fields: Any) -> Pod:
     namespace, labels = fields.get("namespace", "shop"), fields.get("labels", {})
     ref = PodRef(namespace=namespace, name=name, uid=name, claims=())
     return Pod(ref=ref, wishes=Wishes(owner=owner, labels=labels))
-
-
-def storage_class(name: str, created: str = "", *, is_default: bool = True) -> StorageClass:
-    return StorageClass(
-        name=name, provisioner="p", parameters={}, is_default=is_default, created=created
-    )
 
 
 @pytest.mark.parametrize(
@@ -164,37 +156,3 @@ def test_pods_know_their_controller() -> None:
     )
     assert of_deployment.pod.wishes == structs.replace(wishes, owner=(DEPLOYMENT, "db"))
     assert alone.pod.wishes == wishes
-
-
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [
-        pytest.param([], None, id="no-class"),
-        pytest.param([storage_class("a", is_default=False)], None, id="no-default"),
-        pytest.param([storage_class("a"), storage_class("b", is_default=False)], "a", id="one"),
-        pytest.param(
-            [
-                storage_class("a", "2026-01-01T00:00:00Z"),
-                storage_class("b", "2026-02-01T00:00:00Z"),
-                storage_class("c"),
-            ],
-            "b",
-            id="the-newest",
-        ),
-        pytest.param([storage_class("b"), storage_class("a")], "a", id="the-first-by-name"),
-    ],
-)
-def test_default_class(classes: list[StorageClass], expected: str | None) -> None:
-    assert default_class(classes) == expected
-
-
-def test_the_default_class_is_for_claims_that_name_none() -> None:
-    made = workload(
-        STATEFUL_SET,
-        claim_templates=(template("a"), template("b", storage_class="own")),
-        volumes=("c", template("d"), template("e", storage_class="")),
-    )
-
-    [planned] = pods_of(with_classes(made, "standard"))
-
-    assert [each.storage_class for each in planned.claims] == ["standard", "own", "standard", None]

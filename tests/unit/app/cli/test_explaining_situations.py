@@ -364,3 +364,25 @@ def test_volume_of_locality_disabled_without_room_anywhere(ask: Ask) -> None:
         "-> Add a disk, free one, or ask for less.",
     )
     assert "note: no volume of the pod must" not in shown
+
+
+def test_a_claim_that_names_no_class_is_of_the_default_one(ask: Ask) -> None:
+    """As the API server would have it: in files it may still be open."""
+    unnamed, fast = claim(gib=50), storage_class()
+    del unnamed["spec"]["storageClassName"]
+    fast["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+
+    status, shown = ask(host(), node_document("node-1"), pod(), unnamed, fast)
+
+    assert status == 0
+    assert not has_all(shown, "web 50.0 GiB, class fast, new volume, 1 replica")
+
+
+def test_a_claim_of_no_class_has_no_volume(ask: Ask) -> None:
+    unnamed = claim()
+    unnamed["spec"]["storageClassName"] = ""
+
+    status, shown = ask(host(), node_document("node-1"), pod(), unnamed, storage_class())
+
+    assert status == 3
+    assert not has_all(shown, "has no StorageClass and no PersistentVolume; name a StorageClass")

@@ -73,6 +73,34 @@ def test_pods_that_fit_do_so_as_far_as_it_can_be_planned(run: Run, wiki: Wiki) -
     assert out.startswith("3 more pods fit, as far as it can be planned; the next one does not\n")
 
 
+def without_class(path: str, class_: str | None) -> str:
+    """Have the claims of a StatefulSet name another class, or none."""
+    given, *others = yaml.safe_load_all(Path(path).read_text())
+    claim = given["spec"]["volumeClaimTemplates"][0]["spec"]
+    claim["storageClassName"] = class_
+    Path(path).write_text(yaml.safe_dump_all([given, *others]))
+    return path
+
+
+def test_a_claim_of_no_class_without_a_volume_is_not_placed(run: Run, wiki: Wiki) -> None:
+    """`storageClassName: ""` without a PersistentVolume."""
+    path = without_class(wiki(), "")
+
+    status, out, _ = run("place", path, "--replicas", "1")
+
+    assert (status, out.splitlines()[0]) == (1, "not all of it works: 1 pod pending")
+    assert "default/data-wiki-0 has no StorageClass and no PersistentVolume; name" in " ".join(
+        out.split()
+    )
+
+
+def test_no_capacity_is_counted_for_a_claim_of_no_class(run: Run, wiki: Wiki) -> None:
+    status, _, err = run("capacity", without_class(wiki(), ""))
+
+    assert status == 2
+    assert "claim data of StatefulSet default/wiki has no StorageClass" in err
+
+
 def test_a_priority_is_named_where_it_might_help(run: Run, wiki: Wiki) -> None:
     high = wiki(priorityClassName="high")
 

@@ -9,10 +9,9 @@ import yaml
 
 from app.cli.planning.workloads import read_workloads
 from app.errors import InputError
-from extender import Claim, PersistentVolume, StorageClass
+from extender import Claim, PersistentVolume, StorageClass, default_class
 from planner.additions import Wanted, add_objects
 from planner.cluster import Cluster
-from planner.workloads import pods_of
 from tests.builders import GENEROUS, GIB, bare_class, claim, core_document
 
 APPS, STORAGE = {"apiVersion": "apps/v1"}, {"apiVersion": "storage.k8s.io/v1"}
@@ -136,7 +135,7 @@ def test_what_the_cluster_lacks_is_added(path: Path) -> None:
     cluster = cluster_of()
 
     for _ in range(2):  # the second time the cluster has it all
-        _, notes = add_objects(found, cluster)
+        notes = add_objects(found, cluster)
         assert notes == []
 
     assert list(cluster.all(StorageClass)) == ["fast"]
@@ -165,23 +164,6 @@ def test_what_the_cluster_has_counts(path: Path) -> None:
     assert cluster.all(StorageClass)["new"].parameters == {"a": "b"}
 
 
-def test_claims_get_the_default_class(path: Path) -> None:
-    found = wanted(
-        path,
-        class_document("std", is_default=True),
-        claim_document(),
-        stateful_set(claim_template(), claim_template("log", storageClassName="own")),
-    )
-    cluster = cluster_of()
-
-    [placed], notes = add_objects(found, cluster)
-
-    assert notes == []
-    assert cluster.all(Claim)["default/data"].storage_class == "std"
-    [planned] = pods_of(placed)
-    assert [each.storage_class for each in planned.claims] == ["std", "own"]
-
-
 def default_class_record(name: str, created: str = "") -> StorageClass:
     return StorageClass(name=name, provisioner="p", parameters={}, is_default=True, created=created)
 
@@ -190,41 +172,25 @@ def test_of_several_default_classes_that_of_the_file_is_the_newest(path: Path) -
     found = wanted(path, class_document("a", is_default=True), stateful_set(claim_template()))
     cluster = cluster_of(default_class_record("b", "2026-11-21T03:00:00Z"))
 
-    [placed], notes = add_objects(found, cluster)
-
-    assert (placed.claim_templates[0].storage_class, notes) == ("a", [])
+    assert add_objects(found, cluster) == []
+    assert default_class(cluster.all(StorageClass).values()) == "a"
 
 
 def test_several_default_classes_of_unknown_age_are_told(path: Path) -> None:
     found = wanted(path, stateful_set(claim_template()))
 
-    [placed], [note] = add_objects(
-        found, cluster_of(default_class_record("b"), default_class_record("a"))
-    )
+    [note] = add_objects(found, cluster_of(default_class_record("b"), default_class_record("a")))
 
-    assert placed.claim_templates[0].storage_class == "a"
     assert note == (
         "the StorageClasses a, b are all the default one, and when they were created is not "
         "known; a counts, Kubernetes takes the newest"
     )
 
 
-@pytest.mark.parametrize("spec", [{}, {"storageClassName": ""}])
-def test_a_claim_without_any_class_is_told(path: Path, spec: dict[str, Any]) -> None:
-    found = wanted(path, stateful_set(claim_template(**spec)))
-
-    _, [note] = add_objects(found, cluster_of())
-
-    assert note == (
-        "default/data has no StorageClass, so that no volume is made for it; name one, or make "
-        "one the default"
-    )
-
-
 def test_a_claim_for_one_volume_needs_no_class(path: Path) -> None:
     found = wanted(path, claim_document(volumeName="pv", storageClassName=""), workload())
 
-    assert add_objects(found, cluster_of())[1] == []
+    assert add_objects(found, cluster_of()) == []
 
 
 def refusal(path: Path, content: str) -> str:

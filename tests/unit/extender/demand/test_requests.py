@@ -43,6 +43,12 @@ def test_pod_without_claims_needs_nothing() -> None:
     assert resolve(empty, view_of()) == PodRequest(pod=empty, volumes=())
 
 
+def test_a_claim_that_names_no_class_is_of_the_default_one() -> None:
+    records = claim("vol", storage_class=None), storage_class(is_default=True)
+
+    assert resolved(*records) == (local("pvc-uid-vol"),)
+
+
 @pytest.mark.parametrize("driver", ["driver.longhorn.io", "io.rancher.longhorn"])
 def test_driver_names_of_longhorn(driver: str) -> None:
     records = volume(), persistent_volume(driver=driver), claim("vol", persistent_volume="pv")
@@ -72,7 +78,10 @@ def test_provisioner_names_of_longhorn(provisioner: str) -> None:
         pytest.param(
             [claim("vol"), storage_class(provisioner="ebs.csi.aws.com")], id="another-provisioner"
         ),
-        pytest.param([claim("vol", storage_class=None)], id="no-class"),
+        pytest.param(
+            [claim("vol", storage_class=None), storage_class(provisioner="ebs", is_default=True)],
+            id="default-class-of-others",
+        ),
         pytest.param(
             # The names of a provisioner and a driver are not to be mixed up.
             [claim("vol"), storage_class(provisioner="io.rancher.longhorn")],
@@ -176,6 +185,10 @@ def test_selectors_of_the_backing_image_are_kept_apart() -> None:
     assert found.need.disk_selectors == (("ssd",), ("nvme",))
 
 
+WITHOUT_CLASS = (
+    "PersistentVolumeClaim default/vol has no StorageClass and no PersistentVolume; "
+    "name a StorageClass, make one the default, or bind the claim"
+)
 MISSING = "is not in the cluster; create it, or wait until the extender has seen it"
 UNREADABLE = "cannot be read; 'x' is no size"
 DELETING = "is being deleted; restore it or use another claim"
@@ -194,6 +207,8 @@ def broken(kind: str, name: str) -> Unreadable:
         ([], f"PersistentVolumeClaim default/vol {MISSING}"),
         ([TO_PV], f"PersistentVolume pv {MISSING}"),
         ([claim("vol")], f"StorageClass local {MISSING}"),
+        ([claim("vol", storage_class=None)], WITHOUT_CLASS),
+        ([claim("vol", storage_class=""), storage_class(is_default=True)], WITHOUT_CLASS),
         ([TO_PV, persistent_volume()], f"Volume vol {MISSING}"),
         (FROM_IMAGE, f"BackingImage image {MISSING}"),
         ([claim("vol"), storage_class(backingImage="image")], f"BackingImage image {MISSING}"),
