@@ -8,9 +8,14 @@ from app.cli.files import load_documents
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
+from app.kube.resources import IN_FILES, PODS_VOLUMES, Kinds
 from app.kube.translate import Pod
-from extender import Unreadable
+from extender import Claim, PersistentVolume, StorageClass, Unreadable
+from planner.workloads import Workload, pods_of
 
+_Other = Claim | PersistentVolume | StorageClass
+_READ = ("Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+_VOLUMES: Kinds = {(PODS_VOLUMES.group, PODS_VOLUMES.kind): PODS_VOLUMES}
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _MOST_SUGGESTED = 3
 
@@ -22,6 +27,8 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
         name: As for kubectl, or NAMESPACE/NAME, or a file with one pod.
         namespace: Of a name without one.
         cluster: Where it is looked for first.
+
+    Of a file *cluster* gets what it lacks of claims, PersistentVolumes and StorageClasses.
 
     Raises:
         InputError: There is none, or the file has not exactly one; the text names similar ones.
@@ -42,11 +49,29 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
             f"pod/NAME in the namespace of --namespace, which is {namespace}"
             f"{_suggestion(without_kind, known)}"
         )
-    pods = [_pod_of(origin, document) for origin, document in load_documents(path)]
-    in_file = [pod for pod in pods if pod is not None]
-    if len(in_file) != 1:
-        raise InputError(f"{path} holds {len(in_file)} pods; give a file with one")
-    return in_file[0]
+    return _pod_of_file(path, cluster)
+
+
+def _pod_of_file(path: Path, cluster: ClusterObjects) -> Pod:
+    """Return the one pod of a file; *cluster* gets what it lacks of the claims and all else there.
+
+    The claims of the pod's generic ephemeral volumes are made of their templates.
+    """
+    pods, others = list[tuple[Pod, Workload]](), list[_Other]()
+    for origin, document in load_documents(path):
+        record = _read(origin, document, IN_FILES)
+        if isinstance(record, Pod):
+            made = _read(origin, document, _VOLUMES)
+            assert isinstance(made, Workload)
+            pods.append((record, made))
+        elif isinstance(record, _Other):
+            others.append(record)
+    if len(pods) != 1:
+        raise InputError(f"{path} holds {len(pods)} pods; give a file with one")
+    [(pod, made)] = pods
+    for each in (*others, *(claim for one in pods_of(made) for claim in one.claims)):
+        cluster.add(each)
+    return pod
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
@@ -61,11 +86,11 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
     return f"; is {' or '.join(like[:_MOST_SUGGESTED])} meant?" if like else ""
 
 
-def _pod_of(origin: str, document: object) -> Pod | None:
+def _read(origin: str, document: object, kinds: Kinds) -> object:
     try:
-        record = read_object(document)
+        record = read_object(document, kinds)
     except BrokenObjectError as error:
         raise InputError(f"{origin} {error}") from error
-    if isinstance(record, Unreadable) and record.kind == "Pod":
-        raise InputError(f"{origin}: Pod {record.name} cannot be read: {record.why}")
-    return record if isinstance(record, Pod) else None
+    if isinstance(record, Unreadable) and record.kind in _READ:
+        raise InputError(f"{origin}: {record.kind} {record.name} cannot be read: {record.why}")
+    return record

@@ -348,6 +348,8 @@ WORKLOADS = (
 BARE_PODS = structs.replace(
     PODS, structure=PlannedPod, record=Workload, record_of=workloads.bare_pod_record
 )
+PODS_VOLUMES = structs.replace(BARE_PODS, record_of=workloads.pod_volumes_record)
+"""Of pods in files only what claims they make for themselves."""
 NEW_CLAIMS = structs.replace(CLAIMS, record=NewClaim, record_of=workloads.new_claim_record)
 """Pods and claims in files of what is yet to be created."""
 

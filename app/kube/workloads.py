@@ -155,15 +155,20 @@ def job_record(given: Job) -> Workload:
 
 def bare_pod_record(pod: PlannedPod) -> Workload:
     """Translate a pod of a file that is to be placed."""
-    wishes = planned_wishes(pod)
-    spec, namespace = _checked(pod.spec, "spec"), pod.metadata.namespace or "default"
+    wishes, spec = planned_wishes(pod), _checked(pod.spec, "spec")
+    return structs.replace(
+        pod_volumes_record(pod), wishes=_as_new(wishes, spec), owner=wishes.owner
+    )
+
+
+def pod_volumes_record(pod: PlannedPod) -> Workload:
+    """Translate what a pod of a file has of volumes, and nothing else."""
+    namespace, spec = pod.metadata.namespace or "default", pod.spec or PlannedPodSpec()
     return Workload(
         kind=POD,
         namespace=namespace,
         name=pod.metadata.name,
-        wishes=_as_new(wishes, spec),
         volumes=_volumes(spec.volumes or (), namespace),
-        owner=wishes.owner,
     )
 
 

@@ -310,6 +310,46 @@ def test_a_pod_may_come_from_a_file(
     assert (status, sorted(answer(capsys)["rejected"])) == (1, [ROOMY, FULL])
 
 
+POD_WITH_ITS_CLAIMS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: new}
+spec:
+  volumes:
+    - {name: a, persistentVolumeClaim: {claimName: named}}
+    - {name: scratch, ephemeral: {volumeClaimTemplate: {spec: SPEC}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: named}
+spec: SPEC
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: of-the-file}
+provisioner: driver.longhorn.io
+parameters: {numberOfReplicas: "1", dataLocality: best-effort}
+"""
+CLAIM_SPEC = (
+    "{accessModes: [ReadWriteOnce], storageClassName: of-the-file, "
+    "resources: {requests: {storage: 2Ti}}}"
+)
+
+
+def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD_WITH_ITS_CLAIMS.replace("SPEC", CLAIM_SPEC))
+
+    status = filter_(cluster, str(path), "-o", "json")
+
+    found = answer(capsys)
+    shown = [(each["claim"], each["state"], each["size_bytes"]) for each in found["claims"]]
+    assert shown == [("default/named", "new", 2**41), ("default/new-scratch", "new", 2**41)]
+    assert (status, found["error"]) == (1, "")
+
+
 def test_a_problem_of_the_cluster_file_is_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
