@@ -160,6 +160,11 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     """Empty in the picture of a live service, which plans nothing; its seed says nothing then."""
     seed: int
+    works: bool | None = None
+    """Whether every pod has a node at the end and can start there, and nothing is lost or refused.
+    None where how many pods fit is the question, and in the picture of a live service."""
+    summary: str = ""
+    """The answer in one line. Empty in the picture of a live service."""
     notes: tuple[str, ...] = ()
     """What is not known, or passed over."""
     unplanned: tuple[str, ...] = ()

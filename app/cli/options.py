@@ -83,11 +83,19 @@ def load_files(
     path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind], kinds: Kinds = IN_FILES
 ) -> ClusterObjects:
     """Read a cluster from files; warn of what is broken, and of what is missing of these kinds."""
+    cluster, problems = read_files(path, also, rested_on, kinds)
+    warn(problems)
+    return cluster
+
+
+def read_files(
+    path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind], kinds: Kinds = IN_FILES
+) -> tuple[ClusterObjects, list[str]]:
+    """Read a cluster from files; return what is broken or missing of these kinds as well."""
     paths = [path, *(also or ())]
     cluster, problems = load_cluster(*paths, kinds=kinds)
     bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
-    warn([*problems, *missing(cluster, origin_of(path, also), rested_on, bundled)])
-    return cluster
+    return cluster, [*problems, *missing(cluster, origin_of(path, also), rested_on, bundled)]
 
 
 def origin_of(path: Path, also: Sequence[Path] | None) -> str:

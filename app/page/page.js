@@ -8,13 +8,13 @@ const FEW_NODES = 5; // of a reason, that are named
 
 const WORDS = {
   placed: "placed",
-  pending: "got no node",
-  not_created: "not created",
+  pending: "pending",
+  not_created: "waits",
   moved: "moved",
   lost: "lost",
-  replica_placed: "replica placed",
-  replica_removed: "replica removed",
-  volume_lost: "volume lost",
+  replica_placed: "rebuilt",
+  replica_removed: "removed",
+  volume_lost: "lost",
   changed: "changed",
   refused: "refused",
   held: "room held",
@@ -335,12 +335,14 @@ function drawLeftOut() {
 }
 
 function drawSummary() {
-  const { origin, policy, seed, placed, pending } = report;
+  const { origin, policy, seed, summary, works } = report;
   const heading = isPlan ? "Plan for Longhorn's disks" : "Longhorn's disks now";
   find("heading").textContent = document.title = heading;
-  const result = `${counted(placed, "pod", "pods")} placed, ${pending} not`;
-  const text = isPlan ? `${origin}; policy ${policy}, seed ${seed}; ${result}` : origin;
+  find("answer").textContent = inert(summary);
+  find("answer").classList.toggle("bad", works === false);
+  const text = isPlan ? `${origin}; policy ${policy}, seed ${seed}` : origin;
   find("summary").textContent = inert(text);
+  fill(find("notes"), [...report.unplanned, ...report.notes], (note) => make("li", "", note));
   for (const each of document.querySelectorAll(isPlan ? ".of-service" : ".of-plan")) {
     each.hidden = true;
   }
@@ -532,4 +534,4 @@ drawChoice();
 drawSteps();
 drawLeftOut();
 listen();
-show(0);
+show(steps.length - 1);

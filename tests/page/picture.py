@@ -6,11 +6,12 @@ import base64
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from app.cli.planning.answer import answered
 from app.page.page import page
 from tests.page import browser
 from tests.page.reports import example
 
-_WIDTH, _HEIGHT = 1_000, 1_330
+_WIDTH, _HEIGHT = 1_000, 1_390
 _SHOWN = "show(1); keep('shop/data-db-0')"
 """The step that places pods, and a volume with replicas on three nodes."""
 
@@ -21,7 +22,9 @@ async def draw(program: str) -> bytes:
         async with browser.tab(address) as tab:
             await tab.resize(_WIDTH, _HEIGHT)
             await tab.call("Emulation.setScrollbarsHidden", hidden=True)
-            await tab.open(browser.write(Path(folder), page(example())))
+            await tab.open(
+                browser.write(Path(folder), page(answered(example(), is_capacity=False)))
+            )
             await tab.run(_SHOWN)
             await tab.settle()
             shot = await tab.call("Page.captureScreenshot", format="png")

@@ -62,7 +62,7 @@ def plan(*steps: StepReport, placed: int = 0, pending: int = 0) -> PlanReport:
     """Build a plan of these steps."""
     return PlanReport(
         origin="cluster.yaml",
-        policy="default",
+        policy="today",
         seed=1,
         steps=steps,
         placed=placed,

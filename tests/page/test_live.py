@@ -27,7 +27,7 @@ async def test_holds_and_waiting_pods_are_drawn(tab: Tab, tmp_path: Path) -> Non
     assert await tab.text("h1") == "Longhorn's disks now"
     assert await tab.texts("#events > li") == [
         "room held default/pod: it may go to any of 2 nodes\ndefault/vol, 10.0 GiB, best-effort",
-        "got no node default/db-0: waits for 12 s\n1 node (node-1): Longhorn node is not ready.",
+        "pending default/db-0: waits for 12 s\n1 node (node-1): Longhorn node is not ready.",
     ]
     assert await tab.texts(".figure") == [
         "10.0 of 100.0 GiB",

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.cli.sizes import gib
 from app.page.page import closing, more_nodes, opening, page
@@ -22,7 +23,25 @@ SHOWN = (
 
 
 async def draw(tab: Tab, folder: Path, report: PlanReport) -> None:
+    """Draw a plan, and go back to its first step."""
     await tab.open(write(folder, page(report)))
+    await tab.run("show(0)")
+    await tab.settle()
+
+
+async def test_a_plan_opens_with_its_answer_where_all_steps_are_taken(
+    tab: Tab, tmp_path: Path
+) -> None:
+    report = structs.replace(
+        example(), works=False, summary="not all of it works", notes=("no pods",), unplanned=("x",)
+    )
+
+    await tab.open(write(tmp_path, page(report)))
+
+    assert await tab.text("#answer.bad") == "not all of it works"
+    assert await tab.texts("#notes > li") == ["x", "no pods"]
+    assert await tab.text("#title") == "Step 2: drain node-a1"
+    assert await tab.texts(".node:not([hidden]) h4") == ["node-a2", "node-b1"]
 
 
 async def widths(tab: Tab, selector: str) -> list[int]:
@@ -273,10 +292,10 @@ async def test_what_was_not_placed_is_told_with_reasons_and_remedies(
     await draw(tab, tmp_path, example())
 
     assert await tab.texts("#left-out-list > li") == [
-        "Step 1 got no node shop/db-3\n3 nodes (node-a1, node-a2, node-b1): no disk of the "
+        "Step 1 pending shop/db-3\n3 nodes (node-a1, node-a2, node-b1): no disk of the "
         "Longhorn node has room for a volume of 120 GiB. What to do: Add a disk, free one, or ask "
         "for less.",
-        "Step 1 not created shop/db-4: its StatefulSet makes it once shop/db-3 runs",
+        "Step 1 waits shop/db-4: its StatefulSet makes it once shop/db-3 runs",
         "Step 2 lost shop/debug: nothing makes it again",
     ]
     await tab.point_at("#left-out-list button", 2, click=True)

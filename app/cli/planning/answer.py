@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from msgspec import structs
+
 from planner.outcome import Event, Kind, PlanReport
 
 _BAD = {
@@ -17,6 +19,18 @@ _GOOD = {
     Kind.CHANGED: ("change made", "changes made"),
 }
 _STUCK = "pod_stuck"
+
+
+def answered(report: PlanReport, *, is_capacity: bool) -> PlanReport:
+    """Return the plan with its answer.
+
+    Args:
+        report: The plan.
+        is_capacity: The question is how many pods fit.
+    """
+    if is_capacity:
+        return structs.replace(report, summary=capacity(report))
+    return structs.replace(report, works=works(report), summary=answer(report))
 
 
 def works(report: PlanReport) -> bool:

@@ -22,14 +22,14 @@ from app.cli.options import (
     Kubeconfig,
     Output,
     check_origin,
-    load_files,
     load_settings,
     origin_of,
     print_json,
+    read_files,
     warn,
 )
 from app.cli.paragraphs import output_width
-from app.cli.planning.answer import works
+from app.cli.planning.answer import answered, works
 from app.cli.planning.lines import Form, lines
 from app.cli.planning.policies import named_policy
 from app.cli.planning.progress import progress
@@ -342,10 +342,11 @@ def plan(
     except ValueError as error:
         raise InputError(f"{words[0]}: {error}") from error
     if cluster_file is None:
-        objects, origin, utc = _read_live(settings, kubeconfig, context)
+        objects, problems, origin, utc = _read_live(settings, kubeconfig, context)
     else:
-        objects = load_files(cluster_file, also, PLANNED_FROM, PLANNED)
+        objects, problems = read_files(cluster_file, also, PLANNED_FROM, PLANNED)
         origin, utc = origin_of(cluster_file, also), None
+    warn(problems)
 
     planned = Planned(
         objects=objects,
@@ -361,17 +362,18 @@ def plan(
         reports = (run_plan(planned, seed + number, asked) for number in range(runs))
         report = min(reports, key=_goodness)
     warn([*report.notes, *report.unplanned])
-    report = _with_remedies(report)
+    is_capacity = words[0] == "capacity" or until_full
+    report = answered(_with_remedies(report), is_capacity=is_capacity)
+    report = structs.replace(report, notes=(*problems, *report.notes))
     if html is not None:
         draw(report, html)
-    is_capacity = words[0] == "capacity" or until_full
     if output is Output.JSON:
         print_json(report)
     else:
-        form = Form(width=output_width(), show_all=show_all, is_capacity=is_capacity, runs=runs)
+        form = Form(width=output_width(), show_all=show_all, runs=runs)
         for line in lines(report, form):
             typer.echo(line)
-    raise typer.Exit(_WORKS if is_capacity or works(report) else _DOES_NOT)
+    raise typer.Exit(_DOES_NOT if report.works is False else _WORKS)
 
 
 plan.__doc__ = _HELP
@@ -395,14 +397,13 @@ def _kind(words: Sequence[str], given: _Given) -> _Kind:
 
 def _read_live(
     settings: Settings, kubeconfig: Path | None, context: str | None
-) -> tuple[ClusterObjects, str, Moment]:
-    """Read a live cluster; return its objects, what to call it, and the time."""
+) -> tuple[ClusterObjects, list[str], str, Moment]:
+    """Read a live cluster; return its objects, what they lack, what to call it, and the time."""
     from app.instance import service  # noqa: PLC0415 (it takes long, and so does the next one)
     from app.kube.snapshot import PLANNING  # noqa: PLC0415
 
     objects, problems, _ = service.read_cluster(settings, kubeconfig, context, PLANNING)
-    warn(problems)
-    return objects, "the live cluster", datetime.now(UTC)
+    return objects, problems, "the live cluster", datetime.now(UTC)
 
 
 def _goodness(report: PlanReport) -> tuple[bool, int, int]:

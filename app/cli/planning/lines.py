@@ -6,7 +6,6 @@ import msgspec
 
 from app.cli.explaining.remedies import ERRORS
 from app.cli.paragraphs import paragraph, printable
-from app.cli.planning.answer import answer, capacity, works
 from app.cli.sizes import gib
 from planner.naming import first_of, natural
 from planner.outcome import (
@@ -58,19 +57,14 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """Most characters of a line of text; names and figures are never broken."""
     show_all: bool = False
     """Every event, warning and node, however many there are."""
-    is_capacity: bool = False
-    """The answer is how many pods fit."""
     runs: int = 1
     """How many plans were made, of which this one is the worst."""
 
 
 def lines(report: PlanReport, form: Form) -> Iterator[str]:
     """Write a plan."""
-    if form.is_capacity:
-        yield from paragraph("", capacity(report), form.width, indent=2)
-    else:
-        colour = "green" if works(report) else "red"
-        yield from paragraph("", answer(report), form.width, indent=2, colour=colour)
+    colour = None if report.works is None else "green" if report.works else "red"
+    yield from paragraph("", report.summary, form.width, indent=2, colour=colour)
     worst = f", the worst of {form.runs} plans" if form.runs > 1 else ""
     yield printable(f"policy {report.policy}, seed {report.seed}{worst}")
     before, *steps = report.steps

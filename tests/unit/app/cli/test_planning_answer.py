@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cli.planning.answer import answer, capacity, works
+from app.cli.planning.answer import answer, answered, capacity, works
 from planner.outcome import Event, Kind, Place, PlannedVolume, PlanReport, PlanWarning, StepReport
 
 
@@ -53,6 +53,19 @@ def test_the_bad_comes_first(plan: PlanReport, text: str) -> None:
     """A pod that got no node at first, and one later, is not pending at the end."""
     assert answer(plan) == text
     assert works(plan) == text.startswith("all")
+
+
+def test_the_answer_is_in_the_report_and_a_capacity_neither_works_nor_fails() -> None:
+    plan = report(event(Kind.PLACED), event(Kind.PENDING))
+
+    of_plan = answered(plan, is_capacity=False)
+    of_capacity = answered(plan, is_capacity=True)
+
+    assert (of_plan.works, of_plan.summary) == (True, "all of it works: 1 pod placed")
+    assert (of_capacity.works, of_capacity.summary) == (
+        None,
+        "1 more pod fits; the next one does not",
+    )
 
 
 HERE, NOWHERE = Place(node="node-1", disk="disk-1"), Place()

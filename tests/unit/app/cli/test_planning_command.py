@@ -1,5 +1,6 @@
 """The command `plan` as a whole: what it prints, and with which status it ends."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -125,6 +126,29 @@ def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, out
     _, out, err = run("drain", "node-1", "--output", output, files=cluster)
 
     assert not [c for c in out + err if not c.isprintable() and c != "\n"]
+
+
+@pytest.mark.parametrize(
+    ("words", "works", "summary"),
+    [
+        (("place", WIKI), True, "all of it works: 3 pods placed"),
+        (("drain", "node-4"), False, "not all of it works: 1 refusal; 1 pod moved"),
+        (("capacity", WIKI), None, "3 more pods fit; the next one does not"),
+    ],
+)
+def test_programs_and_the_page_get_the_verdict_and_the_caveats(
+    run: Run, tmp_path: Path, words: tuple[str, ...], works: object, summary: str
+) -> None:
+    page = tmp_path / "plan.html"
+
+    _, out, err = run(*words, "-o", "json", "--html", str(page))
+
+    report = json.loads(out)
+    embedded = page.read_text().partition('id="report">')[2].partition("</script>")[0]
+    assert (report["works"], report["summary"]) == (works, summary)
+    assert err == "".join(f"warning: {each}\n" for each in report["notes"])
+    assert "namespace" in err
+    assert json.loads(embedded) == report
 
 
 def test_a_page_is_written(run: Run, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from app.cli.planning.answer import answered
 from app.cli.planning.lines import Form, lines
 from planner.outcome import (
     DiskReport,
@@ -52,7 +53,7 @@ def text_of(
     )
     plan = PlanReport(origin="x", policy="today", seed=1, steps=(now, step), placed=0, pending=0)
     form = Form(width=width, show_all=show_all)
-    return [COLOUR.sub("", line) for line in lines(plan, form)]
+    return [COLOUR.sub("", line) for line in lines(answered(plan, is_capacity=False), form)]
 
 
 def pending(name: str, *reasons: Reason) -> Event:
