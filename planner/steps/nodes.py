@@ -1,20 +1,33 @@
 """Cordon a node, add one like another, or lose one for good."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import structs
 
 from extender import Claim, CsiNode
-from longhorn import Condition, Disk, DiskId, EngineImage, InstanceManager, Node, NodeName
+from longhorn import (
+    Condition,
+    Disk,
+    DiskId,
+    EngineImage,
+    InstanceManager,
+    Node,
+    NodeName,
+    Replica,
+    VolumeName,
+    is_serving,
+)
 from planner.cluster import Cluster, Record
 from planner.errors import PlanError
+from planner.naming import first_of, natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.records import KubernetesNode, Pod
 from planner.steps.finding import come_back, keeps_to_node, kubernetes_node, pods_on, put_cordon
 
 HOSTNAME = "kubernetes.io/hostname"
+_SHOWN = 3
 _OF_KUBERNETES = "node.kubernetes.io/"
 """Begins the keys of taints by which Kubernetes says what is wrong with a node."""
 
@@ -132,7 +145,7 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
         lost = [kubernetes_node(plan, name) for name in self.nodes]
-        names = plan.names()
+        names, users = plan.names(), _users(plan)
         pods = [pod for node in lost for pod in pods_on(plan, node.name)]
         gone = {node.name for node in lost}
         events, back = list[Event](), []
@@ -155,10 +168,18 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
             for each in of_volume
             if each.node in gone
         ]
-        without = plan.volumes.fail(replicas)
-        for name in sorted(str(names.get(volume.name, volume.name)) for volume in without):
-            text = f"its only replicas with data were on {', '.join(self.nodes)}"
-            events.append(Event(kind=Kind.VOLUME_LOST, object=name, text=text))
+        without = {volume.name for volume in plan.volumes.fail(replicas)}
+        gone_with = {
+            name: _nodes_with_data(each for each in replicas if each.volume == name)
+            for name in without
+        }
+        for volume in sorted(without, key=lambda each: natural(str(names.get(each, each)))):
+            text = f"its only replicas with data were on {', '.join(gone_with[volume])}"
+            if volume in users:
+                text += f"; {first_of(users[volume], _SHOWN)} cannot start without it"
+            events.append(
+                Event(kind=Kind.VOLUME_LOST, object=str(names.get(volume, volume)), text=text)
+            )
         plan.follow()
         return [*events, *come_back(plan, back)]
 
@@ -172,6 +193,22 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
         for claim in [*plan.cluster.all(Claim).values()]:
             if claim.selected_node == node.name and not claim.persistent_volume:
                 plan.cluster.put(structs.replace(claim, selected_node=None))
+
+
+def _users(plan: Plan) -> dict[VolumeName, list[str]]:
+    """Return the pods that use each volume, in the order of their names."""
+    found = dict[VolumeName, list[str]]()
+    for key in sorted(plan.cluster.pods, key=natural):
+        for volume in plan.volumes.of_pod(plan.cluster.pods[key]):
+            found.setdefault(volume.name, []).append(key)
+    return found
+
+
+def _nodes_with_data(replicas: Iterable[Replica]) -> list[NodeName]:
+    """Return the nodes of those replicas of a volume that have its data, as far as any has."""
+    serving = [each for each in replicas if is_serving(each)]
+    with_data = [each for each in serving if each.healthy_once] or serving
+    return sorted({each.node for each in with_data if each.node is not None}, key=natural)
 
 
 def empty(disk: Disk, node: NodeName) -> Disk:

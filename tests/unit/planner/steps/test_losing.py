@@ -49,6 +49,22 @@ def test_a_volume_whose_replicas_were_all_there_is_lost_and_its_pod_cannot_start
     assert "volume_lost Volume of default/db-0" in warned(report)
 
 
+def test_a_lost_volume_names_its_own_nodes_and_the_pods_that_suffer() -> None:
+    """Not all of the nodes that are lost had replicas of it."""
+    plan = plan_of(
+        *nodes_of("abcd"),
+        *running("db-0", "node-1", "node-2", "node-1"),
+        pod_with("db-0", name="reader", on="node-4"),
+    )
+
+    report = plan.take(lose("node-1", "node-2", "node-3"))
+
+    assert texts(report, Kind.VOLUME_LOST) == [
+        "its only replicas with data were on node-1, node-2; "
+        "default/db-0, default/reader cannot start without it"
+    ]
+
+
 def test_a_replica_that_is_being_rebuilt_saves_no_volume() -> None:
     plan = plan_of(
         *nodes_of("ab"),
