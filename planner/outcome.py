@@ -168,7 +168,8 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What is not known, or passed over."""
     unplanned: tuple[str, ...] = ()
-    """What pods ask for and no plan goes by: the plan works only as far as it can be planned."""
+    """What pods ask for and no plan goes by, and what else the answer hangs on and is not known:
+    the plan works, or does not, only as far as it can be planned."""
     steps: tuple[StepReport, ...]
     """The first one is the cluster as it is now."""
     placed: int

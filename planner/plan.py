@@ -55,6 +55,7 @@ class Plan:
         steps: What the steps so far have led to; the first one is the cluster as it was.
         decisions: The last one about each pod that was asked about, as in `Scheduled`.
         notes: What is not known, or passed over; the same only once.
+        not_known: What the answer hangs on and is not known, with the answer for both cases.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Plan:
         self.volumes = Volumes(cluster, random)
         self.decisions: dict[str, Decision] = {}
         self.notes: list[str] = []
+        self.not_known: list[str] = []
         self._scheduling = Scheduling(
             cluster,
             Scheduler(policy, random),
@@ -129,9 +131,12 @@ class Plan:
             policy=policy,
             seed=seed,
             notes=tuple(dict.fromkeys(self.notes)),
-            unplanned=tuple(
-                f"not planned: {what}, of {first_of(pods, _SHOWN)}"
-                for what, pods in self._unplanned.items()
+            unplanned=(
+                *dict.fromkeys(self.not_known),
+                *(
+                    f"not planned: {what}, of {first_of(pods, _SHOWN)}"
+                    for what, pods in self._unplanned.items()
+                ),
             ),
             steps=tuple(self.steps),
             placed=len(self._placed),

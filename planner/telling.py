@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 
 from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass, class_of
-from longhorn import NodeName, Replica, ReplicaName, Volume, VolumeName, is_serving
+from longhorn import Node, NodeName, Replica, ReplicaName, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
 from planner.engine import Decision
 from planner.naming import natural
@@ -63,7 +63,12 @@ def unplanned_of(pod: Pod, cluster: Cluster) -> Iterator[str]:
     for key in pod.ref.claims:
         claim = cluster.get(Claim, key)
         class_ = class_of(claim, cluster.all(StorageClass)) if claim else None
-        if class_ is not None and class_.provisioner not in LONGHORN_PROVISIONERS:
+        if class_ is None:
+            continue
+        if class_.provisioner in LONGHORN_PROVISIONERS:
+            if not cluster.all(Node):
+                yield "volumes of Longhorn (none of its Nodes is known, nor what room they have)"
+        else:
             yield f"volumes of StorageClass {class_.name} (where its driver has room is not known)"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import structs
 
-from longhorn import Node, NodeName, Replica, VolumeName, drain_may_end
+from longhorn import Node, NodeName, Replica, Volume, VolumeName, drain_may_end
 from planner.following import guarding_nodes
 from planner.naming import natural
 from planner.outcome import Event, Kind
@@ -131,9 +131,11 @@ def _end(plan: Plan, name: NodeName) -> list[Event]:
         each for each in [*view.volumes.values()] if each.node == name and each.shared
     )
     events = plan.settle()
-    attached = [each.name for each in view.volumes.values() if each.attached_to == name]
-    if attached:
-        text = f"is not drained to the end: still attached there are {_shown(attached, plan)}"
+    attached = [each for each in view.volumes.values() if each.attached_to == name]
+    unknown = [each for each in attached if _is_user_unknown(each, plan)]
+    if len(attached) > len(unknown):
+        known = (each.name for each in attached if each not in unknown)
+        text = f"is not drained to the end: still attached there are {_shown(known, plan)}"
         return [*events, Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
     guarding = guarding_nodes(plan.cluster)
     last = [
@@ -144,12 +146,30 @@ def _end(plan: Plan, name: NodeName) -> list[Event]:
         )
     ]
     if not last:
+        if unknown:
+            shown = _shown((each.name for each in unknown), plan)
+            plan.not_known.append(
+                f"not known: which pods use {shown}, attached to node {name}. If they are evicted "
+                f"like the others, the drain ends; if no pod uses them, or it stays, it does not"
+            )
         return events
     text = (
         f"is not drained to the end: by node-drain-policy {settings.drain_policy} Longhorn keeps "
         f"its instance manager for {_shown(last, plan)}"
     )
     return [*events, Event(kind=Kind.REFUSED, object=f"Node {name}", node=name, text=text)]
+
+
+def _is_user_unknown(volume: Volume, plan: Plan) -> bool:
+    """Whether a pod may use a volume that is in no file: not even its claim's namespace is known.
+
+    Support bundles have the pods and claims of some namespaces only.
+    """
+    claim = plan.names().get(volume.name)
+    if claim is None:
+        return True
+    namespace = claim.partition("/")[0]
+    return all(pod.ref.namespace != namespace for pod in plan.cluster.pods.values())
 
 
 def _as_they_run(volume: VolumeName, replicas: Iterable[Replica], plan: Plan) -> list[Replica]:

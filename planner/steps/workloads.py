@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from extender import Claim, StorageClass, class_name
-from longhorn import VolumeName
+from extender import LONGHORN_PROVISIONERS, Claim, StorageClass, class_name
+from longhorn import Node, VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown
 from planner.naming import first_of
@@ -163,13 +163,16 @@ def _check_known(workload: Workload, plan: Plan) -> None:
     """Refuse to count pods that fit where none can: that is no capacity of 0, but a mistake.
 
     Raises:
-        PlanError: There are no nodes, or a claim has no class, or one that is not there.
+        PlanError: There are no nodes, or none of Longhorn's; or a claim has no class, or one that
+            is not there.
     """
     if not plan.cluster.nodes:
         raise PlanError("there is no node, so no pod fits; add what `kubectl get nodes` prints")
     classes = plan.cluster.all(StorageClass)
     for claim in workload.own_claims:
         name = class_name(claim.storage_class, classes)
+        if not claim.persistent_volume and name in classes:
+            _check_longhorn(classes[name], plan)
         if claim.persistent_volume or name in classes:
             continue
         if not name:
@@ -178,6 +181,14 @@ def _check_known(workload: Workload, plan: Plan) -> None:
                 f"PersistentVolume, so no pod fits; name a StorageClass, or make one the default"
             )
         raise unknown("StorageClass", name, classes)
+
+
+def _check_longhorn(class_: StorageClass, plan: Plan) -> None:
+    if class_.provisioner in LONGHORN_PROVISIONERS and not plan.cluster.all(Node):
+        raise PlanError(
+            "none of Longhorn's Nodes is known, so it is not known what fits; add what "
+            "`kubectl get nodes.longhorn.io --all-namespaces` prints"
+        )
 
 
 def _shown(workloads: Sequence[Workload]) -> str:

@@ -38,6 +38,7 @@ from planner.predicates import Refusal
 
 _BEST = 3
 """Most accepted nodes that the answer names."""
+_NOT_KNOWN = "not judged: none of Longhorn's Nodes is known"
 _FEW_NODES = 4
 """So many nodes are shown with all their disks, whatever is asked for."""
 
@@ -182,7 +183,9 @@ def explanation(
         },
         spreads=[_spread(each) for each in spreads],
     )
-    return msgspec.structs.replace(found, answer=_answer(found))
+    knows_longhorn = bool(view.spaces or view.unreadable_nodes)
+    answer = _NOT_KNOWN if found.rejected and not knows_longhorn else _answer(found)
+    return msgspec.structs.replace(found, answer=answer)
 
 
 def unanswered(

@@ -70,7 +70,8 @@ def capacity(report: PlanReport) -> str:
 
 def _verdict(report: PlanReport) -> str:
     if not works(report):
-        return "not all of it works"
+        rest = ", as far as it can be planned" if report.unplanned else ""
+        return f"not all of it works{rest}"
     return "it works as far as it can be planned" if report.unplanned else "all of it works"
 
 

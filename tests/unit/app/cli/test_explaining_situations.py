@@ -386,3 +386,11 @@ def test_a_claim_of_no_class_has_no_volume(ask: Ask) -> None:
 
     assert status == 3
     assert not has_all(shown, "has no StorageClass and no PersistentVolume; name a StorageClass")
+
+
+def test_without_longhorns_nodes_nothing_is_said_of_nodes(ask: Ask) -> None:
+    """Files may lack them: that is no fact about the cluster."""
+    status, shown = ask(host(), pod(), claim(), storage_class())
+
+    assert status == 1
+    assert shown.startswith("pod default/web: not judged: none of Longhorn's Nodes is known ")

@@ -95,6 +95,29 @@ def test_what_the_files_lack_is_warned_of_and_not_refused(run: Run, tmp_path: Pa
     assert "no nodes, though every cluster has some" in err
 
 
+def test_without_longhorns_nodes_it_is_not_known_what_fits(run: Run, tmp_path: Path) -> None:
+    fast = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "longhorn-local"},
+        "provisioner": "driver.longhorn.io",
+    }
+    cluster = write(tmp_path / "cluster.json", core_document("Node", "node-1"), fast)
+
+    status, out, err = run("place", WIKI, "--replicas", "1", files=cluster)
+    assert (status, out.splitlines()[0]) == (
+        1,
+        "not all of it works, as far as it can be planned: 1 pod pending",
+    )
+    assert "not planned: volumes of Longhorn (none of its Nodes is known" in err
+
+    status, _, err = run("capacity", WIKI, files=cluster)
+    assert (status, "none of Longhorn's Nodes is known, so it is not known what fits" in err) == (
+        2,
+        True,
+    )
+
+
 def test_reasons_about_claims_count_no_nodes(run: Run, tmp_path: Path) -> None:
     text = Path(WIKI).read_text().replace("longhorn-local", "gone")
     (tmp_path / "wiki.yaml").write_text(text)

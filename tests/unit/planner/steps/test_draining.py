@@ -1,6 +1,9 @@
 """The step `drain`: what kubectl, budgets and Longhorn do with a node's pods and replicas."""
 
+from typing import Any
+
 import pytest
+from msgspec import structs
 
 from longhorn import Locality, NodeName
 from planner.outcome import Kind
@@ -71,6 +74,42 @@ def test_a_node_whose_last_replica_has_no_other_place_keeps_the_drain_from_its_e
     assert texts(report) == [
         "is not drained to the end: by node-drain-policy block-if-contains-last-replica Longhorn "
         "keeps its instance manager for default/old"
+    ]
+
+
+def attached_there(*, with_claim: bool) -> list[Any]:
+    """Build a volume that is attached to node-1, and a replica of it on node-2."""
+    of = volume(
+        "used", locality=Locality.DISABLED, node="node-1", attached_to="node-1", healthy=True
+    )
+    copy = replica("used-r", of="used", on="node-2", disk="node-2-disk", started=True)
+    return [*(bound(of) if with_claim else [of]), copy]
+
+
+@pytest.mark.parametrize("with_claim", [True, False])
+def test_a_volume_whose_pod_is_not_in_the_files_is_not_known_to_block(*, with_claim: bool) -> None:
+    """As in a support bundle, which has some namespaces only."""
+    other = pod_with(name="other", on="node-2")
+    other = structs.replace(other, ref=structs.replace(other.ref, namespace="elsewhere"))
+    plan = plan_of(*nodes_of("ab"), *attached_there(with_claim=with_claim), other)
+
+    report = plan.take(drain())
+
+    name = "default/used" if with_claim else "used"
+    assert texts(report) == []
+    assert plan.report(origin="", policy="", seed=0).unplanned == (
+        f"not known: which pods use {name}, attached to node node-1. If they are evicted like the "
+        "others, the drain ends; if no pod uses them, or it stays, it does not",
+    )
+
+
+def test_a_volume_that_no_pod_of_a_known_namespace_uses_stays_attached() -> None:
+    plan = plan_of(
+        *nodes_of("ab"), *attached_there(with_claim=True), pod_with(name="other", on="node-2")
+    )
+
+    assert texts(plan.take(drain())) == [
+        "is not drained to the end: still attached there are default/used"
     ]
 
 
