@@ -4,7 +4,7 @@ Sizes are such that most workloads fill about as much as there is: what is left 
 it, is what a plan and a real run could disagree about.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 
 import msgspec
@@ -14,6 +14,10 @@ from tests.e2e.workloads import claim, pod, stateful_set
 from tests.e2e.world import Disks
 
 POOL, DEDICATED = "pool", "dedicated"
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_SPREADS = {"DoNotSchedule": "hard spread", "ScheduleAnyway": "soft spread"}
+_SPREAD_SHARE, _PREFERENCE_SHARE = 0.4, 0.3
 _ALLOCATABLE_CORES = 64
 _LOCALITIES = ("best-effort", "best-effort", "disabled", "strict-local")
 
@@ -117,6 +121,8 @@ def _workload(
             for claim_name, want in zip(claims[each], wants, strict=True)
         ]
         made = [pod(each, *claims[each]) for each in names]
+        for each in made:
+            each["metadata"]["labels"] = {"app": name}
         objects += [(each, PODS) for each in made]
         specs = [each["spec"] for each in made]
     else:
@@ -130,13 +136,13 @@ def _workload(
             made_set["spec"]["podManagementPolicy"] = "OrderedReady"
         objects = [(made_set, STATEFUL_SETS)]
         specs = [made_set["spec"]["template"]["spec"]]
-    rules = _rules(random)
+    rules = _rules(random) | _spreads(random, name) | _preferences(random, name)
     for spec in specs:
         spec |= {key: value for key, value in rules.items() if key != "cpu"}
         if "cpu" in rules:
             spec["containers"][0]["resources"]["requests"]["cpu"] = rules["cpu"]
     claims_told = " + ".join(f"{size} {class_}" for size, class_ in wants)
-    rules_told = "".join(f", {key}" for key in rules)
+    rules_told = "".join(f", {each}" for each in _told(rules))
     return objects, names, f"{kind} of {count} ({claims_told}{rules_told})"
 
 
@@ -150,3 +156,53 @@ def _rules(random: Random) -> Object:
     if random.random() < 0.5:
         rules["tolerations"] = [{"key": DEDICATED, "operator": "Exists"}]
     return rules
+
+
+def _told(rules: Object) -> Iterator[str]:
+    """Name rules in few words."""
+    for key, value in rules.items():
+        if key == "topologySpreadConstraints":
+            yield from sorted({_SPREADS[each["whenUnsatisfiable"]] for each in value})
+        else:
+            yield "preferences" if key == "affinity" else key
+
+
+def _spreads(random: Random, name: str) -> Object:
+    """Draw topology spread constraints, of which some leave nodes out and some only score them."""
+    drawn = [
+        {
+            "topologyKey": key,
+            "maxSkew": random.randint(1, 2),
+            "whenUnsatisfiable": random.choice([*_SPREADS]),
+            "labelSelector": {"matchLabels": {"app": name}},
+            "nodeTaintsPolicy": random.choice(["Honor", "Ignore"]),
+            "nodeAffinityPolicy": random.choice(["Honor", "Ignore"]),
+        }
+        for key in (HOSTNAME, ZONE)
+        if random.random() < _SPREAD_SHARE
+    ]
+    for each in drawn:
+        if each["whenUnsatisfiable"] == "DoNotSchedule" and random.random() < _SPREAD_SHARE:
+            each["minDomains"] = random.randint(1, 3)
+    return {"topologySpreadConstraints": drawn} if drawn else {}
+
+
+def _preferences(random: Random, name: str) -> Object:
+    """Draw what makes nodes better: a label, other pods, or the want of them."""
+    affinity: Object = {}
+    if random.random() < _PREFERENCE_SHARE:
+        in_pool = {"matchExpressions": [{"key": POOL, "operator": "In", "values": ["a"]}]}
+        term = {"weight": random.randint(1, 100), "preference": in_pool}
+        affinity["nodeAffinity"] = {_PREFERRED: [term]}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if random.random() < _PREFERENCE_SHARE:
+            app = random.choice([name, "w0"])
+            term = {
+                "weight": random.randint(1, 100),
+                "podAffinityTerm": {
+                    "labelSelector": {"matchLabels": {"app": app}},
+                    "topologyKey": random.choice([HOSTNAME, ZONE]),
+                },
+            }
+            affinity[kind] = {_PREFERRED: [term]}
+    return {"affinity": affinity} if affinity else {}

@@ -20,7 +20,13 @@ from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.plan_report import PlanRow, span_of
 from tests.e2e.planning import BY_LOT, MANY_SEEDS, SEEDS, Forecast, Planning, real
-from tests.e2e.random_workloads import DEDICATED, POOL, RandomWorkload, random_workload
+from tests.e2e.random_workloads import (
+    DEDICATED,
+    POOL,
+    ZONE,
+    RandomWorkload,
+    random_workload,
+)
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.whole_volumes import DELAYS_HERE, QUIET_SECONDS, Wish
@@ -195,7 +201,7 @@ async def _set_up(world: World, workload: RandomWorkload) -> None:
         *(node.disks for node in workload.nodes), zones=[node.zone for node in workload.nodes]
     )
     for node in workload.nodes:
-        labels = {"topology.kubernetes.io/zone": node.zone} if node.zone else {}
+        labels = {ZONE: node.zone} if node.zone else {}
         if node.in_pool:
             labels[POOL] = "a"
         taint = {"key": DEDICATED, "value": "true", "effect": "NoSchedule"}
