@@ -42,14 +42,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-_APPLY = "apply the manifests again (docs/install.md, step 3)"
+_APPLY = "apply the manifests again (docs/install.md#4-service)"
 
 ASK_FOR_SCORES = (
     "set prioritizeVerb: prioritize and a weight in the extender's entry of kube-scheduler's "
-    "configuration, and restart it (docs/install.md, step 4)"
+    "configuration, and restart it (docs/install.md#3-kube-scheduler)"
 )
 SEND_ALL_NODES = (
-    "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/install.md, step 4)"
+    "set percentageOfNodesToScore: 100 in kube-scheduler's configuration "
+    "(docs/install.md#3-kube-scheduler)"
 )
 """Remedies that `scheduler-config --check` gives, too."""
 
@@ -185,7 +186,7 @@ class Problem(Enum):
         Check.SERVICE,
         Severity.ERROR,
         "delete the Service and create it with type ClusterIP and an address "
-        "(docs/install.md, step 2)",
+        "(docs/install.md#2-address)",
     )
     ENDPOINTS_ABSENT = (
         Check.ENDPOINTS,
@@ -217,14 +218,14 @@ class Problem(Enum):
         Check.ACCESS,
         Severity.WARNING,
         "let only kube-scheduler in, by its certificate (docs/tls.md) or by its addresses "
-        "(docs/security.md, The network): whoever asks can make pods wait",
+        "(docs/security.md#the-network): whoever asks can make pods wait",
     )
     NEVER_CALLED = (
         Check.REQUESTS,
         Severity.WARNING,
         "start a pod that asks for longhorn.io/scheduler-extender; if this stays, check urlPrefix, "
         "filterVerb and managedResources in kube-scheduler's configuration, and that it was "
-        "restarted with it (docs/install.md, step 4)",
+        "restarted with it (docs/install.md#3-kube-scheduler)",
     )
     NEVER_PRIORITIZED = (
         Check.REQUESTS,

@@ -58,6 +58,8 @@ class ClaimReport(msgspec.Struct):
     locality: str
     local: bool
     """Whether a replica must be on the pod's node."""
+    never_local: bool
+    """Whether none ever need be: the volume is shared by nodes, or has no replicas."""
     disk_type: str
     backing_image: str
     selectors: Sequence[SelectorReport]
@@ -114,6 +116,7 @@ def _claim_report(
         shard_bytes=0,
         locality="",
         local=False,
+        never_local=False,
         disk_type="",
         backing_image="",
         selectors=[],
@@ -140,6 +143,7 @@ def _claim_report(
         shard_bytes=volume.shard_bytes,
         locality=volume.locality,
         local=wanted.is_local,
+        never_local=volume.shared or volume.sharded,
         disk_type=volume.disk_type,
         backing_image=volume.backing_image or "",
         selectors=[*_selectors(volume, report.storage_class, view)],

@@ -1,12 +1,11 @@
 """What `filter` prints for people: the answer first, then the pod, then the nodes by reason."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from app.cli.explaining.claims import ClaimReport
-from app.cli.explaining.remedies import ERRORS
+from app.cli.explaining.remedies import ERRORS, in_words
 from app.cli.explaining.report import (
     Explanation,
     ReasonReport,
@@ -23,7 +22,6 @@ from longhorn import VolumeName
 _ARROW = "-> "
 _FIRST_NODES = 3
 """Most nodes of one reason that are shown unless all are asked for."""
-_LINK = re.compile(r"\[([^]]*)]\([^)]*\)")
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +72,7 @@ class _Page:
 
     def action(self, action: str) -> Iterator[str]:
         """Write what to do."""
-        yield from self.text(f"  {_ARROW}", _LINK.sub(r"\1", action), colour="cyan")
+        yield from self.text(f"  {_ARROW}", in_words(action), colour="cyan")
 
     def nearest(self) -> Iterator[str]:
         """Name the smallest change that would let the pod in, if no node takes it."""

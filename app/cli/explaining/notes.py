@@ -207,6 +207,8 @@ def unjudged_notes(claims: Iterable[ClaimReport]) -> Iterator[Note]:
     longhorns = [each for each in claims if each.volume]
     if not longhorns:
         yield Note("no_longhorn_volume", "no claim of the pod leads to a Longhorn volume")
+    elif all(each.never_local for each in longhorns):
+        yield Note("never_local", "no volume of the pod can have its data on the pod's node")
     elif not any(each.local for each in longhorns):
         yield Note("nothing_local", "no volume of the pod must have a replica on its node")
 

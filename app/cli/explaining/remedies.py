@@ -4,9 +4,14 @@ docs/troubleshooting.md has a row for each. A reason is why a node is rejected, 
 leaves a node out, why a disk takes nothing, why a claim cannot be judged, or a note on the pod.
 """
 
+import re
 from collections.abc import Mapping
 
 import msgspec
+
+_LINK = re.compile(r"\[([^]]*)]\(([^)#]*)([^)]*)\)")
+_HERE = "troubleshooting.md"
+"""Where the actions stand, links to its own headings included."""
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -462,7 +467,7 @@ NOTES: Mapping[str, Remedy] = {
         "kube-scheduler does not ask the extender: the pod may get a node where its volumes have "
         "no room. Injection does not change pods that exist.",
         "Set `resources.limits` of a container to `longhorn.io/scheduler-extender: 1`, or turn "
-        "injection on and create the pod again ([Injection](injection.md)).",
+        "injection on and create the pod again: [Injection](injection.md).",
     ),
     "opted_out": Remedy(
         "",
@@ -501,6 +506,13 @@ NOTES: Mapping[str, Remedy] = {
         "No volume of the pod must have a replica on its node, so that disks decide nothing. Only "
         "whether Longhorn could start the volumes was looked at.",
         "Nothing. To have data beside the pod, use `dataLocality: best-effort`.",
+    ),
+    "never_local": Remedy(
+        "",
+        "No volume of the pod can have its data beside it: those that several nodes share "
+        "(ReadWriteMany) are served over the network, and erasure-coded ones have no replicas. "
+        "Only whether Longhorn could start the volumes was looked at.",
+        "Nothing: `dataLocality` makes no difference for them.",
     ),
     "no_longhorn_volume": Remedy(
         "",
@@ -579,3 +591,13 @@ REMEDIES: Mapping[str, Remedy] = {
     **NOTES,
 }
 """All of them, by their code."""
+
+
+def in_words(action: str) -> str:
+    """Return an action as a terminal shows it: each link as its text, and where it leads."""
+
+    def told(link: re.Match[str]) -> str:
+        text, page, heading = link.groups()
+        return f"{text} (docs/{page or _HERE}{heading})"
+
+    return _LINK.sub(told, action)

@@ -1,6 +1,5 @@
 """The command `plan`: what would happen if."""
 
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ import typer
 from msgspec import structs
 
 from app.cli.drawing import check_writable, draw
-from app.cli.explaining.remedies import REMEDIES
+from app.cli.explaining.remedies import REMEDIES, in_words
 from app.cli.missing import PLANNED_FROM
 from app.cli.options import (
     Also,
@@ -67,7 +66,6 @@ _PLACING, _NODES, _CHOICE, _OUTPUT = (
     "Output",
 )
 """Headings of options in the help."""
-_LINK = re.compile(r"\[([^]]*)]\([^)]*\)")
 _LARGEST_SEED = 2**31 - 1
 _MOST_RUNS = 1_000
 _MOST_IN_FLIGHT = 1_000
@@ -438,9 +436,7 @@ def _with_remedies(report: PlanReport) -> PlanReport:
 
 def _with_actions(event: Event) -> Event:
     reasons = (
-        # Without the links of the documentation.
-        structs.replace(each, remedy=_LINK.sub(r"\1", REMEDIES[each.code].action))
-        for each in event.reasons
+        structs.replace(each, remedy=in_words(REMEDIES[each.code].action)) for each in event.reasons
     )
     return structs.replace(event, reasons=tuple(reasons))
 

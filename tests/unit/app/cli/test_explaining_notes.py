@@ -84,6 +84,16 @@ def test_disks_decide_nothing_if_no_volume_is_local(locality: Locality, codes: l
     assert [each.code for each in unjudged_notes(claims)] == codes
 
 
+def test_no_advice_on_locality_is_given_for_volumes_that_nodes_share() -> None:
+    of = volume(locality=Locality.BEST_EFFORT, shared=True)
+    claims = claim_reports(pod().ref, view_of(node(), *bound(of)))
+
+    [note] = unjudged_notes(claims)
+
+    assert note.code == "never_local"
+    assert "best-effort" not in note.action
+
+
 def test_a_strict_local_volume_names_the_node_of_its_replica() -> None:
     strict = volume(locality=Locality.STRICT_LOCAL)
     claims = claim_reports(pod().ref, view_of(node(), *bound(strict), replica()))

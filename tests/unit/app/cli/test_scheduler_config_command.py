@@ -82,7 +82,7 @@ def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]
         "  -> have it written with --merge",
         "percentageOfNodesToScore is 50: of 100 and more nodes only a sample is sent",
         "  -> set percentageOfNodesToScore: 100 in kube-scheduler's configuration "
-        "(docs/install.md, step 4)",
+        "(docs/install.md#3-kube-scheduler)",
         "2 found",
     ]
 
