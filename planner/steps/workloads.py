@@ -69,7 +69,8 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted
     group: int
     """So many are created together. One of a StatefulSet that orders its pods, or of a class that
-    does not wait: the volumes of others would take the room of those that are tried before."""
+    does not wait: the volumes of others would take the room of those that are tried before. One
+    also of pods that share a claim of one node: the first decides where the others can run."""
     most: int = MOST_PODS
 
     @property
@@ -86,9 +87,12 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
         workload = self._only_one()
         notes = add_objects(self.wanted, plan.cluster)
         _check_known(workload, plan)
-        plan.notes += [*self.wanted.notes, *notes, *_shared(workload, plan)]
+        shared = _shared(workload, plan)
+        plan.notes += [*self.wanted.notes, *notes, *_told(workload, shared)]
         events = list[Event]()
-        group = 1 if workload.ordered or _is_immediate(workload, plan) else self.group
+        of_one_node = any(not each.read_write_many for each in shared)
+        one_by_one = workload.ordered or of_one_node or _is_immediate(workload, plan)
+        group = 1 if one_by_one else self.group
         made = pods_of(workload, self.most + _count(workload, plan), plan.cluster.pods)[: self.most]
         for first in range(0, len(made), group):
             pods = [each.pod for each in made[first : first + group]]
@@ -137,19 +141,18 @@ def _unless_stuck(event: Event, plan: Plan) -> Event:
     return Event(kind=Kind.PENDING, object=event.object, text=text)
 
 
-def _shared(workload: Workload, plan: Plan) -> list[str]:
-    """Say which claims all pods of a workload use together."""
-    notes = list[str]()
-    for name in workload.volumes:
-        claim = plan.cluster.get(Claim, f"{workload.namespace}/{name}")
-        if isinstance(name, str) and claim is not None:
-            limit = (
-                "its size counts once, however many there are"
-                if claim.read_write_many
-                else "only those on one node can run"
-            )
-            notes.append(f"all pods of {workload.key} share claim {claim.key}: {limit}")
-    return notes
+def _shared(workload: Workload, plan: Plan) -> list[Claim]:
+    """Return the claims that all pods of a workload use together."""
+    names = (each for each in workload.volumes if isinstance(each, str))
+    claims = (plan.cluster.get(Claim, f"{workload.namespace}/{name}") for name in names)
+    return [each for each in claims if each is not None]
+
+
+def _told(workload: Workload, shared: Sequence[Claim]) -> list[str]:
+    """Say of shared claims what they mean for the number of pods."""
+    start = f"all pods of {workload.key} share claim "
+    many, one = "its size counts once, however many there are", "only those on one node can run"
+    return [f"{start}{each.key}: {many if each.read_write_many else one}" for each in shared]
 
 
 def _is_immediate(workload: Workload, plan: Plan) -> bool:
