@@ -278,7 +278,7 @@ def persistent_volume(
 
 
 def storage_class(
-    name: str = "local", *, provisioner: str = DRIVER, is_default: bool = False, **parameters: str
+    name: str = "local", *, provisioner: str = DRIVER, **parameters: str
 ) -> StorageClass:
     """Build a class of best-effort volumes with one replica; parameters add to that or change it.
 
@@ -287,8 +287,7 @@ def storage_class(
     """
     given = {key.replace("__", "."): value for key, value in parameters.items()}
     defaults = {"dataLocality": "best-effort", "numberOfReplicas": "1"}
-    made = bare_class(name, provisioner=provisioner, parameters=defaults | given)
-    return structs.replace(made, is_default=is_default)
+    return bare_class(name, provisioner=provisioner, parameters=defaults | given)
 
 
 def bare_class(

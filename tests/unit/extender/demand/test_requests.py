@@ -1,10 +1,10 @@
 """From a pod's claims to the volumes that must be on its node."""
 
 import pytest
-from msgspec.structs import replace
+from msgspec import structs
 
 from app.kube.resources import AnyRecord
-from extender import PodRef, Unreadable, UnresolvableClaimError
+from extender import PodRef, StorageClass, Unreadable, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
 from longhorn import Locality, Need, TopologyTerm, Volume
 from tests.builders import (
@@ -31,6 +31,11 @@ def local(name: str = "vol", *, size_bytes: int = 10 * GIB, strict: bool = False
     return wanted(volume(name, size_bytes=size_bytes, locality=locality))
 
 
+def default(**fields: str) -> StorageClass:
+    """Build a class for claims that name none."""
+    return structs.replace(storage_class(**fields), is_default=True)
+
+
 def resolved(
     *records: AnyRecord | Unreadable, claims: tuple[str, ...] = ("vol",)
 ) -> tuple[WantedVolume, ...]:
@@ -44,7 +49,7 @@ def test_pod_without_claims_needs_nothing() -> None:
 
 
 def test_a_claim_that_names_no_class_is_of_the_default_one() -> None:
-    records = claim("vol", storage_class=None), storage_class(is_default=True)
+    records = claim("vol", storage_class=None), default()
 
     assert resolved(*records) == (local("pvc-uid-vol"),)
 
@@ -61,7 +66,7 @@ def test_provisioner_names_of_longhorn(provisioner: str) -> None:
     records = claim("vol"), storage_class(provisioner=provisioner)
 
     [found] = resolved(*records)
-    assert found.volume == replace(local("pvc-uid-vol").volume, is_estimate=True)
+    assert found.volume == structs.replace(local("pvc-uid-vol").volume, is_estimate=True)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_provisioner_names_of_longhorn(provisioner: str) -> None:
             [claim("vol"), storage_class(provisioner="ebs.csi.aws.com")], id="another-provisioner"
         ),
         pytest.param(
-            [claim("vol", storage_class=None), storage_class(provisioner="ebs", is_default=True)],
+            [claim("vol", storage_class=None), default(provisioner="ebs")],
             id="default-class-of-others",
         ),
         pytest.param(
@@ -208,7 +213,7 @@ def broken(kind: str, name: str) -> Unreadable:
         ([TO_PV], f"PersistentVolume pv {MISSING}"),
         ([claim("vol")], f"StorageClass local {MISSING}"),
         ([claim("vol", storage_class=None)], WITHOUT_CLASS),
-        ([claim("vol", storage_class=""), storage_class(is_default=True)], WITHOUT_CLASS),
+        ([claim("vol", storage_class=""), default()], WITHOUT_CLASS),
         ([TO_PV, persistent_volume()], f"Volume vol {MISSING}"),
         (FROM_IMAGE, f"BackingImage image {MISSING}"),
         ([claim("vol"), storage_class(backingImage="image")], f"BackingImage image {MISSING}"),
