@@ -59,7 +59,7 @@ class ClaimReport(msgspec.Struct):
     local: bool
     """Whether a replica must be on the pod's node."""
     never_local: bool
-    """Whether none ever need be: the volume is shared by nodes, or has no replicas."""
+    """Whether none ever need be: the volume is shared by nodes, or erasure-coded."""
     disk_type: str
     backing_image: str
     selectors: Sequence[SelectorReport]

@@ -122,7 +122,7 @@ def tracking_notes(pod: PodRef, view: ClusterView, accepted: Iterable[NodeName])
         claim = view.claims.get(key)
         if claim is None or claim.persistent_volume is not None:
             continue
-        class_ = view.storage_classes.get(claim.storage_class or "")
+        class_ = class_of(claim, view.storage_classes)
         if class_ is None or class_.provisioner not in LONGHORN_DRIVERS or class_.is_immediate:
             continue
         told = _told_bytes(class_, view)

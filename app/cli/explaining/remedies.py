@@ -510,8 +510,8 @@ NOTES: Mapping[str, Remedy] = {
     "never_local": Remedy(
         "",
         "No volume of the pod can have its data beside it: those that several nodes share "
-        "(ReadWriteMany) are served over the network, and erasure-coded ones have no replicas. "
-        "Only whether Longhorn could start the volumes was looked at.",
+        "(ReadWriteMany) are served over the network, and erasure-coded ones have their shards on "
+        "other nodes as well. Only whether Longhorn could start the volumes was looked at.",
         "Nothing: `dataLocality` makes no difference for them.",
     ),
     "no_longhorn_volume": Remedy(

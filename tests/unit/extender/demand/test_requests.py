@@ -51,7 +51,7 @@ def test_pod_without_claims_needs_nothing() -> None:
 def test_a_claim_that_names_no_class_is_of_the_default_one() -> None:
     records = claim("vol", storage_class=None), default()
 
-    assert resolved(*records) == (local("pvc-uid-vol"),)
+    assert [each.name for each in resolved(*records)] == ["pvc-uid-vol"]
 
 
 @pytest.mark.parametrize("driver", ["driver.longhorn.io", "io.rancher.longhorn"])
