@@ -23,9 +23,11 @@ _OF_WHOLE_PODS = (CPU, MEMORY)
 _HUGE_PAGES = "hugepages-"
 _MIRROR = "kubernetes.io/config.mirror"
 _LIMITED_VOLUMES = {
+    "aws_elastic_block_store": "awsElasticBlockStore",
     "azure_disk": "azureDisk",
     "cinder": "cinder",
     "csi": "csi",
+    "gce_persistent_disk": "gcePersistentDisk",
     "iscsi": "iscsi",
     "rbd": "rbd",
     "vsphere_volume": "vsphereVolume",

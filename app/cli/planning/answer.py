@@ -50,7 +50,7 @@ def answer(report: PlanReport) -> str:
     warnings = sum(len(step.warnings) for step in report.steps[1:])
     last = [_number(warnings, "new warning", "new warnings")] if warnings else []
     parts = [", ".join(part) for part in (bad, good, last) if part]
-    begin = _verdict(report)
+    begin = _begin(report)
     return f"{begin}: {'; '.join(parts) or 'nothing moves'}"
 
 
@@ -68,7 +68,7 @@ def capacity(report: PlanReport) -> str:
     return fit + ("; the next one does not" if stopped else "; more were not tried (--most)")
 
 
-def _verdict(report: PlanReport) -> str:
+def _begin(report: PlanReport) -> str:
     if not works(report):
         rest = ", as far as it can be planned" if report.unplanned else ""
         return f"not all of it works{rest}"

@@ -159,7 +159,7 @@ def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, out
         (("capacity", WIKI), None, "3 more pods fit; the next one does not"),
     ],
 )
-def test_programs_and_the_page_get_the_verdict_and_the_caveats(
+def test_programs_and_the_page_get_the_answer_and_the_caveats(
     run: Run, tmp_path: Path, words: tuple[str, ...], works: object, summary: str
 ) -> None:
     page = tmp_path / "plan.html"

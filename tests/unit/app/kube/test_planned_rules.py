@@ -108,6 +108,10 @@ def test_preferred_affinity() -> None:
         ({"volumes": [{"name": "a", "csi": {"driver": "x"}}]}, "csi volumes"),
         ({"volumes": [{"name": "a", "rbd": {"image": "x"}}]}, "rbd volumes"),
         (
+            {"volumes": [{"name": "a", "gcePersistentDisk": {"pdName": "x"}}]},
+            "gcePersistentDisk volumes",
+        ),
+        (
             {
                 "affinity": {
                     "podAffinity": {
