@@ -34,7 +34,9 @@ def draw(
         reports[str(name)] = NodeReport(
             name=name,
             zone=space.node.zone if space else "",
-            problem=_node_problem(node, space, knows_nodes=bool(cluster.nodes)),
+            problem=_node_problem(
+                node, space, knows_nodes=bool(cluster.nodes), knows_longhorn=bool(spaces)
+            ),
             pods=tuple(sorted(pods, key=lambda key: (key not in new_pods, natural(key)))),
             requested_cpu=requested.get(CPU, 0),
             allocatable_cpu=allocatable.get(CPU, 0),
@@ -85,13 +87,17 @@ def _disk(
 
 
 def _node_problem(
-    node: KubernetesNode | None, space: NodeSpace | None, *, knows_nodes: bool
+    node: KubernetesNode | None,
+    space: NodeSpace | None,
+    *,
+    knows_nodes: bool,
+    knows_longhorn: bool,
 ) -> str:
     if knows_nodes and node is None:
         return "is no Kubernetes node"
     if node is not None and node.cordoned:
         return "is cordoned"
     if space is None:
-        return "has no Longhorn Node"
+        return "has no Longhorn Node" if knows_longhorn else ""
     refusal = refusal_of(space.node)
     return f"Longhorn Node {refusal}" if refusal else ""

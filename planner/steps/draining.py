@@ -16,7 +16,14 @@ from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.records import Pod
 from planner.steps.budgets import hindrance
-from planner.steps.finding import come_back, keeps_to_node, kubernetes_node, pods_on, put_cordon
+from planner.steps.finding import (
+    come_back,
+    keeps_to_node,
+    kubernetes_node,
+    note_unknown_pods,
+    pods_on,
+    put_cordon,
+)
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -41,6 +48,7 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
         nodes = [kubernetes_node(plan, name) for name in self.nodes]
+        note_unknown_pods(plan)
         for node in nodes:
             put_cordon(plan, node, is_cordoned=True)
         events = plan.settle()

@@ -47,6 +47,12 @@ def pods_on(plan: Plan, node: NodeName) -> list[Pod]:
     return [pods[key] for key in sorted(pods, key=natural)]
 
 
+def note_unknown_pods(plan: Plan) -> None:
+    """Say that it is not known who is on the nodes, where no pod at all is known, as in files."""
+    if not plan.cluster.pods:
+        plan.not_known.append("not known: which pods are on the nodes, as no pod is known")
+
+
 def put_disk(plan: Plan, node: Node, disk: Disk) -> None:
     """Put a disk in place of the one of its name."""
     disks = tuple(disk if each.name == disk.name else each for each in node.disks)

@@ -24,7 +24,14 @@ from planner.naming import first_of, natural
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.records import KubernetesNode, Pod
-from planner.steps.finding import come_back, keeps_to_node, kubernetes_node, pods_on, put_cordon
+from planner.steps.finding import (
+    come_back,
+    keeps_to_node,
+    kubernetes_node,
+    note_unknown_pods,
+    pods_on,
+    put_cordon,
+)
 
 HOSTNAME = "kubernetes.io/hostname"
 _SHOWN = 3
@@ -145,6 +152,7 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
         lost = [kubernetes_node(plan, name) for name in self.nodes]
+        note_unknown_pods(plan)
         names, users = plan.names(), _users(plan)
         pods = [pod for node in lost for pod in pods_on(plan, node.name)]
         gone = {node.name for node in lost}

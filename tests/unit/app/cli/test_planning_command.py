@@ -95,6 +95,22 @@ def test_what_the_files_lack_is_warned_of_and_not_refused(run: Run, tmp_path: Pa
     assert "no nodes, though every cluster has some" in err
 
 
+@pytest.mark.parametrize("step", ["drain", "lose"])
+def test_without_any_pod_it_is_not_known_who_is_on_a_node(
+    run: Run, tmp_path: Path, step: str
+) -> None:
+    objects = [node_document("node-1"), core_document("Node", "node-1"), *setting_documents()]
+    cluster = write(tmp_path / "cluster.json", *objects)
+
+    status, out, err = run(step, "node-1", files=cluster)
+
+    assert (status, out.splitlines()[0]) == (
+        0,
+        "it works as far as it can be planned: nothing moves",
+    )
+    assert "warning: not known: which pods are on the nodes, as no pod is known\n" in err
+
+
 def test_without_longhorns_nodes_it_is_not_known_what_fits(run: Run, tmp_path: Path) -> None:
     fast = {
         "apiVersion": "storage.k8s.io/v1",
