@@ -1,6 +1,6 @@
 """Cordon a node, add one like another, or lose one for good."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
@@ -153,7 +153,7 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
         """Do it, and return what happened."""
         lost = [kubernetes_node(plan, name) for name in self.nodes]
         note_unknown_pods(plan)
-        names, users = plan.names(), _users(plan)
+        users = _users(plan)
         pods = [pod for node in lost for pod in pods_on(plan, node.name)]
         gone = {node.name for node in lost}
         events, back = list[Event](), []
@@ -176,18 +176,7 @@ class LoseNode(msgspec.Struct, frozen=True, kw_only=True):
             for each in of_volume
             if each.node in gone
         ]
-        without = {volume.name for volume in plan.volumes.fail(replicas)}
-        gone_with = {
-            name: _nodes_with_data(each for each in replicas if each.volume == name)
-            for name in without
-        }
-        for volume in sorted(without, key=lambda each: natural(str(names.get(each, each)))):
-            text = f"its only replicas with data were on {', '.join(gone_with[volume])}"
-            if volume in users:
-                text += f"; {first_of(users[volume], _SHOWN)} cannot start without it"
-            events.append(
-                Event(kind=Kind.VOLUME_LOST, object=str(names.get(volume, volume)), text=text)
-            )
+        events += _lose_volumes(plan, replicas, users)
         plan.follow()
         return [*events, *come_back(plan, back)]
 
@@ -210,6 +199,22 @@ def _users(plan: Plan) -> dict[VolumeName, list[str]]:
         for volume in plan.volumes.of_pod(plan.cluster.pods[key]):
             found.setdefault(volume.name, []).append(key)
     return found
+
+
+def _lose_volumes(
+    plan: Plan, replicas: Sequence[Replica], users: Mapping[VolumeName, Sequence[str]]
+) -> list[Event]:
+    """Lose replicas for good, and say which volumes are lost with them, and who suffers from it."""
+    names, events = plan.names(), list[Event]()
+    without = {volume.name for volume in plan.volumes.fail(replicas)}
+    for volume in sorted(without, key=lambda each: natural(str(names.get(each, each)))):
+        nodes = _nodes_with_data(each for each in replicas if each.volume == volume)
+        text = f"its only replicas with data were on {', '.join(nodes)}"
+        if volume in users:
+            text += f"; {first_of(users[volume], _SHOWN)} cannot start without it"
+        named = str(names.get(volume, volume))
+        events.append(Event(kind=Kind.VOLUME_LOST, object=named, text=text))
+    return events
 
 
 def _nodes_with_data(replicas: Iterable[Replica]) -> list[NodeName]:

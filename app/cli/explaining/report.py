@@ -183,9 +183,7 @@ def explanation(
         },
         spreads=[_spread(each) for each in spreads],
     )
-    knows_longhorn = bool(view.spaces or view.unreadable_nodes)
-    answer = _NOT_KNOWN if found.rejected and not knows_longhorn else _answer(found)
-    return msgspec.structs.replace(found, answer=answer)
+    return msgspec.structs.replace(found, answer=_answer(found, view))
 
 
 def unanswered(
@@ -257,8 +255,10 @@ def _spread(spread: Spread) -> SpreadReport:
     )
 
 
-def _answer(found: Explanation) -> str:
+def _answer(found: Explanation, view: ClusterView) -> str:
     """Say it in one line: how many nodes fit, and of the others how many do not, by reason."""
+    if found.rejected and not (view.spaces or view.unreadable_nodes):
+        return _NOT_KNOWN
     total = len(found.accepted) + len(found.reasons) + len(found.excluded)
     parts = [
         f"{count} {REJECTIONS[code].short}"
