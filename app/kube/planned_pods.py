@@ -197,6 +197,8 @@ def unplanned(spec: PlannedPodSpec) -> tuple[str, ...]:
         found.append("resourceClaims (which nodes have such devices is not known)")
     if spec.scheduling_gates:
         found.append("schedulingGates (it is planned as if they were removed)")
+    if spec.scheduling_group:
+        found.append("schedulingGroup (each pod of the group is placed by itself)")
     if spec.runtime_class_name and spec.overhead is None:
         found.append("runtimeClassName (what a RuntimeClass adds to its pods is not known)")
     terms = spec.affinity.pod_terms if spec.affinity else ()

@@ -104,6 +104,7 @@ def test_preferred_affinity() -> None:
     [
         ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims"),
         ({"schedulingGates": [{"name": "later"}]}, "schedulingGates"),
+        ({"schedulingGroup": {"podGroupName": "all"}}, "schedulingGroup"),
         ({"runtimeClassName": "kata"}, "runtimeClassName"),
         ({"volumes": [{"name": "a", "csi": {"driver": "x"}}]}, "csi volumes"),
         ({"volumes": [{"name": "a", "rbd": {"image": "x"}}]}, "rbd volumes"),
