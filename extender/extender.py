@@ -180,7 +180,7 @@ class Extender:
         return prioritize(answer, self._outlook.changes, self._scores, self._balance)
 
     def for_member(self, answer: Answer) -> Answer:
-        """Return *answer* for a member of a group: if it needs room, the best of its nodes alone."""
+        """Return an answer for a member of a group: if it needs room, the best node alone."""
         has_choice = answer.basis is Basis.PLACEMENT and len(answer.accepted) > 1
         return best_alone(answer, self.score(answer)) if has_choice else answer
 
