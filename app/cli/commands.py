@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.draining.command import may_drain
 from app.cli.explaining.command import explain_pod
 from app.cli.explaining.lines import Form, lines
 from app.cli.missing import ANSWERED_FROM, ASKED_FROM
@@ -228,6 +229,7 @@ commands.command("overview")(show_overview)
 commands.command("survey")(show_survey)
 commands.command("scheduler-config")(configure_scheduler)
 commands.command("plan")(plan)
+commands.command("may-drain")(may_drain)
 
 
 @commands.command("disk-schedule-controller")

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from app.cli.draining.report import DrainReport
 from app.cli.explaining.report import Explanation
 from app.cli.overview.figures import Overview
 from app.cli.survey.findings import Survey
@@ -18,6 +19,7 @@ from planner.outcome import PlanReport
 
 PRINTED: Mapping[str, type[msgspec.Struct]] = {
     "filter": Explanation,
+    "may-drain": DrainReport,
     "overview": Overview,
     "plan": PlanReport,
     "survey": Survey,

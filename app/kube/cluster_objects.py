@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from app.kube.draining.kinds import DRAINED
 from app.kube.mirror import Known
 from app.kube.resources import PLANNED, RESOURCES
 from extender import Unreadable
@@ -13,7 +14,10 @@ from planner.records import KubernetesNode
 Kept = TypeVar("Kept")
 
 _KEYS: Mapping[type, Callable[[Any], Any]] = {
-    **{resource.record: resource.key_of for resource in (*RESOURCES, *PLANNED.values())},
+    **{
+        resource.record: resource.key_of
+        for resource in (*RESOURCES, *PLANNED.values(), *DRAINED.values())
+    },
     Unreadable: lambda record: (record.kind, record.name),
 }
 

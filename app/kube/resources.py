@@ -7,6 +7,7 @@ import msgspec
 from msgspec import structs
 
 from app.kube import engines, objects, placement, planned, schedules, translate, workloads
+from app.kube.draining import records as draining
 from app.kube.paths import path_of
 from app.kube.planned_pods import PlannedPod
 from extender import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
@@ -39,6 +40,7 @@ AnyRecord = (
     | translate.ConfigMap
     | CsiNode
     | DiskSchedule
+    | draining.Record
     | EngineImage
     | EngineOptOut
     | schedules.ImageCopies

@@ -1,0 +1,1 @@
+"""`may-drain`: whether a node may be drained now, and what is in the way."""
