@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from app.cli.draining.cluster import Cluster, Means, cluster_of, situation
-from app.cli.draining.completeness import check_files, check_live, unknown
+from app.cli.draining.completeness import check_files, check_live, unknown, unknown_pods
 from app.cli.draining.judging import May, judge
 from app.cli.draining.lines import lines, summary
 from app.cli.draining.report import DrainReport, make_next_report, make_report
@@ -137,7 +137,7 @@ def _ask_files(question: _Question, path: Path, also: Sequence[Path] | None) -> 
     cluster, origin = cluster_of(objects), origin_of(path, also)
     check_files(cluster, origin)
     bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
-    return _answer(question, cluster, origin, [*unknown(cluster, bundled)])
+    return _answer(question, cluster, origin, [*unknown(cluster), *unknown_pods(cluster, bundled)])
 
 
 def _asking(

@@ -31,13 +31,8 @@ def check_live(cluster: Cluster, namespace: str) -> None:
         )
 
 
-def unknown(cluster: Cluster, bundled: Collection[str] = ()) -> Iterator[str]:
-    """Say what is not known of the cluster, so that the answer cannot be yes.
-
-    Args:
-        cluster: All that is known.
-        bundled: The namespaces that a support bundle has objects of, if it comes from one.
-    """
+def unknown(cluster: Cluster) -> Iterator[str]:
+    """Say what is not known of a cluster, so that the answer cannot be yes."""
     if cluster.unreadable:
         more = f" and {len(cluster.unreadable) - 1} more" if len(cluster.unreadable) > 1 else ""
         yield f"{cluster.unreadable[0]}{more} cannot be read"
@@ -46,6 +41,15 @@ def unknown(cluster: Cluster, bundled: Collection[str] = ()) -> Iterator[str]:
         how = _how_to_add(SHARDS)
         sign = f"Volume {sharded[0]} is erasure-coded"
         yield f"no Shards are known, though {sign}; to add them: {how}"
+
+
+def unknown_pods(cluster: Cluster, bundled: Collection[str]) -> Iterator[str]:
+    """Say which pods files lack; a live cluster is asked for all of a node, be it none.
+
+    Args:
+        cluster: All that is known.
+        bundled: The namespaces that a support bundle among the files has objects of.
+    """
     namespaces = {each.namespace for there in cluster.guests.values() for each in there}
     how = _how_to_add(GUESTS, GUARDS)
     if not namespaces:

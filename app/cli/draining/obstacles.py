@@ -86,7 +86,8 @@ REMEDIES: Mapping[Code, Remedy] = {
     Code.ATTACHED_BY_LONGHORN: Remedy(
         "A volume that a controller of Longhorn has attached to the node to work on it: for a "
         "backup, a snapshot, an expansion, a rebuild.",
-        "Wait until the work is done; Longhorn detaches the volume then.",
+        "Wait until the work is done; Longhorn detaches the volume then. A volume for disaster "
+        "recovery stays attached for as long as it is one: activate it, or delete it.",
     ),
     Code.ATTACHED_FOR_STAYING_POD: Remedy(
         "A volume of a pod that a drain leaves on the node: one of a DaemonSet, or a static one.",

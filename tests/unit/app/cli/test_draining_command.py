@@ -5,15 +5,11 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from app.cli.commands import run_command
 from app.cli.schema import schema
@@ -279,59 +275,6 @@ def test_answers_obey_it(run: Run, arguments: tuple[str, ...]) -> None:
     jsonschema.validate(found, schema("may-drain"))
     assert found["may"] == {0: "yes", 1: "not_yet"}[status]
     assert (found["next"] is None) is ("--next" not in arguments)
-
-
-VALUES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.text(max_size=5),
-    st.lists(st.integers(), max_size=2),
-    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
-)
-
-
-def spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return where something stands in a document."""
-    inner = [*value.items()] if isinstance(value, dict) else []
-    inner += [*enumerate(value)] if isinstance(value, list) else []
-    found = [path] if path else []
-    for key, each in inner:
-        found += spots(each, (*path, key))
-    return found
-
-
-GOOD = [*node(), *node("node-2"), volume(claim="data"), replica(), replica("node-2"),
-        pod(claims=["data"]), *drained.settings()]  # fmt: skip
-GOOD.append(drained.attachment(csi_attacher="node-1"))
-GOOD.append(drained.budget("web", "default", labels={"app": "web"}, allowed=1))
-SPOTS = [(number, *spot) for number, each in enumerate(GOOD) for spot in spots(each)]
-
-
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(spot=st.sampled_from(SPOTS), value=VALUES, output=st.sampled_from(["table", "json"]))
-def test_odd_values_anywhere_give_an_answer_or_an_error(
-    run: Run, tmp_path: Path, spot: tuple[Any, ...], value: Any, output: str
-) -> None:
-    """No traceback; and what cannot be read is said, and is no yes."""
-    number, *path, last = spot
-    odd = deepcopy(GOOD)
-    target: Any = odd[number]
-    for key in path:
-        target = target[key]
-    target[last] = value
-
-    status, out, err = run("node-1", "-o", output, files=write(tmp_path / "odd.json", *odd))
-
-    assert status in (0, 1, 2)
-    assert out or err.rpartition("error: ")[2]
-    assert not ("cannot be read" in err and status == 0)
-
-
-def test_the_objects_of_that_test_are_fine(run: Run, tmp_path: Path) -> None:
-    assert run("node-1", files=write(tmp_path / "good.json", *GOOD))[0] == 0
 
 
 def test_a_node_without_longhorn_is_drained_by_kubernetes_rules_alone(
