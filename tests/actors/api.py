@@ -64,6 +64,10 @@ BACKING_IMAGES = Kind("longhorn.io/v1beta2", "backingimages", "BackingImage")
 ENGINE_IMAGES = Kind("longhorn.io/v1beta2", "engineimages", "EngineImage")
 INSTANCE_MANAGERS = Kind("longhorn.io/v1beta2", "instancemanagers", "InstanceManager")
 CSI_NODES = Kind("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
+SHARDS = Kind("longhorn.io/v1beta2", "shards", "Shard")
+LONGHORN_ATTACHMENTS = Kind("longhorn.io/v1beta2", "volumeattachments", "VolumeAttachment")
+DAEMON_SETS = Kind("apps/v1", "daemonsets", "DaemonSet")
+BUDGETS = Kind("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
 DISK_SCHEDULES = Kind("longhorn.io/v1beta2", "diskschedules", "DiskSchedule")
 
 

@@ -27,6 +27,7 @@ _LONGHORN_KINDS = {
     "engineimages": "EngineImage",
     "instancemanagers": "InstanceManager",
     "shards": "Shard",
+    "volumeattachments": "VolumeAttachment",
 }
 LONGHORN_PATHS = [f"/apis/{_GROUP}/{_VERSION}/{plural}" for plural in _LONGHORN_KINDS]
 """Answered once the definitions have taken effect."""
