@@ -81,8 +81,8 @@ class Stage:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the played parts."""
-        parts = (self.guards, self._kubelets, *self._informers)
-        tasks = [asyncio.create_task(each.run()) for each in parts]
+        runs = [self.guards.run, self._kubelets.run, *(each.run for each in self._informers)]
+        tasks = [asyncio.create_task(begin()) for begin in runs]
         try:
             yield
         finally:

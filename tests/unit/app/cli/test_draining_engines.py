@@ -1,5 +1,7 @@
 """Which engines keep a node, and which leave with their pods."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.app.cli.drained import (
@@ -75,7 +77,7 @@ def test_a_cordon_detaches_by_hand_if_the_setting_says_so() -> None:
     ids=["daemon-set", "static", "other-claim", "shared", "migratable", "elsewhere"],
 )  # fmt: skip
 def test_a_pod_that_stays_keeps_its_volume(
-    user: Document, spec: dict[str, object], expected: list[str]
+    user: Document, spec: dict[str, Any], expected: list[str]
 ) -> None:
     there = [*node(instanceEngines=engines("vol-e-0")), volume(claim="data", **spec)]
 
@@ -93,7 +95,8 @@ def test_an_engine_without_a_volume_is_an_orphan() -> None:
 @pytest.mark.parametrize("field", ["instanceEngines", "instanceEngineFrontends", "instances"])
 def test_engines_of_any_manager_of_the_node_count(field: str) -> None:
     """Also of one that does not run, and in every field that versions of Longhorn have."""
-    second = manager(engine="v2", currentState="error", **{field: engines("vol-e-0")})
+    status: dict[str, Any] = {"currentState": "error", field: engines("vol-e-0")}
+    second = manager(engine="v2", **status)
 
     assert in_the_way(*node(), second, volume(), attachment(longhorn_api="node-1")) == [
         ("attached_by_hand", "Volume vol")

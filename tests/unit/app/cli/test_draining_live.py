@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.cli.commands import run_command
-from app.kube.draining.kinds import DRAINED, GUESTS, SHARDS
+from app.kube.draining.kinds import DRAINED, GUESTS
+from app.kube.resources import SHARDS
 from tests.unit.app.cli.drained import Document, node, pod, replica, settings, volume
 
 DOCUMENTS = [*node(), *node("node-2"), volume(), replica(), replica("node-2"), pod(), *settings()]

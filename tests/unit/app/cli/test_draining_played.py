@@ -140,7 +140,7 @@ class Played:
 def covers(budget: Object, pod: Object) -> bool:
     labels = budget["spec"]["selector"]["matchLabels"]
     of_namespace = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
-    return of_namespace and labels.items() <= (pod["metadata"].get("labels") or {}).items()
+    return bool(of_namespace and labels.items() <= (pod["metadata"].get("labels") or {}).items())
 
 
 def is_ready(pod: Object) -> bool:
