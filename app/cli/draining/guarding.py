@@ -120,14 +120,15 @@ def _unprotected(found: Protection, situation: Situation, *, moves: bool) -> Obs
 
 
 def _protection(copy: Copy, node: NodeName, situation: Situation) -> Protection:
+    """Say what protects a replica; those on *node* itself do not, as it is cordoned."""
     peers, reasons, error = set[NodeName](), list[str](), ""
     for peer in situation.cluster.copies.get(copy.volume, ()):
         why = _why_unprotected(peer, situation)
         if isinstance(why, _Error):
             error = error or f"{peer.name} on {peer.node or 'no node'}: {why}"
-        elif not why and peer.node != node:
+        elif not why:
             peers.add(peer.node)
-        elif why and peer.node != node:
+        elif peer.node != node:
             reasons.append(f"{peer.name} on {peer.node or 'no node'} {why}")
     return Protection(copy=copy, peers=frozenset(peers), reasons=tuple(reasons), error=error)
 

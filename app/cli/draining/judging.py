@@ -47,6 +47,8 @@ def judge(node: NodeName, case: Situation, unknown: Sequence[str]) -> Verdict:
         unknown: What is not known of the cluster, so that the answer cannot be yes.
     """
     found = [*refusing(node, case), *guarding(node, case), *holding(node, case)]
+    # Several instance managers of a node may say the same.
+    found = [*{(each.code, each.object, each.text): each for each in found}.values()]
     obstacles = [each for each in found if isinstance(each, Obstacle)]
     cautions = [each for each in found if isinstance(each, Caution)]
     cautions += _losses(node, case, {each.object for each in obstacles})

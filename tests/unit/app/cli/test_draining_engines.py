@@ -86,6 +86,15 @@ def test_a_pod_that_stays_keeps_its_volume(
     assert [code for code, _ in found] == expected
 
 
+def test_engines_of_an_old_manager_keep_the_new_one() -> None:
+    for state in ("running", "error"):
+        there = [*node(), volume(), attachment(longhorn_api="node-1")]
+        status: dict[str, Any] = {"currentState": state, "instanceEngines": engines("vol-e-0")}
+        there.append(manager(name="old", type="engine", **status))
+
+        assert in_the_way(*there) == [("attached_by_hand", "Volume vol")]
+
+
 def test_an_engine_without_a_volume_is_an_orphan() -> None:
     there = node(instanceEngines=engines("gone-e-0"))
 

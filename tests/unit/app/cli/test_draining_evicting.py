@@ -165,6 +165,15 @@ def test_what_keeps_kubectl_from_beginning_comes_first() -> None:
     assert codes(*node(), *there) == ["pod_without_controller", "budget"]
 
 
+def test_what_has_the_same_remedy_comes_together() -> None:
+    pods = [pod(name, owner=None, emptyDir=True) for name in ("a", "b")]
+
+    assert codes(*node(), *pods) == [
+        *["pod_without_controller"] * 2,
+        *["pod_with_local_data"] * 2,
+    ]
+
+
 def test_the_pods_that_would_go_are_counted() -> None:
     there = [web(), pod("agent", owner="DaemonSet"), pod("other", "node-2")]
 

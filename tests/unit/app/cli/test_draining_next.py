@@ -10,7 +10,9 @@ from tests.unit.app.cli.drained import (
     THEN,
     Document,
     cluster,
+    host,
     judged,
+    manager,
     node,
     pod,
     replica,
@@ -99,6 +101,13 @@ def test_a_failed_replica_needs_the_only_protected_one() -> None:
     assert pairs(*NODES, *there) == [("node-1", "node-3")]
 
 
+def test_a_healthy_replica_that_is_not_protected_does_not_make_up_for_them() -> None:
+    unguarded = [host("node-3"), manager("node-3"), replica("node-3")]
+    there = [*node(), *node("node-2"), *unguarded, volume(), replica(), replica("node-2")]
+
+    assert pairs(*there) == [("node-1", "node-3"), ("node-2", "node-3")]
+
+
 def test_a_node_that_takes_a_volume_away_is_not_next() -> None:
     alone = [*settings(node_drain_policy="always-allow"), volume(), replica("node-1")]
 
@@ -124,6 +133,7 @@ def test_nodes_that_are_drained_together_take_it_away_together() -> None:
         (1, ("normal", "failed", "normal"), ["shards_lost"]),
         (2, ("normal", "failed", "normal"), ["shards_not_whole"]),
         (1, ("failed", "normal", "normal"), ["shards_not_whole"]),
+        (1, ("failed", "failed", "normal"), ["shards_not_whole"]),
         (0, ("normal", "normal", "normal"), ["shards_lost"]),
     ],
 )
