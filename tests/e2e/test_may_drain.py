@@ -280,4 +280,4 @@ async def test_it_waits_until_the_last_obstacle_is_gone(stage: Stage, hook: Path
     status, said = await waiting
 
     assert (early, still_waits, status) == (1, True, 0)
-    assert said.nodes[0].obstacles == ()
+    assert not said.nodes[0].obstacles
