@@ -16,7 +16,8 @@ from app.kube.draining.records import (
 )
 from app.kube.objects import Condition, Integer, KubeStruct, Metadata, Text
 from app.kube.planned import BudgetSpec
-from app.kube.planned_pods import EmptyDir, Owner, owner_of, selector_of
+from app.kube.planned_pods import EmptyDir, Owner, owner_of
+from app.kube.planned_rules import selector_of
 from longhorn import NodeName, VolumeName
 
 _NODE_LABEL = "longhornnode"
