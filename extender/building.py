@@ -93,6 +93,7 @@ class ViewBuilder:
         if is_record(new):
             self._known.add(new)
             self._note(new)
+        self._note_kinds()  # only now: of one that changes, the old record is gone for a moment
         if isinstance(old, EngineImage) or isinstance(new, EngineImage):
             self._note_image(old, new)
 
@@ -210,7 +211,6 @@ class ViewBuilder:
             case Unreadable():
                 self._is_outdated = True
                 self._note_readability(*self._unread.note(record))
-                self._note_kinds()
             case _:
                 self._note_runner(record)
 
@@ -221,7 +221,6 @@ class ViewBuilder:
                 self._at_once.add_node(record.node)
             case CsiNode() | EngineOptOut():
                 self._at_once.add_node(record.name)
-        self._note_kinds()
 
     def _note_kinds(self) -> None:
         """Note whether the objects of a kind tell of nodes, and did not before, or the reverse."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from extender import ClusterView, Extender, Unreadable, ViewBuilder
 from extender.building import NODES_AT_ONCE, VOLUMES_AT_ONCE
 from longhorn import Locality, NodeName, Settings
@@ -10,7 +12,10 @@ from tests.builders import (
     GIB,
     backing_image,
     bound,
+    csi_node,
     disk,
+    engine_image,
+    instance_manager,
     node,
     pod,
     replica,
@@ -169,6 +174,47 @@ def test_a_changed_replica_leaves_what_is_known_of_other_disks() -> None:
     now = builder.view.spaces[NodeName("node-1")].disks
     assert now[0].scheduled_bytes == first.scheduled_bytes - before.size_bytes + 2 * GIB
     assert now[1] is second
+
+
+RUNNING = [each for of in NODES for each in (instance_manager(of.name), csi_node(of.name))]
+EVERYWHERE = engine_image(*(each.name for each in NODES))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            instance_manager(SECOND),
+            instance_manager(SECOND, is_running=False),
+            id="instance-manager",
+        ),
+        pytest.param(instance_manager(SECOND), None, id="no-instance-manager"),
+        pytest.param(csi_node(SECOND), csi_node(SECOND, has_longhorn=False), id="csi-node"),
+        pytest.param(
+            EVERYWHERE,
+            engine_image(*(each.name for each in NODES if each.name != SECOND)),
+            id="engine-image",
+        ),
+    ],
+)
+def test_what_runs_on_a_node_changes_the_verdict_of_this_node_alone(
+    before: object, after: object
+) -> None:
+    of = volume(locality=Locality.DISABLED, engine_image="engine:1")
+    image = setting("default-instance-manager-image", "manager:1")
+    builder = building(*bound(of), *NODES, *RUNNING, EVERYWHERE, image)
+    extender, names = Extender(GENEROUS), [each.name for each in NODES]
+    spaces = dict(builder.view.spaces)
+    assert [*extender.filter(pod("vol"), names, builder.view).accepted] == names
+    _, cursor = builder.view.changes.since(None)
+
+    change(builder, (before, after))
+
+    assert not builder.is_behind
+    assert builder.view.changes.since(cursor)[0] == [SECOND]
+    assert {n for n, space in builder.view.spaces.items() if space is not spaces[n]} == {SECOND}
+    answer = extender.filter(pod("vol"), names, builder.view)
+    assert {*names} - {*answer.accepted} == {SECOND}
 
 
 def accepted(extender: Extender, view: ClusterView) -> Sequence[NodeName]:
