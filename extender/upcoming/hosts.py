@@ -8,8 +8,8 @@ import msgspec
 from extender.demand.items import Demand, all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.view import ClusterView
-from longhorn import Engine, Need, NodeName, Selector, TopologyTerm
-from packing import Kind
+from longhorn import Engine, Need, NodeName, Place, Selector, TopologyTerm
+from packing import Bin, Kind
 
 Rank = tuple[int, NodeName]
 """Less what is unused on the node's disks of the right kinds, so that the roomiest comes first."""
@@ -21,7 +21,8 @@ class Sort(msgspec.Struct, frozen=True):
     kinds: frozenset[Kind]
     selectors: tuple[Selector, ...]
     topologies: tuple[tuple[TopologyTerm, ...], ...]
-    sources: tuple[frozenset[NodeName], ...]
+    places: frozenset[Place] | None
+    """Of a linked clone: the disks with the data that it shares."""
     engines: tuple[Engine, ...]
 
 
@@ -54,7 +55,7 @@ class Hosts:
     ) -> None:
         self.most_bytes: dict[NodeName, int] = {}
         self._demand, self._taken_bytes = demand_of([("replica", need)], view), taken_bytes
-        self._kinds = self._demand.items[0].kinds
+        self._kinds, self._places = self._demand.items[0].kinds, need.places
         self._entries: dict[NodeName, _Entry] = {}
         self._ranks: dict[NodeName, Rank] = {}
         self._by_zone: dict[str, list[Rank]] = {}
@@ -86,6 +87,13 @@ class Hosts:
     def unused_bytes(self, name: NodeName) -> int:
         """Return what is unused on one of the nodes, if nothing of what is forecast comes."""
         return self._entries[name].unused_bytes
+
+    def bins(self, space: NodeSpace) -> Sequence[Bin]:
+        """Return the disks of one of the nodes that may take a replica, as far as kinds allow."""
+        if self._places is None:
+            return space.roomiest
+        ids = {str(each.disk.name): each.disk.id for each in space.disks}
+        return [each for each in space.bins if (space.node.name, ids[each.id]) in self._places]
 
     def ranks(self, zone: str) -> list[Rank]:
         """Return the nodes of a zone, the roomiest first."""
@@ -152,7 +160,8 @@ class Hosts:
             and all_start(self._demand, space.engines)
         ):
             return None
-        largest = max((b.logical_bytes for b in space.roomiest if b.kind in kinds), default=None)
+        bins = self.bins(space)
+        largest = max((b.logical_bytes for b in bins if b.kind in kinds), default=None)
         if largest is None:
             return None
         unused = sum(count for kind, count in space.unused_bytes.items() if kind in kinds)
@@ -161,7 +170,5 @@ class Hosts:
 
 def sort_of(demand: Demand) -> Sort:
     """Say what a demand of one replica has in common with others."""
-    [item] = demand.items
-    return Sort(
-        item.kinds, demand.node_selectors, demand.topologies, demand.sources, demand.engines
-    )
+    [(item, need)] = demand.by_size
+    return Sort(item.kinds, demand.node_selectors, demand.topologies, need.places, demand.engines)

@@ -51,7 +51,9 @@ class Suited:
         """Whether a node takes one of the replicas if nothing else comes."""
         hosts, space = self.hosts(upcoming.need), self.view.spaces.get(name)
         return (
-            space is not None and name in hosts and not is_stranded(upcoming.item, space.roomiest)
+            space is not None
+            and name in hosts
+            and not is_stranded(upcoming.item, hosts.bins(space))
         )
 
     def may_join(self, upcoming: Upcoming, name: NodeName) -> bool:

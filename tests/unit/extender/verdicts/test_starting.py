@@ -42,7 +42,7 @@ ONE, TWO = node("node-1"), node("node-2")
 
 def remote(*, replicas: int = 2, **more: object) -> Volume:
     given: dict[str, object] = {"locality": Locality.DISABLED, "replicas": replicas, **more}
-    return volume("vol", **given)  # type: ignore[arg-type]
+    return volume(str(given.pop("name", "vol")), **given)  # type: ignore[arg-type]
 
 
 def rejection(view: ClusterView, *claims: str) -> Rejection | None:
@@ -307,3 +307,16 @@ def test_what_is_left_waits_for_a_volume_that_is_held_and_finds_no_room() -> Non
 
     assert sum(held) < sum(disks) - 23 < sum(held) + own  # all that is held fits, and no more
     assert answer.rejected == dict.fromkeys(names, PendingReplicas())
+
+
+@pytest.mark.parametrize(("disk_gib", "expected"), [(19, NOTHING), (20, None)])
+@pytest.mark.parametrize("comes", [[], [remote(replicas=1, name="other")]], ids=["alone", "beside"])
+def test_a_linked_clone_starts_only_if_a_disk_with_its_source_has_room(
+    disk_gib: int, expected: Rejection | None, comes: list[Volume]
+) -> None:
+    full, empty = disk("full", maximum_bytes=disk_gib * GIB), disk("empty")
+    source = replica("source-r-1", of="source", disk="full")
+    clone = remote(replicas=1, linked_to="source")
+    view = view_of(*bound(clone), *comes, node("node-1", full, empty), source, EVERY_BYTE)
+
+    assert rejection(view, "vol") == expected
