@@ -14,6 +14,7 @@ from app.quantity import parse_bytes
 from tests.actors.api import CLAIMS, PERSISTENT_VOLUMES, Api, Informer, Key, Object, key_of
 from tests.actors.controller import Controller
 from tests.actors.longhorn import DRIVER, CreateVolumeError
+from tests.actors.longhorn.clones import data_source
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
@@ -104,9 +105,31 @@ class Provisioner:
         if self._persistent_volumes.get(name) is not None:
             return
         size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
-        parameters = storage_class.get("parameters") or {}
+        parameters = {**(storage_class.get("parameters") or {}), **self._source(claim, size)}
         await self._driver.create_volume(name, size, parameters)
         await self._api.ensure(persistent_volume(name, claim, storage_class), PERSISTENT_VOLUMES)
+
+    def _source(self, claim: Object, size_bytes: int) -> Mapping[str, str]:
+        """Return what CreateVolume is told of the claim that another one is to be a copy of.
+
+        Longhorn's driver writes it among the parameters of the class.
+        Source: external-provisioner pkg/controller/controller.go getPVCSource.
+
+        Raises:
+            CreateVolumeError: That claim is not bound, is deleted, or is larger.
+        """
+        of = claim["spec"].get("dataSource")
+        if of is None:
+            return {}
+        found = self._claims.get(of["name"], claim["metadata"]["namespace"])
+        bound = found is not None and not found["metadata"].get("deletionTimestamp")
+        name = found["spec"].get("volumeName") if found is not None and bound else ""
+        source = self._persistent_volumes.get(name) if name else None
+        if source is None:
+            raise CreateVolumeError(f"claim {of['name']} is not bound")
+        if parse_bytes(source["spec"]["capacity"]["storage"]) > size_bytes:
+            raise CreateVolumeError(f"claim {of['name']} is larger than its copy")
+        return {"dataSource": data_source(source["spec"]["csi"]["volumeHandle"])}
 
     async def _reschedule(self, claim: Object) -> None:
         """Leave it to kube-scheduler to select another node (its lib's rescheduleProvisioning)."""

@@ -7,6 +7,7 @@ from random import Random
 
 from tests.actors import api as kinds
 from tests.actors.api import Api, Informer, Key, Object
+from tests.actors.longhorn.clones import Sharing
 from tests.actors.longhorn.delays import Delays, Span
 from tests.actors.longhorn.runners import Runners
 
@@ -19,6 +20,7 @@ class Cluster:
     Attributes:
         not_ready: Nodes whose manager is away, with the reason that their Ready condition gives.
         runners: Says what runs on nodes.
+        sharing: Says which replicas linked clones share.
         disk_schedules: None if Longhorn does not use them.
     """
 
@@ -45,6 +47,7 @@ class Cluster:
         self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
         self.instance_managers = Informer(api, kinds.INSTANCE_MANAGERS, namespace)
         self.engine_images = Informer(api, kinds.ENGINE_IMAGES, namespace)
+        self.sharing = Sharing(self.replicas)
         self.disk_schedules = (
             Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
         )

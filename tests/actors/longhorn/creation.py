@@ -35,7 +35,7 @@ def volume_object(
     owner: str,
 ) -> Object:
     """Build the Volume that CreateVolume writes."""
-    engine = parameters.get("dataEngine", "v1")
+    engine, source = parameters.get("dataEngine", "v1"), parameters.get("dataSource", "")
     image = text(settings, DEFAULT_MANAGER_IMAGE if engine == "v2" else DEFAULT_ENGINE_IMAGE)
     replicas = int(parameters.get("numberOfReplicas", "0"))
     return {
@@ -57,7 +57,8 @@ def volume_object(
             "diskSelector": _tags(parameters, "diskSelector"),
             "image": image,
             "backingImage": parameters.get("backingImage", ""),
-            "dataSource": "",
+            "dataSource": source,
+            "cloneMode": _clone_mode(parameters) if source else "",
             "migratable": parameters.get("migratable") == "true",
             "encrypted": parameters.get("encrypted") == "true",
             **{
@@ -134,6 +135,7 @@ def replica_object(volume: Object, size_bytes: int, hard_node: str, random: Rand
             "engineName": f"{name}-e-0",
             "backingImage": spec["backingImage"],
             "active": True,
+            "linkedCloneSrcReplicaName": "",
             "desireState": "stopped",
             "hardNodeAffinity": hard_node,
             "evictionRequested": False,
@@ -149,6 +151,11 @@ def replica_object(volume: Object, size_bytes: int, hard_node: str, random: Rand
 
 def _default_replicas(settings: Settings, engine: str) -> int:
     return int(value_for_engine(text(settings, DEFAULT_REPLICAS), engine))
+
+
+def _clone_mode(parameters: Mapping[str, str]) -> str:
+    """Longhorn's webhook makes a full copy of what nobody says otherwise of."""
+    return parameters.get("cloneMode") or "full-copy"
 
 
 def _access_mode(parameters: Mapping[str, str]) -> str:

@@ -43,6 +43,9 @@ class Delays(msgspec.Struct, frozen=True, kw_only=True):
     node_status: Span = (0.2, 3.0)
     """From a replica's change to the node's status that counts it (controller/node_controller.go:
     by events; sub-second to a few seconds)."""
+    disk_poll: Span = (0.0, 30.0)
+    """From an instance manager that comes or goes until a node's block disks show it: they are read
+    through one of data engine v2 (controller/monitor/disk_monitor.go: every 30 s)."""
     cache: Span = (0.0, 0.5)
     """From a change of a DiskSchedule or node to a manager's own cache, if caches lag. Chosen."""
     image_copy: Span = (1.0, 5.0)
@@ -70,6 +73,7 @@ FAST = Delays(
     rebuild=(0.1, 0.5),
     replica_cleanup=(0.0, 0.1),
     node_status=(0.05, 0.3),
+    disk_poll=(0.0, 1.0),
     cache=(0.0, 0.05),
     image_copy=(0.1, 0.5),
     eviction=(0.0, 0.1),

@@ -104,7 +104,7 @@ def next_steps(
     if volume.state == "deleting":
         if not replicas:
             return (DeleteVolume(),)
-        return tuple(DeleteReplica(each.name) for each in staying)
+        return tuple(DeleteReplica(each.name) for each in staying if not each.is_shared)
     return (
         *(DeleteReplica(name) for name in _surplus(volume, staying)),
         *_missing(volume, staying, failed),
@@ -126,8 +126,9 @@ def _surplus(volume: Volume, replicas: Sequence[Replica]) -> Sequence[str]:
     """Name a replica that is no longer needed.
 
     Of more healthy ones than wanted a remote one goes once a local one is healthy, from where
-    they are most crowded; without locality they stay. Source: controller/volume_controller.go
-    cleanupExtraHealthyReplicas, getPreferredReplicaCandidatesForDeletion.
+    they are most crowded; without locality they stay. One that linked clones share stays.
+    Source: controller/volume_controller.go cleanupExtraHealthyReplicas,
+    getPreferredReplicaCandidatesForDeletion, filterOutLinkedCloneSrcReplicas.
     """
     given_up = [each for each in replicas if each.is_given_up]
     staying = [each for each in replicas if each.is_healthy and not each.is_evicting]
@@ -140,7 +141,8 @@ def _surplus(volume: Volume, replicas: Sequence[Replica]) -> Sequence[str]:
         is_local = any(each.node == volume.current_node for each in staying)
         if volume.locality == BEST_EFFORT and is_local:
             spare = [each for each in _crowded(staying) if each.node != volume.current_node]
-    return [each.name for each in (*given_up, *evicting, *pending, *spare)[:1]]
+    leaving = (*given_up, *evicting, *pending, *spare)
+    return [each.name for each in leaving if not each.is_shared][:1]
 
 
 def _crowded(replicas: Sequence[Replica]) -> Sequence[Replica]:
@@ -165,6 +167,8 @@ def _missing(
     volume: Volume, replicas: Sequence[Replica], failed: Collection[str]
 ) -> Sequence[Step]:
     """Create what is missing: at first all at once, later one after the other."""
+    if volume.is_legacy_clone and any(each.has_data for each in replicas):
+        return ()
     attached = volume.state == "attached"
     regular = [
         each

@@ -7,8 +7,9 @@ from random import Random
 from typing import NoReturn
 
 from longhorn import volume_size_bytes
-from tests.actors.api import VOLUMES, Api
+from tests.actors.api import VOLUMES, Api, Object
 from tests.actors.longhorn.capacity import Publisher
+from tests.actors.longhorn.clones import data_source, refusal
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.creation import CreateVolumeError, unknown_tags, volume_object
 from tests.actors.longhorn.delays import Delays
@@ -112,7 +113,7 @@ class Longhorn:
 
         Raises:
             CreateVolumeError: There is one of another size, or no node at all, or none or no disk
-                has a tag that the StorageClass asks for.
+                has a tag that the StorageClass asks for, or it cannot be a copy as is wished.
         """
         await self._knows.wait()
         cluster = self.cluster
@@ -127,9 +128,7 @@ class Longhorn:
             namespace=cluster.namespace,
             owner=cluster.random.choice(nodes),
         )
-        unknown = unknown_tags(volume, cluster.nodes.objects.values())
-        if unknown:
-            raise CreateVolumeError(f"volume {name}: {', '.join(unknown)} does not exist")
+        self._check(volume)
         await cluster.api.ensure(volume, VOLUMES)
         while True:
             await asyncio.sleep(cluster.delays.create_poll)
@@ -140,6 +139,18 @@ class Longhorn:
                 raise CreateVolumeError(f"volume {name} is there already with another size")
             if found["status"]["state"] not in ("", "creating"):
                 return
+
+    def _check(self, volume: Object) -> None:
+        """Refuse what Longhorn's webhook refuses."""
+        cluster, name = self.cluster, volume["metadata"]["name"]
+        unknown = unknown_tags(volume, cluster.nodes.objects.values())
+        if unknown:
+            raise CreateVolumeError(f"volume {name}: {', '.join(unknown)} does not exist")
+        if volume["spec"]["dataSource"]:
+            source = volume["spec"]["dataSource"].removeprefix(data_source(""))
+            why = refusal(volume, cluster.volumes.get(source, cluster.namespace))
+            if why:
+                raise CreateVolumeError(f"volume {name}: {why}")
 
     async def delete_volume(self, name: str) -> None:
         """Do what CSI DeleteVolume does: return once the volume and its replicas are gone."""

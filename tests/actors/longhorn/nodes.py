@@ -3,6 +3,7 @@
 Source: longhorn-manager controller/node_controller.go syncNode.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NoReturn
 
@@ -34,6 +35,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """Why the manager of the node is away; "" if it is there."""
     settings: Settings
     now: str
+    reads_block_disks: bool = True
+    """Whether an instance manager of data engine v2 ran when disks were read last."""
 
 
 def node_status(
@@ -82,6 +85,11 @@ def _disk_conditions(space: DiskSpace, situation: Situation) -> tuple[Object, Ob
     if situation.not_ready:
         gone = {"reason": "NodeNotReady"}
         return condition("Ready", "False", **gone), condition("Schedulable", "False", **gone)
+    if space.disk.type == "block" and not situation.reads_block_disks:
+        return (
+            condition("Ready", "False", reason="NoDiskInfo"),
+            condition("Schedulable", "False", reason="DiskNotReady"),
+        )
     if is_schedulable(space):
         return condition("Ready"), condition("Schedulable")
     return condition("Ready"), condition("Schedulable", "False", reason="DiskPressure")
@@ -111,6 +119,9 @@ class Nodes:
         self._cluster = cluster
         self._controller: Controller[str] = Controller(self._publish, workers=WORKERS)
         self._waiting: set[str] = set()
+        self._unread: set[str] = set()
+        """Nodes whose block disks could not be read the last time."""
+        self._polls: Controller[str] = Controller(self._poll, workers=WORKERS)
 
     def look(self, node: str) -> None:
         """Publish a node's status in a while; what happens until then is published with it."""
@@ -127,8 +138,13 @@ class Nodes:
         cluster.nodes.handlers.append(self._on_node)
         cluster.kubernetes_nodes.handlers.append(self._on_node)
         cluster.settings.handlers.append(self._on_setting)
+        cluster.instance_managers.handlers.append(self._on_manager)
+        self._unread = {key.name for key in cluster.nodes.objects if not self._runs_v2(key.name)}
         self._on_setting(None, None)
-        await self._controller.run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._polls.run())
+            tasks.create_task(self._controller.run())
+        raise AssertionError("controllers do not end")
 
     def _on_replica(self, old: Object | None, new: Object | None) -> None:
         for replica in (old, new):
@@ -155,6 +171,21 @@ class Nodes:
         for key in self._cluster.nodes.objects:
             self.look(key.name)
 
+    def _on_manager(self, old: Object | None, new: Object | None) -> None:
+        manager = new or old
+        assert manager is not None
+        if manager["spec"]["dataEngine"] == "v2":
+            seconds = self._cluster.draw(self._cluster.delays.disk_poll)
+            self._polls.add_after(manager["spec"]["nodeID"], seconds)
+
+    async def _poll(self, node: str) -> None:
+        """Read the block disks of a node, if anything runs through which that can be done."""
+        (self._unread.discard if self._runs_v2(node) else self._unread.add)(node)
+        self.look(node)
+
+    def _runs_v2(self, node: str) -> bool:
+        return self._cluster.runners.engines(node).runs_v2
+
     async def _publish(self, name: str) -> None:
         self._waiting.discard(name)
         cluster = self._cluster
@@ -167,6 +198,7 @@ class Nodes:
             not_ready=cluster.not_ready.get(name, ""),
             settings=cluster.setting_values(),
             now=cluster.timestamp(),
+            reads_block_disks=name not in self._unread,
         )
         status = node_status(
             node,

@@ -15,6 +15,7 @@ import longhorn
 from longhorn import Candidate, Candidates, node_space
 from tests.actors.api import Object
 from tests.actors.longhorn.accounts import Assigned, by_disk, counted, disks
+from tests.actors.longhorn.clones import of_volume, shared_replica, shares_with
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.draft import merged
 from tests.actors.longhorn.records import recorded
@@ -55,6 +56,14 @@ class Placement:
         if not chosen:
             return candidates.errors or (NO_REASON,)
         changes = assignment(self._cluster.random.choice(chosen), nodes)
+        if source := shares_with(volume):
+            shared = shared_replica(
+                changes["spec"]["diskID"],
+                source,
+                self._cluster.replicas.objects.values(),
+                self._cluster.sharing.taken,
+            )
+            changes["spec"]["linkedCloneSrcReplicaName"] = shared
         if not self._stale:
             self._promised[name] = merged(replica, changes)
         return changes
@@ -92,12 +101,17 @@ class Placement:
         return longhorn.find_candidates(
             recorded(replica, longhorn.Replica),
             recorded(volume, longhorn.Volume),
-            [recorded(each, longhorn.Replica) for each in replicas],
+            [recorded(each, longhorn.Replica) for each in (*replicas, *self._shared(volume))],
             [self._space(node, settings) for node in nodes],
             settings,
             backing_image=None if image is None else recorded(image, longhorn.BackingImage),
             now=self._cluster.wall_clock(),
         )
+
+    def _shared(self, volume: Object) -> list[Object]:
+        """Return the replicas of the volume that a linked clone shares data with."""
+        source = shares_with(volume)
+        return of_volume(source, self._cluster.replicas.objects.values()) if source else []
 
     def _space(self, node: Object, settings: longhorn.Settings) -> longhorn.NodeSpace:
         engines = self._cluster.runners.engines(node["metadata"]["name"])

@@ -16,6 +16,7 @@ from app.kube.resources import (
     VOLUMES,
 )
 from tests.actors.api import Object
+from tests.actors.longhorn.clones import is_legacy
 from tests.actors.longhorn.schedules import Room
 
 T = TypeVar(
@@ -41,6 +42,7 @@ BEST_EFFORT = "best-effort"
 STRICT_LOCAL = "strict-local"
 DISABLED = "disabled"
 NOWHERE: Mapping[str, str] = MappingProxyType({})
+ALONE: Mapping[str, int] = MappingProxyType({})
 
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,8 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     """The node whose manager works on it while it shall be attached nowhere."""
     size_bytes: int = 0
     """As wished for; replicas that are smaller are to be expanded."""
+    is_legacy_clone: bool = False
+    """Whether it gets no other replicas than those that it has."""
 
     @property
     def waits_for_node(self) -> bool:
@@ -92,6 +96,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it ever had all data."""
     room: Room | None = None
     """What its disk has for it; None if no DiskSchedule is asked."""
+    is_shared: bool = False
+    """Whether linked clones share its data: then it stays."""
 
     @property
     def is_granted(self) -> bool:
@@ -119,13 +125,24 @@ def read_volume(obj: Object) -> Volume:
         scheduled=condition_status(status, "Scheduled"),
         owner=status.get("ownerID", ""),
         size_bytes=int(spec["size"]),
+        is_legacy_clone=is_legacy(obj),
     )
 
 
 def read_replica(
-    obj: Object, zones: Mapping[str, str] = NOWHERE, room: Room | None = None
+    obj: Object,
+    zones: Mapping[str, str] = NOWHERE,
+    room: Room | None = None,
+    shared: Mapping[str, int] = ALONE,
 ) -> Replica:
-    """Read a Replica object; *zones* are those of the nodes, by name."""
+    """Read a Replica object.
+
+    Args:
+        obj: The object.
+        zones: Those of the nodes, by name.
+        room: What its disk has for it.
+        shared: By how many replicas of linked clones others are shared, by their names.
+    """
     spec, status = obj["spec"], obj.get("status") or {}
     return Replica(
         name=obj["metadata"]["name"],
@@ -143,6 +160,7 @@ def read_replica(
         size_bytes=int(spec["volumeSize"]),
         has_data=bool(spec.get("healthyAt")),
         room=room,
+        is_shared=shared.get(obj["metadata"]["name"], 0) > 0,
     )
 
 

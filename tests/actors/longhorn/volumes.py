@@ -85,6 +85,8 @@ class Volumes:
             self._placement.forget(replica["metadata"]["name"])
             self._rooms.forget(replica["metadata"]["name"])
         self._add(replica["spec"]["volumeName"])
+        if new is None and replica["spec"].get("linkedCloneSrcReplicaName"):
+            self._add(replica["spec"]["linkedCloneSrcReplicaName"].rpartition("-r-")[0])
 
     def _on_node(self, _old: Object | None, _new: Object | None) -> None:
         """Try again what found no place; volumes without any replica wait for their time.
@@ -165,7 +167,10 @@ class Volumes:
         zones = {key.name: node["status"].get("zone", "") for key, node in nodes}
         for _ in range(_MOST_STEPS):
             volume = read_volume(draft.volume)
-            replicas = [read_replica(each, zones, draft.room_of(each)) for each in draft.replicas]
+            shared = self._cluster.sharing.taken
+            replicas = [
+                read_replica(each, zones, draft.room_of(each), shared) for each in draft.replicas
+            ]
             held_back, held_seconds = self._rooms.held_back(draft.name)
             waits = [held_seconds] if held_back else []
             for step in next_steps(volume, replicas, draft.failed, draft.placed, held_back):
