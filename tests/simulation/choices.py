@@ -47,8 +47,8 @@ class Choice(msgspec.Struct, kw_only=True):
         scheduler: Which process chose.
         volumes: Those of the pod.
         wants: All that needs a replica on the node.
-        placed_before: Replicas of the volumes that had a disk at the answer, each with its UUID;
-            where others are is where Longhorn went.
+        placed_before: Replicas of the volumes that had a disk as far as was known at the answer,
+            each with its UUID; where others are is where Longhorn went.
         is_tried: Whether the attempt goes on, or came to a good end.
         knows_kind: Whether all instances that answered and led since knew the DiskSchedules.
         settled: The volumes that have come to their place for good at some time.

@@ -35,7 +35,7 @@ from tests.simulation.together import (
     most_of,
     spaces_of,
 )
-from tests.simulation.truth import Truth, want_of
+from tests.simulation.truth import Truth
 
 ORDERS: Sequence[Callable[[Missing], tuple[int, str]]] = (
     lambda each: (0, each.volume.name),
@@ -152,7 +152,7 @@ class Everywhere:
         settings = self._truth.known_settings()
         spaces = [space for space in self._truth.spaces() if space.node.name == node]
         return [
-            structs.replace(want_of(each.volume), volume=f"{each.volume.name}/{number}")
+            structs.replace(self._truth.want_of(each.volume), volume=f"{each.volume.name}/{number}")
             for each in self._remote(pod)
             for most in (most_of([each], spaces, settings),)
             if most is not None
@@ -172,7 +172,8 @@ class Everywhere:
                 continue
             one = structs.replace(missing, local="", anywhere=1).whole
             if find_room([one], others, settings) is None:
-                found.append(structs.replace(want_of(volume), volume=f"{volume.name}/beside"))
+                want = self._truth.want_of(volume)
+                found.append(structs.replace(want, volume=f"{volume.name}/beside"))
         return found
 
     def may_start(self, pod: Object) -> bool:
@@ -212,7 +213,7 @@ class Everywhere:
             is_allowed = any(group.has(here.name, here.zone) for group in groups)
             if not (missing.anywhere and found.node == node and is_allowed):
                 return None
-        return want_of(found)
+        return self._truth.want_of(found)
 
     def _remote(self, pod: Object) -> list[Missing]:
         known, settings = self._truth.known(), self._truth.known_settings()
@@ -281,6 +282,7 @@ def _missing(
         replicas=replicas,
         anywhere=max(0, due.anywhere - 1) if is_one_of_them else due.anywhere,
         local=node or bound or due.on_node or "",
+        shared=known.replicas.get(volume.linked_to or "", ()),
     )
 
 

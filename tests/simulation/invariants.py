@@ -7,11 +7,12 @@ from tests.actors.longhorn.granted import starts_without_room, wrong_change
 from tests.actors.scheduler import Answered, Assumed, Bound, Event, Forgotten, Refused
 from tests.fakes import Change, Resource
 from tests.integration.instances import Process
+from tests.simulation.attaching import Attaching
 from tests.simulation.calm import Calm
 from tests.simulation.choices import Answer, Choice, Choices, refusal_of
 from tests.simulation.everywhere import Everywhere
 from tests.simulation.limits import Excuse, Limits
-from tests.simulation.losses import LacksSince, Losses, never
+from tests.simulation.losses import Losses
 from tests.simulation.plan import Plan
 from tests.simulation.together import Known
 from tests.simulation.trace import Trace
@@ -31,7 +32,7 @@ class Invariants:
 
     def __init__(self, plan: Plan, trace: Trace) -> None:
         self.violations: list[str] = []
-        self._lacks_since: LacksSince = never
+        self._attaching: Attaching | None = None
         self._plan = plan
         self._trace = trace
         self._answers: dict[str, Answer] = {}
@@ -40,9 +41,12 @@ class Invariants:
         self._placed: set[tuple[str, str]] = set()
         self._asking: set[str] = set()
 
-    def watch_runners(self, lacks_since: LacksSince) -> None:
-        """Learn who says since when no volume can be attached to a node."""
-        self._lacks_since = self._losses.lacks_since = lacks_since
+    def watch_runners(self) -> None:
+        """Judge from now on whether volumes can be attached to the nodes that are chosen."""
+        self._attaching = Attaching(self._truth, lambda: self._trace.seconds)
+        self._losses.ceased_since = self._attaching.ceased_since
+        self._losses.lacks = self._attaching.lacks
+        self._world.server.observers.append(self._attaching.changed)
 
     def watch(self, world: World) -> None:
         """Begin to look at a world; nothing runs in it yet."""
@@ -104,8 +108,10 @@ class Invariants:
             volumes=tuple(volumes),
             wants=tuple(want for want in needed if want.volume not in here),
             placed_before=frozenset(
-                (each["metadata"]["name"], each["spec"]["diskID"])
-                for each in self._truth.placed_of(names)
+                (str(each.name), str(each.disk))
+                for name in names
+                for each in self._answers[uid].known.replicas.get(name, ())
+                if each.disk
             ),
             refusal=refusal_of(pod),
         )
@@ -137,14 +143,17 @@ class Invariants:
 
     def _judge_attaching(self, choice: Choice) -> None:
         """Judge whether the volumes of a choice can be attached, as far as that was known."""
-        since = self._lacks_since(choice.node)
-        to_attach = [each for each in choice.volumes if each.attached_to != choice.node]
-        if since is None or since > choice.answer.at or not to_attach:
+        if self._attaching is None:
             return
-        if self._plan.faults or choice.answer.at - since < HEARD_SECONDS:
-            self._trace.count("choices of nodes where nothing attaches, not known in time")
-        else:
-            self.violate(f"cannot be attached, since {since:.3f}: {choice}")
+        self._trace.count("choices judged by what runs on the node")
+        for volume in choice.volumes:
+            lacks = self._attaching.lacks_since(volume, choice.node)
+            if volume.attached_to == choice.node or lacks is None or lacks[1] > choice.answer.at:
+                continue
+            if self._plan.faults or choice.answer.at - lacks[1] < HEARD_SECONDS:
+                self._trace.count("choices of nodes where nothing attaches, not known in time")
+            else:
+                self.violate(f"{volume.name} lacks {lacks[0]} since {lacks[1]:.3f}: {choice}")
 
     def _judge(self, choice: Choice, verdict: Excuse | bool) -> bool:  # noqa: FBT001 (it is a verdict)
         """Note an excuse; return whether there is a verdict that can be kept."""

@@ -5,6 +5,8 @@ Longhorn does not keep room for them: until a volume is attached, replicas of ot
 
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from longhorn import Locality, Settings, due_replicas
 from tests.actors.api import Object
 from tests.simulation.choices import Choice, Choices
@@ -17,12 +19,22 @@ from tests.simulation.truth import Truth
 
 HEARD_SECONDS = 2.0
 """What is older was heard of."""
-LacksSince = Callable[[str], float | None]
-"""Returns since when no volume can be attached to a node, None if it can."""
+CeasedSince = Callable[[float], bool]
+"""Says whether something ceased to run on a node since some time, and does not run."""
 
 
-def never(_: str) -> None:
-    """Say that volumes can be attached everywhere."""
+Lacks = Callable[[str], bool]
+"""Says whether something does not run on a node, or its disks cannot be read for that."""
+
+
+def nothing(_: str) -> bool:
+    """Say that all runs on a node."""
+    return False
+
+
+def never(_: float) -> bool:
+    """Say that all runs everywhere."""
+    return False
 
 
 class Losses:
@@ -31,14 +43,16 @@ class Losses:
     Attributes:
         excuses: By volume without room on its pod's node, why our service cannot be blamed for it,
             None if it can.
-        lacks_since: Says since when something does not run on a node.
+        ceased_since: Says whether something ceased to run on a node.
+        lacks: Says whether something does not run on a node.
     """
 
     def __init__(
         self, truth: Truth, choices: Choices, limits: Limits, plan: Plan, trace: Trace
     ) -> None:
         self.excuses: dict[str, Excuse | None] = {}
-        self.lacks_since: LacksSince = never
+        self.ceased_since: CeasedSince = never
+        self.lacks: Lacks = nothing
         self._lost_at: dict[str, float] = {}
         self._crowded: set[str] = set()
         self._truth = truth
@@ -89,6 +103,8 @@ class Losses:
         for each in self._choices.all():
             if volume in _names(each) and node != each.node and each.node not in usable:
                 self.excuses.setdefault(volume, Excuse.CORDONED)
+            if volume in _names(each) and node != each.node and self.lacks(each.node):
+                self.excuses.setdefault(volume, Excuse.RUNNERS)
             if volume in _names(each) and self._is_for_former(each, replica):
                 self.excuses.setdefault(volume, Excuse.FORMER)
         here = self._choices.on_node(node)
@@ -134,8 +150,7 @@ class Losses:
 
     def _ceased(self, choice: Choice) -> bool:
         """Say whether something ceased to run on a node since an answer, or just before."""
-        since = filter(None, map(self.lacks_since, self._plan.nodes))
-        return any(each > choice.answer.at - HEARD_SECONDS for each in since)
+        return self.ceased_since(choice.answer.at - HEARD_SECONDS)
 
     def _is_for_former(self, choice: Choice, replica: Object) -> bool:
         """Say whether Longhorn attaches a strict-local volume to the node of its pod before, and
@@ -170,10 +185,10 @@ class Losses:
         known = self._truth.known()
         before = [each for each in placed if each["metadata"]["name"] in choice.answer.placed]
         since = [
-            Want(
+            structs.replace(
+                self._truth.want_of(known.volumes[each["spec"]["volumeName"]]),
                 volume=each["metadata"]["name"],
                 size_bytes=int(each["spec"]["volumeSize"]),
-                tags=known.volumes[each["spec"]["volumeName"]].disk_selector,
             )
             for each in placed
             if each["spec"]["nodeID"] == choice.node

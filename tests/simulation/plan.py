@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from random import Random
+from types import MappingProxyType
 
 import msgspec
 
@@ -14,9 +15,11 @@ from tests.integration.instances import NAMESPACE
 
 GIB = 2**30
 SSD = "ssd"
+NO_BLOCKS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+NO_CLONES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A world; sizes are in gibibytes.
 
     Attributes:
@@ -35,6 +38,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         disk_schedules: Whether Longhorn asks DiskSchedules for room.
         demand: How much users want, as a part of what there is.
         faults: How many faults there are in a minute.
+        blocks: By node, its disks of type block, and their sizes: data engine v2 uses them.
+        clones: The parameters of the StorageClasses for linked clones, by name.
     """
 
     nodes: Mapping[str, Mapping[str, tuple[int, bool]]]
@@ -52,6 +57,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     disk_schedules: bool
     demand: float
     faults: float
+    blocks: Mapping[str, Mapping[str, int]] = NO_BLOCKS
+    clones: Mapping[str, Mapping[str, str]] = NO_CLONES
 
     @property
     def largest_gib(self) -> int:
@@ -105,6 +112,26 @@ def draw_plan(random: Random, *, disk_schedules: bool) -> Plan:
     )
 
 
+def with_v2(plan: Plan, random: Random) -> Plan:
+    """Return a world where data engine v2 is used beside v1, and volumes of it are cloned."""
+    names = random.sample(sorted(plan.nodes), random.randint(1, len(plan.nodes)))
+    blocks = {
+        name: {
+            f"block-{disk}": random.choice([20, 40, 60, 100, 150])
+            for disk in range(1, random.randint(1, 3) + 1)
+        }
+        for name in sorted(names)
+    }
+    classes = {f"v2-{name}": parameters for name, parameters in _draw_v2_classes(random).items()}
+    clones = {
+        f"clone-{name}": {**parameters, "cloneMode": "linked-clone"}
+        for name, parameters in _draw_v2_classes(random).items()
+    }
+    return msgspec.structs.replace(
+        plan, blocks=blocks, classes={**plan.classes, **classes}, clones=clones
+    )
+
+
 def longhorn_nodes(plan: Plan) -> list[Object]:
     """Build Longhorn's Nodes."""
     return [
@@ -113,6 +140,10 @@ def longhorn_nodes(plan: Plan) -> list[Object]:
             {
                 disk: DiskSpec(size_bytes=gib * GIB, tags=(SSD,) if is_ssd else ())
                 for disk, (gib, is_ssd) in disks.items()
+            }
+            | {
+                disk: DiskSpec(size_bytes=gib * GIB, type="block")
+                for disk, gib in plan.blocks.get(name, {}).items()
             },
             zone=plan.zones[name],
         )
@@ -121,7 +152,8 @@ def longhorn_nodes(plan: Plan) -> list[Object]:
 
 
 def storage_classes(plan: Plan) -> list[Object]:
-    return [storage_class(name, **parameters) for name, parameters in plan.classes.items()]
+    classes = {**plan.classes, **plan.clones}
+    return [storage_class(name, **parameters) for name, parameters in classes.items()]
 
 
 def settings(plan: Plan) -> Mapping[str, str]:
@@ -175,6 +207,11 @@ def _draw_classes(random: Random, *, has_ssd: bool) -> dict[str, dict[str, str]]
             parameters["diskSelector"] = SSD
         classes[f"{locality}-{replicas}-{number}"] = parameters
     return classes
+
+
+def _draw_v2_classes(random: Random) -> dict[str, dict[str, str]]:
+    drawn = _draw_classes(random, has_ssd=False)
+    return {name: {**parameters, "dataEngine": "v2"} for name, parameters in drawn.items()}
 
 
 def draw_bool(random: Random, probability: float) -> str:

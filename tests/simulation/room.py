@@ -24,6 +24,17 @@ class Want(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     tags: tuple[str, ...] = ()
     """Those that its disk must have."""
+    disk_type: str = "filesystem"
+    places: frozenset[str] | None = None
+    """UUIDs of the only disks that it may go to; None for any."""
+
+    def suits(self, spec: Object, status: Object) -> bool:
+        """Say whether a disk is such as it needs, whatever room that has."""
+        return (
+            spec["diskType"] == self.disk_type
+            and set(spec.get("tags") or ()).issuperset(self.tags)
+            and (self.places is None or status["diskUUID"] in self.places)
+        )
 
 
 def has_room(
@@ -49,17 +60,27 @@ def has_room(
     if only_usable and not _is_usable(node["status"]):
         return False
     taken = by_disk(replicas)
-    tags = sorted({want.tags for want in wants})
-    bins = [
-        Bin(f"{name}", _kind(spec, tags), left, _PLENTY)
+    usable = [
+        (name, spec, status)
         for name, spec, status in disks(node)
         if not only_usable or _is_usable(status)
-        for left in (
+    ]
+    bins = [  # each of a kind of its own
+        Bin(
+            name,
+            kind,
             limit_bytes(spec, status, settings) - counted(status, taken)["storageScheduled"],
+            _PLENTY,
         )
+        for kind, (name, spec, status) in enumerate(usable)
     ]
     items = [
-        Item(want.volume, want.size_bytes, 0, _kinds(want.tags, tags))
+        Item(
+            want.volume,
+            want.size_bytes,
+            0,
+            frozenset(k for k, (_, spec, status) in enumerate(usable) if want.suits(spec, status)),
+        )
         for want in sorted(wants, key=lambda want: want.volume)
     ]
     return isinstance(pack(items, bins, step_limit=_STEPS), Packed)
@@ -76,7 +97,6 @@ def has_room_in_any_order(
     if len(wants) > _MOST_TO_ORDER:
         return False
     usable = [(spec, status) for _, spec, status in disks(node) if _is_usable(status)]
-    tags = [frozenset(spec.get("tags") or ()) for spec, _ in usable]
     free = tuple(
         limit_bytes(spec, status, settings) - counted(status, taken)["storageScheduled"]
         for spec, status in usable
@@ -92,7 +112,7 @@ def has_room_in_any_order(
             takers = [
                 disk
                 for disk, bytes_ in enumerate(free)
-                if bytes_ >= size and tags[disk].issuperset(wants[index].tags)
+                if bytes_ >= size and wants[index].suits(*usable[disk])
             ]
             if not takers:
                 return False
@@ -103,17 +123,6 @@ def has_room_in_any_order(
         return True
 
     return finds_room(free, frozenset(range(len(wants))))
-
-
-def _kind(spec: Object, tags: list[tuple[str, ...]]) -> int:
-    """Number a disk by which of the sets of tags that are asked for it has: one bit for each."""
-    has = set(spec.get("tags") or ())
-    return sum(1 << bit for bit, asked in enumerate(tags) if has.issuperset(asked))
-
-
-def _kinds(asked: tuple[str, ...], tags: list[tuple[str, ...]]) -> frozenset[int]:
-    bit = 1 << tags.index(asked)
-    return frozenset(kind for kind in range(1 << len(tags)) if kind & bit)
 
 
 def _is_usable(status: Object) -> bool:

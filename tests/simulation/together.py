@@ -57,6 +57,8 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """One more goes to this node; "" if none does."""
     needs_local: bool = False
     """Whether that one must find room."""
+    shared: Sequence[Replica] = ()
+    """Of a linked clone: the replicas of the volume that it shares data with."""
 
     @property
     def whole(self) -> "Missing":
@@ -111,7 +113,8 @@ def find_room(
         model.add(local <= 1)
         _keep_apart(model, each.volume, [*here.items(), *anywhere.items()], spaces, settings)
         for where, variable in [*here.items(), *anywhere.items()]:
-            taken.setdefault(where, []).append(each.volume.size_bytes * variable)
+            size = each.volume.shard_bytes or each.volume.size_bytes
+            taken.setdefault(where, []).append(size * variable)
         chosen[each.volume.name] = (elsewhere, local)
     for space in spaces:
         for disk in space.disks:
@@ -189,7 +192,7 @@ def _variables(
     model: cp_model.CpModel, missing: Missing, spaces: Sequence[NodeSpace], settings: Settings
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
     """Make a number for each disk that the local replica may go to, and for all others' disks."""
-    volume, need = missing.volume, need_of(missing.volume, None)
+    volume, need = missing.volume, need_of(missing.volume, None, missing.shared)
     hosts = [space for space in spaces if refusal_of(space.node) is None]
     counted = [r for r in missing.replicas if not r.failed or is_potentially_reusable(r)]
     takers = {space.node.name: space for space in hosts}
@@ -205,6 +208,8 @@ def _variables(
         )
         for disk in space.disks:
             if mismatch(disk.kind, need, settings) is not None:
+                continue
+            if need.places is not None and (name, disk.disk.id) not in need.places:
                 continue
             if not has_room(disk, need, disk.scheduled_bytes):
                 continue

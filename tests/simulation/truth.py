@@ -12,6 +12,7 @@ from tests.actors.api import Object
 from tests.actors.claims import claims_of
 from tests.actors.longhorn import NAMESPACE
 from tests.actors.longhorn.accounts import disks, limit_bytes
+from tests.actors.longhorn.clones import data_source
 from tests.actors.longhorn.creation import volume_object
 from tests.actors.longhorn.records import T, recorded
 from tests.actors.longhorn.settings import known
@@ -26,6 +27,8 @@ PERSISTENT_VOLUMES = "persistentvolumes"
 VOLUMES, REPLICAS = "volumes.longhorn.io", "replicas.longhorn.io"
 LONGHORN_NODES, SETTINGS = "nodes.longhorn.io", "settings.longhorn.io"
 SCHEDULES = "diskschedules.longhorn.io"
+INSTANCE_MANAGERS, ENGINE_IMAGES = "instancemanagers.longhorn.io", "engineimages.longhorn.io"
+CSI_NODES = "csinodes.storage.k8s.io"
 OF_LONGHORN = (LONGHORN_NODES, VOLUMES, REPLICAS, SETTINGS, SCHEDULES)
 WORKLOADS = "default"
 
@@ -113,12 +116,18 @@ class Truth:
                 "storageclasses.storage.k8s.io", claim["spec"]["storageClassName"]
             )
             assert storage_class is not None
-            parameters = storage_class["parameters"]
+            parameters = storage_class["parameters"] | self._source(claim)
             found = volume_object(
                 name, size, parameters, self.settings(), namespace=NAMESPACE, owner=""
             )
             return recorded(found, longhorn.Volume)
         return self._recorded(found, longhorn.Volume)
+
+    def _source(self, claim: Object) -> Mapping[str, str]:
+        """Return what a new volume is a copy of, as a parameter: a claim that is bound."""
+        of = claim["spec"].get("dataSource")
+        source = self.get(CLAIMS, of["name"], WORKLOADS) if of else None
+        return {"dataSource": data_source(volume_of(source))} if source else {}
 
     def volumes(self, pod: Object) -> list[longhorn.Volume]:
         """Return the volumes of a pod."""
@@ -126,7 +135,19 @@ class Truth:
 
     def wants(self, pod: Object) -> list[Want]:
         """Say what a pod needs on its node."""
-        return [want_of(each) for each in self.volumes(pod) if each.needs_local_replica]
+        return [self.want_of(each) for each in self.volumes(pod) if each.needs_local_replica]
+
+    def want_of(self, volume: longhorn.Volume) -> Want:
+        """Say what a volume needs on the node of its pod."""
+        replicas = self.known().replicas.get(volume.linked_to or "", ())
+        places = longhorn.need_of(volume, None, replicas).places
+        return Want(
+            volume=volume.name,
+            size_bytes=volume.size_bytes,
+            tags=volume.disk_selector,
+            disk_type=volume.disk_type,
+            places=None if places is None else frozenset(disk for _, disk in places),
+        )
 
     def placed(self) -> list[Object]:
         """Return the replicas that have a disk which did not turn them away."""
@@ -144,6 +165,18 @@ class Truth:
     def volumes_on(self, node: str, *, for_good: bool = False) -> Set[str]:
         """Name the volumes with a placed replica on a node; *for_good* as in `placed_of`."""
         return self._on_disks(for_good=for_good).on[node]
+
+    def uses_v2(self, node: str) -> bool:
+        """Say whether replicas or engines of data engine v2 are on a node, or are to be."""
+        of_v2 = {
+            each["metadata"]["name"]: {each["spec"]["nodeID"], each["status"]["currentNodeID"]}
+            for each in self.all(VOLUMES)
+            if each["spec"]["dataEngine"] == "v2"
+        }
+        return any(node in nodes for nodes in of_v2.values()) or any(
+            each["spec"]["nodeID"] == node and each["spec"]["volumeName"] in of_v2
+            for each in self.all(REPLICAS)
+        )
 
     def schedules(self) -> Mapping[str, Object]:
         """Return the DiskSchedules by the UUIDs of their disks."""
@@ -228,11 +261,6 @@ class Truth:
 def volume_of(claim: Object) -> str:
     """Name the volume of a claim."""
     return f"pvc-{claim['metadata']['uid']}"
-
-
-def want_of(volume: longhorn.Volume) -> Want:
-    """Say what a volume needs on the node of its pod."""
-    return Want(volume=volume.name, size_bytes=volume.size_bytes, tags=volume.disk_selector)
 
 
 def _key(item: tuple[tuple[str, str], Object]) -> tuple[str, str]:

@@ -30,6 +30,8 @@ class Workload(msgspec.Struct):
     claims: Sequence[tuple[str, int]]
     """Class and gibibytes of each claim of a pod."""
     pods: int
+    source: str = ""
+    """The claim that all of these are copies of; "" for none."""
     made: int = 0
 
     def pod_name(self, ordinal: int) -> str:
@@ -66,8 +68,9 @@ class Users:
 
     @property
     def wanted_gib(self) -> int:
+        classes = {**self._plan.classes, **self._plan.clones}
         return sum(
-            each.pods * size * int(self._plan.classes[storage_class]["numberOfReplicas"])
+            each.pods * size * int(classes[storage_class]["numberOfReplicas"])
             for each in self._workloads.values()
             for storage_class, size in each.claims
         )
@@ -78,6 +81,8 @@ class Users:
         acts = [self._restart_pod, self._drain, self._delete_workload, self._restart_pod]
         if room > 0:
             acts += [self._create_workload] * 6
+        if room > 0 and self._plan.clones:
+            acts += [self._clone] * 8
         self._random.choice(acts)()
 
     def start(self, workload: Workload) -> None:
@@ -112,6 +117,44 @@ class Users:
         )
         self.start(workload)
 
+    def _clone(self) -> None:
+        """Want linked clones of the volume of some claim, for pods of their own."""
+        found = sorted(
+            (name, storage_class, gib)
+            for each in self._workloads.values()
+            for ordinal in range(each.pods)
+            for name, (storage_class, gib) in zip(
+                each.claim_names(ordinal), each.claims, strict=True
+            )
+            if self._plan.classes.get(storage_class, {}).get("dataEngine") == "v2"
+            and self._is_bound(name)
+        )
+        if not found:
+            return
+        source, storage_class, gib = self._random.choice(found)
+        most = int(self._plan.classes[storage_class]["numberOfReplicas"])
+        classes = [
+            name
+            for name, parameters in self._plan.clones.items()
+            if int(parameters["numberOfReplicas"]) <= most
+        ]
+        if not classes:
+            return
+        self._count += 1
+        self.start(
+            Workload(
+                name=f"clone{self._count}",
+                is_stateful=self._random.random() < 0.5,
+                claims=[(self._random.choice(classes), gib)],
+                pods=1,
+                source=source,
+            )
+        )
+
+    def _is_bound(self, name: str) -> bool:
+        claim = self._truth.get(CLAIMS, name, WORKLOADS)
+        return claim is not None and bool(claim["spec"].get("volumeName"))
+
     def _restart_pod(self) -> None:
         pods = [pod for pod in self._truth.pods() if not _is_ending(pod)]
         if pods:
@@ -122,7 +165,10 @@ class Users:
     def _delete_workload(self) -> None:
         if not self._workloads or self._random.random() < 0.5:
             return
-        self.delete(self._random.choice(sorted(self._workloads)))
+        name = self._random.choice(sorted(self._workloads))
+        sources = {each.source for each in self._workloads.values()}
+        if not sources.intersection(_claims(self._workloads[name])):
+            self.delete(name)
 
     def delete(self, name: str) -> None:
         """Delete a workload and its claims."""
@@ -187,7 +233,7 @@ class Users:
         for name, (storage_class, gib) in zip(names, workload.claims, strict=True):
             found = self._truth.get(CLAIMS, name, WORKLOADS)
             if found is None:
-                self._server.put(_claim(name, storage_class, gib))
+                self._server.put(_claim(name, storage_class, gib, workload.source))
         pod = workload.pod_name(ordinal)
         self._ordinals[pod] = (workload.name, ordinal)
         self._server.put(_pod(pod, names))
@@ -202,7 +248,12 @@ def _is_ending(pod: Object) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
-def _claim(name: str, storage_class: str, gib: int) -> Object:
+def _claims(workload: Workload) -> set[str]:
+    return {name for ordinal in range(workload.pods) for name in workload.claim_names(ordinal)}
+
+
+def _claim(name: str, storage_class: str, gib: int, source: str) -> Object:
+    copied = {"dataSource": {"kind": "PersistentVolumeClaim", "name": source}} if source else {}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -210,6 +261,7 @@ def _claim(name: str, storage_class: str, gib: int) -> Object:
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": storage_class,
+            **copied,
             "resources": {"requests": {"storage": f"{gib * GIB}"}},
         },
         "status": {"phase": "Pending"},

@@ -260,7 +260,8 @@ class World:
             self.put(kinds.LONGHORN_NODES, node)
             self.put(kinds.KUBERNETES_NODES, {"metadata": {"name": name}, "spec": {}})
             self.put(kinds.CSI_NODES, csi_node(name, DRIVER))
-            self.put(kinds.INSTANCE_MANAGERS, instance_manager(name))
+            for engine in ("v1", "v2") if self.plan.blocks else ("v1",):
+                self.put(kinds.INSTANCE_MANAGERS, instance_manager(name, engine=engine))
         self.put(kinds.ENGINE_IMAGES, engine_image(dict.fromkeys(self.plan.nodes, True)))
         for storage_class in storage_classes(self.plan):
             self.put(kinds.STORAGE_CLASSES, storage_class)
