@@ -19,12 +19,14 @@ _SAMPLES = 50
 
 def main() -> None:
     """Print the tables."""
-    print(f"{'objects':24}{'count':>9}{'bytes each':>12}{'MB':>8}")
+    print(f"{'objects':24}{'of':16}{'count':>9}{'bytes each':>12}{'MB':>8}")
     for kind in kinds():
         if kind.total:
             numbers = range(0, kind.total, max(1, kind.total // _SAMPLES))
             size = sum(len(kind.make(n, 0)) for n in numbers) / len(numbers)
-            print(f"{kind.name:24}{kind.total:9}{size:12.0f}{size * kind.total / 1e6:8.1f}")
+            group = kind.api_version.rpartition("/")[0]
+            megabytes = size * kind.total / 1e6
+            print(f"{kind.name:24}{group:16}{kind.total:9}{size:12.0f}{megabytes:8.1f}")
     results = {"pages": _measure(), "stream": _measure("--streaming")}
     print(
         f"\n{'lists':8}{'':10}{'seconds':>9}{'cpu':>7}{'peak MB':>9}"
@@ -38,12 +40,12 @@ def main() -> None:
                 f"{row['peak_mb']:9.0f}{row['longest_stall_ms']:10.0f}"
                 f"{row['longest_collection_ms']:8.0f}{row['slowest_renewal_ms']:12.0f}"
             )
-    print(f"\n{'lists':8}{'event':18}{'count':>7}{'median us':>11}{'p99 us':>9}")
+    print(f"\n{'lists':8}{'event':18}{'count':>7}{'median us':>11}{'p99 us':>9}{'cpu us':>9}")
     for lists, result in results.items():
         for event, row in result["events"].items():
-            print(
-                f"{lists:8}{event:18}{row['count']:7}{row['median_us']:11.0f}{row['p99_us']:9.0f}"
-            )
+            median, p99 = row["median_us"], row["p99_us"]
+            single = f"{'':20}" if median is None else f"{median:11.0f}{p99:9.0f}"
+            print(f"{lists:8}{event:18}{row['count']:7}{single}{row['cpu_us']:9.0f}")
 
 
 def _measure(*options: str) -> dict[str, Any]:

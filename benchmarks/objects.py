@@ -8,12 +8,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from benchmarks import templates
+from benchmarks import runners, templates
 from benchmarks.clusters import GIB, node_name
 from benchmarks.templates import DISKS, LONGHORN, NAMESPACE
 
 NODES, VOLUMES, COPIES, SETTINGS = 5_000, 50_000, 3, 100
 REPLICAS = VOLUMES * COPIES
+ENGINE_IMAGES = 2
+"""One that is used, and the next one while Longhorn is upgraded."""
 DOUBLE_PERCENT = 200
 """Over-provisioning, once the setting has changed."""
 _TEAMS = 200
@@ -57,6 +59,10 @@ def kinds() -> list[Kind]:
         Kind(f"{longhorn}/replicas", "Replica", LONGHORN, REPLICAS, replica),
         Kind(f"{longhorn}/backingimages", "BackingImage", LONGHORN, 0, setting),
         Kind(f"{longhorn}/settings", "Setting", LONGHORN, SETTINGS, setting),
+        Kind(f"{longhorn}/engineimages", "EngineImage", LONGHORN, ENGINE_IMAGES, engine_image),
+        Kind(f"{longhorn}/instancemanagers", "InstanceManager", LONGHORN, NODES, instance_manager),
+        Kind("/apis/storage.k8s.io/v1/csinodes", "CSINode", "storage.k8s.io/v1", NODES, csi_node),
+        Kind("/api/v1/nodes", "Node", "v1", NODES, runners.labelled_node),
     ]
 
 
@@ -139,8 +145,24 @@ def storage_class(number: int, edition: int) -> bytes:
     return templates.STORAGE_CLASS % _common(6, number, edition)
 
 
+def engine_image(number: int, edition: int) -> bytes:
+    """Return an EngineImage; of another edition one node has none, each time another one."""
+    return runners.engine_image(_common(9, number, edition), number, edition, NODES)
+
+
+def instance_manager(number: int, edition: int) -> bytes:
+    """Return the InstanceManager of a node; another edition does not run."""
+    return runners.instance_manager(_common(10, number, edition), number, edition)
+
+
+def csi_node(number: int, edition: int) -> bytes:
+    """Return a CSINode; another edition does not know Longhorn's driver."""
+    return runners.csi_node(_common(11, number, edition), number, edition)
+
+
 _SETTINGS = {
     "storage-over-provisioning-percentage": "100",
+    "default-instance-manager-image": "longhornio/longhorn-instance-manager:v1.12.1",
     "storage-minimal-available-percentage": "25",
     "replica-soft-anti-affinity": "false",
     "replica-zone-soft-anti-affinity": "true",
