@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from longhorn import Locality
 from tests.actors.api import Object
-from tests.actors.longhorn.accounts import overcommitted
+from tests.actors.longhorn.accounts import disks, overcommitted
 from tests.actors.longhorn.granted import unsettled
 from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler.candidates import pinned_to
@@ -110,6 +110,9 @@ class Calm:
             return Excuse.NOT_DUE
         longhorn_node = self._truth.longhorn_node(node)
         assert longhorn_node is not None
+        here = {status["diskUUID"] for _, _, status in disks(longhorn_node)}
+        if want.places is not None and want.places.isdisjoint(here):
+            return Excuse.MOVED
         settings = self._truth.settings()
         if has_room(longhorn_node, self._truth.placed(), [want], settings, only_usable=True):
             return None
