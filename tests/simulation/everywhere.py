@@ -76,6 +76,8 @@ class Everywhere:
             return Excuse.SEVERAL
         if self._leaves_room(new, [e for e in in_time if not self._lost_a_rebuild(e)], now):
             return Excuse.GIVEN_UP
+        if self._has_room_alone(new, now) and self._leaves_room(new, in_time, now, by_node=True):
+            return Excuse.BY_NODE
         return Excuse.BOUNDED if self._count(new, everyone) > SURE else False
 
     def is_beyond_judgement(self, new: Choice) -> bool:
@@ -223,12 +225,24 @@ class Everywhere:
             if not volume.needs_local_replica
         ]
 
-    def _leaves_room(self, new: Choice, others: Sequence[Choice], known: Known) -> bool:
+    def _has_room_alone(self, new: Choice, known: Known) -> bool:
+        settings = self._truth.known_settings()
+        needed = self.needed(new, known)
+        return find_room(needed, spaces_of(known, settings), settings) is not None
+
+    def _leaves_room(
+        self, new: Choice, others: Sequence[Choice], known: Known, *, by_node: bool = False
+    ) -> bool:
+        """Say whether *new* leaves room; *by_node* if linked clones are to need no certain disk."""
         settings = self._truth.known_settings()
         spaces = spaces_of(known, settings)
-        needed = self.needed(new, known)
+        needed = [structs.replace(e, by_node=by_node) for e in self.needed(new, known)]
         own = {volume.name for volume in new.volumes}
-        rest = [each for each in self._others(others, known) if each.volume.name not in own]
+        rest = [
+            structs.replace(each, by_node=by_node)
+            for each in self._others(others, known)
+            if each.volume.name not in own
+        ]
         if find_room([*needed, *(each.whole for each in rest)], spaces, settings) is not None:
             return True
         # The rest does not find room as a whole. What finds room of it without the new pod, so that

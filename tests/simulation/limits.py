@@ -32,6 +32,7 @@ class Excuse(StrEnum):
     LEFT_NONE = "Longhorn placed replicas so that there is no room for a volume to start"
     GIVEN_UP = "Longhorn gave up a replica that was being rebuilt at the answer"
     FORMER = "Longhorn placed a strict-local replica for a pod that was gone before the answer"
+    BY_NODE = "beside what else comes, linked clones count by node, not by disk (docs/nodes.md)"
     MOVED = "what a linked clone shares went to other nodes after the answer"
     NOT_DUE = "Longhorn makes no replica for the pod's node, as the volume is degraded"
     BOUNDED = "more replicas were to be placed than our service's search is sure to decide"

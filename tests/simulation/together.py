@@ -10,7 +10,10 @@ import msgspec
 from ortools.sat.python import cp_model
 
 from longhorn import (
+    DiskId,
+    Need,
     Node,
+    NodeName,
     NodeSpace,
     Replica,
     Settings,
@@ -59,6 +62,8 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """Whether that one must find room."""
     shared: Sequence[Replica] = ()
     """Of a linked clone: the replicas of the volume that it shares data with."""
+    by_node: bool = False
+    """Whether it may go to all disks of their nodes."""
 
     @property
     def whole(self) -> "Missing":
@@ -209,7 +214,7 @@ def _variables(
         for disk in space.disks:
             if mismatch(disk.kind, need, settings) is not None:
                 continue
-            if need.places is not None and (name, disk.disk.id) not in need.places:
+            if not _may_share(missing, need, name, disk.disk.id):
                 continue
             if not has_room(disk, need, disk.scheduled_bytes):
                 continue
@@ -222,6 +227,15 @@ def _variables(
             if missing.anywhere and is_allowed and takes_replicas(disk.disk):
                 anywhere[where] = model.new_int_var(0, missing.anywhere, label)
     return here, anywhere
+
+
+def _may_share(missing: Missing, need: Need, node: NodeName, disk: DiskId) -> bool:
+    """Say whether a disk holds what a linked clone shares; any does for other volumes."""
+    if need.places is None:
+        return True
+    if missing.by_node:
+        return any(node == each for each, _ in need.places)
+    return (node, disk) in need.places
 
 
 def _keep_apart(
