@@ -1,6 +1,7 @@
 """What is scheduled on disks, and whether that is more than Longhorn's own limit. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -103,10 +104,19 @@ Assigned = Mapping[str, Mapping[str, int]]
 """The bytes of each replica by the UUID of its disk and its own name."""
 
 
-def counted(status: Object, assigned: Assigned, images: Iterable[Object] | None = None) -> Object:
+NONE: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+
+
+def counted(
+    status: Object,
+    assigned: Assigned,
+    images: Iterable[Object] | None = None,
+    shards: Assigned = NONE,
+) -> Object:
     """Return a disk's status once it counts all that is assigned to it.
 
-    Copies of backing images stay as they are, unless all *images* are given.
+    Copies of backing images stay as they are, unless all *images* are given. Shards count under no
+    name.
     """
     uuid = status["diskUUID"]
     here = assigned.get(uuid, {})
@@ -117,7 +127,8 @@ def counted(status: Object, assigned: Assigned, images: Iterable[Object] | None 
             if uuid in ((image.get("status") or {}).get("diskFileStatusMap") or {})
         }
         status = {**status, "scheduledBackingImage": copies}
-    total = sum(here.values()) + _backing_image_bytes(status)
+    unnamed = sum(shards.get(uuid, {}).values())
+    total = sum(here.values()) + _backing_image_bytes(status) + unnamed
     return {**status, "scheduledReplica": here, "storageScheduled": total}
 
 

@@ -12,6 +12,7 @@ from tests.actors.longhorn.records import (
     read_replica,
     read_volume,
 )
+from tests.actors.longhorn.shards import shard_condition
 
 DISK_ALLOCATION = "DiskAllocation"
 RESET = "Reset schedulable due to allow volume creation with degraded availability"
@@ -74,6 +75,18 @@ def entering(state: str, volume: Object, replicas: Sequence[Object], now: str) -
     if state == "detached":
         status |= {"currentNodeID": "", "lastDegradedAt": ""}
     return {"status": status}
+
+
+def entering_in_shards(state: str, volume: Object, now: str) -> Object:
+    """Build what is written into an erasure-coded volume that enters a state."""
+    health = "healthy" if state == "attached" else "unknown"
+    status = entering(state, volume, [], now)["status"]
+    return {"status": {**status, **judged(health, now)["status"]}}
+
+
+def in_shards(volume: Object, shards: Collection[Object], now: str) -> Object:
+    """Build the condition Scheduled of an erasure-coded volume; nothing if it is as before."""
+    return _with_condition(volume, shard_condition(volume, shards, now))
 
 
 def judged(robustness: str, now: str) -> Object:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from random import Random
 
+import longhorn
 from tests.actors import api as kinds
 from tests.actors.api import Api, Informer, Key, Object
 from tests.actors.longhorn.clones import Sharing
@@ -22,6 +23,7 @@ class Cluster:
         runners: Says what runs on nodes.
         sharing: Says which replicas linked clones share.
         disk_schedules: None if Longhorn does not use them.
+        shards: None if it makes no erasure-coded volumes.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Cluster:
         delays: Delays,
         namespace: str,
         has_schedules: bool,
+        has_shards: bool,
     ) -> None:
         self.api = api
         self.random = random
@@ -51,6 +54,7 @@ class Cluster:
         self.disk_schedules = (
             Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
         )
+        self.shards = Informer(api, kinds.SHARDS, namespace) if has_shards else None
         self.kubernetes_nodes = Informer(api, kinds.KUBERNETES_NODES)
         self.csi_nodes = Informer(api, kinds.CSI_NODES)
         self.runners = Runners(
@@ -79,6 +83,7 @@ class Cluster:
             self.engine_images,
             self.csi_nodes,
             *([self.disk_schedules] if self.disk_schedules else []),
+            *([self.shards] if self.shards else []),
         )
 
     def key(self, name: str) -> Key:
@@ -87,6 +92,14 @@ class Cluster:
 
     def setting_values(self) -> dict[str, str]:
         return {key.name: obj["value"] for key, obj in self.settings.objects.items()}
+
+    def known_settings(self) -> longhorn.Settings:
+        """Return the settings that decide where replicas go."""
+        return longhorn.read_settings(self.setting_values())
+
+    def known_shards(self) -> list[Object]:
+        """Return all shards as last heard of."""
+        return [] if self.shards is None else [*self.shards.objects.values()]
 
     def is_cordoned(self, node: str) -> bool:
         host = self.kubernetes_nodes.get(node)
@@ -103,6 +116,14 @@ class Cluster:
         selector = f"longhornvolume={volume}"
         found = await self.api.list(kinds.REPLICAS, self.namespace, labelSelector=selector)
         return sorted(found, key=lambda replica: str(replica["metadata"]["name"]))
+
+    async def shards_of(self, volume: str) -> list[Object]:
+        """Read a volume's shards, not from a cache, by name."""
+        if self.shards is None:
+            return []
+        selector = f"longhornvolume={volume}"
+        found = await self.api.list(kinds.SHARDS, self.namespace, labelSelector=selector)
+        return sorted(found, key=lambda shard: str(shard["metadata"]["name"]))
 
 
 class Timers:

@@ -20,6 +20,8 @@ from tests.actors.longhorn.settings import (
 MIB = 2**20
 MOST_RETRIES = 5
 
+_DISABLED = "disabled"
+
 
 class CreateVolumeError(Exception):
     """CSI CreateVolume fails; external-provisioner tries again."""
@@ -37,7 +39,8 @@ def volume_object(
     """Build the Volume that CreateVolume writes."""
     engine, source = parameters.get("dataEngine", "v1"), parameters.get("dataSource", "")
     image = text(settings, DEFAULT_MANAGER_IMAGE if engine == "v2" else DEFAULT_ENGINE_IMAGE)
-    replicas = int(parameters.get("numberOfReplicas", "0"))
+    layout = layout_of(parameters)
+    replicas = 1 if layout else int(parameters.get("numberOfReplicas", "0"))
     return {
         "metadata": {
             "name": name,
@@ -47,7 +50,8 @@ def volume_object(
         "spec": {
             "size": str(volume_size_bytes(size_bytes)),
             "numberOfReplicas": replicas or _default_replicas(settings, engine),
-            "dataLocality": parameters.get("dataLocality", text(settings, DEFAULT_LOCALITY)),
+            "dataLocality": _locality(parameters, settings, is_sharded=layout is not None),
+            **({"dataLayout": layout} if layout else {}),
             "dataEngine": engine,
             "accessMode": _access_mode(parameters),
             "frontend": "blockdev",
@@ -151,6 +155,27 @@ def replica_object(volume: Object, size_bytes: int, hard_node: str, random: Rand
 
 def _default_replicas(settings: Settings, engine: str) -> int:
     return int(value_for_engine(text(settings, DEFAULT_REPLICAS), engine))
+
+
+def layout_of(parameters: Mapping[str, str]) -> Object | None:
+    """Return how an erasure-coded volume is spread over shards; None for one of replicas."""
+    if parameters.get("dataLayout.type") != "sharded":
+        return None
+    return {
+        "type": "sharded",
+        "mode": "erasureCoding",
+        "dataChunks": int(parameters["dataLayout.dataChunks"]),
+        "parityChunks": int(parameters["dataLayout.parityChunks"]),
+        "stripSizeKB": int(parameters["dataLayout.stripSizeKB"]),
+    }
+
+
+def _locality(parameters: Mapping[str, str], settings: Settings, *, is_sharded: bool) -> str:
+    return (
+        _DISABLED
+        if is_sharded
+        else parameters.get("dataLocality", text(settings, DEFAULT_LOCALITY))
+    )
 
 
 def _clone_mode(parameters: Mapping[str, str]) -> str:

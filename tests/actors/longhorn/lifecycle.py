@@ -116,6 +116,37 @@ def next_steps(
     )
 
 
+def next_step_in_shards(volume: Volume, *, is_whole: bool, is_empty: bool) -> Step | None:
+    """Say what to do next about an erasure-coded volume, whose shards are made by others.
+
+    It is attached to no node before all of its shards are there, but is asked to be.
+
+    Args:
+        volume: The volume.
+        is_whole: Whether all of its shards have a place.
+        is_empty: Whether it has none at all.
+    """
+    wished = volume.wished_node
+    match volume.state:
+        case "deleting":
+            return DeleteVolume() if is_empty else None
+        case "":
+            return Become("creating")
+        case "creating":
+            return Become("detaching")
+        case "detaching":
+            return Become("detached")
+        case "detached" if wished:
+            return Become("attaching")
+        case "attaching" if not wished:
+            return Become("detaching")
+        case "attaching" if is_whole:
+            return Become("attached")
+        case "attached" if wished != volume.current_node:
+            return Become("detaching")
+    return None
+
+
 def robustness(volume: Volume, replicas: Sequence[Replica]) -> str:
     """Judge an attached volume by its healthy replicas."""
     healthy = sum(replica.is_healthy for replica in replicas)

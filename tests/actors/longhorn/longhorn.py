@@ -22,6 +22,7 @@ from tests.actors.longhorn.objects import NAMESPACE
 from tests.actors.longhorn.placement import Placement
 from tests.actors.longhorn.requests import Requests
 from tests.actors.longhorn.schedules import DiskSchedules
+from tests.actors.longhorn.sharding import Sharding
 from tests.actors.longhorn.views import Views
 from tests.actors.longhorn.volumes import Volumes
 from tests.actors.longhorn.wishes import Wishes
@@ -39,6 +40,7 @@ class Longhorn:
         stale: Whether placements see only what node statuses count, as Longhorn's do; see
             `placement`. With DiskSchedules, whether caches of these lag; see `views`.
         disk_schedules: What it does with DiskSchedules.
+        shards: Whether it makes erasure-coded volumes.
 
     Attributes:
         cluster: The caches it works on, filled while it runs.
@@ -55,6 +57,7 @@ class Longhorn:
         namespace: str = NAMESPACE,
         stale: bool = True,
         disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
+        shards: bool = False,
     ) -> None:
         self.cluster = Cluster(
             api,
@@ -63,6 +66,7 @@ class Longhorn:
             delays=delays,
             namespace=namespace,
             has_schedules=disk_schedules is not DiskSchedules.UNUSED,
+            has_shards=shards,
         )
         self.requests = Requests(self.cluster)
         placement = Placement(self.cluster, stale=stale)
@@ -70,6 +74,7 @@ class Longhorn:
         self._volumes = Volumes(self.cluster, placement, self.requests, views)
         self._images = Images(self.cluster, self.requests, views)
         self._disks = Disks(self.cluster) if disk_schedules is DiskSchedules.MANAGED else None
+        self._sharding = Sharding(self.cluster) if shards else None
         self._instances = Instances(self.cluster)
         self._wishes = Wishes(self.cluster)
         self._nodes = Nodes(self.cluster)
@@ -100,6 +105,8 @@ class Longhorn:
                 tasks.create_task(part.run())
             if self._disks is not None:
                 tasks.create_task(self._disks.run())
+            if self._sharding is not None:
+                tasks.create_task(self._sharding.run())
         raise AssertionError("controllers do not end")
 
     def is_registered(self, node: str) -> bool:

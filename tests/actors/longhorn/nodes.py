@@ -23,6 +23,7 @@ from tests.actors.longhorn.settings import (
     is_on,
     known,
 )
+from tests.actors.longhorn.shards import shards_by_disk
 
 WORKERS = 10
 
@@ -44,6 +45,7 @@ def node_status(
     replicas: Iterable[Object],
     situation: Situation,
     images: Iterable[Object] = (),
+    shards: Iterable[Object] = (),
 ) -> Object:
     """Build the status of a Longhorn Node as it should be.
 
@@ -54,7 +56,10 @@ def node_status(
     statuses = dict(node["status"].get("diskStatus") or {})
     if not situation.not_ready:
         assigned = by_disk(replicas)
-        statuses |= {name: counted(status, assigned, images) for name, _, status in disks(node)}
+        of_shards = shards_by_disk(shards)
+        statuses |= {
+            name: counted(status, assigned, images, of_shards) for name, _, status in disks(node)
+        }
     counting = {**node, "status": {**node["status"], "diskStatus": statuses}}
     for space in node_space(recorded(counting, Node), known(situation.settings)).disks:
         status = statuses[space.disk.name]
@@ -134,6 +139,8 @@ class Nodes:
         """Work until cancelled; the caches are filled."""
         cluster = self._cluster
         cluster.replicas.handlers.append(self._on_replica)
+        if cluster.shards is not None:
+            cluster.shards.handlers.append(self._on_replica)
         cluster.backing_images.handlers.append(self._on_image)
         cluster.nodes.handlers.append(self._on_node)
         cluster.kubernetes_nodes.handlers.append(self._on_node)
@@ -205,6 +212,7 @@ class Nodes:
             cluster.replicas.objects.values(),
             situation,
             cluster.backing_images.objects.values(),
+            cluster.known_shards(),
         )
         if status != node["status"]:
             await cluster.api.replace({**node, "status": status}, LONGHORN_NODES)

@@ -14,11 +14,12 @@ import msgspec
 import longhorn
 from longhorn import Candidate, Candidates, node_space
 from tests.actors.api import Object
-from tests.actors.longhorn.accounts import Assigned, by_disk, counted, disks
+from tests.actors.longhorn.accounts import NONE, Assigned, by_disk, counted, disks
 from tests.actors.longhorn.clones import of_volume, shared_replica, shares_with
 from tests.actors.longhorn.cluster import Cluster
 from tests.actors.longhorn.draft import merged
 from tests.actors.longhorn.records import recorded
+from tests.actors.longhorn.shards import shards_by_disk
 
 NO_REASON = "replica scheduling failed"
 
@@ -50,7 +51,8 @@ class Placement:
         self.forget(name)
         if not self._stale:
             assigned = by_disk(self._assigned())
-            nodes = [counting(node, assigned) for node in nodes]
+            shards = shards_by_disk(self._cluster.known_shards())
+            nodes = [counting(node, assigned, shards) for node in nodes]
         candidates = self._search(replica, volume, replicas, nodes)
         chosen = longhorn.choices(candidates, int(volume["spec"]["size"]))
         if not chosen:
@@ -119,11 +121,11 @@ class Placement:
         return msgspec.structs.replace(space, engines=engines)
 
 
-def counting(node: Object, assigned: Assigned) -> Object:
+def counting(node: Object, assigned: Assigned, shards: Assigned = NONE) -> Object:
     """Return *node* as it will be published once its status counts all that is assigned."""
     statuses = dict(node["status"].get("diskStatus") or {})
     for name, _, status in disks(node):
-        statuses[name] = counted(status, assigned)
+        statuses[name] = counted(status, assigned, shards=shards)
     return {**node, "status": {**node["status"], "diskStatus": statuses}}
 
 

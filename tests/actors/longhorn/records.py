@@ -66,6 +66,8 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     """As wished for; replicas that are smaller are to be expanded."""
     is_legacy_clone: bool = False
     """Whether it gets no other replicas than those that it has."""
+    is_sharded: bool = False
+    """Whether it has shards in place of replicas."""
 
     @property
     def waits_for_node(self) -> bool:
@@ -126,6 +128,7 @@ def read_volume(obj: Object) -> Volume:
         owner=status.get("ownerID", ""),
         size_bytes=int(spec["size"]),
         is_legacy_clone=is_legacy(obj),
+        is_sharded=spec.get("dataLayout") is not None,
     )
 
 

@@ -12,21 +12,24 @@ import asyncio
 from functools import partial
 from typing import NamedTuple, NoReturn
 
-from tests.actors.api import PERSISTENT_VOLUMES, REPLICAS, VOLUMES, Key, Kind, Object
+from tests.actors.api import REPLICAS, VOLUMES, Kind, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn import changes, lifecycle
 from tests.actors.longhorn.cluster import Cluster, Timers
 from tests.actors.longhorn.creation import replica_object
 from tests.actors.longhorn.delays import Span
 from tests.actors.longhorn.draft import Draft
-from tests.actors.longhorn.lifecycle import PRECHECK, Become, Step, next_steps
+from tests.actors.longhorn.lifecycle import PRECHECK, Become, Step, next_step_in_shards, next_steps
+from tests.actors.longhorn.pinning import pin
 from tests.actors.longhorn.placement import Placement
-from tests.actors.longhorn.records import STRICT_LOCAL, Volume, read_replica, read_volume
+from tests.actors.longhorn.records import Volume, read_replica, read_volume
+from tests.actors.longhorn.removals import Removals
 from tests.actors.longhorn.requesting import RequestStep
 from tests.actors.longhorn.requests import Requests
 from tests.actors.longhorn.rooms import Rooms
 from tests.actors.longhorn.schedules import Asker, changed_names
 from tests.actors.longhorn.settings import ALLOW_DEGRADED, is_on
+from tests.actors.longhorn.shards import is_sharded, is_whole
 from tests.actors.longhorn.views import View, Views
 
 WORKERS = 5
@@ -52,13 +55,11 @@ class Volumes:
     ) -> None:
         self._cluster = cluster
         self._placement = placement
-        self._requests = requests
         self._views = views
         self._rooms = Rooms(cluster, requests)
         self._timers = Timers(cluster.draw)
         self._managers: dict[str, Manager] = {}
-        self._removals: Controller[str] = Controller(self._remove, workers=WORKERS)
-        self._removing: set[str] = set()  # also those that are gone; names do not come again
+        self._removals = Removals(cluster, requests, workers=WORKERS)
         self._busy: set[str] = set()
 
     async def run(self) -> NoReturn:
@@ -68,6 +69,8 @@ class Volumes:
             tasks.create_task(self._removals.run())
             self._cluster.volumes.handlers.append(self._on_volume)
             self._cluster.replicas.handlers.append(self._on_replica)
+            if self._cluster.shards is not None:
+                self._cluster.shards.handlers.append(self._on_shard)
             self._cluster.nodes.handlers.append(self._on_node)
             for volume in [*self._cluster.volumes.objects.values()]:
                 self._on_volume(None, volume)
@@ -87,6 +90,11 @@ class Volumes:
         self._add(replica["spec"]["volumeName"])
         if new is None and replica["spec"].get("linkedCloneSrcReplicaName"):
             self._add(replica["spec"]["linkedCloneSrcReplicaName"].rpartition("-r-")[0])
+
+    def _on_shard(self, old: Object | None, new: Object | None) -> None:
+        shard = new or old
+        assert shard is not None
+        self._add(shard["spec"]["shardGroupName"])
 
     def _on_node(self, _old: Object | None, _new: Object | None) -> None:
         """Try again what found no place; volumes without any replica wait for their time.
@@ -142,9 +150,10 @@ class Volumes:
             left = self._timers.left(name, span=self._cluster.delays.volume_sync)
             if left:
                 return left
-        await self._pin(draft.volume)
+        await pin(self._cluster, draft.volume)
         done: list[Step] = []
-        again = await self._decide(draft, view, done)
+        decide = self._decide_in_shards if is_sharded(draft.volume) else self._decide
+        again = await decide(draft, view, done)
         await self._write(draft)
         for step in done:
             self._timers.stop(name, *([] if isinstance(step, Become) else [str(step)]))
@@ -155,10 +164,10 @@ class Volumes:
         replicas = await self._cluster.replicas_of(name)
         if volume is None:
             for replica in replicas:
-                self._begin_removal(replica["metadata"]["name"])
+                self._removals.begin(replica["metadata"]["name"])
             return None
         now = self._cluster.timestamp()
-        marked = [changes.marked(each, self._removing, now) for each in replicas]
+        marked = [changes.marked(each, self._removals.begun, now) for each in replicas]
         return Draft(volume, marked, view.schedules())
 
     async def _decide(self, draft: Draft, view: View, done: list[Step]) -> float | None:
@@ -177,8 +186,7 @@ class Volumes:
                 if step == Become("attached") and not self._starts_engine(draft):
                     waits.append(_ATTACH_SECONDS)  # the volume hangs in attaching
                     continue
-                span = self._span(step, volume)
-                left = self._timers.left(volume.name, str(step), span=span) if span else 0.0
+                left = self._left(step, volume)
                 if not left:
                     break
                 waits.append(left)
@@ -192,9 +200,35 @@ class Volumes:
                 return None
         raise AssertionError(f"volume {draft.name} does not come to rest")
 
+    async def _decide_in_shards(self, draft: Draft, view: View, done: list[Step]) -> float | None:
+        """Take the step that is due of an erasure-coded volume."""
+        shards = await self._cluster.shards_of(draft.name)
+        now, volume = self._cluster.timestamp(), read_volume(draft.volume)
+        whole = is_whole(draft.volume, shards)
+        step = next_step_in_shards(volume, is_whole=whole, is_empty=not shards)
+        draft.change_volume(changes.in_shards(draft.volume, shards, now))
+        if step is None:
+            return None
+        left = self._left(step, volume)
+        if step == Become("attached") and not self._starts_engine(draft):
+            left = _ATTACH_SECONDS
+        if left:
+            return left
+        done.append(step)
+        if isinstance(step, Become):
+            draft.change_volume(changes.entering_in_shards(step.state, draft.volume, now))
+        else:
+            await self._take(step, draft, view)
+        return None
+
     def _starts_engine(self, draft: Draft) -> bool:
         node = read_volume(draft.volume).wished_node
         return self._cluster.runners.starts_engine(draft.volume, node)
+
+    def _left(self, step: Step, volume: Volume) -> float:
+        """Return how many seconds a step still takes."""
+        span = self._span(step, volume)
+        return self._timers.left(volume.name, str(step), span=span) if span else 0.0
 
     def _span(self, step: Step, volume: Volume) -> Span | None:
         """Say how long a step takes, if it takes any time."""
@@ -219,9 +253,9 @@ class Volumes:
             case lifecycle.PlaceReplica(name, hard_node):
                 self._place(draft, name, hard_node, view)
             case lifecycle.DeleteReplica(name):
-                self._begin_removal(name)
+                self._removals.begin(name)
                 now = self._cluster.timestamp()
-                draft.put(changes.marked(draft.replica(name), self._removing, now))
+                draft.put(changes.marked(draft.replica(name), self._removals.begun, now))
             case lifecycle.DeleteVolume():
                 await self._cluster.api.delete(VOLUMES, self._cluster.key(draft.name))
             case _ if isinstance(step, RequestStep):
@@ -298,19 +332,6 @@ class Volumes:
             )
         )
 
-    async def _pin(self, volume: Object) -> None:
-        """Keep pods of a strict-local volume on the node it is wished on, placed there or not.
-
-        Source: controller/volume_controller.go ReconcilePersistentVolume.
-        """
-        decided = read_volume(volume)
-        found = self._cluster.persistent_volumes.get(decided.name)
-        is_strict = decided.locality == STRICT_LOCAL and decided.wished_node
-        if is_strict and found and not found["spec"].get("nodeAffinity"):
-            key = Key("", decided.name)
-            change = changes.pinned(decided.wished_node)
-            await self._cluster.api.patch(PERSISTENT_VOLUMES, key, change)
-
     async def _write(self, draft: Draft) -> None:
         """Write what changed, the volume last, so that it is never ahead of its replicas."""
         for name, change in draft.replica_changes.items():
@@ -324,20 +345,3 @@ class Volumes:
         version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
         change = {**change, "metadata": {**change.get("metadata", {}), **version}}
         await self._cluster.api.patch(kind, self._cluster.key(obj["metadata"]["name"]), change)
-
-    def _begin_removal(self, replica: str) -> None:
-        if replica not in self._removing:
-            self._removing.add(replica)
-            seconds = self._cluster.draw(self._cluster.delays.replica_cleanup)
-            self._removals.add_after(replica, seconds)
-
-    async def _remove(self, replica: str) -> None:
-        """Remove a replica, which first asks its disk for no room any more.
-
-        Source: controller/replica_controller.go syncReplica, which alone does that.
-        """
-        if self._cluster.disk_schedules is not None:
-            found = await self._cluster.api.get(REPLICAS, replica, self._cluster.namespace)
-            if found is not None and found["spec"]["diskID"]:
-                await self._requests.release(found["spec"]["diskID"], Asker.REPLICA, replica)
-        await self._cluster.api.delete(REPLICAS, self._cluster.key(replica))

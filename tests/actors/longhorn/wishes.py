@@ -43,7 +43,8 @@ def next_wish(
     It moves only by way of nowhere, and is attached again once it is fully detached. An eviction
     keeps it from pods that come later, and yields to those that came before. CSI publish refuses a
     volume that is faulted, or detached, not Scheduled and not placed as a whole (types/volumes.go
-    IsVolumeReady); one that is wished somewhere already stays so.
+    IsVolumeReady); of an erasure-coded one it does not ask whether it is placed. One that is wished
+    somewhere already stays so.
 
     Args:
         volume: The volume.
@@ -58,7 +59,8 @@ def next_wish(
     if volume.state != "detached":
         return None
     is_placed = bool(replicas) and all(each.node for each in replicas)
-    if volume.robustness == "faulted" or (volume.scheduled == "False" and not is_placed):
+    is_refused = volume.scheduled == "False" and not is_placed and not volume.is_sharded
+    if volume.robustness == "faulted" or is_refused:
         return None
     if pod_nodes:
         return Wish(pod_nodes[0]) if _may_attach(volume, replicas, pod_nodes[0]) else None

@@ -24,7 +24,7 @@ def with_block_disks(*, gib: int = 50) -> World:
 async def attach(world: World, *names: str) -> None:
     for name in names:
         world.run_pod(f"of-{name}", "node-1", name)
-        await world.until(lambda name=name: world.state(name)[0] == "attached", within=20)
+    await world.until(lambda: {world.state(n)[0] for n in names} == {"attached"}, within=20)
 
 
 def disks(world: World, volume: str) -> set[str]:
@@ -35,7 +35,7 @@ def disks(world: World, volume: str) -> set[str]:
 async def test_a_volume_of_v2_goes_to_disks_of_type_block() -> None:
     world = with_block_disks()
     async with running(world):
-        await world.provision("data", **V2)
+        await world.provision("data", gib=10, **V2)
 
         blocks = {disk_uuid(node, f"block-{n}") for node in NODES for n in (1, 2)}
         await world.until(lambda: disks(world, "data") < blocks, within=5)
@@ -45,10 +45,10 @@ async def test_a_volume_of_v2_goes_to_disks_of_type_block() -> None:
 async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once() -> None:
     world = with_block_disks()
     async with running(world):
-        await world.provision("data", **V2)
+        await world.provision("data", gib=10, **V2)
         await attach(world, "data")
 
-        await world.provision("copy", **CLONE)
+        await world.provision("copy", gib=10, **CLONE)
         await world.until(lambda: len(disks(world, "copy")) == 2, within=1)
 
         assert disks(world, "copy") == disks(world, "data")
@@ -60,8 +60,8 @@ async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once() -> None:
 async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it() -> None:
     world = with_block_disks(gib=15)
     async with running(world):
-        await world.provision("data", **V2)
-        await world.provision("copy", **CLONE)
+        await world.provision("data", gib=10, **V2)
+        await world.provision("copy", gib=10, **CLONE)
         await world.hold(lambda: world.replicas("copy") == [], seconds=35)
         reason = "precheck new replica failed: linked clone replica cannot be satisfied"
         assert world.scheduled("copy")["message"] == reason
@@ -76,9 +76,9 @@ async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it
 async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone() -> None:
     world = with_block_disks()
     async with running(world):
-        await world.provision("data", **V2)
+        await world.provision("data", gib=10, **V2)
         await attach(world, "data")
-        await world.provision("copy", **CLONE)
+        await world.provision("copy", gib=10, **CLONE)
         await world.until(lambda: len(disks(world, "copy")) == 2, within=1)
         world.end_pod("of-data")
 
@@ -97,9 +97,9 @@ async def test_an_old_linked_clone_gets_no_other_replica(
 ) -> None:
     world = with_block_disks()
     async with running(world):
-        await world.provision("data", **V2)
+        await world.provision("data", gib=10, **V2)
         await attach(world, "data")
-        await world.provision("copy", **CLONE)
+        await world.provision("copy", gib=10, **CLONE)
         await attach(world, "copy")
         key = kinds.Key(NAMESPACE, "copy")
         await world.api.patch(kinds.VOLUMES, key, {"metadata": {"labels": label}})
@@ -125,7 +125,7 @@ async def test_an_old_linked_clone_gets_no_other_replica(
 async def test_a_copy_that_longhorn_refuses(wrong: dict[str, str], gib: int, why: str) -> None:
     world = with_block_disks()
     async with running(world):
-        await world.provision("data", **V2)
+        await world.provision("data", gib=10, **V2)
 
         with pytest.raises(CreateVolumeError, match=why):
             await world.longhorn.create_volume("copy", gib * GIB, {**CLONE, **wrong})

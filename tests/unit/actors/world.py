@@ -40,6 +40,7 @@ class World:
         delays: Delays | None = None,
         stale: bool = True,
         disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
+        shards: bool = False,
     ) -> None:
         self.random = Random(seed)
         resources = (*RESOURCES, *SCHEDULER_RESOURCES, DISK_SCHEDULES)
@@ -56,6 +57,7 @@ class World:
             delays=delays or Delays(),
             stale=stale,
             disk_schedules=disk_schedules,
+            shards=shards,
         )
         self.granting_api = Api(self.server.client("granting"))
         self.granting = Granting(
