@@ -229,7 +229,7 @@ def _variables(
     return here, anywhere
 
 
-def _may_share(missing: Missing, need: Need, node: NodeName, disk: DiskId) -> bool:
+def _may_share(missing: Missing, need: Need, node: NodeName, disk: DiskId | None) -> bool:
     """Say whether a disk holds what a linked clone shares; any does for other volumes."""
     if need.places is None:
         return True
