@@ -15,8 +15,8 @@ WITH_DISK_SCHEDULES = [1, 24]
 """In the second one they are served only once the service runs."""
 WORST_DAY = 6
 WITH_STRANGERS = 1
-WITH_RUNNERS = 28
-"""Without other faults, so that the judge excuses nothing."""
+WITH_RUNNERS = 43
+"""Without other faults, so that the judge excuses nothing, and with linked clones."""
 
 
 def replay(seed: int, hash_seed: str, kind: Kind) -> str:
@@ -70,6 +70,7 @@ async def test_no_pod_gets_a_node_where_nothing_attaches() -> None:
 
     assert not result.violations, told(result)
     assert result.counts["fault: something does not run on a node"] > 3
+    assert result.counts["linked clones at the end"] > 1
 
 
 @VIRTUAL_TIME
