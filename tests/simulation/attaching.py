@@ -6,12 +6,11 @@ and what starts engines; Kubernetes' external-attacher. Where a volume is, it ne
 
 from collections.abc import Callable, Iterator, Mapping
 
-from longhorn import Locality, Volume
+from longhorn import V2_OFF_LABEL, Locality, Volume
 from tests.actors.api import Object
 from tests.actors.longhorn import DRIVER
 from tests.actors.longhorn.accounts import disks
 from tests.actors.longhorn.records import condition_status
-from tests.actors.longhorn.runners import is_v2_off
 from tests.fakes import Change, Resource
 from tests.simulation.truth import (
     CSI_NODES,
@@ -102,7 +101,7 @@ class Attaching:
                     _READY: condition_status(node["status"], "Ready") == "True",
                     _V1: any(_runs(each) for each in v1 if each["spec"]["image"] == image),
                     _V2: any(map(_runs, v2)),
-                    _V2_ON: not is_v2_off(truth.get(HOSTS, name)),
+                    _V2_ON: not _is_v2_off(truth.get(HOSTS, name)),
                     **{
                         each["spec"]["image"]: each["status"]["nodeDeploymentMap"].get(name, False)
                         for each in truth.all(ENGINE_IMAGES)
@@ -113,6 +112,11 @@ class Attaching:
 
 def _drivers(csi_node: Object) -> list[str]:
     return [each["name"] for each in csi_node["spec"]["drivers"]]
+
+
+def _is_v2_off(host: Object | None) -> bool:
+    labels = (host["metadata"].get("labels") or {}) if host else {}
+    return labels.get(V2_OFF_LABEL) == "true"
 
 
 def _runs(manager: Object) -> bool:

@@ -142,7 +142,7 @@ def longhorn_nodes(plan: Plan) -> list[Object]:
                 for disk, (gib, is_ssd) in disks.items()
             }
             | {
-                disk: DiskSpec(size_bytes=gib * GIB, type="block")
+                disk: DiskSpec(size_bytes=gib * GIB, is_block=True)
                 for disk, gib in plan.blocks.get(name, {}).items()
             },
             zone=plan.zones[name],
