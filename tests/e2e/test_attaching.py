@@ -32,7 +32,7 @@ WHAT = {
     "manager": "running instance manager",
     "driver": "CSI driver, claims unbound",
     "driver-bound": "CSI driver, claims bound",
-    "v2": "data engine v2 (label)",
+    "v2": "data engine v2, by its label",
 }
 """What the node lacks."""
 
