@@ -154,7 +154,7 @@ def test_what_cannot_be_used_is_one_line_and_status_2(
 
 
 def documents() -> list[Document]:
-    text = (EXAMPLE / "cluster.yaml").read_text(encoding="utf-8")
+    text = (EXAMPLE / "objects.yaml").read_text(encoding="utf-8")
     return [*yaml.load_all(text, yaml.CSafeLoader)]
 
 
