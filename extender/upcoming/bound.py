@@ -11,7 +11,16 @@ from extender.upcoming.gathering import Gathering
 from extender.upcoming.needs import need_in, need_now
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.view import ClusterView
-from longhorn import NOTHING_DUE, Locality, Need, NodeName, Replica, Volume, VolumeName, need_of
+from longhorn import (
+    NOTHING_DUE,
+    Locality,
+    Need,
+    NodeName,
+    Replica,
+    Volume,
+    VolumeName,
+    need_of,
+)
 from packing import Bin, Item, is_stranded
 
 _PLENTY_BYTES = 2**63
@@ -87,9 +96,10 @@ class Bound:
         for hold in filter(None, (before, after)):
             if hold.state is State.CHOSEN:
                 changed.add(hold.node)
-            changed.update(
-                self._due_on[volume.name] for volume in hold.volumes if volume.name in self._due_on
-            )
+            for volume in hold.volumes:
+                if volume.name in self._due_on:
+                    changed.add(self._due_on[volume.name])
+                changed.update(pending_on(volume.name, self.view))
         self.note_nodes(changed)
         return changed
 
@@ -196,9 +206,15 @@ class Bound:
         }
 
     def _pending(self, replica: Replica, space: NodeSpace) -> Upcoming | None:
-        """Return a replica that is bound to the node, None if Longhorn cannot place it there."""
+        """Return a replica that is bound to the node, None if Longhorn does not place it there.
+
+        That of a strict-local volume waits until somebody is about to attach it.
+        """
         volume = self.view.volumes.get(replica.volume)
         if volume is not None:
+            waits = volume.node is None and volume.locality is Locality.STRICT_LOCAL
+            if waits and not self._gathering.holds_of(volume.name):
+                return None
             return self._shown(volume, str(replica.name), space)
         unknown = _stand_in(replica.volume, replica.size_bytes)  # unreadable, or not heard of yet
         everywhere = frozenset(self.view.disk_kinds.values())  # its selectors are not known
