@@ -8,8 +8,8 @@ from extender.holds.hold import Hold, State
 from extender.holds.shown import charged
 from extender.space import NodeSpace
 from extender.upcoming.gathering import Gathering
-from extender.upcoming.needs import need_in, need_now
-from extender.upcoming.upcoming import Certainty, Upcoming
+from extender.upcoming.needs import emptied, fitting, need_in, need_now
+from extender.upcoming.upcoming import Certainty, Load, Upcoming
 from extender.view import ClusterView
 from longhorn import (
     NOTHING_DUE,
@@ -21,14 +21,10 @@ from longhorn import (
     VolumeName,
     need_of,
 )
-from packing import Bin, Item, is_stranded
+from packing import Item
 
-_PLENTY_BYTES = 2**63
 _MOST_HELD = 10_000
 """So many volumes are kept ready for packing."""
-
-Load = tuple[Upcoming, ...]
-"""All that comes to one node for itself, the surest first."""
 
 
 class Bound:
@@ -247,15 +243,3 @@ def pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
 def _stand_in(name: VolumeName, size_bytes: int) -> Volume:
     """Return a volume that is not known, as far as is known of it."""
     return Volume(name=name, size_bytes=size_bytes, locality=Locality.DISABLED)
-
-
-def emptied(space: NodeSpace) -> list[Bin]:
-    """Return the usable disks as if nothing were on them."""
-    limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
-    return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
-
-
-def fitting(upcoming: Iterable[Upcoming], bins: Iterable[Bin]) -> Load:
-    """Return what fits on some disk, each alone."""
-    bins = tuple(bins)
-    return tuple(each for each in upcoming if not is_stranded(each.item, bins))

@@ -8,10 +8,10 @@ import msgspec
 
 from extender.holds.hold import State
 from extender.space import NodeSpace
-from extender.upcoming.bound import Bound, Load, emptied, fitting, pending_on
+from extender.upcoming.bound import Bound, pending_on
 from extender.upcoming.gathering import Gathering
-from extender.upcoming.needs import need_now
-from extender.upcoming.upcoming import Certainty
+from extender.upcoming.needs import emptied, fitting, need_now
+from extender.upcoming.upcoming import Certainty, Load
 from longhorn import NOTHING_DUE, Need, NodeName, VolumeName
 from packing import Kind
 

@@ -1,12 +1,15 @@
 """What new replicas need now, and whether a node takes them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from extender.demand.requests import WantedVolume, source_replicas
 from extender.space import NodeSpace
+from extender.upcoming.upcoming import Load, Upcoming
 from extender.view import ClusterView
 from longhorn import Need, Volume, need_of
-from packing import Infeasible, Item, is_stranded, pack
+from packing import Bin, Infeasible, Item, is_stranded, pack
+
+_PLENTY_BYTES = 2**63
 
 
 def need_in(volume: Volume, view: ClusterView) -> Need | None:
@@ -44,3 +47,15 @@ def fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
     if any(is_stranded(item, space.roomiest) for item in items):
         return False
     return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
+
+
+def emptied(space: NodeSpace) -> list[Bin]:
+    """Return the usable disks as if nothing were on them."""
+    limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
+    return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
+
+
+def fitting(upcoming: Iterable[Upcoming], bins: Iterable[Bin]) -> Load:
+    """Return what fits on some disk, each alone."""
+    bins = tuple(bins)
+    return tuple(each for each in upcoming if not is_stranded(each.item, bins))

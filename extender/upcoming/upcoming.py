@@ -116,3 +116,7 @@ def most_on_a_node(upcoming: Upcoming, settings: Settings) -> int:
 def may_share(volume: Volume, settings: Settings) -> bool:
     """Whether several replicas of a volume may be on one node."""
     return may_share_node(volume, settings) and may_share_zone(volume, settings)
+
+
+Load = tuple[Upcoming, ...]
+"""All that comes to one node for itself, the surest first."""
