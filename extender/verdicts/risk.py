@@ -11,9 +11,8 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from extender.space import NodeSpace
-from extender.upcoming.bound import Load
 from extender.upcoming.searching import best_node
-from extender.upcoming.upcoming import may_share, most_on_a_node
+from extender.upcoming.upcoming import Load, may_share, most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
 from extender.verdicts.threat import Threat, asking_on, leaves, leaves_room, threat_of

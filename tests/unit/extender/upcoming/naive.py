@@ -172,6 +172,8 @@ class Naive:
             if replica.node or replica.failed or replica.deleting:
                 continue
             volume = self.volumes.get(replica.volume)
+            if volume and self._is_idle(volume):
+                continue
             if replica.hard_node_affinity == name and not (volume and volume.deleting):
                 pending.append(volume.size_bytes if volume else replica.size_bytes)
         for volume in self.volumes.values():
@@ -182,6 +184,15 @@ class Naive:
             chosen=_up_to(max(self.limits(name), default=-1), chosen.values()),
             open=_up_to(max(self.limits(name), default=-1), open_.values()),
         )
+
+    def _is_idle(self, volume: Volume) -> bool:
+        """Whether Longhorn waits with the one replica, as nobody is about to attach the volume."""
+        is_held = any(
+            wanted.name == volume.name
+            for hold in self.holds
+            for wanted in (*hold.volumes, *hold.remote)
+        )
+        return volume.locality is Locality.STRICT_LOCAL and volume.node is None and not is_held
 
     def charged(self, hold: Hold, name: NodeName) -> dict[VolumeName, int]:
         """Return the volumes of which a hold keeps room on a node, and their sizes."""
