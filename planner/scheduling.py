@@ -27,9 +27,11 @@ from planner.engine import Decision, Scheduler
 from planner.records import Pod
 from planner.volumes import Settled, Volumes
 
-_SLOWEST = 3.0
-"""A controller takes up to so many times as long for an object as who creates the workloads: it
-has other work, and the API server lets it ask less often."""
+_FASTEST, _SLOWEST = 0.5, 3.0
+"""A controller takes so many times as long for an object as who creates the workloads: longer, as
+it has other work, and the API server lets it ask less often; or less, as it creates pods side by
+side where they have no order (kubernetes pkg/controller/statefulset/stateful_set_control.go
+slowStartBatch)."""
 _SMALL_NODES = 100
 """With more nodes the extender hears of each pod at once: there the next best node is as good, and
 room that counts on all nodes has each of them judged anew for each pod."""
@@ -144,7 +146,7 @@ class Scheduling:
         """
         created = dict[str, float]()
         for batch in batches if len(batches) > 1 else ():
-            pace = self._random.uniform(1, _SLOWEST) * batch.objects_per_pod
+            pace = self._random.uniform(_FASTEST, _SLOWEST) * batch.objects_per_pod
             for number, pod in enumerate(batch.pods, start=1):
                 created[pod.key] = batch.created_after + pace * number
         return created
