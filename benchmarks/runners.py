@@ -51,7 +51,7 @@ def csi_node(values: Values, number: int, edition: int) -> bytes:
 
 
 def labelled_node(number: int, edition: int) -> bytes:
-    """Return a Kubernetes Node; another edition is what its kubelet writes a while later."""
+    """Return the metadata of a Kubernetes Node; its kubelet's next status is another edition."""
     node = _labelled_node()
     name = node_name(number).encode()
     return node.replace(b"node-name", name).replace(b"#edition", b"%d" % edition)
@@ -64,11 +64,11 @@ def _names(nodes: int) -> list[bytes]:
 
 @cache
 def _labelled_node() -> bytes:
-    node: dict[str, Any] = kubernetes_node("node-name")
-    node["metadata"]["labels"][V2_OFF_LABEL] = "true"
-    beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": "#edition"}
-    node["status"]["conditions"] = [beat]
-    return json.dumps({"apiVersion": "v1", "kind": "Node", **node}, separators=(",", ":")).encode()
+    metadata: dict[str, Any] = kubernetes_node("node-name")["metadata"]
+    metadata["labels"][V2_OFF_LABEL] = "true"
+    metadata["annotations"]["edition"] = "#edition"
+    known = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    return json.dumps({**known, "metadata": metadata}, separators=(",", ":")).encode()
 
 
 def _instance(number: int) -> dict[str, Any]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Query = Sequence[tuple[str, str]]
 
+JSON = "application/json"
 _HEADERS = {
-    "Accept": "application/json",
     # Compressing costs more than it saves in a cluster's network.
     "Accept-Encoding": "identity",
 }
@@ -56,6 +56,7 @@ class Connection:
         *,
         query: Query = (),
         body: Mapping[str, Any] | None = None,
+        accept: str = JSON,
         deadline_seconds: float,
     ) -> bytes:
         """Return the body of the answer.
@@ -66,7 +67,7 @@ class Connection:
         """
         try:
             async with asyncio.timeout(deadline_seconds):
-                response = await self._send(method, path, query, body)
+                response = await self._send(method, path, query, body, accept)
                 content: bytes = await response.read()
         except _NETWORK_ERRORS as error:
             raise _unreachable(error, deadline_seconds) from error
@@ -76,7 +77,7 @@ class Connection:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query, deadline_seconds: float
+        self, path: str, *, query: Query, accept: str = JSON, deadline_seconds: float
     ) -> AsyncIterator["Chunks"]:
         """Open an answer that does not end by itself.
 
@@ -87,7 +88,7 @@ class Connection:
         """
         try:
             async with asyncio.timeout(deadline_seconds):
-                response = await self._send("GET", path, query, None)
+                response = await self._send("GET", path, query, None, accept)
                 ok = response.status == 200
                 content = b"" if ok else await response.read()
         except _NETWORK_ERRORS as error:
@@ -95,7 +96,7 @@ class Connection:
         try:
             if not ok:
                 raise _refusal(response.status, response.headers, content)
-            if not response.headers.get("Content-Type", "").startswith("application/json"):
+            if not response.headers.get("Content-Type", "").startswith(JSON):
                 raise MalformedError("the answer is not JSON; a proxy may have sent it")
             yield Chunks(response)
         finally:
@@ -106,14 +107,14 @@ class Connection:
         await self._client.close()
 
     async def _send(
-        self, method: str, path: str, query: Query, body: Mapping[str, Any] | None
+        self, method: str, path: str, query: Query, body: Mapping[str, Any] | None, accept: str
     ) -> Any:
         headers = _PATCH_HEADERS if method == "PATCH" else _HEADERS
         return await self._client.call_api(
             path,
             method,
             query_params=list(query),
-            header_params=dict(headers),
+            header_params={"Accept": accept, **headers},
             body=body,
             auth_settings=["BearerToken"],
             _preload_content=False,

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from app.errors import BrokenObjectError
-from app.kube.connection import Query, Status, refusal_of
+from app.kube.connection import JSON, Query, Status, refusal_of
 from app.kube.errors import ApiError, MalformedError, StatusError
 from app.kube.mirror import Change, Mirror
 from app.kube.records import Item, read_item
@@ -43,6 +43,22 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def path(self) -> str:
         """Where they are listed and watched."""
         return self.resource.path(self.namespace)
+
+    @property
+    def list_form(self) -> str:
+        """In which form a list is asked for."""
+        return self._form("PartialObjectMetadataList")
+
+    @property
+    def watch_form(self) -> str:
+        """In which form each object of a watch is asked for."""
+        return self._form("PartialObjectMetadata")
+
+    def _form(self, metadata: str) -> str:
+        """Ask for metadata alone where no more is read; who does not know that sends all of it."""
+        if not self.resource.is_metadata_alone:
+            return JSON
+        return f"{JSON};as={metadata};g=meta.k8s.io;v=v1,{JSON}"
 
     @property
     def selector(self) -> Query:

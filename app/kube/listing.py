@@ -30,7 +30,11 @@ async def list_records(
     token = ""
     while True:
         content = await connection.request(
-            "GET", source.path, query=feed.page_query(token), deadline_seconds=page_seconds
+            "GET",
+            source.path,
+            query=feed.page_query(token),
+            accept=source.list_form,
+            deadline_seconds=page_seconds,
         )
         page = feed.read_page(content)
         changes = feed.take_objects(page.items or ())

@@ -198,6 +198,7 @@ class Reflector:
                 "GET",
                 self.source.path,
                 query=self._feed.page_query(token),
+                accept=self.source.list_form,
                 deadline_seconds=_PAGE_SECONDS,
             )
             page = self._feed.read_page(content)
@@ -217,6 +218,7 @@ class Reflector:
         async with self._connection.stream(
             self.source.path,
             query=self._feed.watch_query(seconds),
+            accept=self.source.watch_form,
             deadline_seconds=_ANSWER_SECONDS,
         ) as chunks:
             if self._feed.is_listing:

@@ -79,6 +79,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     is_optional: bool = False
     """Whether clusters may do without: an API server that does not serve the kind has no objects
     of it. Of any other kind that says nothing."""
+    is_metadata_alone: bool = False
+    """Whether nothing else of an object is read."""
     is_advisory: bool = False
     """Whether decisions do without: a kind that is not served, or may not be read, is one without
     objects."""
@@ -235,6 +237,7 @@ OPTED_OUT_NODES = structs.replace(
     structure=engines.OptedOutNode,
     record=EngineOptOut,
     record_of=engines.opted_out_record,
+    is_metadata_alone=True,
     is_advisory=True,
 )
 """Those Kubernetes Nodes that have a label, so that the service reads no others."""
