@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from app.config import Settings
 from app.instance.cluster import LiveCluster
-from app.kube.connection import Chunks, Connection, Query
+from app.kube.connection import JSON, Chunks, Connection, Query
 from app.metrics import Metrics
 from app.serving.process import pass_over_modules
 from benchmarks.objects import DOUBLE_PERCENT, kinds
@@ -66,12 +66,13 @@ class Watched(Connection):
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Query, deadline_seconds: float
+        self, path: str, *, query: Query, accept: str = JSON, deadline_seconds: float
     ) -> AsyncIterator[Chunks]:
         """Open a watch."""
         if "resourceVersion" in dict(query):
             self.listed.add(path)
-        async with super().stream(path, query=query, deadline_seconds=deadline_seconds) as chunks:
+        opened = super().stream(path, query=query, accept=accept, deadline_seconds=deadline_seconds)
+        async with opened as chunks:
             yield _WatchedChunks(self, path, chunks)
 
 

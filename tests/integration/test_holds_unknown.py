@@ -69,7 +69,8 @@ async def test_a_listing_that_outlives_its_term_counts_for_nothing() -> None:
         with world.server.outage():
             await world.processes.until(lambda: not leader.is_leading, within=6)
         world.server.latency = lambda call: (0.0, 3.0) if lists_pods(call) else (0.0, 0.0)
-        await world.processes.until(lambda: leader.is_leading, within=9)
+        # The longest pause of a watch, what proves that it goes on, and the lease.
+        await world.processes.until(lambda: leader.is_leading, within=13)
         world.set_config(enabled="false")
         await world.processes.until(lambda: not leader.is_leading, within=2)
         world.run("first", ONE)

@@ -195,5 +195,6 @@ async def test_a_leader_that_hears_of_it_again_answers_again(fault: Refused | Ha
 
         processes.server.faults = []
 
-        await processes.until(processes.is_answered, within=LOST_REQUEST_SECONDS + MENDED_SECONDS)
+        within = LOST_REQUEST_SECONDS + MENDED_SECONDS + PROVEN_SECONDS
+        await processes.until(processes.is_answered, within=within)
         assert await leader.unready() == ""
