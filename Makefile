@@ -17,6 +17,7 @@ LABELS = --label org.opencontainers.image.version="$$($(PYTHON) -m supply.versio
 	--label org.opencontainers.image.created="$$(git log -1 --format=%cI)" \
 	$(if $(SOURCE),--label org.opencontainers.image.source="$(SOURCE)") \
 	$(if $(PYTHON_IMAGE),--label org.opencontainers.image.base.name="$(PYTHON_IMAGE)" --build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)")
+BUILD ?= docker build
 PLATFORM ?= linux-amd64
 REPORT ?= e2e-report
 SEED ?=
@@ -26,7 +27,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench bench-disk-schedule docs schema manifests image base-image image-release install-cluster chart plugin lock clean
+	format bench bench-disk-schedule docs schema manifests image image-test base-image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -115,8 +116,11 @@ picture: install-dev ## Draw docs/dashboard.png from a minute of a healthy clust
 manifests: install-dev ## Write what kustomize takes from the chart, and the chart's table of values (needs helm)
 	$(BIN)/python -m supply.manifests
 
-image: ## Build the container image (needs docker; IMAGE=, SOURCE=, PYTHON_IMAGE=)
-	docker build --tag $(IMAGE) $(LABELS) .
+image: ## Build the container image (needs docker, or another builder: BUILD=; IMAGE=, SOURCE=, PYTHON_IMAGE=)
+	$(BUILD) --tag $(IMAGE) $(LABELS) .
+
+image-test: control-plane ## Build the image without docker, and test it (needs root, buildah, debootstrap and runc)
+	$(BIN)/python -m pytest -m image --durations=5 tests/cluster
 
 install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy, ADMISSION=policy, TLS=secret|cert-manager, SECOND_SCHEDULER=v1.36.2
 	$(PYTHON) -m supply.overlay --image '$(IMAGE)' --cluster-ip '$(CLUSTER_IP)' \

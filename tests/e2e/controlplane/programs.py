@@ -79,9 +79,14 @@ def build(names: list[str], cache: Path, say: Callable[[str], None]) -> None:
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return where programs built from this `go.mod` are kept."""
-    root = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
     sources = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum"))
-    return root / "longhorn-scheduler-extender" / hashlib.sha256(sources).hexdigest()[:12]
+    return cache_root(environ) / hashlib.sha256(sources).hexdigest()[:12]
+
+
+def cache_root(environ: Mapping[str, str]) -> Path:
+    """Return where everything is kept that the end-to-end tests build once."""
+    root = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
+    return root / "longhorn-scheduler-extender"
 
 
 def kubernetes_version() -> str:
