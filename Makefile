@@ -27,7 +27,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench bench-disk-schedule docs schema manifests image image-test base-image image-release install-cluster chart plugin lock clean
+	format bench bench-disk-schedule docs schema manifests image image-test cluster cluster-stop e2e-nodes base-image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -119,8 +119,17 @@ manifests: install-dev ## Write what kustomize takes from the chart, and the cha
 image: ## Build the container image (needs docker, or another builder: BUILD=; IMAGE=, SOURCE=, PYTHON_IMAGE=)
 	$(BUILD) --tag $(IMAGE) $(LABELS) .
 
-image-test: control-plane ## Build the image without docker, and test it (needs root, buildah, debootstrap and runc)
+image-test: install-dev ## Build the image without docker, and test it (needs root, buildah, debootstrap and runc)
 	$(BIN)/python -m pytest -m image --durations=5 tests/cluster
+
+cluster: install-dev ## Start a cluster with real nodes, to install into (needs root; DISKS=100/100, GiB of each node's)
+	$(BIN)/python -m tests.cluster.outside start $(if $(DISKS),--disks $(DISKS))
+
+cluster-stop: install-dev ## End that cluster; nothing of it is left
+	$(BIN)/python -m tests.cluster.outside stop
+
+e2e-nodes: install-dev ## Run the end-to-end tests that need real nodes (needs root)
+	$(BIN)/python -m pytest -m nodes tests/cluster
 
 install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy, ADMISSION=policy, TLS=secret|cert-manager, SECOND_SCHEDULER=v1.36.2
 	$(PYTHON) -m supply.overlay --image '$(IMAGE)' --cluster-ip '$(CLUSTER_IP)' \

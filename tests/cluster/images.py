@@ -21,13 +21,21 @@ ROOT = Path(__file__).parents[2]
 SUITE = "trixie"
 """Of Debian; it has the Python of the Dockerfile's base."""
 PACKAGES = "python3,python3-venv,ca-certificates"
-TOOLS = ("buildah", "debootstrap", "unshare")
+TOOLS = {"buildah": "buildah", "debootstrap": "debootstrap", "unshare": "util-linux"}
+"""Programs, and the packages of Debian that have them."""
 _MIRROR = "http://deb.debian.org/debian"
 _BASE = Path(__file__).parent / "base" / "Containerfile"
 _CERTIFICATES = "/etc/ssl/certs"
 _OF_THE_MACHINE = ("./dev/*", "./etc/hostname", "./etc/resolv.conf", "./var/cache/apt/*")
 """What debootstrap leaves behind, besides lists of packages."""
-_SCHEDULER = "FROM scratch\nCOPY kube-scheduler /usr/local/bin/\nENV PATH=/usr/local/bin\n"
+PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
+"""What the examples' pods run, and what holds the namespaces of every pod."""
+_OF_PROGRAM = """\
+FROM scratch
+COPY {0} /usr/local/bin/
+ENV PATH=/usr/local/bin
+ENTRYPOINT ["{0}"]
+"""
 _KEPT = 3
 """Images of one name: clones may be tested side by side."""
 
@@ -39,12 +47,12 @@ class ImageError(Exception):
 class Images:
     """The store.
 
-    Args:
+    Attributes:
         folder: Of the store; made if it is not there.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._buildah = (
             "buildah",
             f"--root={folder / 'store'}",
@@ -69,17 +77,17 @@ class Images:
         if not self._has(name):
             certificates = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
             build = shlex.join([*self._alone("bud", "--isolation=chroot", certificates)])
-            _run("make", "image", f"IMAGE={name}", f"PYTHON_IMAGE={base}", f"BUILD={build}")
+            run("make", "image", f"IMAGE={name}", f"PYTHON_IMAGE={base}", f"BUILD={build}")
             self._forget_old(name)
         return name
 
-    def scheduler(self, program: Path) -> str:
-        """Build an image of a kube-scheduler, for the place of the second one; return its name."""
-        name = _tagged("kube-scheduler", [str(program).encode(), _SCHEDULER.encode()])
+    def program(self, program: Path) -> str:
+        """Build an image of a program that needs nothing besides; return its name."""
+        name = _tagged(program.name, [str(program).encode(), _OF_PROGRAM.encode()])
         if not self._has(name):
             with tempfile.TemporaryDirectory(dir=self._made()) as folder:
                 containerfile = Path(folder) / "Containerfile"
-                containerfile.write_text(_SCHEDULER, encoding="utf-8")
+                containerfile.write_text(_OF_PROGRAM.format(program.name), encoding="utf-8")
                 self._build(name, containerfile, program.parent)
         return name
 
@@ -88,7 +96,7 @@ class Images:
         container = self._ask("from", "--pull-never", image)
         try:
             mount = shlex.join([*self._buildah, "mount", container])
-            _run("unshare", "--mount", "sh", "-euc", f'cp -a "$({mount})" "$0"', str(folder))
+            run("unshare", "--mount", "sh", "-euc", f'cp -a "$({mount})" "$0"', str(folder))
         finally:
             self._ask("rm", container)
 
@@ -106,7 +114,7 @@ class Images:
         self._forget_old(name)
 
     def _has(self, name: str) -> bool:
-        return self._folder.exists() and name in self._names()
+        return self.folder.exists() and name in self._names()
 
     def _forget_old(self, name: str) -> None:
         """Remove all images of the same name but the newest."""
@@ -120,15 +128,15 @@ class Images:
         return self._ask("images", "--format={{.Name}}:{{.Tag}}").splitlines()
 
     def _ask(self, *arguments: str) -> str:
-        return _run(*self._alone(*arguments))
+        return run(*self._alone(*arguments))
 
     def _alone(self, *arguments: str) -> tuple[str, ...]:
         """Return a command of buildah whose mounts end with it."""
         return ("unshare", "--mount", *self._buildah, *arguments)
 
     def _made(self) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return self._folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder
 
 
 def images() -> Images:
@@ -148,15 +156,15 @@ def main() -> int:
 
 def _bootstrap(folder: Path, archive: Path) -> None:
     """Install Debian's packages into a folder, and pack it."""
-    _run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(folder), _MIRROR)
+    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(folder), _MIRROR)
     left_out = [f"--exclude={path}" for path in (*_OF_THE_MACHINE, "./var/lib/apt/lists/*")]
-    _run("tar", f"--directory={folder}", *left_out, "--create", f"--file={archive}", ".")
+    run("tar", f"--directory={folder}", *left_out, "--create", f"--file={archive}", ".")
 
 
 def _sources() -> list[Path]:
     """Return the files that the Dockerfile may copy, and itself."""
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    listed = _run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     copied = [
         ROOT / name
         for name in sorted(listed.split("\0"))
@@ -176,7 +184,7 @@ def _tagged(name: str, parts: Iterable[bytes]) -> str:
     return f"localhost/{name}:{digest.hexdigest()[:12]}"
 
 
-def _run(*command: str) -> str:
+def run(*command: str) -> str:
     """Run a command in the root of the repository; return what it prints.
 
     Raises:

@@ -62,7 +62,7 @@ class Built:
 @pytest.fixture(scope="module")
 def store() -> Images:
     if missing := [tool for tool in (*TOOLS, "runc") if shutil.which(tool) is None]:
-        give_up(f"{', '.join(missing)}: `apt-get install` brings what is not there")
+        give_up(f"the image needs {', '.join(missing)}, which Debian has packages of")
     if os.geteuid() != 0:
         give_up("images are built as root")
     return images()
@@ -207,7 +207,7 @@ def test_nothing_can_be_written_in_it(image: Built, tmp_path: Path) -> None:
 def test_the_second_scheduler_has_an_image(store: Images, tmp_path: Path) -> None:
     program = programs.locate(os.environ, programs.print_at_once)["kube-scheduler"]
     with tempfile.TemporaryDirectory() as folder:
-        built = _unpacked(store, store.scheduler(program), folder)
+        built = _unpacked(store, store.program(program), folder)
         with run(built, tmp_path, "kube-scheduler", "--version") as shown:
             assert shown.ended() == 0
             assert programs.kubernetes_version() in shown.log.read_text()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.extender import START_SECONDS, Extender
+from tests.e2e.extender import ROOT, START_SECONDS, Extender
 from tests.e2e.proxy import Endpoint
 from tests.e2e.service_pods import ServicePods
 from tests.e2e.waiting import until
@@ -68,6 +68,20 @@ class DeployedExtender(Extender):
             self._task.cancel()
             await asyncio.wait([self._task])
         await super().stop()
+
+
+def clean_clone(folder: Path) -> Path:
+    """Make a clone of what is committed."""
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    return clone
+
+
+def write_program(path: Path, script: str) -> None:
+    """Write a program that stands in for another one, into a folder of its own."""
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
 
 
 class Administrator:

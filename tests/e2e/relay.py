@@ -5,6 +5,7 @@ It passes bytes on and understands nothing of them, so TLS goes through it untou
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self
@@ -24,17 +25,22 @@ class Relay:
         port: Where it listens.
     """
 
-    def __init__(self, target_port: int) -> None:
+    def __init__(self, target_port: int, listener: socket.socket | None = None) -> None:
+        """Listen on a free port, or on a socket that is bound already."""
         self.delay_seconds = 0.0
         self.port = 0
         self._target_port = target_port
+        self._listener = listener
         self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
         """Listen for as long as the block goes on; then all connections end."""
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        if self._listener is None:
+            server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        else:
+            server = await asyncio.start_server(self._accept, sock=self._listener)
         self.port = server.sockets[0].getsockname()[1]
         self._server = server
         try:

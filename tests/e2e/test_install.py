@@ -5,7 +5,6 @@ node is a script that takes what is sent to it.
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.actors.api import Object
 from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS
 from tests.e2e.control_plane import ControlPlane, running
-from tests.e2e.deployed import Administrator, DeployedExtender
+from tests.e2e.deployed import Administrator, DeployedExtender, clean_clone, write_program
 from tests.e2e.extender import ROOT
 from tests.e2e.report import Report
 from tests.e2e.users import ADMIN, SCHEDULER
@@ -52,11 +51,11 @@ async def test_five_commands_lead_to_pods_that_have_room(
     assert len(commands) <= MOST_COMMANDS
     sent = tmp_path / "sent-to-the-node"
     programs = tmp_path / "programs"
-    _write_program(programs / "ssh", f'cat > "{sent}"')
+    write_program(programs / "ssh", f'cat > "{sent}"')
     async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
         service = world.extender
         assert isinstance(service, DeployedExtender)
-        clone = _clone(tmp_path)
+        clone = clean_clone(tmp_path)
         path = f"{programs}:{os.environ['PATH']}"
         administrator = Administrator(bare.users.kubeconfig(ADMIN), clone, PATH=path)
         service.sources[version(ROOT)] = clone
@@ -78,19 +77,6 @@ async def test_five_commands_lead_to_pods_that_have_room(
         assert world.seen.without_room() == 0
         assert world.seen.overcommitted_disks() == []
     report.measured("commands from a clone to pods that have room", str(len(commands)))
-
-
-def _clone(folder: Path) -> Path:
-    """Return a clean clone of what is committed."""
-    clone = folder / "clone"
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    return clone
-
-
-def _write_program(path: Path, script: str) -> None:
-    path.parent.mkdir()
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
 
 
 async def _restart_scheduler(control_plane: ControlPlane, config: Object, url: str) -> None:

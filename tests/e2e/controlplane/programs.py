@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,11 +24,21 @@ _KUBERNETES = "k8s.io/kubernetes"
 
 
 class Program(msgspec.Struct, frozen=True):
-    """One program: its name, the variable that names a file to use instead, its Go package."""
+    """One program.
+
+    Attributes:
+        name: Of its file.
+        variable: Names a file to use instead; empty if none can be named.
+        package: Its Go package.
+        module: The folder of the `go.mod` that it is built from.
+        tags: For the compiler.
+    """
 
     name: str
     variable: str
     package: str
+    module: Path = MODULE
+    tags: str = ""
 
 
 PROGRAMS = (
@@ -47,39 +57,40 @@ class MissingError(Exception):
     """A program is neither there nor can it be built."""
 
 
-def find(environ: Mapping[str, str], cache: Path) -> dict[str, Path | None]:
+def find(
+    environ: Mapping[str, str], cache: Path, wanted: Sequence[Program] = PROGRAMS
+) -> dict[str, Path | None]:
     """Return each program's file by its name; None if it has to be built.
 
     Raises:
         MissingError: A variable names a file that is not there.
     """
-    return {
-        program.name: _given(program, environ) or _built(program, cache) for program in PROGRAMS
-    }
+    return {program.name: _given(program, environ) or _built(program, cache) for program in wanted}
 
 
-def build(names: list[str], cache: Path, say: Callable[[str], None]) -> None:
+def build(wanted: Sequence[Program], cache: Path, say: Callable[[str], None]) -> None:
     """Build programs into *cache*, saying how long it takes.
 
     Raises:
         MissingError: There is no Go, or it does not build them.
     """
     go = shutil.which("go")
+    names = ", ".join(program.name for program in wanted)
     if go is None:
-        raise MissingError(_HOW.format(", ".join(names), FOLDER_VARIABLE))
-    say(f"building {', '.join(names)} {kubernetes_version()} into {cache}, once;")
+        raise MissingError(_HOW.format(names, FOLDER_VARIABLE))
+    say(f"building {names} into {cache}, once;")
     say("with nothing in Go's own caches this takes five to ten minutes on two cores")
     cache.mkdir(parents=True, exist_ok=True)
-    for program in PROGRAMS:
-        if program.name in names:
-            began = time.monotonic()
-            _build(go, program, cache)
-            say(f"built {program.name} in {time.monotonic() - began:.0f} s")
+    for program in wanted:
+        began = time.monotonic()
+        _build(go, program, cache)
+        say(f"built {program.name} in {time.monotonic() - began:.0f} s")
 
 
-def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return where programs built from this `go.mod` are kept."""
-    sources = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum"))
+def cache_folder(environ: Mapping[str, str], module: Path = MODULE) -> Path:
+    """Return where programs built from a `go.mod` are kept."""
+    files = (module / "go.mod", module / "go.sum", *sorted(module.rglob("*.go")))
+    sources = b"".join(file.read_bytes() for file in files)
     return cache_root(environ) / hashlib.sha256(sources).hexdigest()[:12]
 
 
@@ -96,20 +107,31 @@ def kubernetes_version() -> str:
     return found[1]
 
 
-def locate(environ: Mapping[str, str], say: Callable[[str], None]) -> dict[str, Path]:
+def locate(
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    wanted: Sequence[Program] = PROGRAMS,
+) -> dict[str, Path]:
     """Return each program's file by its name, building what there is not.
 
     Raises:
         MissingError: A program is neither there nor can it be built.
     """
-    cache = cache_folder(environ)
-    missing = [name for name, path in find(environ, cache).items() if path is None]
-    if missing:
-        build(missing, cache, say)
-    return {name: path for name, path in find(environ, cache).items() if path is not None}
+    found: dict[str, Path] = {}
+    for module in dict.fromkeys(program.module for program in wanted):
+        of_module = [program for program in wanted if program.module == module]
+        cache = cache_folder(environ, module)
+        there = find(environ, cache, of_module)
+        if missing := [program for program in of_module if there[program.name] is None]:
+            build(missing, cache, say)
+        there = find(environ, cache, of_module)
+        found |= {name: path for name, path in there.items() if path is not None}
+    return found
 
 
 def _given(program: Program, environ: Mapping[str, str]) -> Path | None:
+    if not program.variable:
+        return None
     if named := environ.get(program.variable):
         if not Path(named).is_file():
             raise MissingError(f"{program.variable} names {named}, which is not a file")
@@ -131,10 +153,11 @@ def _build(go: str, program: Program, cache: Path) -> None:
     version = f"-X k8s.io/component-base/version.gitVersion={kubernetes_version()}"
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         result = Path(folder) / program.name
-        command = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {version}"]
+        flags = ["-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {version}"]
+        command = [go, "build", *flags, *([f"-tags={program.tags}"] if program.tags else [])]
         done = subprocess.run(
             [*command, "-o", str(result), program.package],
-            cwd=MODULE,
+            cwd=program.module,
             env={**os.environ, "CGO_ENABLED": "0"},
             stderr=subprocess.PIPE,
             text=True,
