@@ -62,11 +62,12 @@ class RunningCluster:
         subprocess.run(self.inside(pod["spec"]["nodeName"], *command), check=True)
 
     @contextmanager
-    def probed(self, url: str, name: str) -> Iterator["Answers"]:
+    def probed(self, url: str) -> Iterator["Answers"]:
         """Ask a URL from the network of the control plane while the block goes on."""
-        log = self._folder / f"{name}.probe"
+        log = self._folder / "probe.log"
+        log.unlink(missing_ok=True)
         script = Path(__file__).with_name("probe.py")
-        process = Process(name, self.inside(sys.executable, str(script), url), log)
+        process = Process("probe", self.inside(sys.executable, str(script), url), log)
         try:
             yield Answers(log)
         finally:

@@ -5,9 +5,9 @@ The tests build on each other: the first one installs the service.
 
 import itertools
 import os
-import time
 from collections import Counter
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -19,6 +19,7 @@ from tests.cluster.running import Object, RunningCluster
 from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS
 from tests.e2e.deployed import clean_clone, write_program
+from tests.e2e.effort import runs
 from tests.e2e.waiting import until
 
 pytestmark = pytest.mark.nodes
@@ -30,6 +31,11 @@ PODS = 16
 EXPECTED = {"node-1": 8, "node-2": 4, "node-3": 2, "node-4": 2}
 RUNNING_SECONDS = 180.0
 TAKE_OVER_SECONDS = 30.0
+MANY = 50
+"""Answers: as many take a second or more."""
+DELETED, KILLED = "pod deleted", "container killed"
+MOST_SECONDS = {DELETED: 5.0, KILLED: 20.0}
+"""A leader that is told to end gives its lease away; else the next one waits for its end."""
 
 
 async def test_five_commands_lead_to_pods_that_run_where_they_have_room(
@@ -46,15 +52,8 @@ async def test_five_commands_lead_to_pods_that_run_where_they_have_room(
             cluster.configure_scheduler(sent.read_text(encoding="utf-8"))
             sent.unlink()
 
-    async def all_run() -> bool:
-        pods = (await cluster.get("pods"))["items"]
-        return [pod["status"]["phase"] for pod in pods].count("Running") == PODS
-
-    await until(all_run, within=RUNNING_SECONDS)
-    pods = (await cluster.get("pods"))["items"]
-    assert Counter(pod["spec"]["nodeName"] for pod in pods) == EXPECTED
-    replicas = (await cluster.get("replicas.longhorn.io", "--namespace", NAMESPACE))["items"]
-    assert Counter(replica["spec"]["nodeID"] for replica in replicas) == EXPECTED
+    await expect_pods_with_room(cluster)
+    await end_burst(cluster)
 
 
 async def test_the_service_runs_as_the_deployment_says(cluster: RunningCluster) -> None:
@@ -84,33 +83,54 @@ async def test_the_doctor_finds_nothing(cluster: RunningCluster) -> None:
     assert " 0 warning" in done.stdout or "warning" not in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("end", ["deleted", "killed"])
-async def test_another_instance_answers_soon(cluster: RunningCluster, end: str) -> None:
+@pytest.mark.parametrize("end", [DELETED, KILLED])
+async def test_another_instance_answers_soon(
+    cluster: RunningCluster, capsys: pytest.CaptureFixture[str], end: str
+) -> None:
     """By kube-proxy, which sends requests to the leader alone."""
-    url = f"http://{ADDRESS}:9504/filter"
+    gaps = [await time_without_answer(cluster, end) for _ in range(runs(1, report=10))]
+    with capsys.disabled():
+        print(f"\n{end}: {median(gaps):.1f} s without an answer, at most {max(gaps):.1f} s")  # noqa: T201
+
+    assert max(gaps) < MOST_SECONDS[end]
+
+
+async def time_without_answer(cluster: RunningCluster, end: str) -> float:
+    """End the leader, and return the longest time without an answer around that."""
+    await cluster.administrator.run(
+        *("kubectl", "rollout", "status", f"deployment/{NAME}", "--namespace", NAMESPACE)
+    )
     leader = await leading(cluster)
-    pod = await cluster.get("pod", leader, "--namespace", NAMESPACE)
-    with cluster.probed(url, end) as answers:
-        await until(lambda: len(answers.all()) > 20, within=TAKE_OVER_SECONDS)
-        ended = time.monotonic()
-        if end == "killed":
+    before = await containers(cluster)
+    with cluster.probed(f"http://{ADDRESS}:9504/filter") as answers:
+        await until(lambda: len(answers.all()) > MANY, within=TAKE_OVER_SECONDS)
+        if end == KILLED:
+            pod = await cluster.get("pod", leader, "--namespace", NAMESPACE)
             cluster.kill_container(pod)
         else:
-            await cluster.administrator.run(
-                "kubectl", "delete", "pod", leader, "--namespace", NAMESPACE, "--wait=false"
-            )
+            delete = ("kubectl", "delete", "pod", leader, "--namespace", NAMESPACE)
+            await cluster.administrator.run(*delete, "--wait=false")
 
-        async def another_leads() -> bool:
-            return await leading(cluster) not in ("", leader)
+        async def has_ended() -> bool:
+            return not before <= await containers(cluster)
 
-        await until(another_leads, within=TAKE_OVER_SECONDS)
-        led = time.monotonic()
-        await until(lambda: answers.all()[-1] > led + 1, within=TAKE_OVER_SECONDS)
-    times = [at for at in answers.all() if at > ended - 1]
-    gap = max(later - earlier for earlier, later in itertools.pairwise(times))
-    print(f"\nno answer after the leader was {end}: {gap:.2f} s")  # noqa: T201
+        await until(has_ended, within=TAKE_OVER_SECONDS)
+        seen = len(answers.all())
+        await until(lambda: len(answers.all()) > seen + MANY, within=TAKE_OVER_SECONDS)
+        return max(later - earlier for earlier, later in itertools.pairwise(answers.all()))
 
-    assert gap < TAKE_OVER_SECONDS
+
+async def test_a_second_scheduler_does_it_as_well(cluster: RunningCluster) -> None:
+    """It finds the service by its name, in the network of the pods."""
+    await cluster.administrator.run(
+        *("helm", "upgrade", NAME, str(CHART), "--namespace", NAMESPACE, "--wait"),
+        *("--reset-then-reuse-values", "--set", "secondaryScheduler.enabled=true"),
+    )
+    await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    pods = await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"longhorn-scheduler"}
 
 
 async def instances(cluster: RunningCluster) -> list[Object]:
@@ -120,8 +140,45 @@ async def instances(cluster: RunningCluster) -> list[Object]:
     return items
 
 
+async def containers(cluster: RunningCluster) -> set[str]:
+    """Return the containers of the service that run."""
+    return {
+        status["containerID"]
+        for pod in await instances(cluster)
+        for status in pod["status"].get("containerStatuses") or ()
+        if "running" in status["state"]
+    }
+
+
 async def leading(cluster: RunningCluster) -> str:
     """Return the name of the pod that holds the Lease."""
     lease = await cluster.get("lease", NAME, "--namespace", NAMESPACE)
     holder: str = lease["spec"].get("holderIdentity") or ""
     return holder
+
+
+async def expect_pods_with_room(cluster: RunningCluster) -> list[Object]:
+    """Wait until the pods of the burst run; return them."""
+
+    async def all_run() -> bool:
+        phases = [pod["status"]["phase"] for pod in (await cluster.get("pods"))["items"]]
+        return phases.count("Running") == PODS
+
+    await until(all_run, within=RUNNING_SECONDS)
+    pods: list[Object] = (await cluster.get("pods"))["items"]
+    replicas = (await cluster.get("replicas.longhorn.io", "--namespace", NAMESPACE))["items"]
+    assert Counter(pod["spec"]["nodeName"] for pod in pods) == EXPECTED
+    assert Counter(replica["spec"]["nodeID"] for replica in replicas) == EXPECTED
+    return pods
+
+
+async def end_burst(cluster: RunningCluster) -> None:
+    """Delete the pods of the burst, and all that they had."""
+    kubectl = cluster.administrator
+    await kubectl.run("kubectl", "delete", "--filename", "examples/burst.yaml", "--wait")
+    await kubectl.run("kubectl", "delete", "persistentvolumeclaims", "--all", "--wait")
+
+    async def nothing_is_left() -> bool:
+        return not (await cluster.get("volumes.longhorn.io", "--namespace", NAMESPACE))["items"]
+
+    await until(nothing_is_left, within=RUNNING_SECONDS)
