@@ -290,6 +290,8 @@ def _missing(
     due = due_replicas(volume, replicas, settings, attaching=attaching)
     pinned = [r.hard_node_affinity for r in replicas if not (r.node or r.deleting or r.failed)]
     bound = next(filter(None, pinned), None)
+    if volume.locality is Locality.STRICT_LOCAL and volume.node is None and not attaching:
+        bound = None  # Longhorn places it once somebody attaches the volume
     is_one_of_them = node and not bound and waits_for_attach(volume, settings)
     return Missing(
         volume=volume,
