@@ -24,7 +24,8 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     sizes: tuple[int, ...]
     """Of each volume in turn: the bytes to schedule, and those that it holds."""
     volumes: frozenset[VolumeName]
-    """The volumes. If one of them changes, so may this."""
+    """The volumes, and those that linked clones share data with. If one of them changes, so may
+    this."""
 
     def covers(self, other: "Wants") -> bool:
         """Whether *other*, of the same kind, asks for as much of everything, or more."""
@@ -37,7 +38,12 @@ def wants_of(request: PodRequest, view: ClusterView) -> Wants:
     return Wants(
         kind=Kind((len(request.volumes), *(_parts(each, view) for each in volumes))),
         sizes=tuple(n for each in volumes for n in (each.need.size_bytes, each.need.actual_bytes)),
-        volumes=frozenset(each.name for each in volumes),
+        volumes=frozenset(
+            name
+            for each in volumes
+            for name in (each.name, each.volume.linked_to)
+            if name is not None
+        ),
     )
 
 

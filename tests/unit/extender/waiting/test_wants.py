@@ -57,3 +57,7 @@ def test_pods_with_replicas_elsewhere_are_of_another_kind() -> None:
 
     assert kinds[0] == kinds[3]
     assert len({*kinds}) == 3
+
+
+def test_a_linked_clone_waits_for_what_it_shares_data_with_as_well() -> None:
+    assert asked_for(volume("clone", linked_to="source")).volumes == {"clone", "source"}
