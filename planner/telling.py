@@ -68,8 +68,23 @@ def unplanned_of(pod: Pod, cluster: Cluster) -> Iterator[str]:
         if class_.provisioner in LONGHORN_PROVISIONERS:
             if not cluster.all(Node):
                 yield "volumes of Longhorn (none of its Nodes is known, nor what room they have)"
+            if claim is not None and _is_tracked(claim, class_, cluster):
+                yield (
+                    f"capacity tracking for StorageClass {class_.name} (kube-scheduler leaves out "
+                    f"nodes whose best disk is smaller than a new volume)"
+                )
         else:
             yield f"volumes of StorageClass {class_.name} (where its driver has room is not known)"
+
+
+def _is_tracked(claim: Claim, class_: StorageClass, cluster: Cluster) -> bool:
+    """Whether kube-scheduler goes by what Longhorn tells it of disks: for new volumes alone."""
+    if cluster.view.setting_values.get("csi-storage-capacity-tracking") != "true":
+        return False
+    bound = cluster.get(PersistentVolume, claim.persistent_volume or "")
+    volume = cluster.get(Volume, bound.volume_handle or "") if bound else None
+    is_new = claim.persistent_volume is None or (volume is not None and volume.is_estimate)
+    return is_new and not class_.is_immediate
 
 
 def reasons_of(decision: Decision) -> tuple[Reason, ...]:

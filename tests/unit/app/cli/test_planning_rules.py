@@ -1,5 +1,6 @@
 """What pods ask of kube-scheduler: what counts in a plan, and what is told as not planned."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.builders import document
 from tests.unit.app.cli.plans import WIKI, Run
 
 ZONE = "topology.kubernetes.io/zone"
@@ -111,3 +113,17 @@ def test_a_priority_is_named_where_it_might_help(run: Run, wiki: Wiki) -> None:
     assert (
         "warning: not planned: priority high (nothing is evicted to make room), of default/wiki-3\n"
     ) in err
+
+
+def test_capacity_tracking_of_new_volumes_is_told(run: Run, wiki: Wiki, tmp_path: Path) -> None:
+    setting = tmp_path / "setting.json"
+    name = "csi-storage-capacity-tracking"
+    setting.write_text(json.dumps(document("Setting", name, value="true")))
+    tracked = ["--also", str(setting)]
+
+    _, out, err = run("place", wiki(), "--replicas", "1", *tracked)
+    _, moved, of_moved = run("drain", "node-3", *tracked)
+
+    assert out.startswith("it works as far as it can be planned: 1 pod placed")
+    assert "not planned: capacity tracking for StorageClass" in err
+    assert "capacity tracking" not in moved + of_moved  # no volume is new
