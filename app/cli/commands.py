@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from app.cli.draining.command import may_drain
-from app.cli.explaining.command import explain_pod
+from app.cli.explaining.command import Explainer
 from app.cli.explaining.lines import Form, lines
+from app.cli.explaining.pending import PendingPods, pending_lines, pending_pods
 from app.cli.missing import ANSWERED_FROM, ASKED_FROM
 from app.cli.options import (
     Also,
@@ -112,7 +113,8 @@ def filter_pod(
         typer.Argument(
             metavar="[POD]",
             show_default=False,
-            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one.",
+            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one. "
+            "Without it: all pods that wait for a node.",
         ),
     ] = None,
     pod: Annotated[
@@ -144,8 +146,10 @@ def filter_pod(
 ) -> None:
     """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
 
-    Exit status: 0 the pod fits on some node, 1 it fits on none, or kube-scheduler refuses it, 2 the
-    input cannot be used, 3 a claim of the pod cannot be judged.
+    Without a pod: all pods that wait for a node, each in a line.
+
+    Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none, or
+    kube-scheduler refuses it, 2 the input cannot be used, 3 a claim of the pod cannot be judged.
     """
     settings = load_settings()
     name = _only_one(wanted, pod)
@@ -160,12 +164,13 @@ def filter_pod(
         cluster = load_files(cluster_file, also, ASKED_FROM)
         in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
-    asked = find_pod(name, namespace or in_use, cluster)
+    asked = find_pod(name, namespace or in_use, cluster) if name else None
     candidates = _node_names(nodes, cluster) if nodes else cluster.candidates()
     origin = None if cluster_file is None else origin_of(cluster_file, also)
-    found = explain_pod(
-        asked, candidates, cluster, settings, utc, origin=origin, all_nodes=all_nodes
-    )
+    explainer = Explainer(cluster, settings, utc, origin)
+    if asked is None:
+        raise typer.Exit(_show_pending(pending_pods(explainer, candidates), output))
+    found = explainer.explain(asked, candidates, all_nodes=all_nodes)
     if output is Explained.JSON:
         print_json(found)
     else:
@@ -176,6 +181,18 @@ def filter_pod(
         typer.echo(f"error: {found.error}", err=True)
         raise typer.Exit(_NOT_JUDGED)
     raise typer.Exit(_FITS if found.fits else _DOES_NOT_FIT)
+
+
+def _show_pending(found: PendingPods, output: Explained) -> int:
+    """Print what becomes of all pods that wait; return the exit status."""
+    if output is Explained.JSON:
+        print_json(found)
+    else:
+        for line in pending_lines(found, output_width()):
+            typer.echo(line)
+    if any(each.error for each in found.pods):
+        return _NOT_JUDGED
+    return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
 
 
 @commands.command("doctor")
@@ -298,11 +315,9 @@ def _node_names(names: str, cluster: ClusterObjects) -> list[NodeName]:
 
 
 def _only_one(wanted: str | None, option: str | None) -> str:
-    """Return the pod, which is given as the argument or with --pod."""
+    """Return the pod, which is given as the argument or with --pod; empty if none is."""
     if wanted and option:
         raise InputError(f"two pods are given, {wanted} and {option}; give one")
-    if not (wanted or option):
-        raise InputError("no pod is given; give pod/NAME, NAMESPACE/NAME or a file with one")
     return wanted or option or ""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from app.cli.draining.report import DrainReport
+from app.cli.explaining.pending import PendingPods
 from app.cli.explaining.report import Explanation
 from app.cli.overview.figures import Overview
 from app.cli.survey.findings import Survey
@@ -19,6 +20,7 @@ from planner.outcome import PlanReport
 
 PRINTED: Mapping[str, type[msgspec.Struct]] = {
     "filter": Explanation,
+    "filter-pending": PendingPods,
     "may-drain": DrainReport,
     "overview": Overview,
     "plan": PlanReport,

@@ -1,6 +1,6 @@
-"""One decision with all that explains it, for the command `filter`."""
+"""Decisions with all that explains them, for the command `filter`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.cli.explaining.claims import claim_names, claim_reports
 from app.cli.explaining.exclusions import exclusions
@@ -17,13 +17,16 @@ from app.cli.explaining.notes import (
 )
 from app.cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
 from app.cli.missing import unresolvable
-from app.cli.report import make_report
+from app.cli.report import Report, make_report
 from app.config import Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.translate import Pod
 from app.kube.view import build_view
 from extender import (
+    Answer,
     Extender,
+    PodRef,
+    Scores,
     UnresolvableClaimError,
     charges,
     expected,
@@ -37,91 +40,115 @@ from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes
 
 
-def explain_pod(
-    pod: Pod,
-    candidates: Sequence[NodeName],
-    cluster: ClusterObjects,
-    settings: Settings,
-    utc: Moment | None,
-    *,
-    origin: str | None,
-    all_nodes: bool,
-) -> Explanation:
-    """Decide about a pod as the extender would, and explain the answer.
-
-    Nodes that kube-scheduler itself leaves out are not judged.
+class Explainer:
+    """Decides about pods as the extender would, and explains the answers.
 
     Args:
-        pod: The pod.
-        candidates: The nodes to look at.
         cluster: All that is known of the cluster.
         settings: Of the process.
         utc: The date and time, None if it is not known, as for files.
         origin: The files that the cluster comes from, None if it is live.
-        all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
-            nearest to fitting.
     """
 
-    def say(error: UnresolvableClaimError) -> str:
-        return str(error) if origin is None else unresolvable(error, origin)
+    def __init__(
+        self, cluster: ClusterObjects, settings: Settings, utc: Moment | None, origin: str | None
+    ) -> None:
+        self._cluster, self._settings, self._utc, self._origin = cluster, settings, utc, origin
+        self._view = build_view(cluster)
+        self._extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+        ledger = self._extender.ledger
+        pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
+        self._holds = rebuild(pods, self._view, ledger.mode, 0)
+        for hold in self._holds:
+            ledger.put(hold)
 
-    view, limits, asked = build_view(cluster), settings.step_limits, pod.ref
-    known = cluster.of(KubernetesNode)
-    limited = limits_of(asked, view)
-    wishes = pod.wishes or Wishes()
-    excluded = exclusions(candidates, known, cluster.of(Node), wishes, limited)
-    judged = [name for name in dict.fromkeys(candidates) if name not in excluded]
-    claims = claim_reports(asked, view, say)
-    notes = [
-        *pod_notes(pod, filter(None, [settings.webhook_scheduler_name])),
-        *ask_notes(pod, claims),
-        *claim_notes(asked, view),
-    ]
-    if not known:
-        notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))
-    extender = Extender(limits, settings.reservation_mode, settings.balance)
-    ledger = extender.ledger
-    pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
-    holds = rebuild(pods, view, ledger.mode, 0)
-    for hold in holds:
-        ledger.put(hold)
-    try:
-        result = extender.filter(asked, judged, view, utc=utc)
-    except UnresolvableClaimError as error:
-        return unanswered(error.problem, say(error), asked, claims, notes)
-    scores = extender.score(result)
-    report = make_report(
-        result,
-        scores,
-        local_disks(result),
-        view,
-        {name: charges(ledger, name, view, but=asked.uid) for name in judged},
-        expected(result.situation or extender.situation(result.request, view, utc=utc)),
-    )
-    names = claim_names(claims, asked.namespace)
-    is_open = origin is None and bool(result.accepted)  # more holds change no rejection
-    known_of = {asked.uid, *(hold.pod.uid for hold in holds)}
-    unheld = [each for each in cluster.of(Pod).values() if each.ref.uid not in known_of]
-    by_node = scores.by_node
-    best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
-    whole = spreads(result, best)
-    return explanation(
-        report,
-        result,
-        view,
-        claims=claims,
-        notes=[
-            *notes,
-            *volume_notes(claims, names),
-            *tracking_notes(asked, view, result.accepted),
-            *(() if result.rejected else unjudged_notes(claims)),
-            *(hold_notes(unheld) if is_open else ()),
-            *spread_notes(whole, names),
-        ],
-        excluded=excluded,
-        shortfalls=shortfalls(
+    def pending(self) -> Iterator[Pod]:
+        """Yield the pods that have no node, by their names."""
+        for _, pod in sorted(self._cluster.of(Pod).items()):
+            wishes = pod.wishes or Wishes()
+            if not (pod.status.node or pod.status.ended or wishes.deleting):
+                yield pod
+
+    def explain(
+        self, pod: Pod, candidates: Sequence[NodeName], *, all_nodes: bool = False
+    ) -> Explanation:
+        """Decide about a pod, and explain the answer.
+
+        Nodes that kube-scheduler itself leaves out are not judged.
+
+        Args:
+            pod: The pod.
+            candidates: The nodes to look at.
+            all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
+                nearest to fitting.
+        """
+        view, asked, utc = self._view, pod.ref, self._utc
+        known = self._cluster.of(KubernetesNode)
+        excluded = exclusions(
+            candidates,
+            known,
+            self._cluster.of(Node),
+            pod.wishes or Wishes(),
+            limits_of(asked, view),
+        )
+        judged = [name for name in dict.fromkeys(candidates) if name not in excluded]
+        claims = claim_reports(asked, view, self._say)
+        notes = [
+            *pod_notes(pod, filter(None, [self._settings.webhook_scheduler_name])),
+            *ask_notes(pod, claims),
+            *claim_notes(asked, view),
+        ]
+        if not known:
+            notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))
+        try:
+            result = self._extender.filter(asked, judged, view, utc=utc)
+        except UnresolvableClaimError as error:
+            return unanswered(error.problem, self._say(error), asked, claims, notes)
+        scores = self._extender.score(result)
+        by_node = scores.by_node
+        best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
+        whole = spreads(result, best)
+        names = claim_names(claims, asked.namespace)
+        return explanation(
+            self._report(result, scores, judged),
             result,
-            every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
-        ),
-        spreads=whole,
-    )
+            view,
+            claims=claims,
+            notes=[
+                *notes,
+                *volume_notes(claims, names),
+                *tracking_notes(asked, view, result.accepted),
+                *(() if result.rejected else unjudged_notes(claims)),
+                *self._hold_notes(asked, result),
+                *spread_notes(whole, names),
+            ],
+            excluded=excluded,
+            shortfalls=shortfalls(
+                result,
+                every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
+            ),
+            spreads=whole,
+        )
+
+    def _report(self, result: Answer, scores: Scores, judged: Iterable[NodeName]) -> Report:
+        view, extender, asked = self._view, self._extender, result.request
+        situation = result.situation or extender.situation(asked, view, utc=self._utc)
+        return make_report(
+            result,
+            scores,
+            local_disks(result),
+            view,
+            {name: charges(extender.ledger, name, view, but=asked.pod.uid) for name in judged},
+            expected(situation),
+        )
+
+    def _hold_notes(self, asked: PodRef, result: Answer) -> Iterator[Note]:
+        """Say whose holds are not known, where they may change the answer: more reject no less."""
+        if self._origin is not None or not result.accepted:
+            return
+        known_of = {asked.uid, *(hold.pod.uid for hold in self._holds)}
+        pods = self._cluster.of(Pod).values()
+        yield from hold_notes(each for each in pods if each.ref.uid not in known_of)
+
+    def _say(self, error: UnresolvableClaimError) -> str:
+        return str(error) if self._origin is None else unresolvable(error, self._origin)

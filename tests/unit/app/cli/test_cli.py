@@ -372,7 +372,6 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
         ([*QUAD[:3], "--pod", "other/quad"], "is default/quad meant?"),
         ([*QUAD[:3], "--pod", "qaud"], "is default/quad meant?"),
         ([*QUAD[:3], "--pod", "x" * 300], "xxx"),
-        (QUAD[:3], "no pod is given"),
         ([*QUAD, "default/quad"], "two pods are given"),
         ([*QUAD[:3], "pod/quad", "-n", "other"], "which is other"),
         ([*QUAD, "-o", "xml"], "xml"),

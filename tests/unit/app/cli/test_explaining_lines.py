@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.cli.commands import run_command
-from app.cli.explaining.command import explain_pod
+from app.cli.explaining.command import Explainer
 from app.cli.explaining.lines import Form, lines
 from app.cli.files import load_cluster
 from app.config import RESOURCE, Settings
@@ -130,15 +130,8 @@ def test_what_takes_the_room_is_named_of_each_disk_that_is_shown(
 def printed(form: Form) -> list[str]:
     cluster: ClusterObjects = load_cluster(ROOT / "examples" / "rich")[0]
     pod = cluster.of(Pod)["default/pair"]
-    found = explain_pod(
-        pod,
-        cluster.candidates(),
-        cluster,
-        Settings(),
-        None,
-        origin=None,
-        all_nodes=form.all_nodes,
-    )
+    explainer = Explainer(cluster, Settings(), None, None)
+    found = explainer.explain(pod, cluster.candidates(), all_nodes=form.all_nodes)
     return [*lines(found, form)]
 
 
