@@ -19,6 +19,7 @@ from longhorn import (
     Attachment,
     AttachRefusal,
     NodeName,
+    Volume,
     attach_refusal,
     attachment_of,
     has_data,
@@ -56,15 +57,22 @@ def unattachable(
         if name not in view.unreadable_nodes
     }
     asked = sorted({attachment_of(volume) for volume in wanted})
-    if _is_any_stranded(request, view):
-        rejected = {**dict.fromkeys(candidates, _STRANDED), **rejected}
     for running in view.by_running.keys():  # noqa: SIM118 (of an index)
         why = _why(running, asked)
         if why is not None:
             there = {space.node.name for space in view.by_running.of(running)}
             rejected |= dict.fromkeys(filter(there.__contains__, candidates), why)
-    if not rejected:
-        return rejected
+    if rejected:
+        _spare_attached(rejected, wanted, view)
+    if _is_any_stranded(request, view):
+        return {**dict.fromkeys(candidates, _STRANDED), **rejected}
+    return rejected
+
+
+def _spare_attached(
+    rejected: dict[NodeName, Rejection], wanted: Sequence[Volume], view: ClusterView
+) -> None:
+    """Judge the nodes that volumes are attached to by the other volumes alone."""
     for name in {v.attached_to for v in wanted if not v.shared and v.attached_to in rejected}:
         space = None if name is None else view.spaces.get(name)
         if name is None or space is None:
@@ -74,7 +82,6 @@ def unattachable(
         del rejected[name]
         if why is not None:
             rejected[name] = why
-    return rejected
 
 
 def _is_any_stranded(request: PodRequest, view: ClusterView) -> bool:

@@ -342,3 +342,13 @@ def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None
     lookout.take(builder.view)
 
     assert lookout.drain().nodes & known
+
+
+def test_a_volume_that_cannot_start_is_not_spared_where_another_one_is_attached() -> None:
+    other = replace(remote(node="node-1", attached_to="node-1"), name="other")
+    stranded = replica(on="node-3")
+    view = view_of(*instead(*MORE), node("node-3"), STOPPED, stranded, *bound(remote(), other))
+
+    found = ask(view, "vol", "other", candidates=["node-1"])
+
+    assert found.rejected == {"node-1": ReplicasCannotStart()}
