@@ -15,9 +15,16 @@ from extender.upcoming.searching import best_node
 from extender.upcoming.upcoming import Load, may_share, most_on_a_node
 from extender.verdicts.rejections import LocalRoomAtRisk, Rejection
 from extender.verdicts.situation import Situation
-from extender.verdicts.threat import Threat, asking_on, leaves, leaves_room, threat_of
+from extender.verdicts.threat import (
+    Threat,
+    asking_on,
+    leaves,
+    leaves_room,
+    seen_by_longhorn,
+    threat_of,
+)
 from longhorn import NodeName
-from packing import Item, fits_in_any_order
+from packing import Item, fits_in_any_order, is_stranded
 
 _PAIRS_PER_STEP, _NODES_PER_STEP = 5, 10
 """So many pairs, and so many nodes seen at a glance, take the time of a step (`extender.work`)."""
@@ -165,10 +172,27 @@ class _Looking:
         items = (*demand, *self._load(space, with_open=with_open))
         if not demand or leaves_room(items, space, threat):
             return False
+        if is_strict and self._may_come_unseeing(space, threat):
+            return True
         first = self._that_may_come(name, threat)
         if first is None:
             return is_strict
         return bool(first or is_strict) and not fits_in_any_order(items, first, space.bins)
+
+    def _may_come_unseeing(self, space: NodeSpace, threat: Threat) -> bool:
+        """Whether a replica without room may come all the same, by Longhorn's figures.
+
+        They do not have yet what has just been placed there: for some seconds Longhorn sees room.
+        """
+        bins = seen_by_longhorn(space)
+        suited, name = self._situation.forecast.suited, space.node.name
+        return bins is not None and any(
+            is_stranded(each.item, space.bins)
+            and not is_stranded(each.item, bins)
+            and name in suited.hosts(each.need)
+            and suited.may_join(each, name)
+            for each in threat.upcoming
+        )
 
     def _strict_threat(self, name: NodeName) -> Threat:
         """Return what may come to a node with a strict-local replica, of the pod's own as well.

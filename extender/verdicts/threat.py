@@ -55,6 +55,23 @@ def asking_on(space: NodeSpace, situation: Situation) -> tuple[list[Item], Seque
     return items, bins
 
 
+def seen_by_longhorn(space: NodeSpace) -> list[Bin] | None:
+    """Return the disks with the room that Longhorn sees; None if it sees all that is placed."""
+    unseen = {
+        str(each.disk.name): sum(
+            size for name, size in each.unlisted.items() if name not in each.disk.listed
+        )
+        for each in space.disks
+        if each.unlisted
+    }
+    if not any(unseen.values()):
+        return None
+    return [
+        structs.replace(bin_, logical_bytes=bin_.logical_bytes + unseen.get(bin_.id, 0))
+        for bin_ in space.bins
+    ]
+
+
 def _asked(replicas: Iterable[Replica], space: NodeSpace) -> DiskName | None:
     """Return the disk of a node that has yet to grant one of *replicas*, if there is one."""
     names = {replica.name for replica in replicas}

@@ -27,6 +27,7 @@ from longhorn import (
 from tests.builders import (
     GENEROUS,
     GIB,
+    ask,
     bound,
     disk,
     disk_schedule,
@@ -294,3 +295,27 @@ def test_a_local_replica_whose_disk_may_refuse_it_yet_may_lose_its_room(
     answer = extender.filter(pod("anywhere", name="second"), names, view)
 
     assert bool(answer.accepted) is is_accepted
+
+
+@pytest.mark.parametrize(
+    ("listed", "accepted"),
+    [
+        pytest.param({}, [], id="not-seen-yet"),
+        pytest.param({"new-r-1": 19 * GIB}, ["node-1"], id="seen"),
+    ],
+)
+def test_strict_local_room_is_not_given_while_longhorn_sees_room_that_there_is_not(
+    listed: dict[str, int], accepted: list[str]
+) -> None:
+    """A replica of 45 GiB has no room beside that of 19, which Longhorn has just placed."""
+    of = disk(maximum_bytes=60 * GIB, available_bytes=60 * GIB, listed=listed)
+    view = view_of(
+        node("node-1", of),
+        setting("storage-minimal-available-percentage", "0"),
+        volume("new", size_bytes=19 * GIB, locality=Locality.DISABLED),
+        replica("new-r-1", of="new", size_bytes=19 * GIB, healthy_once=False),
+        volume("waits", size_bytes=45 * GIB, locality=Locality.DISABLED),
+        *bound(volume("vol", size_bytes=33 * GIB, locality=Locality.STRICT_LOCAL)),
+    )
+
+    assert ask(view, candidates=["node-1"]).accepted == accepted
