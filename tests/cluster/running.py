@@ -75,10 +75,19 @@ class RunningCluster:
 
 
 class Answers:
-    """When the service answered, in seconds of this machine's clock that never goes back."""
+    """What came of each request, and when, by this machine's clock that never goes back."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
 
-    def all(self) -> list[float]:
-        return [float(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+    def given(self) -> list[float]:
+        """Return when the service answered."""
+        return [at for at, result in self._all() if result == "answered"]
+
+    def refused(self) -> list[str]:
+        """Return what came instead of answers."""
+        return [result for _, result in self._all() if result != "answered"]
+
+    def _all(self) -> list[tuple[float, str]]:
+        lines = self._log.read_text(encoding="utf-8").splitlines()
+        return [(float(at), result) for at, _, result in (line.partition(" ") for line in lines)]

@@ -86,7 +86,7 @@ def test_only_what_is_missing_is_built(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("changed", ["go.mod", "go.sum"])
+@pytest.mark.parametrize("changed", ["go.mod", "go.sum", "main.go"])
 def test_what_was_built_of_one_module_is_not_taken_for_another(
     tmp_path: Path, changed: str
 ) -> None:
