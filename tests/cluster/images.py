@@ -23,7 +23,6 @@ SUITE = "trixie"
 PACKAGES = "python3,python3-venv,ca-certificates"
 TOOLS = {"buildah": "buildah", "debootstrap": "debootstrap", "unshare": "util-linux"}
 """Programs, and the packages of Debian that have them."""
-_MIRROR = "http://deb.debian.org/debian"
 _BASE = Path(__file__).parent / "base" / "Containerfile"
 _CERTIFICATES = "/etc/ssl/certs"
 _OF_THE_MACHINE = ("./dev/*", "./etc/hostname", "./etc/resolv.conf", "./var/cache/apt/*")
@@ -156,7 +155,7 @@ def main() -> int:
 
 def _bootstrap(folder: Path, archive: Path) -> None:
     """Install Debian's packages into a folder, and pack it."""
-    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(folder), _MIRROR)
+    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(folder))
     left_out = [f"--exclude={path}" for path in (*_OF_THE_MACHINE, "./var/lib/apt/lists/*")]
     run("tar", f"--directory={folder}", *left_out, "--create", f"--file={archive}", ".")
 
