@@ -48,6 +48,8 @@ from longhorn import (
 
 Kept = TypeVar("Kept")
 
+_TELLING = (CsiNode, EngineImage, InstanceManager, Unreadable)
+"""Whose coming and going may change whether anything is known of what runs on nodes."""
 NODES_AT_ONCE, VOLUMES_AT_ONCE = 50, 500
 """So many are a piece: some 5 ms."""
 
@@ -93,7 +95,8 @@ class ViewBuilder:
         if is_record(new):
             self._known.add(new)
             self._note(new)
-        self._note_kinds()  # only now: of one that changes, the old record is gone for a moment
+        if isinstance(old, _TELLING) or isinstance(new, _TELLING):
+            self._note_kinds()  # only now: of one that changes, the old record is gone for a moment
         if isinstance(old, EngineImage) or isinstance(new, EngineImage):
             self._note_image(old, new)
 

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Collection, Iterator
 
 from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass, class_of
-from longhorn import Node, NodeName, Replica, ReplicaName, Volume, VolumeName, is_serving
+from longhorn import (
+    CAPACITY_TRACKING,
+    Node,
+    NodeName,
+    Replica,
+    ReplicaName,
+    Volume,
+    VolumeName,
+    is_serving,
+)
 from planner.cluster import Cluster
 from planner.engine import Decision
 from planner.naming import natural
@@ -79,7 +88,7 @@ def unplanned_of(pod: Pod, cluster: Cluster) -> Iterator[str]:
 
 def _is_tracked(claim: Claim, class_: StorageClass, cluster: Cluster) -> bool:
     """Whether kube-scheduler goes by what Longhorn tells it of disks: for new volumes alone."""
-    if cluster.view.setting_values.get("csi-storage-capacity-tracking") != "true":
+    if cluster.view.setting_values.get(CAPACITY_TRACKING) != "true":
         return False
     bound = cluster.get(PersistentVolume, claim.persistent_volume or "")
     volume = cluster.get(Volume, bound.volume_handle or "") if bound else None

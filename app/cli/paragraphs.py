@@ -1,7 +1,7 @@
 """Lines of a width, for people."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from shutil import get_terminal_size
 from textwrap import wrap
 
@@ -46,3 +46,15 @@ def paragraph(
         break_on_hyphens=False,
     ):
         yield typer.style(line, colour) if colour else line
+
+
+def table(rows: Sequence[Sequence[str]], *, figures: Collection[int] = ()) -> Iterator[str]:
+    """Write rows in columns: texts begin at the left, those of *figures* end at the right."""
+    cleaned = [[*map(printable, row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
+    for row in cleaned:
+        cells = (
+            cell.rjust(width) if number in figures else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()

@@ -21,12 +21,11 @@ from extender import (
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 from extender.space import NodeSpace
-from longhorn import DiskId, DiskSchedule
+from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule
 from planner.naming import first_of
 
 _SHOWN = 5
 """Most nodes named in one text."""
-_TRACKING = "csi-storage-capacity-tracking"
 _STATIC_CLASS = "default-longhorn-static-storage-class", "longhorn-static"
 """Setting that names the class which volumes made by hand have, and its default."""
 
@@ -178,7 +177,7 @@ def _left_out(
         view: The nodes.
         values: Longhorn's settings.
     """
-    if values.get(_TRACKING) != "true":
+    if values.get(CAPACITY_TRACKING) != "true":
         return
     names = [
         name
@@ -191,7 +190,7 @@ def _left_out(
             yield Problem.COMPUTE_NODES_LEFT_OUT.found(
                 f"kube-scheduler leaves out {first_of(names, _SHOWN)} for pods with new volumes of "
                 f"{each.record.name}: no replica can be placed there, and Longhorn's setting "
-                f"{_TRACKING} is true; the volumes could be used from there"
+                f"{CAPACITY_TRACKING} is true; the volumes could be used from there"
             )
 
 

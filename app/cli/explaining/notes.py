@@ -10,18 +10,10 @@ from app.cli.scheduler_config.wanted import SCHEDULER_NAME
 from app.config import RESOURCE
 from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
-from extender import ClusterView, Hindrance, PodRef, Spread, StorageClass, class_of
+from extender import ClusterView, Hindrance, PodRef, Spread, class_of
 from extender.demand.injection import DEFAULT_SCHEDULERS
 from extender.demand.requests import LONGHORN_DRIVERS
-from longhorn import (
-    Locality,
-    Need,
-    NodeName,
-    Selector,
-    VolumeName,
-    capacity_of,
-    split_tags,
-)
+from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
 from planner.naming import first_of
 from planner.records import Wishes
 
@@ -115,7 +107,7 @@ def tracking_notes(pod: PodRef, view: ClusterView, accepted: Iterable[NodeName])
         view: The cluster.
         accepted: The nodes where the pod's volumes fit.
     """
-    if view.setting_values.get("csi-storage-capacity-tracking") != "true":
+    if view.setting_values.get(CAPACITY_TRACKING) != "true":
         return
     names = [*accepted]
     for key in pod.claims:
@@ -125,7 +117,8 @@ def tracking_notes(pod: PodRef, view: ClusterView, accepted: Iterable[NodeName])
         class_ = class_of(claim, view.storage_classes)
         if class_ is None or class_.provisioner not in LONGHORN_DRIVERS or class_.is_immediate:
             continue
-        told = _told_bytes(class_, view)
+        nodes = (space.node for space in view.spaces.values())
+        told = told_bytes(nodes, class_.parameters, view.settings)
         left_out = [name for name in names if told.get(name, 0) < claim.requested_bytes]
         if left_out:
             yield Note(
@@ -134,34 +127,6 @@ def tracking_notes(pod: PodRef, view: ClusterView, accepted: Iterable[NodeName])
                 f"larger than what Longhorn tells it of the disks there",
                 refuses=len(left_out) == len(names),
             )
-
-
-def _told_bytes(class_: StorageClass, view: ClusterView) -> dict[NodeName, int]:
-    """Return the largest new volume of a class by what Longhorn tells of each node."""
-    need = Need(
-        size_bytes=0,
-        actual_bytes=0,
-        disk_type="block" if class_.parameters.get("dataEngine") == "v2" else "filesystem",
-        node_selectors=(_selector(class_, "nodeSelector"),),
-        disk_selectors=(_selector(class_, "diskSelector"),),
-        topology=(),
-    )
-    told = {
-        name: capacity_of(space.node, need, view.settings).maximum_bytes
-        for name, space in view.spaces.items()
-    }
-    if class_.parameters.get("storageCapacityMode") != "zone":
-        return told
-    zones = {name: view.spaces[name].node.zone for name in told}
-    best = {
-        zone: max(told[name] for name in told if zones[name] == zone) for zone in {*zones.values()}
-    }
-    return {name: best[zone] for name, zone in zones.items()}
-
-
-def _selector(class_: StorageClass, parameter: str) -> Selector:
-    text = class_.parameters.get(parameter)
-    return split_tags(text) if text else ()
 
 
 def hold_notes(pods: Iterable[Pod]) -> Iterator[Note]:

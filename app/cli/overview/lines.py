@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from app.cli.overview.figures import ClassFigures, DiskFigures, NodeFigures, Overview
-from app.cli.paragraphs import paragraph, printable
+from app.cli.paragraphs import paragraph, table
 from app.cli.sizes import gib
 
-_GAP = "  "
 _FIGURES = ("scheduled", "limit", "written", "headroom", "held", "coming")
 _WIDE = ("reserved", "physical", "zone", "type", "tags")
 
@@ -18,13 +17,13 @@ def lines(found: Overview, *, width: int, wide: bool = False) -> Iterator[str]:
     else:
         names = ("node", "disk", *_FIGURES, *(_WIDE if wide else ()))
         rows = [names, *(row for node in found.nodes for row in _rows(node, wide=wide))]
-        texts = {0, 1, *range(names.index("zone"), len(names))} if wide else {0, 1}
-        yield from _table(rows, texts)
+        last = names.index("zone") if wide else len(names)
+        yield from table(rows, figures=range(2, last))
         yield from _problems(found.nodes, width)
     if found.classes:
         yield ""
         rows = [("StorageClass", "largest new volume", "on nodes"), *map(_class, found.classes)]
-        yield from _table(rows, {0})
+        yield from table(rows, figures={1, 2})
         for each in found.classes:
             if each.problem:
                 yield from paragraph(f"{each.name}: ", each.problem, width, colour="yellow")
@@ -84,14 +83,3 @@ def _sum(nodes: Sequence[NodeFigures]) -> str:
         f"{len(nodes)} nodes, {len(disks)} disks: {gib(sum(d.scheduled_bytes for d in disks))} of "
         f"{gib(sum(d.limit_bytes for d in disks))} GiB scheduled"
     )
-
-
-def _table(rows: Sequence[Sequence[str]], texts: set[int]) -> Iterator[str]:
-    """Write rows; columns of *texts* begin at the left, figures end at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            printable(cell).ljust(widths[n]) if n in texts else cell.rjust(widths[n])
-            for n, cell in enumerate(row)
-        )
-        yield _GAP.join(cells).rstrip()

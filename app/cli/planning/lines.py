@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from app.cli.explaining.remedies import ERRORS
-from app.cli.paragraphs import paragraph, printable
+from app.cli.paragraphs import paragraph, printable, table
 from app.cli.sizes import gib
 from planner.naming import first_of, natural
 from planner.outcome import (
@@ -188,7 +188,8 @@ def _before_and_after(report: PlanReport, form: Form) -> Iterator[str]:
     names = sorted(changed, key=natural)
     shown = names if form.show_all else names[:_MOST_NODES]
     rows = [row for name in shown for row in _rows(first.get(name), last.get(name))]
-    yield from _table(("node", "zone", "pods", "disk", "scheduled GiB", "limit", ""), rows)
+    heads = ("node", "zone", "pods", "disk", "scheduled GiB", "limit", "")
+    yield from table([heads, *rows])
     yield from _rest(len(names) - len(shown), "node")
 
 
@@ -228,15 +229,6 @@ def _scheduled(disk: DiskReport | None) -> str:
 
 def _change(before: str, after: str) -> str:
     return before if before == after else f"{before} -> {after}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    cleaned = [[*map(printable, row)] for row in (head, *rows)]
-    # The last column is as wide as its text.
-    widths = [max(len(row[column]) for row in cleaned) for column in range(len(head) - 1)]
-    for row in cleaned:
-        cells = (cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True))
-        yield "  ".join(cells).rstrip()
 
 
 def _rest(count: int, what: str) -> Iterable[str]:

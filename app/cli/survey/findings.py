@@ -177,7 +177,7 @@ def _endangered(view: ClusterView) -> dict[NodeName, list[VolumeName]]:
         nodes = {each.node for each in healthy if each.node is not None}
         for node in sorted(nodes):
             left = sum(each.node != node for each in healthy)
-            if left < (volume.data_chunks if volume is not None and volume.sharded else 1):
+            if left < max(1, 0 if volume is None else volume.data_chunks):
                 found.setdefault(node, []).append(name)
     return found
 

@@ -12,7 +12,7 @@ to their names.
 import asyncio
 from typing import NamedTuple, NoReturn
 
-from longhorn import Capacity, Need, Node, Selector, capacity_of, split_tags
+from longhorn import Capacity, Node, capacity_of, tracked_need
 from tests.actors.api import CSI_STORAGE_CAPACITIES, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster
@@ -36,20 +36,8 @@ class Segment(NamedTuple):
 
 def capacity(node: Object, storage_class: Object, settings: Settings) -> Capacity:
     """Say what a node has left for volumes of a class."""
-    parameters = storage_class.get("parameters") or {}
-    need = Need(
-        size_bytes=0,
-        actual_bytes=0,
-        disk_type="block" if parameters.get("dataEngine") == "v2" else "filesystem",
-        node_selectors=(_selector(parameters, "nodeSelector"),),
-        disk_selectors=(_selector(parameters, "diskSelector"),),
-        topology=(),
-    )
+    need = tracked_need(storage_class.get("parameters") or {})
     return capacity_of(recorded(node, Node), need, known(settings))
-
-
-def _selector(parameters: Object, name: str) -> Selector:
-    return split_tags(parameters[name]) if parameters.get(name) else ()
 
 
 def capacity_object(segment: Segment, found: Capacity, *, namespace: str) -> Object:
