@@ -145,7 +145,8 @@ class Derived:
         is_other |= put(self.due, name, None if due == NOTHING_DUE else due)
         expanded = expanded_bytes(volume, replicas) or None
         if put(self._expanded, name, expanded) | put(self._images, name, image):
-            for each in replicas:
+            # As they are: one that its disk turned away is shown without a node.
+            for each in self._known.replicas_of.of(name):
                 if each.node is not None:
                     work.add_node(each.node, each.disk)
             return True
