@@ -32,6 +32,7 @@ from longhorn import DiskSchedule, Node, NodeName, Replica, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
+    backing_image,
     bound,
     disk,
     disk_schedule,
@@ -479,3 +480,20 @@ def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
     builder.apply(node("node-1"), None)
     builder.settle()
     assert contents(builder.view) == contents(view_of(old))
+
+
+def test_image_that_becomes_known_counts_where_a_replica_was_turned_away() -> None:
+    """The disk has yet to decide on more than it has room for, so the replica counts there."""
+    mine = volume(backing_image="image", replicas=1)
+    full = node("node-1", disk(maximum_bytes=8 * GIB))
+    asks = disk_schedule(asks={"vol-r-1": 10 * GIB})
+    there = [full, mine, asks, replica(healthy_once=False)]
+    builder = building(*there)
+    assert [each.node for each in builder.view.replicas[mine.name]] == [None]
+    before = contents(builder.view)["spaces"]
+
+    builder.apply(None, backing_image(size_bytes=2 * GIB))
+    builder.settle()
+
+    assert contents(builder.view)["spaces"] != before
+    assert contents(builder.view) == contents(view_of(*there, backing_image(size_bytes=2 * GIB)))
