@@ -487,7 +487,7 @@ def test_image_that_becomes_known_counts_where_a_replica_was_turned_away() -> No
     mine = volume(backing_image="image", replicas=1)
     full = node("node-1", disk(maximum_bytes=8 * GIB))
     asks = disk_schedule(asks={"vol-r-1": 10 * GIB})
-    there = [full, mine, asks, replica(healthy_once=False)]
+    there: list[Known] = [full, mine, asks, replica(healthy_once=False)]
     builder = building(*there)
     assert [each.node for each in builder.view.replicas[mine.name]] == [None]
     before = contents(builder.view)["spaces"]
