@@ -74,6 +74,8 @@ class Everywhere:
             return Excuse.CAME
         if self._leaves_room(new, in_time, then):
             return Excuse.SEVERAL
+        if self._leaves_room(new, in_time, then, by_lists=True):
+            return Excuse.LISTED
         if self._leaves_room(new, [e for e in in_time if not self._lost_a_rebuild(e)], now):
             return Excuse.GIVEN_UP
         if self._has_room_alone(new, now) and self._leaves_room(new, in_time, now, by_node=True):
@@ -231,11 +233,18 @@ class Everywhere:
         return find_room(needed, spaces_of(known, settings), settings) is not None
 
     def _leaves_room(
-        self, new: Choice, others: Sequence[Choice], known: Known, *, by_node: bool = False
+        self,
+        new: Choice,
+        others: Sequence[Choice],
+        known: Known,
+        *,
+        by_node: bool = False,
+        by_lists: bool = False,
     ) -> bool:
-        """Say whether *new* leaves room; *by_node* if linked clones are to need no certain disk."""
+        """Say whether *new* leaves room; *by_node* if linked clones are to need no certain disk,
+        *by_lists* if what disks list still is to count."""
         settings = self._truth.known_settings()
-        spaces = spaces_of(known, settings)
+        spaces = spaces_of(known, settings, by_lists=by_lists)
         needed = [structs.replace(e, by_node=by_node) for e in self.needed(new, known)]
         own = {volume.name for volume in new.volumes}
         rest = [

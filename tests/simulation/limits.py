@@ -34,6 +34,7 @@ class Excuse(StrEnum):
     FORMER = "Longhorn placed a strict-local replica for a pod that was gone before the answer"
     BY_NODE = "beside what else comes, linked clones count by node, not by disk (docs/nodes.md)"
     MOVED = "what a linked clone shares went to other nodes after the answer"
+    LISTED = "a replica was gone, but its disk listed it still at the answer"
     NOT_DUE = "Longhorn makes no replica for the pod's node, as the volume is degraded"
     BOUNDED = "more replicas were to be placed than our service's search is sure to decide"
     SEVERAL = "several of these"

@@ -64,6 +64,18 @@ def test_a_replica_that_there_is_keeps_others_off_its_node() -> None:
     assert found == {"there": Found(anywhere=1, local=0)}
 
 
+def test_what_is_gone_takes_room_where_a_disk_lists_it_still() -> None:
+    [there] = cluster(40).replicas["there"]
+    listed = disk(maximum_bytes=40 * GIB, listed={there.name: 10 * GIB, "gone-1": 5 * GIB})
+    known = structs.replace(cluster(40), nodes=[node("node-0", listed)])
+
+    [beside] = spaces_of(known, SETTINGS)
+    [lagging] = spaces_of(known, SETTINGS, by_lists=True)
+
+    assert beside.disks[0].logical_headroom_bytes == 30 * GIB
+    assert lagging.disks[0].logical_headroom_bytes == 25 * GIB
+
+
 def test_volumes_find_room_together_or_not() -> None:
     spaces = spaces_of(cluster(40, 30), SETTINGS)
     pair = Missing(volume=of(20, "pair"), anywhere=2).whole

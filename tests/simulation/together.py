@@ -78,8 +78,15 @@ class Found(msgspec.Struct, frozen=True):
     local: int
 
 
-def spaces_of(known: Known, settings: Settings) -> list[NodeSpace]:
-    """Return what each disk has left beside all replicas that are placed on it."""
+def spaces_of(known: Known, settings: Settings, *, by_lists: bool = False) -> list[NodeSpace]:
+    """Return what each disk has left beside all replicas that are placed on it.
+
+    Args:
+        known: What is known.
+        settings: Longhorn's.
+        by_lists: Whether replicas that are gone count as well where disks list them still.
+    """
+    names = {str(each.name) for replicas in known.replicas.values() for each in replicas}
     placed: dict[tuple[object, object], dict[str, int]] = {}
     for each in (each for replicas in known.replicas.values() for each in replicas if each.disk):
         placed.setdefault((each.node, each.disk), {})[str(each.name)] = each.size_bytes
@@ -88,6 +95,9 @@ def spaces_of(known: Known, settings: Settings) -> list[NodeSpace]:
         disks = []
         for disk in node.disks:
             listed = placed.get((node.name, disk.id), {})
+            if by_lists:
+                gone = {name: size for name, size in disk.listed.items() if name not in names}
+                listed = gone | listed
             scheduled = sum(listed.values())
             counted = msgspec.structs.replace(disk, listed=listed, scheduled_bytes=scheduled)
             disks.append(disk_space(counted, settings))
