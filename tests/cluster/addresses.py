@@ -19,3 +19,8 @@ def node_address(number: int) -> str:
 def pods_of(number: int) -> str:
     """Return the range of the pods of a node."""
     return f"10.244.{number}.0/24"
+
+
+def cable_of(node: str) -> str:
+    """Name the end of a node's cable that is in the network of the control plane."""
+    return f"to-{node}"

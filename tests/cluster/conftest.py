@@ -1,6 +1,7 @@
 """A cluster with real nodes, in a folder of its own, which ends with the tests."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,9 +29,10 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[RunningCluster]:
     """A cluster with Longhorn and nothing else."""
+    shutil.rmtree(folder / "cluster", ignore_errors=True)
     keeper = outside.start(folder / "cluster", DISKS)
     try:
         yield RunningCluster(folder / "cluster")

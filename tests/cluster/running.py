@@ -1,5 +1,6 @@
 """What tests do with a cluster that runs."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -8,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.cluster.addresses import cable_of
 from tests.cluster.images import ROOT
-from tests.cluster.inside import KUBECONFIG, SCHEDULER_CONFIG, Plan
+from tests.cluster.inside import KUBECONFIG, READY_SECONDS, RESTART, SCHEDULER_CONFIG, Plan
 from tests.e2e.deployed import Administrator
 from tests.e2e.processes import Process
+from tests.e2e.waiting import until
 
 Object = dict[str, Any]
 
@@ -26,6 +29,7 @@ class RunningCluster:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.administrator = self.administrator_in(ROOT)
+        self._numbers = itertools.count(1)
         self._ctr = Plan.read(folder).programs["ctr"]
 
     def administrator_in(self, clone: Path, **variables: str) -> Administrator:
@@ -35,6 +39,12 @@ class RunningCluster:
     def configure_scheduler(self, text: str) -> None:
         """Give kube-scheduler a configuration; it is started anew."""
         (self._folder / SCHEDULER_CONFIG).write_text(text, encoding="utf-8")
+
+    async def start_again(self) -> None:
+        """End all programs and pods at once, as if the power had failed; all start again."""
+        restart = self._folder / RESTART
+        restart.touch()
+        await until(lambda: not restart.exists(), within=READY_SECONDS)
 
     async def get(self, *what: str) -> Object:
         """Return what `kubectl get` finds."""
@@ -47,8 +57,8 @@ class RunningCluster:
         """Return what runs a command in the network of the control plane, or `node-1`'s, ..."""
         return [str(self._folder / "enter"), *command]
 
-    def kill_container(self, pod: Object) -> None:
-        """Send SIGKILL to the container of a pod."""
+    def signal(self, pod: Object, name: str) -> None:
+        """Send a signal, such as SIGKILL, to the container of a pod."""
         [status] = pod["status"]["containerStatuses"]
         container = status["containerID"].removeprefix("containerd://")
         command = [
@@ -56,18 +66,52 @@ class RunningCluster:
             "--namespace=k8s.io",
             "tasks",
             "kill",
-            "--signal=SIGKILL",
+            f"--signal={name}",
             container,
         ]
         subprocess.run(self.inside(pod["spec"]["nodeName"], *command), check=True)
 
+    def network_of(self, pod: Object) -> list[str]:
+        """Return what runs a command, after `inside`, in the network of a pod."""
+        node, address = pod["spec"]["nodeName"], pod["status"]["podIP"]
+        listed = subprocess.run(
+            self.inside(node, "ip", "netns", "list"), capture_output=True, text=True, check=True
+        )
+        for name in (line.split()[0] for line in listed.stdout.splitlines()):
+            there = ["ip", "netns", "exec", name]
+            own = subprocess.run(
+                self.inside(node, *there, "ip", "-oneline", "address"),
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            if f" {address}/" in own.stdout:
+                return [node, *there]
+        raise AssertionError(f"{node} has no network with {address}")
+
+    def cut_off(self, node: str) -> None:
+        """Pull the cable of a node."""
+        self._set_cable(node, "down")
+
+    def connect(self, node: str) -> None:
+        """Put it back."""
+        self._set_cable(node, "up")
+
+    def _set_cable(self, node: str, state: str) -> None:
+        subprocess.run(self.inside("ip", "link", "set", cable_of(node), state), check=True)
+
     @contextmanager
-    def probed(self, url: str) -> Iterator["Answers"]:
-        """Ask a URL from the network of the control plane while the block goes on."""
-        log = self._folder / "probe.log"
-        log.unlink(missing_ok=True)
+    def probed(self, url: str, *where: str) -> Iterator["Answers"]:
+        """Ask a URL while the block goes on.
+
+        Args:
+            url: What is asked.
+            where: What runs a command there; none for the network of the control plane.
+        """
+        log = self._folder / f"probe-{next(self._numbers)}.log"
         script = Path(__file__).with_name("probe.py")
-        process = Process("probe", self.inside(sys.executable, str(script), url), log)
+        command = self.inside(*where, sys.executable, str(script), url)
+        process = Process("probe", command, log)
         try:
             yield Answers(log)
         finally:

@@ -1,0 +1,336 @@
+"""The service on real nodes while its pods, its containers and its nodes are in trouble.
+
+The tests build on each other: each leaves the service whole.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime, timedelta
+from statistics import median
+
+import pytest
+
+from app.config import NAME
+from tests.actors.longhorn import NAMESPACE
+from tests.cluster.installed import (
+    ADDRESS,
+    end_burst,
+    expect_pods_with_room,
+    holder,
+    install,
+    instances,
+    leader,
+    no_volumes_are_left,
+    roll_out,
+    upgrade,
+)
+from tests.cluster.running import Answers, Object, RunningCluster
+from tests.e2e.effort import runs
+from tests.e2e.waiting import until
+
+pytestmark = pytest.mark.nodes
+
+SERVICE = f"http://{ADDRESS}:9504/filter"
+TAKE_OVER_SECONDS = 60.0
+READY_SECONDS = 120.0
+MANY = 50
+"""Answers: as many take a second or more."""
+DELETED, KILLED, FROZEN, CUT_OFF = (
+    "pod deleted",
+    "container killed",
+    "container frozen",
+    "node cut off",
+)
+MOST_SECONDS = {DELETED: 5.0, KILLED: 20.0, FROZEN: 20.0, CUT_OFF: 20.0}
+"""A leader that is told to end gives its lease away; else the next one waits for its end."""
+PAUSE_SECONDS = 0.3
+SCHEDULED_SECONDS = timedelta(seconds=10)
+SLEEPER: Object = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "sleeper", "namespace": "default"},
+    "spec": {
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{"name": "pause", "image": "registry.k8s.io/pause:3.10"}],
+    },
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(cluster: RunningCluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The service, as the docs install it."""
+
+    async def begin() -> None:
+        await install(cluster, tmp_path_factory.mktemp("installed"))
+        await expect_pods_with_room(cluster)
+        await end_burst(cluster)
+
+    asyncio.run(begin())
+
+
+@pytest.mark.parametrize("end", [DELETED, KILLED, FROZEN, CUT_OFF])
+async def test_another_instance_answers_soon(
+    cluster: RunningCluster, capsys: pytest.CaptureFixture[str], end: str
+) -> None:
+    """By kube-proxy, which sends requests to the leader alone."""
+    gaps = [await time_without_answer(cluster, end) for _ in range(runs(1, report=10))]
+    with capsys.disabled():
+        print(f"\n{end}: {median(gaps):.1f} s without an answer, at most {max(gaps):.1f} s")  # noqa: T201
+
+    assert max(gaps) < MOST_SECONDS[end]
+
+
+async def test_a_pod_reaches_the_leader_as_well(cluster: RunningCluster) -> None:
+    """A second scheduler asks from a pod."""
+    kubectl = cluster.administrator
+    await kubectl.run("kubectl", "create", "--filename", "-", stdin=json.dumps(SLEEPER))
+    await kubectl.run("kubectl", "wait", "--for=condition=Ready", "pod/sleeper")
+    pod = await cluster.get("pod", "sleeper")
+
+    async with take_over(cluster, *cluster.network_of(pod)) as answers:
+        await delete(cluster, await leader(cluster))
+    await kubectl.run("kubectl", "delete", "pod/sleeper", "--wait")
+
+    assert longest_gap(answers) < MOST_SECONDS[DELETED]
+
+
+async def test_who_was_frozen_answers_nobody_any_more(cluster: RunningCluster) -> None:
+    """It led when it was stopped; another one leads when it goes on."""
+    await roll_out(cluster)
+    frozen = await leader(cluster)
+    direct = f"http://{frozen['status']['podIP']}:9504/filter"
+    with cluster.probed(direct) as answers:
+        await until(lambda: len(answers.given()) > MANY, within=TAKE_OVER_SECONDS)
+        async with take_over(cluster):
+            cluster.signal(frozen, "SIGSTOP")
+        before = len(answers.given())
+        cluster.signal(frozen, "SIGCONT")
+        refused = len(answers.refused())
+        await until(lambda: "refused" in answers.refused()[refused:], within=TAKE_OVER_SECONDS)
+
+    assert len(answers.given()) == before
+
+
+async def test_a_node_is_drained(cluster: RunningCluster) -> None:
+    await roll_out(cluster)
+    node = (await leader(cluster))["spec"]["nodeName"]
+    kubectl = cluster.administrator
+    async with take_over(cluster) as answers:
+        await kubectl.run(
+            *("kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force")
+        )
+    await roll_out(cluster)
+    nodes = [pod["spec"]["nodeName"] for pod in await instances(cluster)]
+    await kubectl.run("kubectl", "uncordon", node)
+
+    assert longest_gap(answers) < MOST_SECONDS[DELETED]
+    assert node not in nodes
+
+
+async def test_pods_get_nodes_during_an_upgrade_and_a_rollback(cluster: RunningCluster) -> None:
+    """Pods that hold data are created all the time, and asked about while instances change."""
+    async with pods_created(cluster) as names:
+        with cluster.probed(SERVICE) as answers:
+            await upgrade(cluster, "resources.requests.cpu=90m")
+            await cluster.administrator.run(
+                *("helm", "rollback", NAME, "--namespace", NAMESPACE, "--wait")
+            )
+            await until_more(answers)
+
+    await roll_out(cluster)
+    waits = await times_until_scheduled(cluster, names)
+    await cluster.administrator.run("kubectl", "delete", "pods", "--selector=app=one-of-many")
+    await no_volumes_are_left(cluster)
+
+    assert len(waits) == len(names) > 0
+    assert max(waits) <= SCHEDULED_SECONDS
+    assert longest_gap(answers) < MOST_SECONDS[DELETED]
+
+
+async def test_with_a_tenth_of_a_core_all_pods_get_their_nodes(cluster: RunningCluster) -> None:
+    await upgrade(cluster, "resources.limits.cpu=100m")
+    await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+    await upgrade(cluster, "resources.limits.cpu=null")
+
+
+async def test_with_too_little_memory_the_old_instances_go_on(cluster: RunningCluster) -> None:
+    """A roll-out stops no instance before a new one is ready."""
+    before = {pod["metadata"]["name"] for pod in await instances(cluster)}
+    with cluster.probed(SERVICE) as answers:
+        await upgrade(
+            cluster, "resources.limits.memory=32Mi", "resources.requests.memory=32Mi", wait=False
+        )
+        await until(lambda: is_out_of_memory(cluster), within=READY_SECONDS)
+        names = {pod["metadata"]["name"] for pod in await instances(cluster)}
+        await cluster.administrator.run(
+            *("helm", "rollback", NAME, "--namespace", NAMESPACE, "--wait")
+        )
+        await until_more(answers)
+
+    assert before < names
+    assert longest_gap(answers) < MOST_SECONDS[DELETED]
+
+
+async def test_all_starts_again_at_once(cluster: RunningCluster) -> None:
+    """Pods with volumes run again where these are, and new ones get room."""
+    kubectl = cluster.administrator
+    await kubectl.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    before = {pod["metadata"]["uid"] for pod in await expect_pods_with_room(cluster)}
+    await cluster.start_again()
+    await roll_out(cluster)
+    await until(lambda: have_started_again(cluster), within=READY_SECONDS)
+    again = {pod["metadata"]["uid"] for pod in await expect_pods_with_room(cluster)}
+    await end_burst(cluster)
+    await kubectl.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+
+    assert again == before
+
+
+async def have_started_again(cluster: RunningCluster) -> bool:
+    """Say whether all pods run, each in its second container."""
+    statuses = [
+        status
+        for pod in (await cluster.get("pods"))["items"]
+        for status in pod["status"].get("containerStatuses") or ()
+    ]
+    return all("running" in each["state"] and each["restartCount"] for each in statuses)
+
+
+async def time_without_answer(cluster: RunningCluster, end: str) -> float:
+    """End the leader, and return the longest time without an answer around that."""
+    await roll_out(cluster)
+    ended = await leader(cluster)
+    node = ended["spec"]["nodeName"]
+    async with take_over(cluster) as answers:
+        if end == CUT_OFF:
+            cluster.cut_off(node)
+        elif end == DELETED:
+            await delete(cluster, ended)
+        else:
+            cluster.signal(ended, "SIGKILL" if end == KILLED else "SIGSTOP")
+    if end == CUT_OFF:
+        cluster.connect(node)
+        await cluster.administrator.run(
+            *("kubectl", "wait", "--for=condition=Ready", f"node/{node}", "--timeout=120s")
+        )
+    elif end != DELETED:
+        await delete(cluster, ended)  # its next container would start ever later
+    return longest_gap(answers)
+
+
+@contextlib.asynccontextmanager
+async def take_over(cluster: RunningCluster, *where: str) -> AsyncIterator[Answers]:
+    """Ask until another instance leads and has answered; the block ends the one that leads.
+
+    Args:
+        cluster: The cluster.
+        where: What runs a command there; none for where kube-scheduler runs.
+    """
+    await roll_out(cluster)
+    before = await holder(cluster)
+    with cluster.probed(SERVICE, *where) as answers:
+        await until(lambda: len(answers.given()) > MANY, within=TAKE_OVER_SECONDS)
+        assert answers.refused() == []
+        yield answers
+
+        async def is_another() -> bool:
+            return await holder(cluster) not in ("", before)
+
+        await until(is_another, within=TAKE_OVER_SECONDS)
+        await until_more(answers)
+
+
+async def until_more(answers: Answers) -> None:
+    """Wait for more answers."""
+    seen = len(answers.given())
+    await until(lambda: len(answers.given()) > seen + MANY, within=TAKE_OVER_SECONDS)
+
+
+def longest_gap(answers: Answers) -> float:
+    """Return the longest time between two answers."""
+    return max(later - earlier for earlier, later in itertools.pairwise(answers.given()))
+
+
+async def delete(cluster: RunningCluster, pod: Object) -> None:
+    """Delete a pod, and do not wait until it is gone."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    await cluster.administrator.run(
+        *("kubectl", "delete", "pod", name, "--namespace", namespace, "--wait=false")
+    )
+
+
+@contextlib.asynccontextmanager
+async def pods_created(cluster: RunningCluster) -> AsyncIterator[list[str]]:
+    """Create a pod after another until the block ends; it has the names of those that there are."""
+    names: list[str] = []
+    is_over = asyncio.Event()
+
+    async def create() -> None:
+        for pod in many_pods():
+            await cluster.administrator.run("kubectl", "create", "-f", "-", stdin=json.dumps(pod))
+            names.append(pod["metadata"]["name"])
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), PAUSE_SECONDS)
+            if is_over.is_set():
+                return
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(create())
+        yield names
+        is_over.set()
+
+
+def many_pods() -> Iterator[Object]:
+    """Make pods with a volume each that is gone with them."""
+    for number in itertools.count(1):
+        claim = {
+            "spec": {
+                "storageClassName": "longhorn-burst",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            }
+        }
+        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": claim}}
+        labels = {"app": "one-of-many"}
+        yield {
+            **SLEEPER,
+            "metadata": {"name": f"one-{number}", "namespace": "default", "labels": labels},
+            "spec": {**SLEEPER["spec"], "volumes": [volume]},
+        }
+
+
+async def times_until_scheduled(cluster: RunningCluster, names: list[str]) -> list[timedelta]:
+    """Wait until pods have nodes, and return how long that took each, in whole seconds."""
+
+    async def scheduled() -> list[timedelta]:
+        pods = (await cluster.get("pods", "--selector=app=one-of-many"))["items"]
+        return [
+            datetime.fromisoformat(condition["lastTransitionTime"])
+            - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+            for pod in pods
+            for condition in pod["status"].get("conditions") or ()
+            if (condition["type"], condition["status"]) == ("PodScheduled", "True")
+        ]
+
+    async def all_are() -> bool:
+        return len(await scheduled()) == len(names)
+
+    await until(all_are, within=READY_SECONDS)
+    return await scheduled()
+
+
+async def is_out_of_memory(cluster: RunningCluster) -> bool:
+    """Say whether some instance was ended as it took more memory than it may."""
+    return any(
+        state.get("terminated", {}).get("reason") == "OOMKilled"
+        for pod in await instances(cluster)
+        for status in pod["status"].get("containerStatuses") or ()
+        for state in (status["state"], status.get("lastState") or {})
+    )
