@@ -1,12 +1,19 @@
 """Log set-up: structured lines on stdout, JSON unless it is a terminal."""
 
 import logging
+import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import structlog
 from structlog.types import Processor
+
+
+def has_colours(environ: Mapping[str, str]) -> bool:
+    """Whether a terminal may be sent escape sequences: see https://no-color.org."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def configure_logs(level: str) -> None:
@@ -20,8 +27,9 @@ def configure_logs(level: str) -> None:
         structlog.processors.format_exc_info,
     ]
     is_terminal = sys.stdout.isatty()
+    for_people = structlog.dev.ConsoleRenderer(colors=has_colours(os.environ))
     structlog.configure(
-        processors=[*shared, structlog.dev.ConsoleRenderer() if is_terminal else _as_json],
+        processors=[*shared, for_people if is_terminal else _as_json],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=(
             structlog.PrintLoggerFactory()
@@ -35,9 +43,7 @@ def configure_logs(level: str) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.dev.ConsoleRenderer()
-                if is_terminal
-                else structlog.processors.JSONRenderer(),
+                for_people if is_terminal else structlog.processors.JSONRenderer(),
             ],
         )
     )

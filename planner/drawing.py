@@ -38,8 +38,8 @@ def draw(
                 node, space, knows_nodes=bool(cluster.nodes), knows_longhorn=bool(spaces)
             ),
             pods=tuple(sorted(pods, key=lambda key: (key not in new_pods, natural(key)))),
-            requested_cpu=requested.get(CPU, 0),
-            allocatable_cpu=allocatable.get(CPU, 0),
+            requested_millicores=requested.get(CPU, 0),
+            allocatable_millicores=allocatable.get(CPU, 0),
             requested_memory_bytes=requested.get(MEMORY, 0),
             allocatable_memory_bytes=allocatable.get(MEMORY, 0),
             disks=tuple(

@@ -130,8 +130,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """Why it gets no pods or no replicas."""
     pods: tuple[str, ...] = ()
     """By namespace and name, those that this plan placed first."""
-    requested_cpu: int = 0
-    allocatable_cpu: int = 0
+    requested_millicores: int = 0
+    allocatable_millicores: int = 0
     requested_memory_bytes: int = 0
     allocatable_memory_bytes: int = 0
     held_bytes: int = 0

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from importlib.metadata import version
 from typing import Annotated
 
@@ -21,16 +20,21 @@ from app.cli.options import (
     Context,
     Kubeconfig,
     Output,
+    Printed,
+    PrintedWide,
+    Quiet,
+    WideOutput,
     check_origin,
     load_files,
     load_settings,
     origin_of,
-    print_json,
+    print_answer,
+    tell,
     warn,
     with_flags,
 )
 from app.cli.overview.command import show_overview
-from app.cli.paragraphs import output_width, printable
+from app.cli.paragraphs import output_width
 from app.cli.planning.command import plan
 from app.cli.pods import find_pod
 from app.cli.scheduler_config.command import configure_scheduler
@@ -44,7 +48,8 @@ from longhorn import Node, NodeName
 from planner.errors import unknown
 from planner.records import KubernetesNode
 
-_FITS, _DOES_NOT_FIT, _BAD_INPUT, _NOT_JUDGED = 0, 1, 2, 3
+BAD_INPUT = 2
+_FITS, _DOES_NOT_FIT, _NOT_JUDGED = 0, 1, 3
 _RIGHT, _WRONG = 0, 1
 _NAMESPACE = "default"
 """Of a pod in files that is named without one."""
@@ -52,8 +57,9 @@ _NAMESPACE = "default"
 commands = typer.Typer(
     name=NAME,
     help="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its help has escape sequences in CI, and cuts names
 )
 
 
@@ -72,15 +78,7 @@ def program(
     """Tell kube-scheduler which nodes can hold the Longhorn volumes of a pod."""
 
 
-class Explained(StrEnum):
-    """How `filter` prints its answer."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-
-
-@commands.command()
+@commands.command(short_help="Answer kube-scheduler.")
 def serve(
     cluster_file: ClusterFile = None,
     also: Also = None,
@@ -106,7 +104,7 @@ def serve(
         service.serve_view(build_view(load_files(cluster_file, also, ANSWERED_FROM)), settings)
 
 
-@commands.command("filter")
+@commands.command("filter", short_help="Why is a pod Pending, and where does it fit?")
 def filter_pod(
     wanted: Annotated[
         str | None,
@@ -137,12 +135,11 @@ def filter_pod(
     nodes: Annotated[
         str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
     ] = None,
-    output: Annotated[Explained, typer.Option("--output", "-o", help="How to print it.")] = (
-        Explained.TABLE
-    ),
+    output: PrintedWide = WideOutput.TABLE,
     all_nodes: Annotated[  # noqa: FBT002 (a flag)
         bool, typer.Option("--all", help="Show every node with every disk.")
     ] = False,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:
     """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
 
@@ -158,10 +155,10 @@ def filter_pod(
         from app.instance import service  # noqa: PLC0415 (it takes long)
 
         cluster, problems, in_use = service.read_cluster(settings, kubeconfig, context)
-        warn(problems)
+        warn(problems, quiet=quiet)
         utc = datetime.now(UTC)
     else:
-        cluster = load_files(cluster_file, also, ASKED_FROM)
+        cluster = load_files(cluster_file, also, ASKED_FROM, quiet=quiet)
         in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
     asked = find_pod(name, namespace or in_use, cluster) if name else None
@@ -171,37 +168,28 @@ def filter_pod(
     if asked is None:
         raise typer.Exit(_show_pending(pending_pods(explainer, candidates), output))
     found = explainer.explain(asked, candidates, all_nodes=all_nodes)
-    if output is Explained.JSON:
-        print_json(found)
-    else:
-        form = Form(width=output_width(), all_nodes=all_nodes, wide=output is Explained.WIDE)
-        for line in lines(found, form):
-            typer.echo(line)
+    form = Form(width=output_width(), all_nodes=all_nodes, wide=output is WideOutput.WIDE)
+    print_answer(found, output, lines(found, form))
     if found.error:
-        typer.echo(f"error: {found.error}", err=True)
+        tell("error: ", found.error)
         raise typer.Exit(_NOT_JUDGED)
     raise typer.Exit(_FITS if found.fits else _DOES_NOT_FIT)
 
 
-def _show_pending(found: PendingPods, output: Explained) -> int:
+def _show_pending(found: PendingPods, output: WideOutput) -> int:
     """Print what becomes of all pods that wait; return the exit status."""
-    if output is Explained.JSON:
-        print_json(found)
-    else:
-        for line in pending_lines(found, output_width()):
-            typer.echo(line)
+    print_answer(found, output, pending_lines(found, output_width()))
     if any(each.error for each in found.pods):
         return _NOT_JUDGED
     return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
 
 
-@commands.command("doctor")
+@commands.command("doctor", short_help="Is the extender installed as it must be?")
 def examine(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
-        Output.TABLE
-    ),
+    output: Printed = Output.TABLE,
+    _quiet: Quiet = False,  # noqa: FBT002 (a flag; there is nothing to leave out)
 ) -> None:
     """Check the installation in a live cluster, and say how to correct what is wrong.
 
@@ -214,16 +202,17 @@ def examine(
     settings = load_settings()
     check_origin(None, kubeconfig, context)
     found = report.make_report(command.examine(settings, kubeconfig, context))
-    if output is Output.JSON:
-        print_json(found)
-    else:
-        for line in report.table_lines(found):
-            typer.echo(line)
+    print_answer(found, output, report.table_lines(found, output_width()))
     raise typer.Exit(_WRONG if found.counts[problems.Severity.ERROR] else _RIGHT)
 
 
-@commands.command("propose-address")
-def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+@commands.command("propose-address", short_help="Which address may the Service have?")
+def propose_address(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:
     """Print a free address for the Service: a line for each family, and on stderr why.
 
     EXTENDER_NAMESPACE says where the Service is or will be. This needs the rights to list Services
@@ -236,20 +225,22 @@ def propose_address(kubeconfig: Kubeconfig = None, context: Context = None) -> N
     settings = load_settings()
     check_origin(None, kubeconfig, context)
     proposal = command.propose_address(settings.namespace, kubeconfig, context)
-    for note in proposal.notes:
-        typer.echo(note, err=True)
-    for address in proposal.addresses:
-        typer.echo(address)
+    if not quiet:
+        for note in proposal.notes:
+            tell("", note)
+    print_answer(proposal, output, proposal.addresses)
 
 
-commands.command("overview")(show_overview)
-commands.command("survey")(show_survey)
-commands.command("scheduler-config")(configure_scheduler)
-commands.command("plan")(plan)
-commands.command("may-drain")(may_drain)
+commands.command("overview", short_help="What does each disk have left?")(show_overview)
+commands.command("survey", short_help="What is at risk?")(show_survey)
+commands.command("scheduler-config", short_help="How is kube-scheduler to be configured?")(
+    configure_scheduler
+)
+commands.command("plan", short_help="What would happen if?")(plan)
+commands.command("may-drain", short_help="May this node be drained now?")(may_drain)
 
 
-@commands.command("disk-schedule-controller")
+@commands.command("disk-schedule-controller", short_help="Decide what each disk holds.")
 def control_disk_schedules(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -287,7 +278,7 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status; print one line for what the user can correct."""
     if not arguments:
         run_command(["--help"])
-        return _BAD_INPUT
+        return BAD_INPUT
     try:
         status = int(commands(args=list(arguments), standalone_mode=False) or 0)
         sys.stdout.flush()
@@ -322,5 +313,5 @@ def _only_one(wanted: str | None, option: str | None) -> str:
 
 
 def _fail(text: str) -> int:
-    typer.echo(f"error: {printable(' '.join(text.split()))}", err=True)
-    return _BAD_INPUT
+    tell("error: ", " ".join(text.split()))
+    return BAD_INPUT

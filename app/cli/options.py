@@ -1,22 +1,25 @@
 """Options that several commands have, and what is done with them."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
+import yaml
 
 from app.cli.files import bundled_namespaces, load_cluster
 from app.cli.missing import Kind, missing
-from app.cli.paragraphs import printable
+from app.cli.paragraphs import error_width, message
 from app.config import Settings, load
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.kubeconfig import kubeconfig_files
 from app.kube.resources import IN_FILES, Kinds
+from app.logs import has_colours
 
 ClusterFile = Annotated[
     Path | None,
@@ -50,6 +53,30 @@ class Output(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
+
+
+class WideOutput(StrEnum):
+    """The same, of a command whose table may have more columns."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def _output_option(kinds: type[StrEnum]) -> Any:
+    return typer.Option("--output", "-o", metavar="|".join(kinds), help="How to print the answer.")
+
+
+Printed = Annotated[Output, _output_option(Output)]
+PrintedWide = Annotated[WideOutput, _output_option(WideOutput)]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="No warnings and no progress on stderr: the answer, and errors."
+    ),
+]
 
 
 def load_settings(*, host: str | None = None, port: int | None = None) -> Settings:
@@ -80,11 +107,11 @@ def check_origin(
 
 
 def load_files(
-    path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind], kinds: Kinds = IN_FILES
+    path: Path, also: Sequence[Path] | None, rested_on: Sequence[Kind], *, quiet: bool = False
 ) -> ClusterObjects:
     """Read a cluster from files; warn of what is broken, and of what is missing of these kinds."""
-    cluster, problems = read_files(path, also, rested_on, kinds)
-    warn(problems)
+    cluster, problems = read_files(path, also, rested_on)
+    warn(problems, quiet=quiet)
     return cluster
 
 
@@ -103,12 +130,50 @@ def origin_of(path: Path, also: Sequence[Path] | None) -> str:
     return ", ".join(map(str, [path, *(also or ())]))
 
 
-def warn(problems: Iterable[str]) -> None:
-    """Print a warning for each problem, one line each."""
-    for problem in problems:
-        typer.echo(f"warning: {printable(problem)}", err=True)
+def warn(problems: Iterable[str], *, quiet: bool = False) -> None:
+    """Print a warning for each problem on stderr, if that is not to be quiet."""
+    if not quiet:
+        for problem in problems:
+            tell("warning: ", problem)
 
 
-def print_json(report: msgspec.Struct) -> None:
-    """Print a report, indented."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+def tell(start: str, text: str) -> None:
+    """Print a text on stderr, in the width of a terminal; elsewhere it is one line."""
+    for line in message(start, text, error_width()):
+        typer.echo(line, err=True)
+
+
+def print_answer(report: msgspec.Struct, output: Output | WideOutput, lines: Iterable[str]) -> None:
+    """Print a report for programs, or for people the lines that are made of it."""
+    if output.value == Output.JSON:
+        typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    elif output.value == Output.YAML:
+        typer.echo(written_yaml(report), nl=False)
+    else:
+        print_lines(lines)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines, in colours only where a terminal shows them and nobody minds."""
+    colour = None if has_colours(os.environ) else False  # None: if it is a terminal
+    for line in lines:
+        typer.echo(line, color=colour)
+
+
+def written_yaml(report: msgspec.Struct) -> str:
+    """Return what the JSON of a report says, as YAML."""
+    return yaml.dump(msgspec.to_builtins(report), Dumper=_Dumper, sort_keys=False)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes texts in quotes that some reader takes for numbers, such as the node 12e3."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (PyYAML's signature)
+        return True
+
+
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+)$"),
+    list("-+.0123456789"),
+)

@@ -1,5 +1,7 @@
 """Lines of a width, for people."""
 
+import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from shutil import get_terminal_size
@@ -12,11 +14,22 @@ _WIDTH = 98
 """Of output that goes to no terminal."""
 _DEEPEST = 6
 _LEAST_TEXT = 20
+_COMMAND = re.compile(r"kubectl get \S.*? > \S+")
+"""What is to be copied, and in two lines would be two commands."""
+_GLUE = "\0"
 
 
 def output_width() -> int:
     """Return how many characters go into a line of the output."""
     return get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
+
+
+def error_width() -> int:
+    """Return how many characters go into a line on stderr."""
+    if not sys.stderr.isatty():
+        return ANY_WIDTH
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns or _WIDTH
+    return get_terminal_size((columns, 0)).columns
 
 
 def printable(text: str) -> str:
@@ -46,6 +59,20 @@ def paragraph(
         break_on_hyphens=False,
     ):
         yield typer.style(line, colour) if colour else line
+
+
+def message(start: str, text: str, width: int) -> Iterator[str]:
+    """Break a text for stderr into lines; a command that is to be copied is never broken."""
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), printable(text))
+    for line in wrap(
+        whole,
+        max(width, len(start) + _LEAST_TEXT),
+        initial_indent=start,
+        subsequent_indent=" " * _DEEPEST,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        yield line.replace(_GLUE, " ")
 
 
 def table(rows: Sequence[Sequence[str]], *, figures: Collection[int] = ()) -> Iterator[str]:

@@ -81,10 +81,10 @@ def disk_lines(
 def other_lines(node: NodeReport) -> Iterator[str]:
     """Write a line for each thing that will take room on a node, and is not placed there yet."""
     for charge in node.holds:
-        size = gib(sum(charge.bytes.values()))
+        size = gib(sum(charge.volume_bytes.values()))
         yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
     for each in node.forecast:
-        size = gib(each.bytes)
+        size = gib(each.size_bytes)
         yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
 
 

@@ -11,19 +11,25 @@ from typing import Any
 
 import msgspec
 
+from app.cli.address.command import Proposal
+from app.cli.doctor.report import Report as DoctorReport
 from app.cli.draining.report import DrainReport
 from app.cli.explaining.pending import PendingPods
 from app.cli.explaining.report import Explanation
 from app.cli.overview.figures import Overview
+from app.cli.scheduler_config.command import Checked
 from app.cli.survey.findings import Survey
 from planner.outcome import PlanReport
 
 PRINTED: Mapping[str, type[msgspec.Struct]] = {
+    "doctor": DoctorReport,
     "filter": Explanation,
     "filter-pending": PendingPods,
     "may-drain": DrainReport,
     "overview": Overview,
     "plan": PlanReport,
+    "propose-address": Proposal,
+    "scheduler-config": Checked,
     "survey": Survey,
 }
 """What each command prints."""

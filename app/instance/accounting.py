@@ -56,7 +56,7 @@ class ChargeReport(msgspec.Struct):
     pod: str
     state: str
     """Of the hold: open if the pod may still go elsewhere, chosen if this is its node."""
-    bytes: Mapping[VolumeName, int]
+    volume_bytes: Mapping[VolumeName, int]
 
 
 class ExpectedReport(msgspec.Struct):
@@ -66,7 +66,7 @@ class ExpectedReport(msgspec.Struct):
     disk: str
     """One on which it fits beside all else; Longhorn may take another one. Empty if none is
     known."""
-    bytes: int
+    size_bytes: int
     state: str
     """open if it comes with a pod that may yet go to several nodes, else sure."""
 
@@ -96,7 +96,7 @@ def node_report(
             ChargeReport(
                 pod=f"{charge.pod.namespace}/{charge.pod.name}",
                 state=charge.state,
-                bytes=charge.bytes,
+                volume_bytes=charge.bytes,
             )
             for charge in charges
         ],
@@ -104,7 +104,7 @@ def node_report(
             ExpectedReport(
                 volume=each.volume,
                 disk=each.disk or "",
-                bytes=each.bytes,
+                size_bytes=each.bytes,
                 state="sure" if each.is_sure else "open",
             )
             for each in expected

@@ -42,7 +42,7 @@ class HoldState(msgspec.Struct):
     state: str
     nodes: list[str]
     named_by: str
-    bytes: Mapping[str, int]
+    volume_bytes: Mapping[str, int]
     """Of each volume that needs a replica on the pod's node."""
     answered_seconds_ago: float
     bound_seconds_ago: float | None
@@ -122,7 +122,7 @@ def _hold_state(hold: Hold, now: float) -> HoldState:
         state=hold.state,
         nodes=sorted(hold.nodes),
         named_by=hold.named_by or "",
-        bytes={volume.name: volume.need.size_bytes for volume in hold.volumes},
+        volume_bytes={volume.name: volume.need.size_bytes for volume in hold.volumes},
         answered_seconds_ago=now - hold.answered_at,
         bound_seconds_ago=None if hold.bound_at is None else now - hold.bound_at,
     )

@@ -194,8 +194,8 @@ function nodeTexts(node) {
   if (node.held_bytes) {
     texts.push(make("p", "", `${gib(node.held_bytes)} GiB held for pods, on disks not known yet`));
   }
-  if (node.allocatable_cpu || node.allocatable_memory_bytes) {
-    const cpu = `CPU ${(node.requested_cpu ?? 0) / 1000} of ${(node.allocatable_cpu ?? 0) / 1000}`;
+  if (node.allocatable_millicores || node.allocatable_memory_bytes) {
+    const cpu = `CPU ${(node.requested_millicores ?? 0) / 1000} of ${(node.allocatable_millicores ?? 0) / 1000}`;
     const asked = gib(node.requested_memory_bytes ?? 0);
     const memory = `memory ${asked} of ${gib(node.allocatable_memory_bytes ?? 0)} GiB`;
     texts.push(make("p", "room", `${cpu}, ${memory}`));

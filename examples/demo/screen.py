@@ -45,7 +45,7 @@ def bars(node: Object) -> str:
     What is held there is drawn into the disks in their order: a hold is for a node, and Longhorn
     chooses the disk.
     """
-    held_bytes = sum(sum(each["bytes"].values()) for each in node["holds"])
+    held_bytes = sum(sum(each["volume_bytes"].values()) for each in node["holds"])
     text = ""
     for disk in node["disks"]:
         here_bytes = min(held_bytes, max(disk["logical_headroom_bytes"], 0))

@@ -161,7 +161,8 @@ def _upcoming(expected: Sequence[Object]) -> Object:
     """Return what Longhorn is about to place, wherever that may be."""
     found: dict[str, list[str]] = {}
     for each in expected:
-        found.setdefault(each["volume"], []).append(f"{each['bytes']} {each['state']}")
+        size_bytes = each.get("size_bytes", each.get("bytes"))  # as older ones call it
+        found.setdefault(each["volume"], []).append(f"{size_bytes} {each['state']}")
     return {volume: sorted(each) for volume, each in found.items()}
 
 

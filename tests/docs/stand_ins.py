@@ -62,7 +62,9 @@ def extender(arguments: list[str]) -> int:
     if arguments[0] == "propose-address":
         sys.stdout.write("10.96.0.95\n")
         return 0
-    reads_a_node = _FILES_ON_NODES.intersection(arguments)
+    reads_a_node = any(
+        flag in _FILES_ON_NODES and path.startswith("/") for flag, path in pairwise(arguments)
+    )
     if "--cluster-file" not in arguments and ("scheduler-config" not in arguments or reads_a_node):
         return 0
     command = [sys.executable, "-m", "app", *arguments]

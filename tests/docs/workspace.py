@@ -34,7 +34,7 @@ _COPIED = (
 )
 _EXAMPLE = ROOT / "examples" / "goal2"
 _OURS = "longhorn-scheduler-extender"
-_OWN_COMMAND = re.compile(rf"\.venv/bin/{_OURS} ([^|;&<>$]*--cluster-file[^|;&<>$]*)")
+_OWN_COMMAND = re.compile(rf"\.venv/bin/{_OURS} ([^|;&<>$]*--(?:cluster-file|check)[^|;&<>$]*)")
 _PATIENCE_SECONDS = 60
 
 

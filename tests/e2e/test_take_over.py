@@ -89,7 +89,7 @@ async def test_the_next_leader_knows_what_was_held(
     for uid, hold in before.items():
         assert after[uid]["state"] == "chosen"
         assert set(after[uid]["nodes"]) <= set(hold["nodes"])
-        assert [*after[uid]["bytes"].values()] == [*hold["bytes"].values()]
+        assert [*after[uid]["volume_bytes"].values()] == [*hold["volume_bytes"].values()]
     assert outcome.pods(NODES) == UNEVEN.pods
     assert (outcome.without_room, outcome.overcommitted_disks) == (0, 0)
 

@@ -108,7 +108,7 @@ class World:
                 each["pod"].removeprefix("default/"),
                 each["state"],
                 tuple(each["nodes"]),
-                tuple(sorted(each["bytes"])),
+                tuple(sorted(each["volume_bytes"])),
             )
             for each in state["holds"]
         )

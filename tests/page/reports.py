@@ -228,12 +228,12 @@ def _volume(name: str, size_gib: int, *places: tuple[str, str] | None) -> Planne
     )
 
 
-def _busy(found: NodeReport, requested_cpu: int) -> NodeReport:
+def _busy(found: NodeReport, requested_millicores: int) -> NodeReport:
     return msgspec.structs.replace(
         found,
         pods=("shop/db-0", "shop/web"),
-        requested_cpu=requested_cpu,
-        allocatable_cpu=8000,
+        requested_millicores=requested_millicores,
+        allocatable_millicores=8000,
         requested_memory_bytes=12 * GIB,
         allocatable_memory_bytes=32 * GIB,
     )

@@ -18,7 +18,7 @@ _COLOURS = {
 _SEVERITY_WIDTH = max(len(severity) for severity in Severity)
 _CHECK_WIDTH = max(len(check) for check in Check)
 _INDENT = " " * (_SEVERITY_WIDTH + _CHECK_WIDTH + 4)
-_TEXT_WIDTH = 98 - len(_INDENT)
+_LEAST_TEXT = 20
 _ARROW = "-> "
 
 
@@ -35,23 +35,24 @@ def make_report(found: Sequence[Finding]) -> Report:
     return Report(findings=found, counts={severity: counts[severity] for severity in Severity})
 
 
-def table_lines(report: Report) -> Iterator[str]:
-    """Write a line for each finding, what to do below it, and the counts, in 98 columns."""
+def table_lines(report: Report, width: int) -> Iterator[str]:
+    """Write the counts, a line for each finding, and what to do below it."""
+    text_width = max(width - len(_INDENT), _LEAST_TEXT)
+    yield ", ".join(f"{count} {severity}" for severity, count in report.counts.items() if count)
     for finding in report.findings:
-        first, *rest = _wrapped(finding.text, "")
+        first, *rest = _wrapped(finding.text, "", text_width)
         severity = typer.style(f"{finding.severity:{_SEVERITY_WIDTH}}", _COLOURS[finding.severity])
         yield f"{severity}  {finding.check:{_CHECK_WIDTH}}  {first}"
-        for line in (*rest, *_wrapped(finding.remedy, _ARROW)):
+        for line in (*rest, *_wrapped(finding.remedy, _ARROW, text_width)):
             yield f"{_INDENT}{line}"
-    yield ", ".join(f"{count} {severity}" for severity, count in report.counts.items() if count)
 
 
-def _wrapped(text: str, start: str) -> list[str]:
+def _wrapped(text: str, start: str, width: int) -> list[str]:
     """Break *text* into lines; *start* goes before the first, and as much space before others."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return wrap(
         " ".join(printable.split()),
-        _TEXT_WIDTH,
+        width,
         initial_indent=start if text else "",
         subsequent_indent=" " * len(start),
         break_long_words=False,

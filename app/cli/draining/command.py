@@ -22,13 +22,16 @@ from app.cli.options import (
     Context,
     Kubeconfig,
     Output,
+    Printed,
+    Quiet,
     check_origin,
     load_settings,
     origin_of,
-    print_json,
+    print_answer,
+    tell,
     warn,
 )
-from app.cli.paragraphs import output_width, printable
+from app.cli.paragraphs import output_width
 from app.config import Settings
 from app.errors import InputError
 from app.kube.draining.kinds import DRAINED
@@ -47,6 +50,7 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeName, ...]
     means: Means
     next: bool
+    quiet: bool
 
 
 def may_drain(
@@ -87,9 +91,8 @@ def may_drain(
             help="Of --watch: give up after so long. Default: never.",
         ),
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
-        Output.TABLE
-    ),
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:  # fmt: skip
     """Say whether nodes may be drained now, what is in the way, and what to do.
 
@@ -101,7 +104,7 @@ def may_drain(
     known for a yes.
     """
     means = Means(force=force, delete_local_data=delete_emptydir_data)
-    question = _Question(nodes=_names(nodes), means=means, next=next_)
+    question = _Question(nodes=_names(nodes), means=means, next=next_, quiet=quiet)
     if not watch and (interval is not None or timeout is not None):
         raise InputError("--interval and --timeout mean nothing without --watch")
     settings = load_settings()
@@ -119,21 +122,17 @@ def may_drain(
                 clock=time.monotonic,
                 sleep=time.sleep,
             )
-            report = wait_until_it_may(ask, waiting, _tell)
+            report = wait_until_it_may(ask, waiting, _say_nothing if quiet else _say)
         else:
             report = ask()
-    if output is Output.JSON:
-        print_json(report)
-    else:
-        for line in lines(report, output_width()):
-            typer.echo(line)
+    print_answer(report, output, lines(report, output_width()))
     raise typer.Exit(_STATUSES[report.may])
 
 
 def _ask_files(question: _Question, path: Path, also: Sequence[Path] | None) -> DrainReport:
     paths = [path, *(also or ())]
     objects, problems = load_cluster(*paths, kinds=DRAINED)
-    warn(problems)
+    warn(problems, quiet=question.quiet)
     cluster, origin = cluster_of(objects), origin_of(path, also)
     check_files(cluster, origin)
     bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
@@ -157,7 +156,7 @@ def _asking(
 
     def ask() -> DrainReport:
         cluster, problems = asyncio.run(read())
-        warn(problems)
+        warn(problems, quiet=question.quiet)
         check_live(cluster, settings.longhorn_namespace)
         return _answer(question, cluster, _LIVE, [*unknown(cluster)])
 
@@ -180,10 +179,14 @@ def _answer(
     return make_next_report(verdicts, cluster, origin)
 
 
-def _tell(found: DrainReport | ApiError) -> None:
+def _say(found: DrainReport | ApiError) -> None:
     """Say on stderr how it stands, while it is waited for."""
     text = summary(found) if isinstance(found, DrainReport) else f"asked again soon: {found}"
-    typer.echo(f"{time.strftime('%H:%M:%S')} {printable(text)}", err=True)
+    tell(f"{time.strftime('%H:%M:%S')} ", text)
+
+
+def _say_nothing(_found: DrainReport | ApiError) -> None:
+    pass
 
 
 def _names(given: Sequence[str]) -> tuple[NodeName, ...]:

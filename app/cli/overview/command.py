@@ -1,13 +1,11 @@
 """The command `overview`: what each disk has left, and how large a volume may be."""
 
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
-from msgspec import structs, to_builtins
+from msgspec import structs
 
 from app.cli.drawing import check_writable, draw
 from app.cli.missing import ANSWERED_FROM
@@ -16,11 +14,14 @@ from app.cli.options import (
     ClusterFile,
     Context,
     Kubeconfig,
+    PrintedWide,
+    Quiet,
+    WideOutput,
     check_origin,
     load_files,
     load_settings,
     origin_of,
-    print_json,
+    print_answer,
     warn,
 )
 from app.cli.overview.figures import SORTED_BY, Overview, by, overview
@@ -37,15 +38,6 @@ from planner.outcome import PlanReport, StepReport
 _NOTHING = 2
 
 
-class Printed(StrEnum):
-    """How the figures are printed."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-
-
 def show_overview(
     cluster_file: ClusterFile = None,
     also: Also = None,
@@ -57,9 +49,8 @@ def show_overview(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it, as one page for a browser.")
     ] = None,
-    output: Annotated[Printed, typer.Option("--output", "-o", help="How to print it.")] = (
-        Printed.TABLE
-    ),
+    output: PrintedWide = WideOutput.TABLE,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:
     """Show what each disk has left, what is held and comes, and how large a volume may be.
 
@@ -78,9 +69,9 @@ def show_overview(
         from app.instance import service  # noqa: PLC0415 (it takes long)
 
         cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
-        warn(problems)
+        warn(problems, quiet=quiet)
     else:
-        cluster = load_files(cluster_file, also, ANSWERED_FROM)
+        cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)
     view = build_view(cluster)
     extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
     pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
@@ -92,13 +83,8 @@ def show_overview(
     if html is not None:
         origin = "the live cluster" if cluster_file is None else origin_of(cluster_file, also)
         draw(_picture(found, origin, view, extender.ledger), html)
-    if output is Printed.JSON:
-        print_json(found)
-    elif output is Printed.YAML:
-        typer.echo(yaml.safe_dump(to_builtins(found), sort_keys=False), nl=False)
-    else:
-        for line in lines(found, width=output_width(), wide=output is Printed.WIDE):
-            typer.echo(line)
+    shown = lines(found, width=output_width(), wide=output is WideOutput.WIDE)
+    print_answer(found, output, shown)
     raise typer.Exit(0 if found.nodes else _NOTHING)
 
 

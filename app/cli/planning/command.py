@@ -1,5 +1,6 @@
 """The command `plan`: what would happen if."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,10 +21,12 @@ from app.cli.options import (
     Context,
     Kubeconfig,
     Output,
+    Printed,
+    Quiet,
     check_origin,
     load_settings,
     origin_of,
-    print_json,
+    print_answer,
     read_files,
     warn,
 )
@@ -49,6 +52,7 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.resources import PLANNED
 from app.kube.translate import Pod
 from app.kube.workloads import MOST_PODS
+from app.logs import has_colours
 from longhorn import Moment
 from planner.outcome import Event, PlanReport
 from planner.plan import Step
@@ -59,13 +63,6 @@ from planner.steps.workloads import MOST_PODS as MOST_TRIED
 from planner.steps.workloads import Fill, PlaceWorkloads
 
 _WORKS, _DOES_NOT = 0, 1
-_PLACING, _NODES, _CHOICE, _OUTPUT = (
-    "For place and capacity",
-    "For drain, add-node and add-disk",
-    "How pods get nodes",
-    "Output",
-)
-"""Headings of options in the help."""
 _LARGEST_SEED = 2**31 - 1
 _MOST_RUNS = 1_000
 _MOST_IN_FLIGHT = 1_000
@@ -221,61 +218,61 @@ def plan(
     replicas: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, max=MOST_PODS, rich_help_panel=_PLACING,
+            metavar="N", min=0, max=MOST_PODS,
             help="How many pods there are to be, of each workload. Default: as its file says.",
         ),
     ] = None,
     until_full: Annotated[  # noqa: FBT002 (a flag)
         bool,
         typer.Option(
-            "--until-full", rich_help_panel=_PLACING, help="Place pods until one does not fit."
+            "--until-full", help="Place pods until one does not fit."
         ),
     ] = False,
     most: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, max=MOST_PODS, rich_help_panel=_PLACING,
+            metavar="N", min=1, max=MOST_PODS,
             help=f"Try no more than so many pods. Default: {MOST_TRIED}.",
         ),
     ] = None,
     force: Annotated[  # noqa: FBT002 (a flag)
         bool,
         typer.Option(
-            "--force", rich_help_panel=_NODES,
+            "--force",
             help="Drain deletes pods that no controller makes again.",
         ),
     ] = False,
     delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
         bool,
         typer.Option(
-            "--delete-emptydir-data", rich_help_panel=_NODES,
+            "--delete-emptydir-data",
             help="Drain evicts pods with an emptyDir.",
         ),
     ] = False,
     like: Annotated[
         str | None,
         typer.Option(
-            metavar="NODE", rich_help_panel=_NODES,
+            metavar="NODE",
             help="The new nodes are as this one is, with empty disks.",
         ),
     ] = None,
     reserved: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", rich_help_panel=_NODES, help="Reserved on a new disk. Default: 0."
+            metavar="SIZE", help="Reserved on a new disk. Default: 0."
         ),
     ] = None,
     tags: Annotated[
         list[str] | None,
         typer.Option(
-            "--tag", metavar="TAG", rich_help_panel=_NODES,
+            "--tag", metavar="TAG",
             help="Of a new disk. May be given several times.",
         ),
     ] = None,
     policy: Annotated[
         str,
         typer.Option(
-            metavar="NAME|FILE", rich_help_panel=_CHOICE,
+            metavar="NAME|FILE",
             help="How nodes are chosen: today (kube-scheduler with the extender), seed (the "
             "classic default), or a policy file.",
         ),
@@ -283,37 +280,36 @@ def plan(
     seed: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, max=_LARGEST_SEED, rich_help_panel=_CHOICE,
+            metavar="N", min=0, max=_LARGEST_SEED,
             help="Of all that is left to chance. The same seed gives the same plan.",
         ),
     ] = 1,
     runs: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=_MOST_RUNS, rich_help_panel=_CHOICE,
+            metavar="N", min=1, max=_MOST_RUNS,
             help="Plan so often, with the seeds that follow, and show the worst.",
         ),
     ] = 1,
     in_flight: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=_MOST_IN_FLIGHT, rich_help_panel=_CHOICE,
+            metavar="N", min=1, max=_MOST_IN_FLIGHT,
             help="At most so many pods get nodes before Longhorn has placed their replicas.",
         ),
     ] = 20,
-    output: Annotated[
-        Output, typer.Option("--output", "-o", rich_help_panel=_OUTPUT, help="How to print it.")
-    ] = Output.TABLE,
+    output: Printed = Output.TABLE,
     show_all: Annotated[  # noqa: FBT002 (a flag)
         bool,
-        typer.Option("--all", rich_help_panel=_OUTPUT, help="Show every event and node."),
+        typer.Option("--all", help="Show every event and node."),
     ] = False,
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", rich_help_panel=_OUTPUT, help="Draw it, as one page for a browser."
+            metavar="FILE", help="Draw it, as one page for a browser."
         ),
     ] = None,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:  # fmt: skip
     """See `_HELP`."""
     given = _Given(
@@ -344,7 +340,7 @@ def plan(
     else:
         objects, problems = read_files(cluster_file, also, PLANNED_FROM, PLANNED)
         origin, utc = origin_of(cluster_file, also), None
-    warn(problems)
+    warn(problems, quiet=quiet)
 
     planned = Planned(
         objects=objects,
@@ -356,21 +352,19 @@ def plan(
         settings=settings,
         in_flight=in_flight,
     )
-    with progress(runs * _size(objects, steps), sys.stderr, monotonic) as asked:
+    is_wished = has_colours(os.environ) and not quiet
+    total = runs * _size(objects, steps)
+    with progress(total, sys.stderr, monotonic, is_wished=is_wished) as asked:
         reports = (run_plan(planned, seed + number, asked) for number in range(runs))
         report = min(reports, key=_goodness)
-    warn([*report.notes, *report.unplanned])
+    warn([*report.notes, *report.unplanned], quiet=quiet)
     is_capacity = words[0] == "capacity" or until_full
     report = answered(_with_remedies(report), is_capacity=is_capacity)
     report = structs.replace(report, notes=(*problems, *report.notes))
     if html is not None:
         draw(report, html)
-    if output is Output.JSON:
-        print_json(report)
-    else:
-        form = Form(width=output_width(), show_all=show_all, runs=runs)
-        for line in lines(report, form):
-            typer.echo(line)
+    form = Form(width=output_width(), show_all=show_all, runs=runs)
+    print_answer(report, output, lines(report, form))
     raise typer.Exit(_DOES_NOT if report.works is False else _WORKS)
 
 

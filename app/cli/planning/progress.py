@@ -11,7 +11,7 @@ _LONG_SECONDS = 2.0
 
 @contextmanager
 def progress(
-    total: int, stream: TextIO, clock: Callable[[], float]
+    total: int, stream: TextIO, clock: Callable[[], float], *, is_wished: bool
 ) -> Iterator[Callable[[int], None]]:
     """Show a bar, if *stream* is a terminal; it is gone when the plan is done.
 
@@ -19,11 +19,12 @@ def progress(
         total: How many pods will be asked about, at most.
         stream: Where to show it.
         clock: Returns seconds, of whatever beginning.
+        is_wished: Whether it may be shown.
 
     Yields:
         What to call with the number of pods that were asked about since the last call.
     """
-    if not stream.isatty():
+    if not (is_wished and stream.isatty()):
         yield lambda _: None
         return
     begin, done, shown = clock(), 0, 0

@@ -1,13 +1,17 @@
 """The command `scheduler-config`: options, files, and what is printed where."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
+import msgspec
 import typer
 
 from app.cli.files import read_bytes
-from app.cli.scheduler_config.checking import flaws
+from app.cli.options import Output, Printed, Quiet, print_answer, warn
+from app.cli.paragraphs import output_width, paragraph
+from app.cli.scheduler_config.checking import Flaw, flaws
 from app.cli.scheduler_config.editing import merged, removed
 from app.cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
 from app.cli.scheduler_config.wanted import (
@@ -23,6 +27,14 @@ from app.cli.scheduler_config.wanted import (
 from app.errors import InputError
 
 _RIGHT, _WRONG = 0, 1
+_INPUT = Path("-")
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What --check finds."""
+
+    file: str
+    flaws: Sequence[Flaw]
 
 
 def configure_scheduler(
@@ -68,6 +80,8 @@ def configure_scheduler(
     tls_server_name: Annotated[
         str, typer.Option(metavar="NAME", help="A name in the service's certificate.")
     ] = SERVER_NAME,
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:
     """Print kube-scheduler's configuration with the extender in it; change no file.
 
@@ -88,9 +102,16 @@ def configure_scheduler(
         )
     if talos_document and distribution is not Distribution.TALOS:
         raise InputError(f"--talos-document is of no use with --distribution {distribution}")
+    if output is not Output.TABLE and check is None:
+        raise InputError(
+            f"-o {output} is how --check prints what it finds; the rest is YAML anyway"
+        )
     address = None if url is None else _address(url, distribution)
     if check is not None:
-        _print_flaws(check, distribution, address)
+        given = _read(check, distribution)
+        found = Checked(file=_name(check), flaws=flaws(given, distribution, address))
+        print_answer(found, output, _lines(found))
+        raise typer.Exit(_WRONG if found.flaws else _RIGHT)
     if remove is not None:
         _print_file(removed(_read(remove, distribution), address))
         return
@@ -102,9 +123,9 @@ def configure_scheduler(
         _print_file(written(wanted, own_document=talos_document))
         return
     text = merged(_read(merge, distribution), wanted)
-    result = read_given(str(merge), text.encode(), distribution)
-    for flaw in flaws(result, distribution, address):  # what is not ours to set
-        typer.echo(f"warning: {flaw}", err=True)
+    result = read_given(_name(merge), text.encode(), distribution)
+    left = flaws(result, distribution, address)  # what is not ours to set
+    warn((f"{each.text} -> {each.remedy}" for each in left), quiet=quiet)
     _print_file(text)
 
 
@@ -115,19 +136,26 @@ def _address(url: str, distribution: Distribution) -> str:
     return address
 
 
-def _print_flaws(file: Path, distribution: Distribution, address: str | None) -> NoReturn:
-    found = flaws(_read(file, distribution), distribution, address)
-    for flaw in found:
-        typer.echo(flaw)
-    typer.echo(f"{len(found)} found" if found else f"{file}: nothing is missing or wrong")
-    raise typer.Exit(_WRONG if found else _RIGHT)
+def _lines(found: Checked) -> Iterator[str]:
+    """Write how many there are, and a line for each with its remedy below."""
+    count = len(found.flaws)
+    yield f"{found.file}: {f'{count} found' if count else 'nothing is missing or wrong'}"
+    for flaw in found.flaws:
+        yield from paragraph("", flaw.text, output_width(), indent=0)
+        yield from paragraph("  -> ", flaw.remedy, output_width())
 
 
 def _read(path: Path, distribution: Distribution) -> Given:
-    if path == Path("-"):
-        content = sys.stdin.buffer.read(SIZE_LIMIT_BYTES + 1)
-        return read_given("the input", content, distribution)
-    return read_given(str(path), read_bytes(path, SIZE_LIMIT_BYTES), distribution)
+    if path != _INPUT:
+        return read_given(str(path), read_bytes(path, SIZE_LIMIT_BYTES), distribution)
+    if sys.stdin is None:
+        raise InputError("the input is closed; name a file")
+    content = sys.stdin.buffer.read(SIZE_LIMIT_BYTES + 1)
+    return read_given(_name(path), content, distribution)
+
+
+def _name(path: Path) -> str:
+    return "the input" if path == _INPUT else str(path)
 
 
 def _tls(

@@ -11,10 +11,12 @@ from app.cli.options import (
     Context,
     Kubeconfig,
     Output,
+    Printed,
+    Quiet,
     check_origin,
     load_files,
     load_settings,
-    print_json,
+    print_answer,
     warn,
 )
 from app.cli.paragraphs import output_width
@@ -34,12 +36,11 @@ def show_survey(
     also: Also = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
-        Output.TABLE
-    ),
+    output: Printed = Output.TABLE,
     show_all: Annotated[  # noqa: FBT002 (a flag)
         bool, typer.Option("--all", help="Name every object.")
     ] = False,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:
     """Find what is at risk: volumes, nodes that may not be lost, disks that fill up, classes.
 
@@ -54,18 +55,14 @@ def show_survey(
         from app.instance import service  # noqa: PLC0415 (it takes long)
 
         cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
-        warn(problems)
+        warn(problems, quiet=quiet)
     else:
-        cluster = load_files(cluster_file, also, ANSWERED_FROM)
+        cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)
     if not cluster.of(Node):
         raise InputError("there is no Longhorn Node, so there is nothing to look at")
     view = build_view(cluster)
     extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
     found = survey(view, extender, claims_by_volume(view.claims.values(), view))
-    if output is Output.JSON:
-        print_json(found)
-    else:
-        for line in lines(found, output_width(), show_all=show_all):
-            typer.echo(line)
+    print_answer(found, output, lines(found, output_width(), show_all=show_all))
     is_bad = any(each.severity is Severity.ERROR for each in found.findings)
     raise typer.Exit(_ERRORS if is_bad else _NO_ERROR)

@@ -13,17 +13,17 @@ _MOST_NAMED = 5
 
 
 def lines(found: Survey, width: int, *, show_all: bool) -> Iterator[str]:
-    """Write the findings, the worst first, then which nodes may be lost, and how many there are."""
+    """Write how many findings there are, which nodes may be lost, and each, the worst first."""
+    counts = Counter(each.severity for each in found.findings)
+    told = (f"{counts[each]} {each}{'s' * (counts[each] > 1)}" for each in Severity if counts[each])
+    yield ", ".join(told) or "all is well"
+    nodes = found.nodes_that_may_be_lost
+    text = first_of(nodes, len(nodes) if show_all else 2 * _MOST_NAMED) if nodes else "none"
+    yield from paragraph("may be lost, each alone: ", text, width, indent=_WIDTH)
     for each in found.findings:
         yield from _finding(each, width, show_all=show_all)
     for note in found.notes:
         yield from paragraph(f"{'note':{_WIDTH}}", note, width, indent=_WIDTH)
-    nodes = found.nodes_that_may_be_lost
-    text = first_of(nodes, len(nodes) if show_all else 2 * _MOST_NAMED) if nodes else "none"
-    yield from paragraph("may be lost, each alone: ", text, width, indent=_WIDTH)
-    counts = Counter(each.severity for each in found.findings)
-    told = (f"{counts[each]} {each}{'s' * (counts[each] > 1)}" for each in Severity if counts[each])
-    yield ", ".join(told) or "all is well"
 
 
 def _finding(found: Finding, width: int, *, show_all: bool) -> Iterator[str]:

@@ -21,7 +21,7 @@ def disk(limit_gib: int, *, scheduled_gib: int = 0) -> dict[str, Any]:
 def node(*disks: dict[str, Any], held_gib: tuple[int, ...] = ()) -> dict[str, Any]:
     return {
         "disks": list(disks),
-        "holds": [{"pod": "default/a", "bytes": {"pvc-a": size * GIB}} for size in held_gib],
+        "holds": [{"pod": "default/a", "volume_bytes": {"pvc-a": size * GIB}} for size in held_gib],
     }
 
 

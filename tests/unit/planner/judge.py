@@ -247,7 +247,7 @@ class Judge:
             for pod in pods:
                 sums.update(pod.wishes.requests)
             assert {*shown.pods} == {pod.key for pod in pods}
-            assert shown.requested_cpu == sums[CPU]
+            assert shown.requested_millicores == sums[CPU]
             assert shown.requested_memory_bytes == sums[MEMORY]
             for disk in shown.disks:
                 assert disk.scheduled_bytes == taken[NodeName(name), disk.name]

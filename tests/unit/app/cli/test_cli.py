@@ -139,7 +139,7 @@ def test_what_is_held_for_other_pods_counts_and_is_shown(
     assert status == 1
     assert report["rejected"] == {ROOMY: "its room is held for other pods that are being scheduled"}
     assert report["nodes"][ROOMY]["holds"] == [
-        {"pod": "default/first", "state": "chosen", "bytes": {"first": 80 * 2**30}}
+        {"pod": "default/first", "state": "chosen", "volume_bytes": {"first": 80 * 2**30}}
     ]
     assert filter_(cluster, "default/second") == 1
     assert "80.0 GiB more are held for pod default/first (chosen)" in capsys.readouterr().out

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.report import make_report, table_lines
 
@@ -31,28 +33,29 @@ def test_every_check_is_described() -> None:
 def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
     found = [FINE, Problem.LEASE_FREE.found("nobody holds it")]
 
-    lines = plain([*table_lines(make_report(found))])
+    lines = plain([*table_lines(make_report(found), 98)])
 
     assert lines == [
+        "1 ok, 1 error",
         "ok       lease            pod a holds it",
         "error    lease            nobody holds it",
         f"{INDENT}-> see why no instance wants to lead: their /readyz, and the other",
         f"{INDENT}   findings of this run",
-        "1 ok, 1 error",
     ]
 
 
-def test_lines_are_as_long_as_98_columns_unless_a_word_is_longer() -> None:
+@pytest.mark.parametrize("width", [60, 98])
+def test_lines_are_as_long_as_the_output_is_wide_unless_a_word_is_longer(width: int) -> None:
     texts = ["word " * 60, "x" * 200, "in-between " * 20]
 
     for text in texts:
-        lines = plain([*table_lines(make_report([Problem.NO_INSTANCE.found(text)]))])
-        assert all(len(line) <= 98 or "x" * 200 in line for line in lines)
+        lines = plain([*table_lines(make_report([Problem.NO_INSTANCE.found(text)]), width)])
+        assert all(len(line) <= width or "x" * 200 in line for line in lines)
 
 
 def test_text_of_the_cluster_cannot_break_the_table() -> None:
     found = [Problem.INSTANCE_NOT_READY.found("pod a is not ready: line one\nok  lease\r\x1b[2J")]
 
-    [line, *_] = plain([*table_lines(make_report(found))])
+    [_, line, *_] = plain([*table_lines(make_report(found), 98)])
 
     assert line == "warning  instances        pod a is not ready: line one ok lease [2J"

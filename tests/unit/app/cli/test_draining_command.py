@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -119,7 +118,6 @@ def test_the_help_fits_into_80_columns_and_has_every_status(
     assert status == 0
     assert max(map(len, out.splitlines())) <= 80
     assert "Exit status: 0 yes, 1 not yet, 2 the input cannot be used" in " ".join(out.split())
-    assert "whether it comes\n" in re.sub(" +\n", "\n", out)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_the_help_fits_into_80_columns_and_has_every_status(
         (("node-1", "--watch", "--interval", "0"), "Invalid value for '--interval'"),
         (("node-1", "--watch", "--interval", "nan"), "Invalid value for '--interval'"),
         (("node-1", "--watch", "--timeout", "-1"), "Invalid value for '--timeout'"),
-        (("node-1", "-o", "yaml"), "Invalid value for '--output'"),
+        (("node-1", "-o", "xml"), "Invalid value for '--output'"),
         (("node-1", "--kubeconfig", "config"), "--cluster-file names another cluster than"),
         ((), "Missing argument 'NODE...'"),
     ],

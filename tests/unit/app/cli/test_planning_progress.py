@@ -25,10 +25,10 @@ def seconds(*moments: float) -> Iterator[float]:
     yield from moments
 
 
-def shown(stream: io.StringIO, *moments: float, pods: int = 10) -> str:
+def shown(stream: io.StringIO, *moments: float, pods: int = 10, is_wished: bool = True) -> str:
     """Plan 20 pods at these moments, of which the first one is the beginning."""
     clock = seconds(*moments)
-    with progress(20, stream, lambda: next(clock)) as asked:
+    with progress(20, stream, lambda: next(clock), is_wished=is_wished) as asked:
         for _ in moments[1:]:
             asked(pods)
     return stream.getvalue()
@@ -53,9 +53,13 @@ def test_without_a_terminal_there_is_nothing() -> None:
     assert shown(io.StringIO(), 0.0, 3.0, 4.0) == ""
 
 
+def test_where_it_is_not_wished_there_is_nothing() -> None:
+    assert shown(Terminal(), 0.0, 3.0, 4.0, is_wished=False) == ""
+
+
 def test_the_bar_is_gone_after_an_error() -> None:
     stream, clock = Terminal(), seconds(0.0, 3.0)
-    shown_to = progress(20, stream, lambda: next(clock))
+    shown_to = progress(20, stream, lambda: next(clock), is_wished=True)
 
     with pytest.raises(StopIteration), shown_to as asked:
         exhaust(asked)

@@ -60,7 +60,7 @@ def test_a_file_can_come_in_on_stdin(
 
     assert run("--check", "-") == 1
 
-    assert capsys.readouterr().out.endswith("2 found\n")
+    assert capsys.readouterr().out.startswith("the input: 2 found\n")
 
 
 def test_of_stdin_no_more_is_read_than_of_a_file(
@@ -77,13 +77,13 @@ def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]
     assert run("--check", str(file)) == 1
 
     assert capsys.readouterr().out.splitlines() == [
+        f"{file}: 2 found",
         "no entry of extenders manages longhorn.io/scheduler-extender: "
         "no pod is sent to the extender",
         "  -> have it written with --merge",
         "percentageOfNodesToScore is 50: of 100 and more nodes only a sample is sent",
-        "  -> set percentageOfNodesToScore: 100 in kube-scheduler's configuration "
-        "(docs/install.md#3-kube-scheduler)",
-        "2 found",
+        "  -> set percentageOfNodesToScore: 100 in kube-scheduler's configuration",
+        "     (docs/install.md#3-kube-scheduler)",
     ]
 
 
