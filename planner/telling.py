@@ -15,6 +15,7 @@ from longhorn import (
 )
 from planner.cluster import Cluster
 from planner.engine import Decision
+from planner.lacking import figures
 from planner.naming import natural
 from planner.outcome import Event, Kind, Place, PlannedVolume, Reason
 from planner.records import Pod
@@ -98,11 +99,16 @@ def _is_tracked(claim: Claim, class_: StorageClass, cluster: Cluster) -> bool:
 
 def reasons_of(decision: Decision) -> tuple[Reason, ...]:
     """Return why nodes were left out, the commonest first."""
-    nodes: dict[tuple[str, str], list[str]] = {}
+    nodes: dict[tuple[str, str], list[NodeName]] = {}
     for name, refusal in decision.refusals.items():
         nodes.setdefault((refusal.code, refusal.text), []).append(name)
     return tuple(
-        Reason(code=code, text=text, nodes=tuple(sorted(names, key=natural)))
+        Reason(
+            code=code,
+            text=text + figures([each for name in names for each in refusals[name].lacks]),
+            nodes=tuple(sorted(names, key=natural)),
+        )
+        for refusals in (decision.refusals,)
         for (code, text), names in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
     )
 

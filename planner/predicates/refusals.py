@@ -9,15 +9,26 @@ from planner.cluster import Cluster
 from planner.records import KubernetesNode, Pod
 
 
+class Lack(msgspec.Struct, frozen=True):
+    """A resource that a node has too little of; CPU is in thousandths, memory in bytes."""
+
+    resource: str
+    asked: int
+    left: int
+    """Of what is allocatable; less than 0 where pods have more than that."""
+    allocatable: int
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """Why a node is left out: a code in the table of remedies, and the text.
 
     The text is the same for all nodes with the same cause, and has no number that changes while the
-    cause is the same.
+    cause is the same: such numbers are what it *lacks*.
     """
 
     code: str
     text: str
+    lacks: tuple[Lack, ...] = ()
 
 
 Predicate = Callable[[Pod, Sequence[NodeName], Cluster], Mapping[NodeName, Refusal]]

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from longhorn import NodeName
 from planner.cluster import Cluster
-from planner.predicates.refusals import Refusal, refused
+from planner.predicates.refusals import Lack, Refusal, refused
 from planner.records import PODS, HostPort, KubernetesNode, Pod
 
-_TOO_MANY = Refusal("too_many_pods", "it has as many pods as it takes")
 _ALL_ADDRESSES = ("", "0.0.0.0")  # noqa: S104 - compared, not bound
 
 
@@ -29,12 +28,13 @@ def pod_fits_resources(
 
     def judge(node: KubernetesNode) -> Refusal | None:
         allocatable, requested = node.allocatable, cluster.requested(node.name)
-        lacking = [
-            resource
+        lacks = tuple(
+            Lack(resource, amount, left, allocatable.get(resource, 0))
             for resource, amount in needs
-            if requested.get(resource, 0) + amount > allocatable.get(resource, 0)
-        ]
-        return _lack(lacking) if lacking and allocatable else None
+            for left in (allocatable.get(resource, 0) - requested.get(resource, 0),)
+            if amount > left
+        )
+        return _refusal(lacks) if lacks and allocatable else None
 
     return refused(nodes, cluster, ("fits", needs), judge)
 
@@ -58,11 +58,12 @@ def pod_fits_ports(
     return refused(nodes, cluster, ("ports", ports), judge) if ports else {}
 
 
-def _lack(resources: Sequence[str]) -> Refusal:
-    if resources[0] == PODS:
-        return _TOO_MANY
-    shown = " and ".join(sorted(resources))
-    return Refusal("insufficient_resources", f"too little {shown} is left for what the pod asks")
+def _refusal(lacks: tuple[Lack, ...]) -> Refusal:
+    if lacks[0].resource == PODS:
+        return Refusal("too_many_pods", "it has as many pods as it takes", lacks[:1])
+    shown = " and ".join(sorted(each.resource for each in lacks))
+    text = f"too little {shown} is left for what the pod asks"
+    return Refusal("insufficient_resources", text, lacks)
 
 
 def _is_taken(wanted: HostPort, pods: Mapping[str, Pod]) -> bool:

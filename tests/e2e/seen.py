@@ -63,12 +63,13 @@ class Seen:
         """Return the node of each pod by its name."""
         return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in self.pods()}
 
-    def without_room(self) -> int:
-        """Count volumes that do not fit where their pods are."""
+    def without_room(self, *, local_only: bool = False) -> int:
+        """Count volumes that do not fit where their pods are; all of them, or those that Longhorn
+        is to keep there."""
         return volumes_without_room(
             self._cluster.nodes.objects.values(),
             self._cluster.replicas.objects.values(),
-            self._wanted(),
+            self._wanted(local_only=local_only),
             self._cluster.setting_values(),
         )
 
@@ -192,7 +193,7 @@ class Seen:
         if new is not None and new["status"].get("phase") == "Running":
             self.ran_at.setdefault(new["metadata"]["uid"], time.time())
 
-    def _wanted(self) -> dict[str, dict[str, int]]:
+    def _wanted(self, *, local_only: bool = False) -> dict[str, dict[str, int]]:
         """Return the bytes of each volume that bound pods want on their node, by node."""
         wanted: dict[str, dict[str, int]] = {}
         for pod in self.pods():
@@ -201,6 +202,8 @@ class Seen:
                     pod, self._cluster.claims, self._cluster.persistent_volumes
                 ):
                     volume = self._cluster.volumes.get(name, NAMESPACE)
+                    if local_only and volume and volume["spec"]["dataLocality"] == "disabled":
+                        continue
                     size = int(volume["spec"]["size"]) if volume else 0
                     wanted.setdefault(node, {})[name] = size
         return wanted
