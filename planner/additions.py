@@ -24,6 +24,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the file, at least one workload among them."""
     notes: tuple[str, ...] = ()
     """A line for each thing that is passed over."""
+    unknown: tuple[str, ...] = ()
+    """A line for each thing that may make pods which nobody here knows."""
 
     @property
     def workloads(self) -> list[Workload]:

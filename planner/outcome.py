@@ -152,6 +152,17 @@ class StepReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     removed_nodes: tuple[str, ...] = ()
 
 
+class Runs(msgspec.Struct, frozen=True, kw_only=True):
+    """Several plans of the same steps, which differ by chance alone."""
+
+    count: int
+    works: int
+    """In so many of them all of it works; says nothing where how many pods fit is the question."""
+    least_placed: int
+    """Pods that got a node in the plan with the fewest."""
+    most_placed: int
+
+
 class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole plan."""
 
@@ -170,6 +181,8 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     unplanned: tuple[str, ...] = ()
     """What pods ask for and no plan goes by, and what else the answer hangs on and is not known:
     the plan works, or does not, only as far as it can be planned."""
+    runs: Runs | None = None
+    """Of how many plans this one is the worst; None if it is the only one."""
     steps: tuple[StepReport, ...]
     """The first one is the cluster as it is now."""
     placed: int

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 import msgspec
+from msgspec import structs
 
 from extender import LONGHORN_PROVISIONERS, Claim, StorageClass, class_name
 from longhorn import Node, VolumeName
@@ -12,11 +13,13 @@ from planner.naming import first_of
 from planner.outcome import Event, Kind
 from planner.plan import Plan
 from planner.scheduling import Batch
-from planner.workloads import POD, Workload, pods_of
+from planner.workloads import POD, NewClaim, Workload, pods_of
 
 MOST_PODS = 10_000
 """So many are tried at most, unless the user says otherwise."""
 _SHOWN = 3
+_NAMESPACE = "default"
+"""Of pods of one size."""
 
 
 class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +45,7 @@ class PlaceWorkloads(msgspec.Struct, frozen=True, kw_only=True):
     def take(self, plan: Plan) -> list[Event]:
         """Do it, and return what happened."""
         plan.notes += [*self.wanted.notes, *add_objects(self.wanted, plan.cluster)]
+        plan.not_known += self.wanted.unknown
         objects = self.wanted.objects
         places = [place for place, each in enumerate(objects) if isinstance(each, Workload)]
         batches = list[Batch]()
@@ -89,6 +93,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
         _check_known(workload, plan)
         shared = _shared(workload, plan)
         plan.notes += [*self.wanted.notes, *notes, *_told(workload, shared)]
+        plan.not_known += self.wanted.unknown
         events = list[Event]()
         of_one_node = any(not each.read_write_many for each in shared)
         one_by_one = workload.ordered or of_one_node or _is_immediate(workload, plan)
@@ -126,6 +131,76 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
             names = _shown(workloads)
             raise PlanError(f"there are several workloads ({names}); give a file with one of them")
         return workloads[0]
+
+
+class Sized(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod with one claim, and nothing else that decides over its node."""
+
+    size_bytes: int
+    storage_class: str | None = None
+    """None stands for the default class."""
+    volume_replicas: int | None = None
+    """None for as many as the class says."""
+
+
+class FillSized(msgspec.Struct, frozen=True, kw_only=True):
+    """Create pods with a claim of one size each, until one of them gets no node."""
+
+    sized: Sized
+    group: int
+    """As of `Fill`."""
+    most: int = MOST_PODS
+
+    @property
+    def title(self) -> str:
+        """What is done."""
+        sized = self.sized
+        class_ = (
+            f"StorageClass {sized.storage_class}" if sized.storage_class else "the default class"
+        )
+        replicas = f", {sized.volume_replicas} replicas each" if sized.volume_replicas else ""
+        return f"fill with pods of {_size(sized.size_bytes)} of {class_}{replicas}"
+
+    def take(self, plan: Plan) -> list[Event]:
+        """Do it, as `Fill` does.
+
+        Raises:
+            PlanError: There is no such class, or it is not Longhorn's.
+        """
+        classes = plan.cluster.all(StorageClass)
+        name = class_name(self.sized.storage_class, classes)
+        if not name:
+            raise PlanError("no StorageClass is the default; name one with --class")
+        class_ = classes.get(name)
+        if class_ is None:
+            raise unknown("StorageClass", name, classes)
+        if class_.provisioner not in LONGHORN_PROVISIONERS:
+            raise PlanError(
+                f"StorageClass {name} is of {class_.provisioner}, and where that has room is not "
+                f"known; name one of Longhorn's"
+            )
+        if self.sized.volume_replicas is not None:
+            class_ = _with_replicas(class_, self.sized.volume_replicas)
+            plan.cluster.put(class_)
+        claim = NewClaim(
+            namespace=_NAMESPACE,
+            name="data",
+            requested_bytes=self.sized.size_bytes,
+            storage_class=class_.name,
+        )
+        pods = Workload(kind=POD, namespace=_NAMESPACE, name=f"of-{name}", volumes=(claim,))
+        return Fill(wanted=Wanted(objects=(pods,)), group=self.group, most=self.most).take(plan)
+
+
+def _with_replicas(class_: StorageClass, replicas: int) -> StorageClass:
+    """Return a class of another name, as there may be claims of that one which have no volume."""
+    parameters = {**class_.parameters, "numberOfReplicas": str(replicas)}
+    name = f"{class_.name}-with-{replicas}-replicas"
+    return structs.replace(class_, name=name, parameters=parameters, is_default=False)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:g} GiB"
 
 
 def _unless_stuck(event: Event, plan: Plan) -> Event:

@@ -63,8 +63,8 @@ def growths(samples: Sequence[Sample]) -> list[str]:
         return []
     found = []
     for field, slack in SLACK.items():
-        early = median(getattr(each, field) for each in samples[quarter : 2 * quarter])
-        late = median(getattr(each, field) for each in samples[-quarter:])
+        early = _median(samples[quarter : 2 * quarter], field)
+        late = _median(samples[-quarter:], field)
         if late > MOST_GROWTH * early and late > early + slack:
             found.append(f"{field} has grown from {early:g} to {late:g}")
     return found
@@ -73,11 +73,17 @@ def growths(samples: Sequence[Sample]) -> list[str]:
 def described(samples: Sequence[Sample]) -> list[str]:
     """Write the median and the most of each figure."""
     return [
-        f"{field}: median {median(figures):.1f}, at most {max(figures):.1f}"
+        f"{field}: median {_median(samples, field):.1f}, at most {max(figures):.1f}"
         for field in SLACK
         for figures in ([getattr(each, field) for each in samples],)
         if figures
     ]
+
+
+def _median(samples: Sequence[Sample], field: str) -> float:
+    """Return the median of a figure, without the zeros of those that answer nobody."""
+    figures: list[float] = [getattr(each, field) for each in samples]
+    return median([each for each in figures if each] or [0.0])
 
 
 def _p99_ms(before: Histogram | None, now: Histogram) -> float:

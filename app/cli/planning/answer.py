@@ -1,10 +1,11 @@
 """The answer of a plan in one line: does it work, and what happens."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from msgspec import structs
 
-from planner.outcome import Event, Kind, PlanReport
+from planner.outcome import Event, Kind, PlanReport, Runs
 
 _BAD = {
     Kind.LOST: ("pod lost", "pods lost"),
@@ -33,6 +34,34 @@ def answered(report: PlanReport, *, is_capacity: bool) -> PlanReport:
     return structs.replace(report, works=works(report), summary=answer(report))
 
 
+def worst(reports: Iterable[PlanReport], *, is_capacity: bool) -> PlanReport:
+    """Return the worst of several plans, and in it what all of them came to.
+
+    The worst does not work, or has the fewest pods placed, or the most warnings, in this order.
+
+    Args:
+        reports: At least one.
+        is_capacity: As for `answered`: then the pods of the last step count alone.
+    """
+    found: PlanReport | None = None
+    working, placed = 0, list[int]()
+    for each in reports:
+        placed.append(len(_fitting(each)) if is_capacity else each.placed)
+        working += works(each)
+        if found is None or _goodness(each) < _goodness(found):
+            found = each
+    assert found is not None
+    if len(placed) == 1:
+        return found
+    runs = Runs(count=len(placed), works=working, least_placed=min(placed), most_placed=max(placed))
+    return structs.replace(found, runs=runs)
+
+
+def _goodness(report: PlanReport) -> tuple[bool, int, int]:
+    warnings = sum(len(step.warnings) for step in report.steps[1:])
+    return works(report), report.placed - report.pending, -warnings
+
+
 def works(report: PlanReport) -> bool:
     """Whether every pod has a node at the end and can start there, and nothing is lost or refused.
 
@@ -50,22 +79,38 @@ def answer(report: PlanReport) -> str:
     warnings = sum(len(step.warnings) for step in report.steps[1:])
     last = [_number(warnings, "new warning", "new warnings")] if warnings else []
     parts = [", ".join(part) for part in (bad, good, last) if part]
+    if report.runs is not None:
+        works_in = f"all of it works in {report.runs.works}"
+        parts.append(f"pods placed: {_range(report.runs)}, {works_in}")
     begin = _begin(report)
     return f"{begin}: {'; '.join(parts) or 'nothing moves'}"
 
 
 def capacity(report: PlanReport) -> str:
     """Say how many more pods fit, by the last step of a plan, which tries until one does not."""
-    events = report.steps[-1].events
-    placed = [event for event in events if event.kind is Kind.PLACED]
+    events, placed = report.steps[-1].events, _fitting(report)
     whole = sum(map(_is_whole, placed))
     fit = _number(len(placed), "more pod fits", "more pods fit")
     if whole < len(placed):
         fit += f", {whole} of them with all replicas of their volumes"
+    if report.runs is not None:
+        fit += f", {_range(report.runs)}"
     if report.unplanned:
         fit += ", as far as it can be planned"
     stopped = any(event.kind is Kind.PENDING for event in events)
     return fit + ("; the next one does not" if stopped else "; more were not tried (--most)")
+
+
+def _range(runs: Runs) -> str:
+    """Say between what the number of pods is, such as "3 to 5 in 20 runs"."""
+    if runs.least_placed == runs.most_placed:
+        return f"the same in all {runs.count} runs"
+    return f"{runs.least_placed} to {runs.most_placed} in {runs.count} runs"
+
+
+def _fitting(report: PlanReport) -> list[Event]:
+    """Return the pods that fit, by the last step of a plan."""
+    return [event for event in report.steps[-1].events if event.kind is Kind.PLACED]
 
 
 def _begin(report: PlanReport) -> str:

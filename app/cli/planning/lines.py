@@ -57,15 +57,13 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """Most characters of a line of text; names and figures are never broken."""
     show_all: bool = False
     """Every event, warning and node, however many there are."""
-    runs: int = 1
-    """How many plans were made, of which this one is the worst."""
 
 
 def lines(report: PlanReport, form: Form) -> Iterator[str]:
     """Write a plan."""
     colour = None if report.works is None else "green" if report.works else "red"
     yield from paragraph("", report.summary, form.width, indent=2, colour=colour)
-    worst = f", the worst of {form.runs} plans" if form.runs > 1 else ""
+    worst = f", the worst of {report.runs.count} plans" if report.runs else ""
     yield printable(f"policy {report.policy}, seed {report.seed}{worst}")
     before, *steps = report.steps
     if before.warnings:

@@ -18,6 +18,7 @@ from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
 from planner.steps.settings import ChangeSetting
 from planner.steps.volumes import Resize
+from planner.steps.workloads import Sized
 
 Names = str | list[str]
 _MOST_CHARACTERS = 253
@@ -36,6 +37,8 @@ _TYPES = {
 _QUOTED = re.compile(r"`([a-z |]+)`")
 """Types as msgspec names them."""
 _MOST_STEPS = 1_000
+_MOST_REPLICAS = 20
+"""Of a volume; Longhorn allows no more."""
 _SMALLEST_BYTES, _LARGEST_BYTES = 2**20, 2**60
 """One MiB and one EiB: no disk and no volume is smaller or larger."""
 
@@ -50,7 +53,10 @@ class _Place(_Form, frozen=True):
 
 
 class _Fill(_Form, frozen=True):
-    file: str
+    file: str | None = None
+    size: str | int | None = None
+    class_: str | None = msgspec.field(name="class", default=None)
+    volume_replicas: int | None = None
     most: int | None = None
 
 
@@ -117,10 +123,12 @@ class Workloads(msgspec.Struct, frozen=True):
     Attributes:
         place: Of a file, and how many replicas if it is not what the file says.
         fill: Of a file, and the most pods.
+        fill_sized: Of a size, and the most pods.
     """
 
     place: Callable[[Path, int | None], Step]
     fill: Callable[[Path, int | None], Step]
+    fill_sized: Callable[[Sized, int | None], Step]
 
 
 def read_scenario(path: Path, workloads: Workloads) -> list[Step]:
@@ -206,7 +214,22 @@ def _fill(given: str | _Fill, folder: Path, workloads: Workloads) -> list[Step]:
     given = _Fill(file=given) if isinstance(given, str) else given
     if given.most is not None and not 1 <= given.most <= MOST_PODS:
         raise ValueError(f"most {given.most} is not from 1 to {MOST_PODS}")
-    return [workloads.fill(folder / given.file, given.most)]
+    if (given.file is None) == (given.size is None):
+        raise ValueError("what is to fit is said by one of file and size; give one")
+    if given.file is not None:
+        if given.class_ is not None or given.volume_replicas is not None:
+            raise ValueError("class and volumeReplicas go with size, which is not given")
+        return [workloads.fill(folder / given.file, given.most)]
+    if given.volume_replicas is not None and not 1 <= given.volume_replicas <= _MOST_REPLICAS:
+        raise ValueError(
+            f"volumeReplicas {given.volume_replicas} is not from 1 to {_MOST_REPLICAS}"
+        )
+    sized = Sized(
+        size_bytes=size_bytes(str(given.size)),
+        storage_class=given.class_,
+        volume_replicas=given.volume_replicas,
+    )
+    return [workloads.fill_sized(sized, given.most)]
 
 
 def _drain(given: Names | _Drain, _folder: Path, _workloads: Workloads) -> list[Step]:

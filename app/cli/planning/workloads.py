@@ -18,6 +18,22 @@ from planner.workloads import (
 
 _NAMESPACE = "default"
 """Of objects that name none."""
+_MAKE_PODS = frozenset({"CronJob", "ReplicationController"})
+"""Of Kubernetes' own kinds that are not placed."""
+_MAKE_NONE = frozenset(
+    {
+        "Certificate",
+        "ClusterIssuer",
+        "ExternalSecret",
+        "Issuer",
+        "PodMonitor",
+        "Probe",
+        "PrometheusRule",
+        "SealedSecret",
+        "ServiceMonitor",
+    }
+)
+"""Of others' kinds that many charts have."""
 _USE = "give a StatefulSet, Deployment, ReplicaSet, Job or Pod"
 
 
@@ -47,12 +63,14 @@ def read_workloads(path: Path, namespace: str) -> Wanted:
         for each in found
         if each.kind == DAEMON_SET
     ]
-    passed_over = ", ".join(sorted({each.kind for each in read if each.record is None}))
-    if passed_over:
-        notes.append(f"{path}: passed over are {passed_over}; what they make is not placed")
     return Wanted(
         objects=tuple(each for each in known if each not in left_out),
         notes=tuple(notes),
+        unknown=tuple(
+            f"not planned: pods that {each.kind}/{each.name} of {each.api_version} may make"
+            for each in read
+            if _may_make_pods(each)
+        ),
     )
 
 
@@ -60,7 +78,9 @@ class _Read(NamedTuple):
     """An object of the file."""
 
     origin: str
+    api_version: str
     kind: str
+    name: str
     record: Addition | Workload | None
     """None if plans do not add such objects."""
 
@@ -74,7 +94,18 @@ def _read(origin: str, document: object, namespace: str) -> _Read:
         raise InputError(f"{origin}: correct {record.kind} {record.name}: {record.why}")
     assert isinstance(document, dict)
     assert record is None or isinstance(record, Addition | Workload)
-    return _Read(origin, document["kind"], record)
+    name = document["metadata"].get("name") or ""
+    return _Read(origin, document["apiVersion"], document["kind"], name, record)
+
+
+def _may_make_pods(read: _Read) -> bool:
+    """Whether something may make pods of an object that is not placed, such as an operator."""
+    group, slash, _ = read.api_version.partition("/")
+    if read.record is not None:
+        return False
+    if not slash or "." not in group or group.endswith(".k8s.io"):
+        return read.kind in _MAKE_PODS
+    return read.kind not in _MAKE_NONE
 
 
 def _in_namespace(document: object, namespace: str) -> object:
@@ -91,13 +122,15 @@ def _in_namespace(document: object, namespace: str) -> object:
 def _check_names(read: Iterable[_Read]) -> None:
     """Refuse two objects of one name. Pods are named after their workload, of whatever kind."""
     seen = set[tuple[str, str]]()
-    for origin, kind, record in read:
-        if record is None:
+    for each in read:
+        if each.record is None:
             continue
-        name = _name(record)
-        key = ("workload" if isinstance(record, Workload) else kind, name)
+        name = _name(each.record)
+        key = ("workload" if isinstance(each.record, Workload) else each.kind, name)
         if key in seen:
-            raise InputError(f"{origin} is the second {key[0]} named {name}; rename or remove one")
+            raise InputError(
+                f"{each.origin} is the second {key[0]} named {name}; rename or remove one"
+            )
         seen.add(key)
 
 

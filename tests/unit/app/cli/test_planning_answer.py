@@ -1,9 +1,19 @@
 """The first line of a plan: whether it works, and what happens, the bad first."""
 
 import pytest
+from msgspec import structs
 
-from app.cli.planning.answer import answer, answered, capacity, works
-from planner.outcome import Event, Kind, Place, PlannedVolume, PlanReport, PlanWarning, StepReport
+from app.cli.planning.answer import answer, answered, capacity, works, worst
+from planner.outcome import (
+    Event,
+    Kind,
+    Place,
+    PlannedVolume,
+    PlanReport,
+    PlanWarning,
+    Runs,
+    StepReport,
+)
 
 
 def event(kind: Kind, *places: Place) -> Event:
@@ -85,3 +95,38 @@ HERE, NOWHERE = Place(node="node-1", disk="disk-1"), Place()
 )
 def test_capacity_is_how_many_pods_fit(plan: PlanReport, text: str) -> None:
     assert capacity(plan) == text
+
+
+def planned(placed: int, pending: int = 0) -> PlanReport:
+    return structs.replace(
+        report(*[event(Kind.PLACED)] * placed, pending=pending), placed=placed, seed=placed
+    )
+
+
+def test_one_plan_is_the_worst_of_its_own() -> None:
+    assert worst([planned(1)], is_capacity=False) == planned(1)
+
+
+def test_the_worst_of_several_plans_says_between_what_they_are() -> None:
+    plans = [planned(5), planned(3, pending=2), planned(4, pending=1)]
+
+    found = worst(plans, is_capacity=False)
+
+    assert found.seed == 3
+    assert found.runs == Runs(count=3, works=1, least_placed=3, most_placed=5)
+    assert answer(found) == (
+        "not all of it works: 2 pods pending; 3 pods placed; pods placed: 3 to 5 in 3 runs, all of "
+        "it works in 1"
+    )
+
+
+def test_a_capacity_is_between_the_runs() -> None:
+    """What waited before the plan is placed as well, and does not count."""
+    plans = [structs.replace(planned(each), placed=each + 7) for each in (4, 2, 3)]
+
+    assert capacity(worst(plans, is_capacity=True)) == (
+        "2 more pods fit, 2 to 4 in 3 runs; more were not tried (--most)"
+    )
+    assert capacity(worst(plans[:1] * 2, is_capacity=True)) == (
+        "4 more pods fit, the same in all 2 runs; more were not tried (--most)"
+    )

@@ -84,6 +84,13 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
          "storage-over-provisioning; did you mean storage-over-provisioning-percentage?"),
         ("set storage-over-provisioning-percentage=x", "Setting storage-over-provisioning-percent"
          "age cannot be 'x'; give a number from 0 up"),
+        ("capacity", "capacity: what is to fit is missing; give a FILE with a workload, or --size"),
+        ("capacity wiki.yaml --size 1Gi", "capacity: a FILE and --size say both what is to fit; "),
+        ("capacity wiki.yaml --class a", "capacity: --class and --volume-replicas go with --size"),
+        ("capacity --size 5", "capacity: 5 is so many bytes, less than any volume has; is 5Gi "),
+        ("capacity --size 5Gi --class gone", "there is no StorageClass gone; "),
+        ("capacity --size 5Gi --volume-replicas 21", "Invalid value for '--volume-replicas': 21 "),
+        ("place wiki.yaml --size 5Gi", "--size means nothing to place; use: plan place FILE "),
         ("place nothing.yaml", "nothing.yaml cannot be read: No such file or directory"),
         ("place .", ". cannot be read: Is a directory"),
         ("place wiki.yaml --replicas -1", "Invalid value for '--replicas': -1 is not in the range"),

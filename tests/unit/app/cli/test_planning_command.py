@@ -13,6 +13,7 @@ import pytest
 from tests.builders import core_document, document, node_document, setting_documents
 from tests.unit.app.cli.plans import BUNDLE, ROOT, WIKI, Run, write
 
+GOAL = str(ROOT / "examples" / "goal2" / "cluster.yaml")
 HOSTILE = "a\x1b[31m\nb"
 
 
@@ -147,7 +148,36 @@ def test_reasons_about_claims_count_no_nodes(run: Run, tmp_path: Path) -> None:
 def test_the_worst_of_several_plans_is_shown(run: Run) -> None:
     _, out, _ = run("capacity", WIKI, "--runs", "5")
 
+    assert out.startswith("3 more pods fit, 3 to 4 in 5 runs; ")
     assert ", the worst of 5 plans" in out.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fit"),
+    [
+        (("--size", "100Gi", "--class", "longhorn-local"), 10),
+        (("--size", "100Gi", "--class", "longhorn-local", "--volume-replicas", "2"), 5),
+        (("--size", "1Pi", "--class", "longhorn-local"), 0),
+    ],
+)
+def test_a_size_and_a_class_are_enough_for_a_capacity(
+    run: Run, arguments: tuple[str, ...], fit: int
+) -> None:
+    """Ten disks of 100 GiB."""
+    status, out, _ = run("capacity", *arguments, files=GOAL)
+
+    assert (status, out.splitlines()[0]) == (0, f"{fit} more pods fit; the next one does not")
+
+
+def test_a_class_that_is_not_longhorns_has_no_capacity(run: Run, tmp_path: Path) -> None:
+    other = core_document("StorageClass", "fast", provisioner="disk.example")
+    other["apiVersion"] = "storage.k8s.io/v1"
+    more = write(tmp_path / "more.json", other)
+
+    status, _, err = run("capacity", "--size", "1Gi", "--class", "fast", "--also", more)
+
+    assert status == 2
+    assert "error: StorageClass fast is of disk.example, and where that has room is not" in err
 
 
 def test_the_same_seed_gives_the_same_plan(run: Run) -> None:

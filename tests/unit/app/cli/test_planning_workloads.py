@@ -114,10 +114,34 @@ def test_what_is_not_placed_is_told(path: Path) -> None:
         core_document("CronJob", "n") | {"apiVersion": "batch/v1"},
     )
 
-    assert found.notes == (
-        "DaemonSet default/agent is not placed: it has a pod on each node",
-        f"{path}: passed over are ConfigMap, CronJob; what they make is not placed",
-    )
+    assert found.notes == ("DaemonSet default/agent is not placed: it has a pod on each node",)
+    assert found.unknown == ("not planned: pods that CronJob/n of batch/v1 may make",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "is_unknown"),
+    [
+        ("Cluster", "postgresql.cnpg.io/v1", True),
+        ("Kafka", "kafka.strimzi.io/v1beta2", True),
+        ("ReplicationController", "v1", True),
+        ("ServiceMonitor", "monitoring.coreos.com/v1", False),
+        ("Certificate", "cert-manager.io/v1", False),
+        ("ConfigMap", "v1", False),
+        ("Role", "rbac.authorization.k8s.io/v1", False),
+        ("HorizontalPodAutoscaler", "autoscaling/v2", False),
+        ("CustomResourceDefinition", "apiextensions.k8s.io/v1", False),
+    ],
+)
+def test_what_may_make_pods_is_named(
+    path: Path, kind: str, api_version: str, *, is_unknown: bool
+) -> None:
+    other = core_document(kind, "x") | {"apiVersion": api_version}
+
+    found = wanted(path, workload(), other)
+
+    expected = (f"not planned: pods that {kind}/x of {api_version} may make",)
+    assert found.unknown == (expected if is_unknown else ())
+    assert found.notes == ()
 
 
 def test_what_the_cluster_lacks_is_added(path: Path) -> None:
