@@ -26,7 +26,7 @@ SEEDS ?= 500
 # Tests start some hundred processes. Each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
+.PHONY: soak monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
 	format bench bench-disk-schedule docs schema manifests image image-test cluster cluster-stop e2e-nodes base-image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
@@ -45,6 +45,9 @@ test: install-dev ## Run the tests that need nothing but Python
 
 simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many, DISK_SCHEDULES=1, WORST_DAY=1, STRANGERS=1, RUNNERS=1
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DISK_SCHEDULES),--disk-schedules) $(if $(WORST_DAY),--worst-day) $(if $(STRANGERS),--strangers) $(if $(RUNNERS),--runners)
+
+soak: control-plane ## Run everything for hours on a real control plane, with faults by chance: HOURS=, SEED=, DISK_SCHEDULES=1
+	$(BIN)/python -m tests.soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) $(if $(DISK_SCHEDULES),--disk-schedules)
 
 e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e

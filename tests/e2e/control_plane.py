@@ -142,6 +142,11 @@ class ControlPlane:
         if process := self._processes.get("kube-scheduler"):
             await process.stop()
 
+    @property
+    def has_scheduler(self) -> bool:
+        """Whether kube-scheduler runs."""
+        return self._processes["kube-scheduler"].is_running
+
     def kill_scheduler(self) -> None:
         """End kube-scheduler at once."""
         self._processes["kube-scheduler"].kill()

@@ -66,12 +66,18 @@ class Seen:
     def without_room(self, *, local_only: bool = False) -> int:
         """Count volumes that do not fit where their pods are; all of them, or those that Longhorn
         is to keep there."""
-        return volumes_without_room(
-            self._cluster.nodes.objects.values(),
-            self._cluster.replicas.objects.values(),
-            self._wanted(local_only=local_only),
-            self._cluster.setting_values(),
-        )
+        return sum(self.without_room_by_node(local_only=local_only).values())
+
+    def without_room_by_node(self, *, local_only: bool = False) -> dict[str, int]:
+        """Count them for each node that has some."""
+        nodes = self._cluster.nodes.objects.values()
+        replicas = self._cluster.replicas.objects.values()
+        settings = self._cluster.setting_values()
+        counts = {
+            node: volumes_without_room(nodes, replicas, {node: volumes}, settings)
+            for node, volumes in self._wanted(local_only=local_only).items()
+        }
+        return {node: count for node, count in counts.items() if count}
 
     def elsewhere(self) -> int:
         """Count volumes with no replica where their pods are."""
@@ -128,6 +134,15 @@ class Seen:
             self._cluster.setting_values(),
         )
         return [str(each) for each in found]
+
+    def overcommitted_nodes(self) -> set[str]:
+        """Name the nodes with a disk that has more on it than Longhorn's own limit."""
+        found = overcommitted(
+            self._cluster.nodes.objects.values(),
+            self._cluster.replicas.objects.values(),
+            self._cluster.setting_values(),
+        )
+        return {each.node for each in found}
 
     def attaching(self) -> list[str]:
         """Name the volumes that are to be attached, or are."""

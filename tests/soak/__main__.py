@@ -67,6 +67,7 @@ class Soak:
                 tasks.create_task(self._sample(troubles))
             wrong = [*judge.violations, *growths(self._sampler.samples), *await self._end(world)]
         self.say(f"{users.done} things done by users; {troubles.counts}")
+        self.say(f"nodes with a disk beyond its limit: {judge.most_overcommitted} at most")
         self.say(f"longest wait beside room: {judge.longest_wait_seconds:.0f} s")
         for line in (*described(self._sampler.samples), *wrong):
             self.say(line)
@@ -100,6 +101,8 @@ class Soak:
 
     async def _judge(self, judge: Judge, troubles: Troubles) -> None:
         while self._goes_on:
+            if await troubles.keep_scheduler():
+                self.say(troubles.last)
             judge.look(is_calm=troubles.is_calm, trouble=troubles.last)
             await asyncio.sleep(LOOK_SECONDS)
 

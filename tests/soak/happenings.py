@@ -26,6 +26,8 @@ MOST_DEMAND = 0.9
 """Of all room; above it workloads are deleted rather than created."""
 AFTERMATH_SECONDS = 20.0
 """So long after something has gone wrong, nothing is expected."""
+RECONNECT_SECONDS = 60.0
+"""After the API server was away: kube-scheduler connects its watches again ever more slowly."""
 
 
 class Workload(msgspec.Struct):
@@ -141,7 +143,9 @@ class Troubles:
     @property
     def is_calm(self) -> bool:
         """Whether nothing is wrong, and has not been for a while."""
-        return time.monotonic() > self._over_at + AFTERMATH_SECONDS
+        was_away = self.last == "API server away"
+        aftermath = RECONNECT_SECONDS if was_away else AFTERMATH_SECONDS
+        return time.monotonic() > self._over_at + aftermath
 
     async def happen(self) -> None:
         """Have one trouble, from its beginning to its end."""
@@ -152,6 +156,20 @@ class Troubles:
             await self._kinds[name]()
         finally:
             self._over_at = time.monotonic()
+
+    async def keep_scheduler(self) -> bool:
+        """Start kube-scheduler again if it has ended by itself, as a kubelet does; say if it had.
+
+        It ends where its cache contradicts the API server, such as after that was away. Source:
+        kubernetes pkg/scheduler/backend/cache/cache.go updatePod
+        """
+        if self._over_at == float("inf") or self._world.control_plane.has_scheduler:
+            return False
+        self.last, self._over_at = "kube-scheduler ended by itself", float("inf")
+        self.counts[self.last] = self.counts.get(self.last, 0) + 1
+        await self._world.start_scheduler()
+        self._over_at = time.monotonic()
+        return True
 
     async def _leader(self) -> InstanceProcess:
         """Wait until one leads."""
