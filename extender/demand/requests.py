@@ -121,6 +121,27 @@ def needed_class(claim: Claim, view: ClusterView) -> StorageClass:
     return _find("StorageClass", name, view.storage_classes, view)
 
 
+def new_volume(
+    claim: Claim, storage_class: StorageClass, view: ClusterView
+) -> tuple[Volume, BackingImage | None]:
+    """Return the volume that would be made for a claim, and its backing image.
+
+    Raises:
+        UnresolvableClaimError: Longhorn would refuse to, or the image is missing.
+    """
+    volume = estimate_volume(claim, storage_class, view)
+    if not volume.backing_image:
+        return volume, None
+    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
+    if volume.backing_image not in view.backing_images and not is_unreadable:
+        future = future_backing_image(storage_class)
+        if future is not None:
+            return volume, future
+    if not volume.needs_local_replica:
+        return volume, view.backing_images.get(volume.backing_image)
+    return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
+
+
 def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
     """Return the replicas of the volume that a linked clone shares data with."""
     return () if volume.linked_to is None else view.replicas.get(volume.linked_to, ())
@@ -157,7 +178,7 @@ def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage |
     name = future_volume_name(claim)
     if name in view.volumes or ("Volume", name) in view.unreadable:
         return _existing_volume(name, view)
-    return _estimated_volume(claim, storage_class, view)
+    return new_volume(claim, storage_class, view)
 
 
 def _bound_volume(name: str, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
@@ -179,22 +200,6 @@ def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, Backi
         )
     if not volume.backing_image:
         return volume, None
-    if not volume.needs_local_replica:
-        return volume, view.backing_images.get(volume.backing_image)
-    return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
-
-
-def _estimated_volume(
-    claim: Claim, storage_class: StorageClass, view: ClusterView
-) -> tuple[Volume, BackingImage | None]:
-    volume = estimate_volume(claim, storage_class, view)
-    if not volume.backing_image:
-        return volume, None
-    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
-    if volume.backing_image not in view.backing_images and not is_unreadable:
-        future = future_backing_image(storage_class)
-        if future is not None:
-            return volume, future
     if not volume.needs_local_replica:
         return volume, view.backing_images.get(volume.backing_image)
     return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)

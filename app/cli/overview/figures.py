@@ -1,33 +1,22 @@
 """The figures of `overview`: each disk, and the largest volume of each StorageClass that fits."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-from msgspec import structs
 
 from extender import (
-    Answer,
-    Claim,
-    ClaimKey,
     ClusterView,
     Extender,
     NodeSpace,
-    PodRef,
-    StorageClass,
-    UnresolvableClaimError,
     charges,
     node_rejection,
     why_unusable,
 )
-from extender.demand.parameters import MOST_CHUNKS
+from extender.ahead.largest import ClassFigures, largest
+from extender.ahead.pieces import finish
 from extender.demand.requests import LONGHORN_PROVISIONERS, NOBODY
 from extender.verdicts.situation import Situation
 from longhorn import DiskSpace, Moment
-
-_STEP_BYTES = 2 * 2**20
-"""Longhorn's volumes are multiples of it."""
-_CLAIM = ClaimKey("default/as-large-as-fits")
 
 
 class DiskFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,18 +58,6 @@ class NodeFigures(msgspec.Struct, frozen=True, kw_only=True):
         return sum(getattr(disk, figure) for disk in self.disks)
 
 
-class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One StorageClass of Longhorn."""
-
-    name: str
-    largest_bytes: int
-    """The largest new volume with which a pod finds a node now; 0 if none does."""
-    nodes: int
-    """So many nodes take it."""
-    problem: str
-    """Why no volume of it can be made, or the commonest reason of nodes; empty if one can."""
-
-
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What `overview -o json` prints."""
 
@@ -103,7 +80,7 @@ def overview(view: ClusterView, extender: Extender, utc: Moment | None) -> Overv
     return Overview(
         nodes=tuple(_node(space, situation, extender) for _, space in sorted(view.spaces.items())),
         classes=tuple(
-            largest(class_, view, extender)
+            finish(largest(class_, lambda: view, lambda request: extender.situation(request, view)))
             for _, class_ in sorted(view.storage_classes.items())
             if class_.provisioner in LONGHORN_PROVISIONERS
         ),
@@ -141,53 +118,6 @@ def _disk(space: DiskSpace) -> DiskFigures:
         physical_headroom_bytes=space.physical_headroom_bytes,
         problem=str(why_unusable(disk) or ""),
     )
-
-
-def largest(class_: StorageClass, view: ClusterView, extender: Extender) -> ClassFigures:
-    """Find the largest new volume of a class with which a pod finds a node, by its decision.
-
-    Room elsewhere for its other replicas counts as in any answer.
-    """
-    most = max((d.logical_headroom_bytes for s in view.spaces.values() for d in s.disks), default=0)
-    if class_.parameters.get("dataLayout.type") == "sharded":
-        most *= MOST_CHUNKS
-    found = ClassFigures(name=class_.name, largest_bytes=0, nodes=0, problem="")
-    least, limit = 1, max(1, most // _STEP_BYTES)
-    size, why = limit, ""  # mostly the disk with most headroom takes all of it
-    while least <= limit:
-        try:
-            answer = _ask(class_, size * _STEP_BYTES, view, extender)
-        except UnresolvableClaimError as error:
-            return structs.replace(found, problem=str(error))
-        if answer.accepted:
-            taken = size * _STEP_BYTES
-            found = structs.replace(found, largest_bytes=taken, nodes=len(answer.accepted))
-            least = size + 1
-        else:
-            why, limit = _commonest(answer), size - 1
-        size = (least + limit) // 2
-    return found if found.nodes else structs.replace(found, problem=why)
-
-
-def _ask(class_: StorageClass, size_bytes: int, view: ClusterView, extender: Extender) -> Answer:
-    """Decide about a pod that has a new volume of a size."""
-    claim = Claim(
-        key=_CLAIM,
-        uid=None,
-        persistent_volume=None,
-        storage_class=class_.name,
-        requested_bytes=size_bytes,
-        read_write_many=False,
-    )
-    pod = PodRef(namespace="default", name="any", uid="", claims=(_CLAIM,))
-    with_claim = structs.replace(view, claims={**view.claims, _CLAIM: claim})
-    return extender.filter(pod, sorted(view.spaces), with_claim)
-
-
-def _commonest(answer: Answer) -> str:
-    """Return why most nodes are rejected."""
-    counts = Counter(map(str, answer.rejected.values()))
-    return max(sorted(counts), key=counts.__getitem__, default="")
 
 
 SORTED_BY: Mapping[str, str] = {

@@ -5,7 +5,6 @@ from enum import Enum, StrEnum
 
 import msgspec
 
-from app.cli.overview.figures import largest
 from extender import (
     ClusterView,
     Extender,
@@ -14,17 +13,18 @@ from extender import (
     node_rejection,
     why_unusable,
 )
+from extender.ahead.largest import largest
+from extender.ahead.losses import endangered, with_data
+from extender.ahead.pieces import finish
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 from extender.kubernetes import Claim, ClaimKey
 from longhorn import (
     DiskSpace,
     NodeName,
-    Replica,
     Volume,
     VolumeName,
     has_data,
-    is_serving,
 )
 
 _NEAR_PERCENT = 90
@@ -141,17 +141,17 @@ def survey(view: ClusterView, extender: Extender, claims: Mapping[VolumeName, st
         extender: Decides what fits.
         claims: How volumes are named, by their claims.
     """
-    endangered = _endangered(view)
+    lost_with = endangered(view)
     found = [
         *_of_volumes(view, claims),
-        *_of_nodes(endangered, claims),
+        *_of_nodes(lost_with, claims),
         *_of_disks(view),
         *_of_classes(view, extender),
     ]
     order = [*Severity]
     return Survey(
         findings=tuple(sorted(found, key=lambda each: order.index(each.severity))),
-        nodes_that_may_be_lost=tuple(sorted(view.spaces.keys() - endangered.keys())),
+        nodes_that_may_be_lost=tuple(sorted(view.spaces.keys() - lost_with.keys())),
         notes=tuple(_notes(view)),
     )
 
@@ -166,30 +166,10 @@ def _notes(view: ClusterView) -> Iterator[str]:
             yield f"where the shards of volume {volume.name} are is not known"
 
 
-def _endangered(view: ClusterView) -> dict[NodeName, list[VolumeName]]:
-    """Return the volumes that lose their data with a node, by node."""
-    found: dict[NodeName, list[VolumeName]] = {}
-    for name, replicas in sorted(view.replicas.items()):
-        volume = view.volumes.get(name)
-        if volume is not None and volume.deleting:
-            continue
-        healthy = _with_data(replicas)
-        nodes = {each.node for each in healthy if each.node is not None}
-        for node in sorted(nodes):
-            left = sum(each.node != node for each in healthy)
-            if left < max(1, 0 if volume is None else volume.data_chunks):
-                found.setdefault(node, []).append(name)
-    return found
-
-
-def _with_data(replicas: Iterable[Replica]) -> list[Replica]:
-    return [each for each in replicas if is_serving(each) and each.healthy_once]
-
-
 def _of_nodes(
-    endangered: Mapping[NodeName, list[VolumeName]], claims: Mapping[VolumeName, str]
+    lost_with: Mapping[NodeName, list[VolumeName]], claims: Mapping[VolumeName, str]
 ) -> Iterator[Finding]:
-    for node, volumes in sorted(endangered.items()):
+    for node, volumes in sorted(lost_with.items()):
         names = [_named(each, claims) for each in volumes]
         text = f"with node {node} {_count(len(names), 'volume')} would lose all data"
         yield _found(Rule.NODE_HAS_LAST_REPLICA, text, names)
@@ -200,7 +180,7 @@ def _of_volumes(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator
     lost, degraded, single, one_zone = list[str](), list[str](), list[str](), list[str]()
     for name, volume in sorted(view.volumes.items()):
         replicas = view.replicas.get(name, ())
-        healthy, about = _with_data(replicas), _named(name, claims)
+        healthy, about = with_data(replicas), _named(name, claims)
         if not has_data(replicas) or volume.deleting:
             continue
         if not healthy:
@@ -268,7 +248,9 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         except UnresolvableClaimError as error:
             yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
             continue
-        figures = largest(class_, view, extender)
+        figures = finish(
+            largest(class_, lambda: view, lambda request: extender.situation(request, view))
+        )
         if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
             text = f"no new volume of StorageClass {name} fits: {figures.problem}"
             yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name])

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.commands import run_command
-from app.cli.overview.figures import ClassFigures, Overview, largest, overview
+from app.cli.overview.figures import Overview, overview
 from app.cli.schema import schema
 from app.kube.resources import AnyRecord
 from extender import Extender
+from extender.ahead.largest import ClassFigures, largest
+from extender.ahead.pieces import finish
 from longhorn import Locality, NodeName
 from tests.builders import (
     GENEROUS,
@@ -143,7 +145,8 @@ def test_the_largest_fits_and_the_next_larger_does_not(
     records: list[AnyRecord] = [*nodes, PHYSICAL, storage_class()]
     class_ = storage_class()
 
-    found = largest(class_, view_of(*records), extender)
+    view = view_of(*records)
+    found = finish(largest(class_, lambda: view, lambda asked: extender.situation(asked, view)))
 
     def fits(size_bytes: int) -> int:
         view = view_of(*records, claim("vol", size_bytes=size_bytes))
