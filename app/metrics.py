@@ -1,7 +1,7 @@
 """Every metric of the processes."""
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from extender import REASONS, Answer, Basis, End, Ended, Found, Hold, State
+from extender.ahead.room import Left, NodeClass
 from longhorn import Decision, Happened, Refusal
 
 _NAMESPACE = "longhorn_scheduler_extender"
@@ -200,6 +201,69 @@ class _Disks(Collector):
         yield from (held, limit, refused)
 
 
+class Ahead(NamedTuple):
+    """Figures for days to come, as they were last worked out."""
+
+    largest_bytes: Mapping[str, int]
+    """The largest new volume that fits, by StorageClass."""
+    left: Mapping[NodeClass, Left]
+    may_be_lost: Mapping[str, int]
+    """How many nodes may be lost at once: by their data, and by the room for them."""
+    seconds: float
+    """What it took to work them out, of this process alone."""
+
+
+class _Ahead(Collector):
+    """What was worked out last; a scrape works out nothing. No series before there is anything."""
+
+    def __init__(self, figures: Callable[[], Ahead | None]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return the families."""
+        found = self._figures()
+        volume = _family(
+            "largest_volume_bytes",
+            "The largest new volume of a StorageClass with which a pod finds a node; 0 if none "
+            "does. Shown by the leader, as are the next five.",
+            ["storage_class"],
+        )
+        left = [
+            _family(f"class_{name}", f"{text} of all disks of a class that take replicas.", _CLASS)
+            for name, text in _LEFT.items()
+        ]
+        lost = _family(
+            "nodes_may_be_lost",
+            "How many nodes may be lost at once, whichever, 2 at most: so that each volume keeps "
+            "its data, or that what they have scheduled has room on the others.",
+            ["by"],
+        )
+        took = _family("ahead_seconds", "What it took to work out these figures last.", [])
+        if found is not None:
+            for name, size_bytes in found.largest_bytes.items():
+                volume.add_metric([name], size_bytes)
+            for class_, sums in found.left.items():
+                for family, value in zip(left, sums, strict=True):
+                    family.add_metric(class_, value)
+            for by, count in found.may_be_lost.items():
+                lost.add_metric([by], count)
+            took.add_metric([], found.seconds)
+        yield from (volume, *left, lost, took)
+
+
+_CLASS = NodeClass._fields
+_LEFT = {
+    "limit_bytes": "The most that may be scheduled",
+    "headroom_bytes": "What may still be scheduled",
+    "physical_headroom_bytes": "What may still be written",
+}
+"""In the order of `Left`."""
+
+
+def _family(name: str, text: str, labels: Sequence[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{_NAMESPACE}_{name}", text, labels=labels)
+
+
 class Metrics(ProcessMetrics):
     """The metrics of the service."""
 
@@ -387,6 +451,10 @@ class Metrics(ProcessMetrics):
             state: self.forecast_replicas.labels(state) for state in ("sure", "open", "nowhere")
         }
         self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
+
+    def show_ahead(self, figures: Callable[[], Ahead | None]) -> None:
+        """Show what *figures* returns when metrics are read."""
+        self.registry.register(_Ahead(figures))
 
     def count_result(self, result: Answer, rejections: Tally[str]) -> None:
         """Count a decision and its rejections by reason."""

@@ -13,6 +13,7 @@ from random import Random
 from uuid import UUID
 
 from app.config import NAME, Settings
+from app.instance.ahead import LookingAhead
 from app.instance.attaching import attached_bytes
 from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
@@ -119,6 +120,14 @@ class Instance:
             clock=clock,
             random=random,
         )
+        self._looking_ahead = LookingAhead(
+            extender,
+            lambda: self.cluster.view,
+            is_leading=self.standing.has_taken_over,
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        metrics.show_ahead(lambda: self._looking_ahead.figures)
         self._taking_over = TakingOver(
             extender,
             self.holds,
@@ -128,7 +137,7 @@ class Instance:
             clock=clock,
             wall_clock=wall_clock,
             random=random,
-            on_done=self._publisher.wake,
+            on_done=self._taken_over,
         )
         self._calls = Calls(wall_clock)
         self.decisions = Decisions(
@@ -215,7 +224,7 @@ class Instance:
     def _loops(self) -> list[Coroutine[None, None, None]]:
         """Return what must run for as long as the instance does; none of them ends by itself."""
         leading = [self._election.run(), self._publisher.run(), self._taking_over.run()]
-        loops = [*self.cluster.loops(), *leading, *self.holds.loops()]
+        loops = [*self.cluster.loops(), *leading, *self.holds.loops(), self._looking_ahead.run()]
         return [*loops, self._waking.run()] if self._settings.wake_up else loops
 
     async def _stop_answering(self) -> None:
@@ -328,6 +337,10 @@ class Instance:
             self._waking.look_on(nodes)
         self.decisions.wake()
 
+    def _taken_over(self) -> None:
+        self._publisher.wake()
+        self._looking_ahead.begin()
+
     def _role_changed(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
         role = "leader" if is_leading else "standby"
         self._metrics.leader_transitions_total.labels(role).inc()
@@ -339,5 +352,6 @@ class Instance:
             self._waking.forget_all()
             self._scores.forget_all()
             self._calls.forget()
+            self._looking_ahead.forget()
             self.decisions.wake()
         self._publisher.wake()

@@ -3,7 +3,7 @@
 Volumes choose among nodes and disks by zone, node tags, type of disk and disk tags.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class Left(NamedTuple):
 class Room(NamedTuple):
     """What all nodes have."""
 
-    by_class: Mapping[NodeClass, Left]
+    by_class: dict[NodeClass, Left]
     nodes_with_room: int
     """So many nodes at once, whichever, have less scheduled than the others have headroom; at most
     2, and not more than there are."""
