@@ -11,11 +11,14 @@ from typing import Any, Literal
 import msgspec
 
 from monitoring.series import (
+    AHEAD_DAYS,
     CONTROLLER_JOB,
     CONTROLLER_PREFIX,
     FILTER_SECONDS_LIMIT,
     JOB,
     LAG_SECONDS_LIMIT,
+    LEAST_VOLUME_BYTES,
+    LONGHORN_DISKS,
     PREFIX,
     RAN_OUT,
 )
@@ -68,6 +71,7 @@ _CONFLICTS = _increase("disk_schedule_passes_total", 'outcome="conflict"', "15m"
 _WRITTEN = _increase("disk_schedule_passes_total", 'outcome="written"', "15m")
 _BY_DISK = "max by (namespace, node, disk)"
 _LAG = f"{PREFIX}event_loop_lag_seconds"
+_DISK_USED, _DISK_SIZE = (f"{_BY_DISK} ({each})" for each in LONGHORN_DISKS)
 _UP = f'max by (namespace, pod) (up{{job="{JOB}"}})'
 
 ALERTS = (
@@ -248,6 +252,47 @@ ALERTS = (
         summary="Nodes were rejected because the search for a packing reached its limit.",
         description='{{ $value | printf "%.0f" }} nodes in {{ $labels.namespace }} were rejected '
         "within an hour although the pod might fit there.",
+    ),
+    # Days to come. The figures of two leaders within 5 minutes count as one: a hand-over shall not
+    # begin the time anew.
+    Alert(
+        name="ClassFull",
+        severity="warning",
+        expr=(
+            f"max by (namespace, storage_class) "
+            f"(max_over_time({PREFIX}largest_volume_bytes[5m])) < {LEAST_VOLUME_BYTES}"
+        ),
+        lasts="15m",
+        summary="There is no room for new volumes of a StorageClass.",
+        description="No new volume of 1 GiB of {{ $labels.storage_class }} fits, by the extender "
+        "in {{ $labels.namespace }}; the largest that does has {{ $value | humanize1024 }}B.",
+    ),
+    Alert(
+        name="NoNodeMayBeLost",
+        severity="warning",
+        expr=f"max by (namespace, by) (max_over_time({PREFIX}nodes_may_be_lost[5m])) == 0",
+        lasts="1h",
+        summary="The loss of one node would cost data, or leave no room to rebuild replicas.",
+        description="By {{ $labels.by }} (data: some volume would lose its last replica; room: the "
+        "other disks could not take what the node has scheduled), for an hour in "
+        "{{ $labels.namespace }}.",
+    ),
+    Alert(
+        name="DiskFullSoon",
+        severity="warning",
+        # A value for each quarter of an hour: all samples of thousands of disks in a day are more
+        # than Prometheus reads for one query. Disks that are less than half full have time.
+        expr=(
+            f"{_BY_DISK} (predict_linear({LONGHORN_DISKS[0]}[1d:15m], {AHEAD_DAYS} * 86400))"
+            f" > {_DISK_SIZE} and {_DISK_USED} > 0.5 * {_DISK_SIZE}"
+            f" and {_BY_DISK} (count_over_time({LONGHORN_DISKS[0]}[1d:15m])) > 3"
+        ),
+        lasts="1h",
+        summary=f"A disk of Longhorn will be full within {AHEAD_DAYS} days.",
+        description="If disk {{ $labels.disk }} of node {{ $labels.node }}, as longhorn-manager in "
+        "{{ $labels.namespace }} shows it, goes on to fill as in "
+        f"the last day, {{{{ $value | humanize1024 }}}}B will be written in {AHEAD_DAYS} days, "
+        "which is more than it has.",
     ),
     # What is known
     Alert(

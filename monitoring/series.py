@@ -15,3 +15,9 @@ LAG_SECONDS_LIMIT = 0.5
 """Twice as long as an answer may take. It bounds a bucket of `event_loop_lag_seconds`."""
 SCRAPE_INTERVAL = "30s"
 """As the PodMonitor asks for. Grafana makes the windows of rates four times as long."""
+LEAST_VOLUME_BYTES = 2**30
+"""A StorageClass of which no larger volume fits counts as full."""
+AHEAD_DAYS = 4
+"""So many days ahead it is said that a disk will be full: a weekend, and time to add one."""
+LONGHORN_DISKS = ("longhorn_disk_usage_bytes", "longhorn_disk_capacity_bytes")
+"""What longhorn-manager itself shows of each disk of its node: labels `node` and `disk`."""

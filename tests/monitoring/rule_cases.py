@@ -13,9 +13,9 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from app.kube.reflector import CAUSES
-from app.metrics import ControllerMetrics, DiskFigures, Metrics, ProcessMetrics
+from app.metrics import Ahead, ControllerMetrics, DiskFigures, Metrics, ProcessMetrics
 from extender import State
-from monitoring.series import CONTROLLER_JOB, JOB, PREFIX
+from monitoring.series import CONTROLLER_JOB, JOB, LONGHORN_DISKS, PREFIX
 
 NAMESPACE = "longhorn-system"
 SAMPLES = 240
@@ -44,7 +44,8 @@ def quiet_cluster() -> dict[str, str]:
         series[_key("up", {"job": job, "pod": pod})] = f"1x{SAMPLES}"
         started = _key("process_start_time_seconds", {"job": job, "pod": pod})
         series[started] = f"1000x{SAMPLES}"
-    return series
+    used, size = (_key(each, {"node": "node-1", "disk": "d"}) for each in LONGHORN_DISKS)
+    return {**series, used: f"900x{SAMPLES}", size: f"1000x{SAMPLES}"}
 
 
 def series_of(case: Case) -> dict[str, str]:
@@ -86,6 +87,9 @@ def _of_the_service(*, leads: bool) -> ProcessMetrics:
     metrics.heartbeat.labels("n").set(leads)
     for state in State:
         metrics.holds.labels(state)
+    if leads:
+        figures = Ahead({"local": 100 * 2**30}, {}, {"data": 2, "room": 2}, 0.1)
+        metrics.show_ahead(lambda: figures)
     return metrics
 
 
@@ -117,8 +121,8 @@ def _key(name: str, labels: dict[str, str]) -> str:
 def _named(key: str) -> str:
     name, _, rest = key.rstrip("}").partition("{")
     labels = dict(part.split("=", 1) for part in rest.split(","))
-    full = name if name in ("up", "process_start_time_seconds") else PREFIX + name
-    job = {"job": JOB} if full == name else {}
+    full = name if name in ("up", "process_start_time_seconds", *LONGHORN_DISKS) else PREFIX + name
+    job = {"job": JOB} if full == name and name not in LONGHORN_DISKS else {}
     return _key(full, job | {label: value.strip('"') for label, value in labels.items()})
 
 
@@ -356,6 +360,53 @@ CASES = (
         "the search is cut short",
         {'rejections_total{reason="packing_undecided",pod="a"}': "0x20 2x200"},
         {10: NOTHING, 11: ("PackingUndecided",), 60: ("PackingUndecided",), 80: NOTHING},
+    ),
+    # Days to come
+    Case(
+        "a StorageClass is full",
+        {'largest_volume_bytes{pod="a",storage_class="local"}': "107374182400x20 2097152x200"},
+        {29: NOTHING, 33: ("ClassFull",), 60: ("ClassFull",)},
+    ),
+    Case(
+        "a StorageClass is full for some minutes",
+        {'largest_volume_bytes{pod="a",storage_class="local"}': "2147483648x20 0x30 2147483648x99"},
+        {26: NOTHING, 33: NOTHING},
+    ),
+    Case(
+        "a node has the last replica of a volume",
+        {'nodes_may_be_lost{by="data",pod="a"}': "2x20 0x220"},
+        {60: NOTHING, 80: ("NoNodeMayBeLost",)},
+    ),
+    Case(
+        "a node has more than the others take, and one node may be lost by data",
+        {
+            'nodes_may_be_lost{by="data",pod="a"}': "1x240",
+            'nodes_may_be_lost{by="room",pod="a"}': "0x240",
+        },
+        {50: NOTHING, 70: ("NoNodeMayBeLost",)},
+    ),
+    Case(
+        "what it was is still so for a new leader, whose figures come some minutes later",
+        {
+            'nodes_may_be_lost{by="data",pod="a"}': "0x80 stale",
+            'nodes_may_be_lost{by="data",pod="c"}': "_x88 0x100",
+        },
+        {50: NOTHING, 61: ("NoNodeMayBeLost",), 80: ("NoNodeMayBeLost",)},
+    ),
+    Case(
+        "a disk fills by a tenth an hour",
+        {'longhorn_disk_usage_bytes{disk="d",node="node-1"}': "550+0.8x240"},
+        {90: NOTHING, 110: ("DiskFullSoon",)},
+    ),
+    Case(
+        "a disk that is nearly empty fills fast",
+        {'longhorn_disk_usage_bytes{disk="d",node="node-1"}': "100+0.8x240"},
+        {110: NOTHING},
+    ),
+    Case(
+        "a disk fills so slowly that it takes a week",
+        {'longhorn_disk_usage_bytes{disk="d",node="node-1"}': "900+0.005x240"},
+        {110: NOTHING},
     ),
     # What is known
     Case(

@@ -33,6 +33,9 @@ PROVOKED = (
     *(alert.name for alert in ALERTS if alert.name.startswith("DiskSchedule")),
 )  # fmt: skip
 NOT_PROVOKED = {
+    "ClassFull": "the class of the volumes that are made must have room",
+    "NoNodeMayBeLost": "volumes have one replica each, which their owner has chosen",
+    "DiskFullSoon": "only longhorn-manager shows what it rests on",
     "TwoLeaders": "no fault of ours or of the API server makes two instances lead",
     "LeaderChanges": "five changes take longer than a 60th of 15 minutes",
     "EventLoopLag": "nothing that is sent to an instance holds it up for half a second",

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 _SELECTOR = re.compile(
-    r"(?<![\w$])((?:longhorn_scheduler_extender|process)_\w+|up)\b(?:\{([^}]*)\})?"
+    r"(?<![\w$])((?:longhorn_scheduler_extender|longhorn_disk|process)_\w+|up)\b(?:\{([^}]*)\})?"
 )
 _MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
 _BY = re.compile(r"(?:by|on) \(([^)]*)\)")

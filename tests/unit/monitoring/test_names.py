@@ -7,8 +7,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.config import CONTROLLER_NAME, NAME, Settings
 from app.kube.reflector import CAUSES
-from app.metrics import ControllerMetrics, DiskFigures, Metrics
+from app.metrics import Ahead, ControllerMetrics, DiskFigures, Metrics
 from extender import End, State
+from extender.ahead.room import Left, NodeClass
 from monitoring.panels import NAMESPACE, ROWS, Query
 from monitoring.rules import ALERTS
 from monitoring.series import (
@@ -16,6 +17,7 @@ from monitoring.series import (
     FILTER_SECONDS_LIMIT,
     JOB,
     LAG_SECONDS_LIMIT,
+    LONGHORN_DISKS,
     PREFIX,
     RAN_OUT,
 )
@@ -24,6 +26,9 @@ from tests.unit.monitoring.promql import grouping_labels, selectors
 
 ADDED = {"namespace", "pod", "job"}
 """Labels that Prometheus adds to what it scrapes."""
+AHEAD = Ahead(
+    {"longhorn": 2**30}, {NodeClass("a", "t", "block", "d"): Left(1, 1, 1)}, {"data": 1}, 0.1
+)
 QUERIES = [
     pytest.param(query, id=f"{panel.title}: {query.legend}")
     for row in ROWS
@@ -44,11 +49,13 @@ def known() -> dict[str, dict[str, set[str]]]:
         gauge.labels("pods")
     for cause in CAUSES:
         metrics.watch_restarts_total.labels("pods", cause)
+    metrics.show_ahead(lambda: AHEAD)
     controller = ControllerMetrics(registry, version="1")
     controller.heartbeat.labels("node-1")
     controller.show_disks(lambda: [DiskFigures("node-1", "uuid-1", 1, 2, 0)])
     ProcessCollector(registry=registry)
     found: dict[str, dict[str, set[str]]] = {"up": {}}
+    found |= {name: {"node": set(), "disk": set()} for name in LONGHORN_DISKS}
     for family in registry.collect():
         for sample in family.samples:
             values = found.setdefault(sample.name, {})
@@ -103,7 +110,8 @@ def test_a_query_asks_for_one_namespace(query: Query) -> None:
 def test_targets_of_others_do_not_alert(query: Query) -> None:
     for each in selectors(query.expr):
         jobs = {("job", "=", JOB), ("job", "=", CONTROLLER_JOB)}
-        assert each.metric.startswith(PREFIX) or jobs & {*each.matchers}
+        is_of_one_kind = each.metric.startswith(PREFIX) or each.metric in LONGHORN_DISKS
+        assert is_of_one_kind or jobs & {*each.matchers}
 
 
 def test_jobs_are_named_as_the_pods_are() -> None:
