@@ -29,8 +29,9 @@ PERIOD_SECONDS = 60.0
 """Between two rounds: twice the interval of scrapes."""
 PAUSE_SECONDS = 0.02
 """Between two pieces."""
-MOST_CLASSES = 100
-"""So many StorageClasses, and so many classes of disks, have series of their own."""
+MOST_STORAGE_CLASSES, MOST_CLASSES = 20, 100
+"""So many StorageClasses, and so many classes of disks, have series of their own. What finds room
+for volumes keeps nodes in order for 32 sorts of them: most are left to what pods ask for."""
 _OTHERS = NodeClass(*["other"] * 4)
 
 
@@ -136,7 +137,7 @@ def _classes(view: ClusterView) -> list[StorageClass]:
     """Return the StorageClasses of Longhorn, the first of them by name."""
     found = sorted(view.storage_classes.items())
     of_longhorn = [each for _, each in found if each.provisioner in LONGHORN_PROVISIONERS]
-    return of_longhorn[:MOST_CLASSES]
+    return of_longhorn[:MOST_STORAGE_CLASSES]
 
 
 def bounded(by_class: dict[NodeClass, Left]) -> dict[NodeClass, Left]:

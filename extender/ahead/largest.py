@@ -20,7 +20,7 @@ from longhorn import NodeName, need_of
 
 _STEP_BYTES = 2 * 2**20
 """Longhorn's volumes are multiples of it."""
-_NODES_IN_ONE_GO = 1_000
+_NODES_IN_ONE_GO = 500
 _CLAIM = ClaimKey("default/as-large-as-fits")
 
 Situate = Callable[[PodRequest], Situation]
@@ -77,7 +77,8 @@ def largest(
             least = size + 1
         else:
             why, limit = max(sorted(reasons), key=reasons.__getitem__, default=""), size - 1
-        size = (least + limit) // 2
+        # If nothing is known to fit, mostly nothing does.
+        size = (least + limit) // 2 if found.nodes else least
     return found if found.nodes else structs.replace(found, problem=why)
 
 

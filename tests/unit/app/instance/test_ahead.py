@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.instance.ahead import MOST_CLASSES, PERIOD_SECONDS, LookingAhead, bounded
+from app.instance.ahead import (
+    MOST_CLASSES,
+    MOST_STORAGE_CLASSES,
+    PERIOD_SECONDS,
+    LookingAhead,
+    bounded,
+)
 from app.kube.resources import AnyRecord
 from app.metrics import Metrics
 from extender import ClusterView, Extender, Mode
@@ -130,6 +136,15 @@ async def test_in_mode_node_a_pod_on_its_way_does_not_make_classes_full() -> Non
         await asyncio.sleep(PERIOD_SECONDS + 5)
 
         assert bench.shown("largest_volume_bytes")["local",] == 100 * GIB
+
+
+async def test_there_are_so_many_storage_classes_at_most() -> None:
+    many = [storage_class(f"class-{n:02}") for n in range(MOST_STORAGE_CLASSES + 5)]
+    async with looking([PHYSICAL, node(), *many]) as bench:
+        await asyncio.sleep(PERIOD_SECONDS + 10)
+
+        shown = bench.shown("largest_volume_bytes")
+        assert [*shown] == [(each.name,) for each in many[:MOST_STORAGE_CLASSES]]
 
 
 def test_there_are_so_many_classes_at_most() -> None:
