@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.cli.overview.figures import ClassFigures, DiskFigures, NodeFigures, Overview
+from app.cli.overview.figures import DiskFigures, NodeFigures, Overview
 from app.cli.paragraphs import paragraph, table
 from app.cli.sizes import gib
+from extender.ahead.largest import ClassFigures
 
 _FIGURES = ("scheduled", "limit", "written", "headroom", "held", "coming")
 _WIDE = ("reserved", "physical", "zone", "type", "tags")
