@@ -21,6 +21,8 @@ from app.kube.resources import IN_FILES, Kinds
 from extender import Unreadable
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+STDIN = Path("-")
+_STDIN_NAME = "the standard input"
 _SIZE_LIMIT_BYTES = 2**30
 """Most that is read of one file, or unpacked of one bundle."""
 RATIO_LIMIT = 50
@@ -137,6 +139,10 @@ def load_documents(path: Path) -> list[tuple[str, object]]:
     Raises:
         InputError: There is no such file, or it cannot be read or parsed.
     """
+    if path == STDIN:
+        content = _bounded(sys.stdin.buffer, _STDIN_NAME, _SIZE_LIMIT_BYTES)
+        suffix = ".json" if content.lstrip()[:1] in (b"{", b"[") else ".yaml"
+        return list(_objects(_STDIN_NAME, suffix, content))
     return list(_objects(str(path), path.suffix, read_bytes(path)))
 
 
@@ -150,12 +156,16 @@ def read_bytes(path: Path, limit_bytes: int = _SIZE_LIMIT_BYTES) -> bytes:
         if path.stat().st_size > limit_bytes:
             raise InputError(f"{path} is larger than {limit_bytes} B")
         with path.open("rb") as file:
-            # A pipe does not say how much comes: no more than one piece too many is read.
-            content = b"".join(islice(_pieces(file), limit_bytes // _PIECE_BYTES + 1))
+            return _bounded(file, str(path), limit_bytes)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _bounded(file: IO[bytes], name: str, limit_bytes: int) -> bytes:
+    """Read a file to its end; of a pipe, which may go on for ever, one piece too many at most."""
+    content = b"".join(islice(_pieces(file), limit_bytes // _PIECE_BYTES + 1))
     if len(content) > limit_bytes:
-        raise InputError(f"{path} is larger than {limit_bytes} B")
+        raise InputError(f"{name} is larger than {limit_bytes} B")
     return content
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from app.cli.files import load_documents
+from app.cli.files import STDIN, load_documents
+from app.cli.names import Named, without_kind
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
@@ -16,7 +17,6 @@ from planner.workloads import Workload, pods_of
 _Other = Claim | PersistentVolume | StorageClass
 _READ = ("Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass")
 _VOLUMES: Kinds = {(PODS_VOLUMES.group, PODS_VOLUMES.kind): PODS_VOLUMES}
-_POD_PREFIXES = ("pod/", "pods/", "po/")
 _MOST_SUGGESTED = 3
 
 
@@ -24,7 +24,7 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
     """Return the pod that is meant.
 
     Args:
-        name: As for kubectl, or NAMESPACE/NAME, or a file with one pod.
+        name: As for kubectl, or NAMESPACE/NAME, or a file with one pod; `-` is the standard input.
         namespace: Of a name without one.
         cluster: Where it is looked for first.
 
@@ -33,23 +33,29 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
     Raises:
         InputError: There is none, or the file has not exactly one; the text names similar ones.
     """
-    _, _, without_kind = name.rpartition("/") if name.startswith(_POD_PREFIXES) else ("", "", name)
-    known = cluster.of(Pod)
-    for key in (name, f"{namespace}/{without_kind}"):
-        if found := known.get(key):
-            return found
-    path = Path(name)
-    try:
-        is_file = path.is_file()
-    except OSError:  # a name too long
-        is_file = False
-    if not is_file:
+    if name == str(STDIN):
+        return _pod_of_file(STDIN, cluster)
+    known, path = cluster.of(Pod), Path(name)
+    if found := known.get(name):
+        return found
+    plain = name if is_file(name) else without_kind(name, Named.POD)
+    if found := known.get(plain if "/" in plain else f"{namespace}/{plain}"):
+        return found
+    if not is_file(name):
         raise InputError(
             f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
             f"pod/NAME in the namespace of --namespace, which is {namespace}"
-            f"{_suggestion(without_kind, known)}"
+            f"{suggestion(plain, known)}"
         )
     return _pod_of_file(path, cluster)
+
+
+def is_file(name: str) -> bool:
+    """Say whether there is a file of a name."""
+    try:
+        return Path(name).is_file()
+    except OSError:  # a name too long
+        return False
 
 
 def _pod_of_file(path: Path, cluster: ClusterObjects) -> Pod:
@@ -67,15 +73,16 @@ def _pod_of_file(path: Path, cluster: ClusterObjects) -> Pod:
         elif isinstance(record, _Other):
             others.append(record)
     if len(pods) != 1:
-        raise InputError(f"{path} holds {len(pods)} pods; give a file with one")
+        where = "the standard input" if path == STDIN else path
+        raise InputError(f"{where} holds {len(pods)} pods; give a file with one")
     [(pod, made)] = pods
     for each in (*others, *(claim for one in pods_of(made) for claim in one.claims)):
         cluster.add(each)
     return pod
 
 
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    """Name pods that may be meant: those of this name elsewhere, else those of similar names."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Name objects that may be meant: those of this name elsewhere, else those of similar names."""
     wanted, keys = name.rpartition("/")[2], sorted(known)
     same = [key for key in keys if key.rpartition("/")[2] == wanted]
     like = (

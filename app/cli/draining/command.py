@@ -16,6 +16,7 @@ from app.cli.draining.lines import lines, summary
 from app.cli.draining.report import DrainReport, make_next_report, make_report
 from app.cli.draining.watching import Waiting, wait_until_it_may
 from app.cli.files import bundled_namespaces, load_cluster
+from app.cli.names import node_name
 from app.cli.options import (
     Also,
     ClusterFile,
@@ -190,7 +191,7 @@ def _say_nothing(_found: DrainReport | ApiError) -> None:
 
 
 def _names(given: Sequence[str]) -> tuple[NodeName, ...]:
-    names = [NodeName(each.removeprefix("node/")) for each in given]
+    names = [NodeName(node_name(each)) for each in given]
     if not all(names):
         raise InputError("a node without a name is given; give NODE")
     if len({*names}) < len(names):

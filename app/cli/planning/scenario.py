@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from app.cli.files import parse_yaml, read_bytes
+from app.cli.names import Named, node_name, without_kind
 from app.errors import InputError
 from app.kube.workloads import MOST_PODS
 from app.quantity import parse_bytes
@@ -245,7 +246,7 @@ def _drain(given: Names | _Drain, _folder: Path, _workloads: Workloads) -> list[
 
 def _add_disk(given: _NewDisk, _folder: Path, _workloads: Workloads) -> list[Step]:
     size, reserved = str(given.size), str(given.reserved)
-    return [add_disk(given.node, given.disk, size, reserved=reserved, tags=given.tags)]
+    return [add_disk(node_name(given.node), given.disk, size, reserved=reserved, tags=given.tags)]
 
 
 _MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
@@ -255,9 +256,9 @@ _MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
     "lose": lambda given, *_: [LoseNode(nodes=names_of(given))],
     "cordon": lambda given, *_: [Cordon(nodes=names_of(given))],
     "uncordon": lambda given, *_: [Cordon(nodes=names_of(given), is_cordoned=False)],
-    "addNode": lambda given, *_: [AddNode(name=new_node(given.name), like=given.like)],
+    "addNode": lambda given, *_: [AddNode(name=new_node(given.name), like=node_name(given.like))],
     "addDisk": _add_disk,
-    "removeDisk": lambda given, *_: [RemoveDisk(node=given.node, disk=given.disk)],
+    "removeDisk": lambda given, *_: [RemoveDisk(node=node_name(given.node), disk=given.disk)],
     "resize": lambda given, *_: [resize(given.claim, str(given.size))],
     "set": lambda given, *_: settings_of(given),
 }
@@ -280,6 +281,7 @@ def add_disk(
 
 def resize(claim: str, size: str) -> Resize:
     """Make the step that expands a claim; raise ValueError for a size that is none."""
+    claim = without_kind(claim, Named.CLAIM)
     return Resize(claim=claim if "/" in claim else f"default/{claim}", size_bytes=size_bytes(size))
 
 
@@ -307,7 +309,7 @@ def _written(value: str | int) -> str:
 
 
 def names_of(given: Names) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = tuple(map(node_name, (given,) if isinstance(given, str) else given))
     if not names:
         raise ValueError("no node is named; name at least one")
     if len({*names}) < len(names):

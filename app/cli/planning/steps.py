@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from app.cli.names import node_name
 from app.cli.planning.scenario import (
     Workloads,
     add_disk,
@@ -92,7 +93,8 @@ def _drain(words: Sequence[str], given: Given, _workloads: Workloads) -> list[St
 def _add_node(words: Sequence[str], given: Given, _workloads: Workloads) -> list[Step]:
     if given.like is None:
         raise ValueError("--like is missing; name the node that the new one is as")
-    return [AddNode(name=new_node(name), like=given.like) for name in names_of([*words])]
+    like = node_name(given.like)
+    return [AddNode(name=new_node(name), like=like) for name in names_of([*words])]
 
 
 def _add_disk(words: Sequence[str], given: Given, _workloads: Workloads) -> list[Step]:
@@ -181,7 +183,8 @@ def step_kind(words: Sequence[str], given: Given) -> StepKind:
 
 
 def _disk(word: str) -> tuple[str, str]:
-    node, slash, disk = word.partition("/")
+    named = node_name(word) if word.count("/") > 1 else word  # a node may be called `no`
+    node, slash, disk = named.partition("/")
     if not (node and slash and disk):
         raise ValueError(f"{word[:60]!r} names no disk; give NODE/DISK")
     return node, disk

@@ -125,7 +125,7 @@ def test_the_help_fits_into_80_columns_and_has_every_status(
     [
         (("node-9",), "there is no Kubernetes Node node-9; did you mean node-5?"),
         (("zebra",), "there is no Kubernetes Node zebra; there are node-1, node-2, node-3"),
-        (("pod/web",), "there is no Kubernetes Node pod/web"),
+        (("pod/web",), "pod/web is a pod; give a node"),
         (("node/",), "a node without a name is given; give NODE"),
         (("",), "a node without a name is given; give NODE"),
         (("node-1", "node/node-1"), "a node is named twice; name it once"),
