@@ -138,14 +138,14 @@ class _Page:
         """Write the nodes that kube-scheduler itself leaves out, by reason."""
         yield from self._grouped(
             self._found.excluded,
-            lambda _name, _reason: iter(()),
+            lambda *_: iter(()),
             start="excluded by kube-scheduler",
         )
 
     def _grouped(
         self,
         reasons: Mapping[str, ReasonReport],
-        node_lines: Callable[[str, ReasonReport], Iterable[str]],
+        node_lines: Callable[[str, ReasonReport, str], Iterable[str]],
         start: str = "",
     ) -> Iterator[str]:
         groups: dict[tuple[str, str], list[str]] = {}
@@ -158,7 +158,8 @@ class _Page:
             )
             verdict = f"{start}: {text}" if start else text
             yield from self.text(prefix, verdict, colour="red")
-            inner = {name: [*node_lines(name, reasons[name])] for name in shown}
+            indent = "  " if len(names) > 1 else ""  # below the node's own line
+            inner = {name: [*node_lines(name, reasons[name], indent)] for name in shown}
             for name in filter(inner.__getitem__, shown):
                 if len(names) > 1:
                     yield f"  {name}"
@@ -168,10 +169,10 @@ class _Page:
             yield from self._more(len(names) - len(shown))
             yield from self.action(reasons[names[0]].action)
 
-    def _rejected_node(self, name: str, reason: ReasonReport) -> Iterator[str]:
+    def _rejected_node(self, name: str, reason: ReasonReport, indent: str) -> Iterator[str]:
         for detail in reason.details:
             yield from self.text("    ", detail)
-        yield from self._disks(name)
+        yield from self._disks(name, indent)
         refused = self._found.disks.get(name, {}) if REASONS[reason.code].is_about_disks else {}
         by_action: dict[str, list[str]] = {}
         for short in reason.short_disks:
@@ -183,14 +184,14 @@ class _Page:
         for action, disks in by_action.items():
             yield from self.text("    ", f"{_ARROW}{', '.join(disks)}: {action}", colour="cyan")
 
-    def _disks(self, name: str) -> Iterator[str]:
+    def _disks(self, name: str, indent: str = "") -> Iterator[str]:
         node = self._found.nodes.get(name)
         if node is None:
             return
         if self.shows_bars:
             whys = {disk: each.text for disk, each in self._found.disks.get(name, {}).items()}
             for line in disk_lines(node, whys, self._names):
-                yield from self.text("", line)
+                yield from self.text("", f"{indent}{line}")
         else:
             placed = (
                 f"{self._names.get(volume, volume)} on {disk}"
@@ -199,7 +200,7 @@ class _Page:
             if text := ", ".join(placed):
                 yield from self.text("    ", text)
         for line in other_lines(node):
-            yield from self.text("", line)
+            yield from self.text("", f"{indent}{line}")
 
     def _cut(self, names: Sequence[str]) -> Sequence[str]:
         return names if self.shows_bars else names[:_FIRST_NODES]

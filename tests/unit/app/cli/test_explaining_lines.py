@@ -15,6 +15,7 @@ from app.config import RESOURCE, Settings
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.translate import Pod
 from tests.builders import GIB, core_document, node_document
+from tests.unit.app.cli.situations import claim, pod, storage_class
 
 ROOT = Path(__file__).parents[4]
 SCREEN_LINES = 40
@@ -163,3 +164,18 @@ def plain(line: str) -> str:
         before, _, rest = line.partition("\x1b")
         line = before + rest.partition("m")[2]
     return line
+
+
+def test_bars_stand_below_their_node(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    used = {"storageScheduled": 95 * GIB, "scheduledReplica": {"r-1": 95 * GIB}}
+    nodes = [node_document("free"), *(node_document(n, disk_status=used) for n in ("one", "two"))]
+    documents = [*nodes, pod(), claim(), storage_class()]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+
+    run_command(["filter", "pod/web", "--cluster-file", str(path), "--all"])
+
+    shown = capsys.readouterr().out.splitlines()
+    bars = [line for line in shown if line.lstrip().startswith("disk-1")]
+    assert [len(line) - len(line.lstrip()) for line in bars] == [2, 4, 4]
+    assert shown.index("  one") < shown.index(bars[1]) < shown.index("  two")
