@@ -81,6 +81,7 @@ from longhorn.nodes import (
     node_space,
     refusal_of,
 )
+from longhorn.offline import OFFLINE_REBUILDING, rebuilds_offline
 from longhorn.owners import granted_bytes, granted_limit_bytes, owners_of, refused_owners, unowned
 from longhorn.parts import Part, Standing, parts
 from longhorn.reasons import Reason
@@ -104,6 +105,7 @@ from longhorn.records import (
     TopologyTerm,
     Volume,
     VolumeName,
+    VolumeTold,
     named_volume,
 )
 from longhorn.reuse import (
@@ -135,7 +137,8 @@ from longhorn.tracking import (
 )
 
 __all__ = [
-    "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "RETRY_LIMIT",
+    "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE",
+    "OFFLINE_REBUILDING", "RETRY_LIMIT",
     "SCHEDULER_SETTINGS", "V2_OFF_LABEL", "AttachRefusal", "Attachment", "BackingImage",
     "Candidate", "Candidates", "Capacity", "Closed", "Condition", "Decision", "Disk", "DiskId",
     "DiskKind", "DiskName", "DiskSchedule", "DiskSpace", "Due", "Engine", "EngineImage", "Engines",
@@ -143,7 +146,8 @@ __all__ = [
     "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown",
     "Owner", "OwnerKind", "Part", "Place", "Reason", "Refusal", "Replica", "ReplicaName",
     "Selector", "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Usage", "Volume",
-    "VolumeName", "account", "all_match", "attach_refusal", "attachment_of", "capacity_of",
+    "VolumeName",
+    "VolumeTold", "account", "all_match", "attach_refusal", "attachment_of", "capacity_of",
     "choices", "chosen_disks", "chosen_nodes", "decide_schedule", "default_values", "disk_reason",
     "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates",
     "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags",
@@ -151,7 +155,8 @@ __all__ = [
     "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone", "meets_topology",
     "minimal_available_bytes", "mismatch", "missing_copies", "named_volume", "need_of",
     "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "owners_of",
-    "parse_bool", "parse_int", "parts", "read_settings", "refusal_of", "refused_owners", "reusable",
+    "parse_bool", "parse_int", "parts", "read_settings",
+    "rebuilds_offline", "refusal_of", "refused_owners", "reusable",
     "runs", "search", "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match",
     "takes_back", "takes_growth", "takes_replicas", "told_bytes", "tracked_need", "unowned",
     "usage_of", "value_for_engine", "volume_size_bytes", "wait_is_over", "waits_for_attach",

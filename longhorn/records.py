@@ -62,6 +62,18 @@ class TopologyTerm(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     region: str
 
 
+class VolumeTold(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a Volume says of itself besides. No decision rests on it."""
+
+    state: str = ""
+    """attached, detached, or on the way from one to the other."""
+    robustness: str = ""
+    scheduled: Condition = Condition()
+    """Whether Longhorn found a place for all replicas when it last looked."""
+    offline_rebuilding: str = ""
+    """spec.offlineRebuilding: enabled, disabled, or what the setting says."""
+
+
 class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn Volume, existing or estimated from a claim and its StorageClass."""
 
@@ -122,6 +134,8 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Attached, with as many healthy replicas as wanted."""
     degraded_at: datetime | None = None
     """When it was last found so; None also if Longhorn's time cannot be read."""
+    told: VolumeTold | None = None
+    """Read for commands alone."""
 
     @property
     def is_v2(self) -> bool:

@@ -14,6 +14,7 @@ from app.cli.explaining.command import Explainer
 from app.cli.explaining.lines import Form, lines
 from app.cli.explaining.pending import PendingPods, pending_lines, pending_pods
 from app.cli.missing import ANSWERED_FROM, ASKED_FROM
+from app.cli.names import node_name, split_kind
 from app.cli.options import (
     Also,
     ClusterFile,
@@ -29,6 +30,7 @@ from app.cli.options import (
     load_settings,
     origin_of,
     print_answer,
+    read_files,
     tell,
     warn,
     with_flags,
@@ -36,12 +38,15 @@ from app.cli.options import (
 from app.cli.overview.command import show_overview
 from app.cli.paragraphs import output_width
 from app.cli.planning.command import plan
-from app.cli.pods import find_pod
+from app.cli.pods import find_pod, is_file
 from app.cli.scheduler_config.command import configure_scheduler
 from app.cli.survey.command import show_survey
+from app.cli.volumes.command import VOLUMES, explain_volume
+from app.cli.volumes.lines import volume_lines
 from app.config import NAME, load_controller
 from app.errors import AppError, InputError
 from app.kube.cluster_objects import ClusterObjects
+from app.kube.resources import ASKED
 from app.kube.view import build_view
 from app.logs import configure_logs
 from longhorn import Node, NodeName
@@ -50,6 +55,7 @@ from planner.records import KubernetesNode
 
 BAD_INPUT = 2
 _FITS, _DOES_NOT_FIT, _NOT_JUDGED = 0, 1, 3
+_DONE, _NOT_DONE = 0, 1
 _RIGHT, _WRONG = 0, 1
 _NAMESPACE = "default"
 """Of a pod in files that is named without one."""
@@ -111,8 +117,9 @@ def filter_pod(
         typer.Argument(
             metavar="[POD]",
             show_default=False,
-            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one. "
-            "Without it: all pods that wait for a node.",
+            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one (- "
+            "is stdin). Without it: all pods that wait for a node. Or a claim or volume: "
+            "pvc/NAME, pvc/NAMESPACE/NAME, volume/NAME.",
         ),
     ] = None,
     pod: Annotated[
@@ -124,8 +131,8 @@ def filter_pod(
         typer.Option(
             "--namespace",
             "-n",
-            help="Of a pod that is given without one. Default: that of the kubeconfig's context "
-            "in use, if a kubeconfig is read; else, and in a pod of the cluster, default.",
+            help="Of a pod or claim that is given without one. Default: that of the kubeconfig's "
+            "context in use, if a kubeconfig is read; else, and in a pod of the cluster, default.",
         ),
     ] = None,
     cluster_file: ClusterFile = None,
@@ -145,6 +152,10 @@ def filter_pod(
 
     Without a pod: all pods that wait for a node, each in a line.
 
+    Of a claim or a volume: whether its replicas are placed and it is attached,
+    and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
+    be used.
+
     Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none, or
     kube-scheduler refuses it, 2 the input cannot be used, 3 a claim of the pod cannot be judged.
     """
@@ -158,17 +169,24 @@ def filter_pod(
         warn(problems, quiet=quiet)
         utc = datetime.now(UTC)
     else:
-        cluster = load_files(cluster_file, also, ASKED_FROM, quiet=quiet)
+        cluster, problems = read_files(cluster_file, also, ASKED_FROM, ASKED)
+        warn(problems, quiet=quiet)
         in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
-    asked = find_pod(name, namespace or in_use, cluster) if name else None
+    form = Form(width=output_width(), all_nodes=all_nodes, wide=output is WideOutput.WIDE)
     candidates = _node_names(nodes, cluster) if nodes else cluster.candidates()
     origin = None if cluster_file is None else origin_of(cluster_file, also)
+    kind, plain = (None, name) if is_file(name) else split_kind(name)
+    if kind in VOLUMES:
+        explainer = Explainer(cluster, settings, utc, origin)
+        report = explain_volume(kind, plain, namespace or in_use, explainer, candidates)
+        print_answer(report, output, volume_lines(report, form))
+        raise typer.Exit(_DONE if report.done else _NOT_DONE)
+    asked = find_pod(name, namespace or in_use, cluster) if name else None
     explainer = Explainer(cluster, settings, utc, origin)
     if asked is None:
         raise typer.Exit(_show_pending(pending_pods(explainer, candidates), output))
     found = explainer.explain(asked, candidates, all_nodes=all_nodes)
-    form = Form(width=output_width(), all_nodes=all_nodes, wide=output is WideOutput.WIDE)
     print_answer(found, output, lines(found, form))
     if found.error:
         tell("error: ", found.error)
@@ -295,7 +313,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _node_names(names: str, cluster: ClusterObjects) -> list[NodeName]:
-    found = [NodeName(name.strip()) for name in names.split(",") if name.strip()]
+    found = [NodeName(node_name(name.strip())) for name in names.split(",") if name.strip()]
     if not found:
         raise InputError("--nodes names no node")
     known = {*cluster.of(KubernetesNode), *cluster.of(Node)}

@@ -19,12 +19,14 @@ from app.cli.explaining.report import Explanation
 from app.cli.overview.figures import Overview
 from app.cli.scheduler_config.command import Checked
 from app.cli.survey.findings import Survey
+from app.cli.volumes.report import VolumeReport
 from planner.outcome import PlanReport
 
 PRINTED: Mapping[str, type[msgspec.Struct]] = {
     "doctor": DoctorReport,
     "filter": Explanation,
     "filter-pending": PendingPods,
+    "filter-volume": VolumeReport,
     "may-drain": DrainReport,
     "overview": Overview,
     "plan": PlanReport,

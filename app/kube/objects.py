@@ -245,6 +245,21 @@ class Volume(KubeStruct, frozen=True):
     status: VolumeStatus | None = None
 
 
+class SaidVolumeSpec(VolumeSpec, frozen=True, rename="camel"):
+    offline_rebuilding: Text = None
+
+
+class SaidVolumeStatus(VolumeStatus, frozen=True, rename="camel"):
+    conditions: Sequence[SaidCondition] | None = None
+
+
+class SaidVolume(Volume, frozen=True, rename="camel"):
+    """A Volume with what it says of itself besides, which the service does not read."""
+
+    spec: SaidVolumeSpec | None = None
+    status: SaidVolumeStatus | None = None
+
+
 class ReplicaSpec(KubeStruct, frozen=True):
     volume_name: Text = None
     volume_size: Bytes = None

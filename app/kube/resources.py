@@ -263,6 +263,9 @@ WHOLE_PODS = structs.replace(
 SAID_NODES = structs.replace(
     NODES, structure=objects.SaidNode, record_of=translate.said_node_record
 )
+SAID_VOLUMES = structs.replace(
+    VOLUMES, structure=objects.SaidVolume, record_of=translate.said_volume_record
+)
 WHOLE_PERSISTENT_VOLUMES = structs.replace(
     PERSISTENT_VOLUMES,
     structure=placement.WholePersistentVolume,
@@ -273,7 +276,12 @@ WHOLE_STORAGE_CLASSES = structs.replace(
     structure=placement.WholeStorageClass,
     record_of=translate.whole_storage_class_record,
 )
-EXPLAINED = (WHOLE_PODS, SAID_NODES, WHOLE_PERSISTENT_VOLUMES, WHOLE_STORAGE_CLASSES)
+EXPLAINED = (
+    WHOLE_PODS,
+    SAID_NODES,
+    WHOLE_PERSISTENT_VOLUMES,
+    WHOLE_STORAGE_CLASSES,
+)
 """The same kinds with more of their fields, for commands that explain."""
 
 STORED_SCHEDULES = Resource(
@@ -320,6 +328,8 @@ BY_KIND: dict[tuple[str, str], Resource] = {
 Kinds = Mapping[tuple[str, str], Resource]
 IN_FILES: Kinds = BY_KIND | {(each.group, each.kind): each for each in EXPLAINED}
 """The same for objects in files, with what commands explain besides."""
+ASKED: Kinds = {**IN_FILES, (SAID_VOLUMES.group, SAID_VOLUMES.kind): SAID_VOLUMES}
+"""The same, with what volumes say of themselves."""
 
 PLANNED_PODS = structs.replace(PODS, structure=PlannedPod, record_of=planned.planned_pod_record)
 PLANNED_NODES = structs.replace(

@@ -13,9 +13,9 @@ from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.resources import (
+    ASKED,
     BUDGETS,
     CONFIG_MAPS,
-    IN_FILES,
     KUBERNETES_NODES,
     OPTED_OUT_NODES,
     PLANNED,
@@ -42,7 +42,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 EXPLAINING = Scope(
-    IN_FILES,
+    ASKED,
     {
         PODS.name: "give the pod in a file",
         KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",

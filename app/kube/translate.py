@@ -39,6 +39,7 @@ from longhorn import (
     TopologyTerm,
     Volume,
     VolumeName,
+    VolumeTold,
     shard_size_bytes,
 )
 from planner.records import KubernetesNode, Taint, Wishes
@@ -313,6 +314,22 @@ def volume_record(volume: objects.Volume) -> Volume:
     )
     layout = spec.data_layout
     return record if layout is None or layout.type != "sharded" else _in_shards(record, layout)
+
+
+def said_volume_record(volume: objects.SaidVolume) -> Volume:
+    """Translate a Longhorn Volume with what it says of itself besides."""
+    spec = volume.spec or objects.SaidVolumeSpec()
+    status = volume.status or objects.SaidVolumeStatus()
+    scheduled = _condition(status.conditions, "Scheduled")
+    return msgspec.structs.replace(
+        volume_record(volume),
+        told=VolumeTold(
+            state=status.state or "",
+            robustness=status.robustness or "",
+            scheduled=_said(scheduled, status.conditions, "Scheduled"),
+            offline_rebuilding=spec.offline_rebuilding or "",
+        ),
+    )
 
 
 def _in_shards(volume: Volume, layout: objects.DataLayout) -> Volume:

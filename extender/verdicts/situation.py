@@ -116,7 +116,7 @@ def situation_of(
         existing=existing,
         demand=demand,
         holders=frozenset(name for by_node in existing.values() for name in by_node),
-        strict_nodes=_strict_nodes(request, view),
+        strict_nodes=strict_nodes(request, view),
         bound=bound,
         others=others,
         own=tuple(
@@ -128,8 +128,8 @@ def situation_of(
     )
 
 
-def _strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, frozenset[NodeName]]:
-    """Look up where strict-local volumes are placed.
+def strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, frozenset[NodeName]]:
+    """Return where the strict-local volumes of a request are placed.
 
     Longhorn refuses to attach such a volume anywhere else (its volume webhook).
     """

@@ -52,7 +52,7 @@ def run_all(chapter: Chapter, workspace: Workspace) -> None:
         place = f"{name_of(chapter.page)}:{command.line}: {command.text}\n{done.stderr}"
         # What stand-ins print is little: nothing may be found in it.
         finds_nothing = done.status == 1 and re.search(r"\| grep .*$", command.text)
-        asks = re.search(r" (plan|may-drain|--check) ", command.text)
+        asks = re.search(r" (plan |may-drain |--check |filter (pvc|volume)/)", command.text)
         is_answer = done.status == 1 and command.shown and asks
         assert done.status == 0 or finds_nothing or is_answer, place
         assert workspace.trouble() == "", place

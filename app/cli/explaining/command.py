@@ -48,23 +48,29 @@ class Explainer:
         settings: Of the process.
         utc: The date and time, None if it is not known, as for files.
         origin: The files that the cluster comes from, None if it is live.
+
+    Attributes:
+        cluster: As above.
+        utc: As above.
+        view: The cluster, indexed.
+        extender: With what is held for the pods of the cluster.
     """
 
     def __init__(
         self, cluster: ClusterObjects, settings: Settings, utc: Moment | None, origin: str | None
     ) -> None:
-        self._cluster, self._settings, self._utc, self._origin = cluster, settings, utc, origin
-        self._view = build_view(cluster)
-        self._extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
-        ledger = self._extender.ledger
+        self.cluster, self._settings, self.utc, self._origin = cluster, settings, utc, origin
+        self.view = build_view(cluster)
+        self.extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+        ledger = self.extender.ledger
         pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
-        self._holds = rebuild(pods, self._view, ledger.mode, 0)
+        self._holds = rebuild(pods, self.view, ledger.mode, 0)
         for hold in self._holds:
             ledger.put(hold)
 
     def pending(self) -> Iterator[Pod]:
         """Yield the pods that have no node, by their names."""
-        for _, pod in sorted(self._cluster.of(Pod).items()):
+        for _, pod in sorted(self.cluster.of(Pod).items()):
             wishes = pod.wishes or Wishes()
             if not (pod.status.node or pod.status.ended or wishes.deleting):
                 yield pod
@@ -82,12 +88,12 @@ class Explainer:
             all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
                 nearest to fitting.
         """
-        view, asked, utc = self._view, pod.ref, self._utc
-        known = self._cluster.of(KubernetesNode)
+        view, asked, utc = self.view, pod.ref, self.utc
+        known = self.cluster.of(KubernetesNode)
         excluded = exclusions(
             candidates,
             known,
-            self._cluster.of(Node),
+            self.cluster.of(Node),
             pod.wishes or Wishes(),
             limits_of(asked, view),
         )
@@ -101,10 +107,10 @@ class Explainer:
         if not known:
             notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))
         try:
-            result = self._extender.filter(asked, judged, view, utc=utc)
+            result = self.extender.filter(asked, judged, view, utc=utc)
         except UnresolvableClaimError as error:
             return unanswered(error.problem, self._say(error), asked, claims, notes)
-        scores = self._extender.score(result)
+        scores = self.extender.score(result)
         by_node = scores.by_node
         best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
         whole = spreads(result, best)
@@ -131,8 +137,8 @@ class Explainer:
         )
 
     def _report(self, result: Answer, scores: Scores, judged: Iterable[NodeName]) -> Report:
-        view, extender, asked = self._view, self._extender, result.request
-        situation = result.situation or extender.situation(asked, view, utc=self._utc)
+        view, extender, asked = self.view, self.extender, result.request
+        situation = result.situation or extender.situation(asked, view, utc=self.utc)
         return make_report(
             result,
             scores,
@@ -147,7 +153,7 @@ class Explainer:
         if self._origin is not None or not result.accepted:
             return
         known_of = {asked.uid, *(hold.pod.uid for hold in self._holds)}
-        pods = self._cluster.of(Pod).values()
+        pods = self.cluster.of(Pod).values()
         yield from hold_notes(each for each in pods if each.ref.uid not in known_of)
 
     def _say(self, error: UnresolvableClaimError) -> str:
