@@ -8,14 +8,19 @@ import pytest
 import typer
 
 from app.cli.commands import commands
-from app.cli.planning.command import _STEPS
 from app.cli.planning.scenario import _ENTRIES, _MAKERS, Workloads, read_scenario
+from app.cli.planning.steps import STEPS
 from app.cli.planning.workloads import fill_step, place_step
 from planner.plan import Step
+from planner.steps.workloads import FillSized
 from tests.docs.pages import DOCS, ROOT, blocks, code_in, headings, tables
 
 PAGE = DOCS / "plan.md"
-WORKLOADS = Workloads(place=place_step, fill=lambda path, most: fill_step(path, most, group=1))
+WORKLOADS = Workloads(
+    place=place_step,
+    fill=lambda path, most: fill_step(path, most, group=1),
+    fill_sized=lambda sized, _most: FillSized(sized=sized, group=1),
+)
 SCENARIOS = sorted(
     path
     for path in (ROOT / "examples" / "plans").glob("*.yaml")
@@ -31,7 +36,7 @@ def scenario_of_the_page() -> str:
 def test_every_step_has_a_chapter_that_shows_how_it_is_used() -> None:
     names = [name for heading in headings(PAGE) for name in heading.text.split(", ")]
 
-    assert {*_STEPS} - {"run"} <= {*names}
+    assert {*STEPS} - {"run"} <= {*names}
     assert "`run SCENARIO.yaml`" in PAGE.read_text(encoding="utf-8")
 
 

@@ -260,7 +260,7 @@ def test_a_local_replica_goes_to_the_node_of_its_volume_alone(asked: Asked) -> N
 def test_a_strict_local_replica_is_placed_when_its_volume_is_to_be_attached(
     asked: Asked, on: str, code: str
 ) -> None:
-    strict = {"dataLocality": "strict-local", "numberOfReplicas": 1}
+    strict: dict[str, Any] = {"dataLocality": "strict-local", "numberOfReplicas": 1}
     there = [volume(**strict, nodeID=on), replica("1", hardNodeAffinity="b")]
 
     found = asked.of(cluster(*there, free=["a", "b"]))
