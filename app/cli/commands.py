@@ -46,11 +46,14 @@ from app.cli.volumes.lines import volume_lines
 from app.config import NAME, load_controller
 from app.errors import AppError, InputError
 from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import ASKED
+from app.kube.resources import ASKED, PODS
+from app.kube.translate import Pod
 from app.kube.view import build_view
 from app.logs import configure_logs
+from extender import Unreadable
 from longhorn import Node, NodeName
 from planner.errors import unknown
+from planner.naming import first_of
 from planner.records import KubernetesNode
 
 BAD_INPUT = 2
@@ -157,7 +160,8 @@ def filter_pod(
     be used.
 
     Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none, or
-    kube-scheduler refuses it, 2 the input cannot be used, 3 a claim of the pod cannot be judged.
+    kube-scheduler refuses it, 2 the input cannot be used, 3 a pod, or a claim of it, cannot be
+    judged.
     """
     settings = load_settings()
     name = _only_one(wanted, pod)
@@ -174,18 +178,21 @@ def filter_pod(
         in_use = _NAMESPACE
         utc = None  # of when it is, nobody knows
     form = Form(width=output_width(), all_nodes=all_nodes, wide=output is WideOutput.WIDE)
-    candidates = _node_names(nodes, cluster) if nodes else cluster.candidates()
+    candidates = cluster.candidates() if nodes is None else _node_names(nodes, cluster)
     origin = None if cluster_file is None else origin_of(cluster_file, also)
-    kind, plain = (None, name) if is_file(name) else split_kind(name)
+    kind, plain = split_kind(name) if name and not is_file(name) else (None, "")
     if kind in VOLUMES:
         explainer = Explainer(cluster, settings, utc, origin)
         report = explain_volume(kind, plain, namespace or in_use, explainer, candidates)
         print_answer(report, output, volume_lines(report, form))
         raise typer.Exit(_DONE if report.done else _NOT_DONE)
-    asked = find_pod(name, namespace or in_use, cluster) if name else None
+    asked = None if name is None else find_pod(name, namespace or in_use, cluster)
     explainer = Explainer(cluster, settings, utc, origin)
     if asked is None:
-        raise typer.Exit(_show_pending(pending_pods(explainer, candidates), output))
+        unread = [each for kind, each in cluster.of(Unreadable) if kind == PODS.label]
+        if not (unread or cluster.of(Pod)):
+            raise InputError("no pod is known, so none can be judged; add pods, or name a file")
+        raise typer.Exit(_show_pending(pending_pods(explainer, candidates), output, unread))
     found = explainer.explain(asked, candidates, all_nodes=all_nodes)
     print_answer(found, output, lines(found, form))
     if found.error:
@@ -194,9 +201,12 @@ def filter_pod(
     raise typer.Exit(_FITS if found.fits else _DOES_NOT_FIT)
 
 
-def _show_pending(found: PendingPods, output: WideOutput) -> int:
+def _show_pending(found: PendingPods, output: WideOutput, unread: Sequence[str]) -> int:
     """Print what becomes of all pods that wait; return the exit status."""
     print_answer(found, output, pending_lines(found, output_width()))
+    if unread:
+        tell("error: ", f"Pod {first_of(unread, 3)} cannot be read: whether it waits is not known")
+        return _NOT_JUDGED
     if any(each.error for each in found.pods):
         return _NOT_JUDGED
     return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
@@ -323,11 +333,14 @@ def _node_names(names: str, cluster: ClusterObjects) -> list[NodeName]:
     return found
 
 
-def _only_one(wanted: str | None, option: str | None) -> str:
-    """Return the pod, which is given as the argument or with --pod; empty if none is."""
-    if wanted and option:
+def _only_one(wanted: str | None, option: str | None) -> str | None:
+    """Return the pod, which is given as the argument or with --pod, if one is."""
+    if wanted is not None and option is not None:
         raise InputError(f"two pods are given, {wanted} and {option}; give one")
-    return wanted or option or ""
+    name = option if wanted is None else wanted
+    if name == "":
+        raise InputError("a pod without a name is given; give POD, or nothing for all that wait")
+    return name
 
 
 def _fail(text: str) -> int:

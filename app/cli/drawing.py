@@ -10,12 +10,15 @@ from planner.outcome import PlanReport
 def check_writable(path: Path) -> None:
     """Raise InputError if a page cannot be written: better said before long work than after."""
     folder = path.parent
-    if path.is_dir():
-        raise InputError(f"--html: {path} is a folder; name a file")
-    if not folder.is_dir():
-        raise InputError(f"--html: there is no folder {folder}; make it, or name another file")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(f"--html: {path} cannot be written; name another file")
+    try:
+        if path.is_dir():
+            raise InputError(f"--html: {path} is a folder; name a file")
+        if not folder.is_dir():
+            raise InputError(f"--html: there is no folder {folder}; make it, or name another file")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise InputError(f"--html: {path} cannot be written; name another file")
+    except OSError as error:  # a name too long
+        raise InputError(f"--html: {path} cannot be written: {error.strerror}") from error
 
 
 def draw(report: PlanReport, path: Path) -> None:

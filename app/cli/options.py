@@ -144,13 +144,24 @@ def tell(start: str, text: str) -> None:
 
 
 def print_answer(report: msgspec.Struct, output: Output | WideOutput, lines: Iterable[str]) -> None:
-    """Print a report for programs, or for people the lines that are made of it."""
-    if output.value == Output.JSON:
-        typer.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
-    elif output.value == Output.YAML:
-        typer.echo(written_yaml(report), nl=False)
-    else:
-        print_lines(lines)
+    """Print a report for programs, or for people the lines that are made of it.
+
+    Raises:
+        InputError: Programs could not read it: a name in it is no Unicode.
+    """
+    try:
+        if output.value == Output.JSON:
+            text = msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+        elif output.value == Output.YAML:
+            text = written_yaml(report)
+        else:
+            print_lines(lines)
+            return
+    except UnicodeEncodeError as error:  # of a file, or half a character in JSON
+        raise InputError(
+            f"{error.object!r:.100} is in the answer and no Unicode; rename it, or leave out -o"
+        ) from error
+    typer.echo(text, nl=False)
 
 
 def print_lines(lines: Iterable[str]) -> None:

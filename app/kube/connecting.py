@@ -72,7 +72,7 @@ async def connect(kubeconfig: Path | None, context: str | None) -> Connection:
             origin = f"kubeconfig {files}"
             advice = "correct it, or choose another with --kubeconfig and --context"
         raise InputError(
-            f"cannot connect to a cluster by {origin}: {_why(error)}; {advice}"
+            f"cannot connect to a cluster by {origin}: {_why(error, context)}; {advice}"
         ) from error
 
 
@@ -83,7 +83,9 @@ def _namespace(loader: KubeConfigLoader) -> str | None:
     return namespace
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception, context: str | None) -> str:
+    if f"object with name {context} in" in str(error):
+        return f"it has no context {context}"
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     text = "" if isinstance(error, _OF_SHAPE) else " ".join(str(error).split())

@@ -23,8 +23,8 @@ def kubeconfig_files(given: Path | None, environ: Mapping[str, str]) -> str:
     if not any(_is_there(each) for each in files.split(os.pathsep) if each):
         raise InputError(
             f"there is no kubeconfig {files}; give one with --kubeconfig or in KUBECONFIG, run the "
-            f"command in a pod of the service (kubectl exec), or have filter and serve read files "
-            f"(--cluster-file)"
+            f"command in a pod of the service (kubectl exec), or give the cluster as files to a "
+            f"command that has --cluster-file"
         )
     return files
 

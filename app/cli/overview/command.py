@@ -35,8 +35,6 @@ from extender import ClusterView, Extender, Ledger, rebuild
 from longhorn import NodeName
 from planner.outcome import PlanReport, StepReport
 
-_NOTHING = 2
-
 
 def show_overview(
     cluster_file: ClusterFile = None,
@@ -79,13 +77,14 @@ def show_overview(
         extender.ledger.put(hold)
     utc = datetime.now(UTC) if cluster_file is None else None
     found = overview(view, extender, utc)
+    if not found.nodes:
+        raise InputError("there is no Longhorn Node, so there is nothing to show")
     found = structs.replace(found, nodes=tuple(by(found.nodes, sort)))
     if html is not None:
         origin = "the live cluster" if cluster_file is None else origin_of(cluster_file, also)
         draw(_picture(found, origin, view, extender.ledger), html)
     shown = lines(found, width=output_width(), wide=output is WideOutput.WIDE)
     print_answer(found, output, shown)
-    raise typer.Exit(0 if found.nodes else _NOTHING)
 
 
 def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> PlanReport:

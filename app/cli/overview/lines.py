@@ -13,14 +13,11 @@ _WIDE = ("reserved", "physical", "zone", "type", "tags")
 
 def lines(found: Overview, *, width: int, wide: bool = False) -> Iterator[str]:
     """Write the figures, in GiB."""
-    if not found.nodes:
-        yield "there is no Longhorn Node"
-    else:
-        names = ("node", "disk", *_FIGURES, *(_WIDE if wide else ()))
-        rows = [names, *(row for node in found.nodes for row in _rows(node, wide=wide))]
-        last = names.index("zone") if wide else len(names)
-        yield from table(rows, figures=range(2, last))
-        yield from _problems(found.nodes, width)
+    names = ("node", "disk", *_FIGURES, *(_WIDE if wide else ()))
+    rows = [names, *(row for node in found.nodes for row in _rows(node, wide=wide))]
+    last = names.index("zone") if wide else len(names)
+    yield from table(rows, figures=range(2, last))
+    yield from _problems(found.nodes, width)
     if found.classes:
         yield ""
         rows = [("StorageClass", "largest new volume", "on nodes"), *map(_class, found.classes)]

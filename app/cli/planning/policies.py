@@ -21,7 +21,11 @@ def named_policy(name: str) -> Policy:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     path = Path(name)
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except OSError:  # a name too long
+        is_there = False
+    if not is_there:
         raise InputError(f"there is no policy {name}; give {' or '.join(_BUILT_IN)}, or a file")
     try:
         return read_policy(json.loads(read_bytes(path, _SIZE_LIMIT_BYTES)))

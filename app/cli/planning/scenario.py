@@ -275,7 +275,7 @@ def add_disk(
         disk=_name(disk),
         size_bytes=size_bytes(size),
         reserved_bytes=size_bytes(reserved, least=0),
-        tags=tuple(tags),
+        tags=tuple(map(_name, tags)),
     )
 
 

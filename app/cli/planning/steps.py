@@ -99,7 +99,8 @@ def _add_node(words: Sequence[str], given: Given, _workloads: Workloads) -> list
 
 def _add_disk(words: Sequence[str], given: Given, _workloads: Workloads) -> list[Step]:
     node, disk = _disk(words[0])
-    return [add_disk(node, disk, words[1], reserved=given.reserved or "0", tags=given.tags)]
+    reserved = "0" if given.reserved is None else given.reserved
+    return [add_disk(node, disk, words[1], reserved=reserved, tags=given.tags)]
 
 
 def _remove_disk(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Step]:

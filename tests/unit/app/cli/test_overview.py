@@ -226,7 +226,8 @@ def test_a_cluster_without_longhorn_is_status_2(
     status = run_command(["overview", "--cluster-file", str(path)])
 
     assert status == 2
-    assert "there is no Longhorn Node" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert (out, "error: there is no Longhorn Node, so " in err) == ("", True)
 
 
 def test_help_fits_a_narrow_terminal(
