@@ -3,16 +3,19 @@
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import jsonschema
 import pytest
+import yaml
 
 from app.cli.commands import run_command
 from app.cli.doctor.problems import Check
+from app.cli.schema import schema
 from app.config import RESOURCE
 from app.kube.resources import CONFIG_MAPS, PODS, RESOURCES
 from tests.builders import (
@@ -379,3 +382,65 @@ def test_a_right_that_is_missing_is_an_error_of_one_line(
     assert (status, out) == (2, "")
     assert err.startswith("error: not allowed to list servicecidrs.networking.k8s.io; run this as")
     assert err.count("\n") == 1
+
+
+def may_read_nothing(server: Server) -> None:
+    server.statuses = dict.fromkeys(PATHS, 403)
+
+
+def has_nothing(server: Server) -> None:
+    server.statuses, server.otherwise = dict.fromkeys(PATHS, 404), 404
+
+
+def refuses(server: Server) -> None:
+    server.statuses["/version"] = 401
+
+
+def has_ranges(server: Server) -> None:
+    ranges = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.43.0.0/16"]}}
+    server.lists["/apis/networking.k8s.io/v1/servicecidrs"] = [ranges]
+    server.lists["/api/v1/services"] = []
+
+
+STATUSES: dict[tuple[str, int], Callable[[Server], None]] = {
+    ("doctor", 0): may_read_nothing,
+    ("doctor", 1): has_nothing,
+    ("doctor", 2): refuses,
+    ("propose-address", 0): has_ranges,
+    ("propose-address", 2): may_read_nothing,
+}
+"""What makes a command that needs a live cluster end so."""
+
+
+@pytest.mark.parametrize(("command", "status"), STATUSES)
+@pytest.mark.parametrize("output", ["json", "yaml", "table"])
+def test_the_exit_status_is_that_of_the_help_and_json_obeys_the_schema(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    status: int,
+    output: str,
+) -> None:
+    STATUSES[command, status](server)
+
+    got, out, _ = run(capsys, command, "--kubeconfig", kubeconfig(tmp_path, server), "-o", output)
+
+    assert got == status
+    if status == 2:
+        assert out == ""
+    elif output != "table":
+        jsonschema.validate(yaml.safe_load(out), schema(command))
+
+
+def test_quiet_leaves_out_why_an_address_is_proposed(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_ranges(server)
+    config = kubeconfig(tmp_path, server)
+
+    assert run(capsys, "propose-address", "--kubeconfig", config, "--quiet") == (
+        0,
+        "10.43.0.95\n",
+        "",
+    )

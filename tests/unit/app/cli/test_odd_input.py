@@ -211,8 +211,8 @@ NAMED: dict[str, Callable[[str], tuple[str, ...]]] = {
     "a number of runs": lambda name: ("plan", "cordon", "node-1", f"--runs={name}x"),
     "a size": lambda name: ("plan", "add-disk", "node-1/new", "--", f"{name}Gi2"),
     "a claim": lambda name: ("plan", "resize", "--", name, "1Ti"),
-    "more files": lambda name: ("overview", f"--also=no/{name}"),
-    "a page": lambda name: ("plan", "cordon", "node-1", f"--html=no/{name}"),
+    "more files": lambda name: ("overview", f"--also=no/such/{name}"),
+    "a page": lambda name: ("plan", "cordon", "node-1", f"--html=no/such/{name}"),
 }
 
 
