@@ -13,7 +13,7 @@ import yaml
 
 from app.cli.files import bundled_namespaces, load_cluster
 from app.cli.missing import Kind, missing
-from app.cli.paragraphs import error_width, message
+from app.cli.paragraphs import error_width, paragraph
 from app.config import Settings, load
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
@@ -139,7 +139,7 @@ def warn(problems: Iterable[str], *, quiet: bool = False) -> None:
 
 def tell(start: str, text: str) -> None:
     """Print a text on stderr, in the width of a terminal; elsewhere it is one line."""
-    for line in message(start, text, error_width()):
+    for line in paragraph(start, text, error_width()):
         typer.echo(line, err=True)
 
 

@@ -40,7 +40,7 @@ def printable(text: str) -> str:
 def paragraph(
     start: str, text: str, width: int, *, indent: int | None = None, colour: str | None = None
 ) -> Iterator[str]:
-    """Break a text into lines; names and figures are never broken.
+    """Break a text into lines; names, figures and commands to copy are never broken.
 
     Args:
         start: What the first line begins with.
@@ -50,29 +50,17 @@ def paragraph(
         colour: Of the lines, on a terminal.
     """
     blanks = min(len(start), _DEEPEST) or _DEEPEST if indent is None else indent
-    for line in wrap(
-        printable(text),
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), printable(text))
+    for broken in wrap(
+        whole,
         max(width, len(start) + _LEAST_TEXT),
         initial_indent=printable(start),
         subsequent_indent=" " * blanks,
         break_long_words=False,
         break_on_hyphens=False,
     ):
+        line = broken.replace(_GLUE, " ")
         yield typer.style(line, colour) if colour else line
-
-
-def message(start: str, text: str, width: int) -> Iterator[str]:
-    """Break a text for stderr into lines; a command that is to be copied is never broken."""
-    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), printable(text))
-    for line in wrap(
-        whole,
-        max(width, len(start) + _LEAST_TEXT),
-        initial_indent=start,
-        subsequent_indent=" " * _DEEPEST,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ):
-        yield line.replace(_GLUE, " ")
 
 
 def table(rows: Sequence[Sequence[str]], *, figures: Collection[int] = ()) -> Iterator[str]:

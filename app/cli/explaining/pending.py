@@ -40,12 +40,13 @@ def pending_pods(explainer: Explainer, candidates: Sequence[NodeName]) -> Pendin
 
 
 def pending_lines(found: PendingPods, width: int) -> Iterator[str]:
-    """Write a line for each pod, those that do not fit first, and how many there are."""
+    """Write how many pods there are, and a line for each, those that do not fit first."""
     if not found.pods:
         yield "no pod waits for a node"
         return
+    fits, count = sum(each.fits for each in found.pods), len(found.pods)
+    waiting = "1 pod waits" if count == 1 else f"{count} pods wait"
+    yield f"{waiting} for a node; {fits} of them would fit, each alone"
     for each in sorted(found.pods, key=lambda pod: pod.fits):
         colour = "green" if each.fits else "red"
         yield from paragraph(f"{each.pod}: ", each.error or each.answer, width, colour=colour)
-    fits = sum(each.fits for each in found.pods)
-    yield f"{len(found.pods)} pods wait for a node; {fits} of them would fit, each alone"

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.cli.doctor.problems import Check, Finding, Problem, Severity
 from app.cli.doctor.report import make_report, table_lines
@@ -59,3 +60,19 @@ def test_text_of_the_cluster_cannot_break_the_table() -> None:
     [_, line, *_] = plain([*table_lines(make_report(found), 98)])
 
     assert line == "warning  instances        pod a is not ready: line one ok lease [2J"
+
+
+def test_the_example_of_the_page_is_what_is_printed() -> None:
+    example = re.findall(r"(?s)```text\n(.*?)```", DOCS)[0].splitlines()
+    found: list[Finding] = []
+    for line in example[1:]:
+        head, text = line[: len(INDENT)].split(), line[len(INDENT) :].strip()
+        if head:
+            found.append(Finding(check=Check(head[1]), severity=Severity(head[0]), text=text))
+        elif text.startswith("-> ") or found[-1].remedy:
+            remedy = f"{found[-1].remedy} {text.removeprefix('-> ')}".strip()
+            found[-1] = structs.replace(found[-1], remedy=remedy)
+        else:
+            found[-1] = structs.replace(found[-1], text=f"{found[-1].text} {text}")
+
+    assert plain([*table_lines(make_report(found), 98)]) == example

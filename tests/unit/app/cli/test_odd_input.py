@@ -187,11 +187,12 @@ def test_a_file_with_a_hole_is_answered_or_an_error(
 
 
 def utf_8_in_arguments() -> st.SearchStrategy[str]:
-    """Make texts that can be arguments: without a zero, and without half a character."""
+    """Make texts that can be arguments, without a zero or half a character, and are no names."""
     characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-    return st.text(characters, max_size=20) | st.sampled_from([
+    nobodys = st.text(characters, max_size=20).map(lambda text: f"{text}\u2603")
+    return nobodys | st.sampled_from([
         "", " ", "a/b", "a//b", "/", "../..", "a\nb", "\x1b[31mx", "x" * 10_000, "-", "*", "\u202e",
-        "node-1 ", "NODE-1", "node-1,node-9", "-1", "nan", "1e400", "٣",
+        "NODE-1", "node-1,node-9", "-1", "nan", "1e400", "٣",
     ])  # fmt: skip
 
 

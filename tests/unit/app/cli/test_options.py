@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from app.cli.commands import commands, run_command
 from app.cli.files import parse_yaml
 from app.cli.options import Output, WideOutput, written_yaml
-from app.cli.paragraphs import ANY_WIDTH, message
+from app.cli.paragraphs import ANY_WIDTH, paragraph
 
 ROOT = Path(__file__).parents[4]
 GROUP = typer.main.get_command(commands)
@@ -215,12 +215,12 @@ def test_kubectl_completes_by_the_script_of_the_page(tmp_path: Path) -> None:
 def test_a_message_is_broken_and_what_is_to_be_copied_is_not() -> None:
     text = "to add what is missing: kubectl get -o json a,b,c > more.json, then add --also more"
 
-    assert [*message("warning: ", text, 40)] == [
+    assert [*paragraph("warning: ", text, 40)] == [
         "warning: to add what is missing:",
         "      kubectl get -o json a,b,c > more.json,",
         "      then add --also more",
     ]
-    assert [*message("warning: ", text, ANY_WIDTH)] == [f"warning: {text}"]
+    assert [*paragraph("warning: ", text, ANY_WIDTH)] == [f"warning: {text}"]
 
 
 def terminal(*arguments: str, columns: int = 80, **environ: str) -> tuple[int, str]:
