@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Mapping
 from fcntl import ioctl
 from pathlib import Path
 
@@ -223,7 +224,7 @@ def test_a_message_is_broken_and_what_is_to_be_copied_is_not() -> None:
     assert [*paragraph("warning: ", text, ANY_WIDTH)] == [f"warning: {text}"]
 
 
-def terminal(*arguments: str, columns: int = 80, **environ: str) -> tuple[int, str]:
+def terminal(*arguments: str, environ: Mapping[str, str], columns: int = 80) -> tuple[int, str]:
     """Run the program on a terminal; return the status and what it shows."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -252,7 +253,7 @@ PAINTED = ANSWERS["survey"]
 
 
 def test_a_terminal_gets_colours() -> None:
-    assert "\x1b[33m" in terminal(*PAINTED)[1]
+    assert "\x1b[33m" in terminal(*PAINTED, environ={})[1]
 
 
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -260,7 +261,7 @@ def test_a_terminal_gets_colours() -> None:
 def test_a_terminal_gets_no_escape_sequences_where_they_are_not_wished(
     environ: dict[str, str], arguments: tuple[str, ...]
 ) -> None:
-    assert "\x1b" not in terminal(*arguments, **environ)[1]
+    assert "\x1b" not in terminal(*arguments, environ=environ)[1]
 
 
 @pytest.mark.parametrize("environ", [{"FORCE_COLOR": "1"}, {"GITHUB_ACTIONS": "true"}])
@@ -275,7 +276,9 @@ def test_without_a_terminal_there_are_no_escape_sequences(environ: dict[str, str
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_warnings_and_errors_are_as_wide_as_the_terminal(columns: int) -> None:
-    status, shown = terminal("filter", "nobody", *BUNDLE, columns=columns, NO_COLOR="1")
+    status, shown = terminal(
+        "filter", "nobody", *BUNDLE, columns=columns, environ={"NO_COLOR": "1"}
+    )
 
     lines = [line for line in shown.splitlines() if "kubectl get" not in line]
     assert (status, shown.count("error: ")) == (2, 1)
