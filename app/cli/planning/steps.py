@@ -126,7 +126,7 @@ STEPS: Mapping[str, StepKind] = {
         frozenset({"replicas", "until_full", "most"}), 1, 1, _place,
     ),
     "capacity": StepKind(
-        "capacity FILE|--size SIZE [--class NAME] [--volume-replicas N] [--most N]",
+        "capacity FILE | --size SIZE [--class NAME] [--volume-replicas N] [--most N]",
         _FILL, 0, 1, _capacity,
     ),
     "drain": StepKind(

@@ -94,8 +94,10 @@ def _read(origin: str, document: object, namespace: str) -> _Read:
         raise InputError(f"{origin}: correct {record.kind} {record.name}: {record.why}")
     assert isinstance(document, dict)
     assert record is None or isinstance(record, Addition | Workload)
-    name = document["metadata"].get("name") or ""
-    return _Read(origin, document["apiVersion"], document["kind"], name, record)
+    metadata = document.get("metadata")  # whatever it is, of a kind that is not placed
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    named = name if isinstance(name, str) else ""
+    return _Read(origin, document["apiVersion"], document["kind"], named, record)
 
 
 def _may_make_pods(read: _Read) -> bool:
