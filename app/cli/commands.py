@@ -181,13 +181,14 @@ def filter_pod(
     candidates = cluster.candidates() if nodes is None else _node_names(nodes, cluster)
     origin = None if cluster_file is None else origin_of(cluster_file, also)
     kind, plain = split_kind(name) if name and not is_file(name) else (None, "")
+    asked = None
+    if name is not None and kind not in VOLUMES:
+        asked = find_pod(name, namespace or in_use, cluster)  # the cluster gets its claims
+    explainer = Explainer(cluster, settings, utc, origin)
     if kind in VOLUMES:
-        explainer = Explainer(cluster, settings, utc, origin)
         report = explain_volume(kind, plain, namespace or in_use, explainer, candidates)
         print_answer(report, output, volume_lines(report, form))
         raise typer.Exit(_DONE if report.done else _NOT_DONE)
-    asked = None if name is None else find_pod(name, namespace or in_use, cluster)
-    explainer = Explainer(cluster, settings, utc, origin)
     if asked is None:
         unread = [each for kind, each in cluster.of(Unreadable) if kind == PODS.label]
         if not (unread or cluster.of(Pod)):
