@@ -1,5 +1,6 @@
 """A picture of the dashboard from the numbers that its queries returned, without Grafana."""
 
+import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import cycle
@@ -78,7 +79,7 @@ def legend(query: Query, labels: Mapping[str, str]) -> str:
     text = query.legend
     for name, value in labels.items():
         text = text.replace("{{" + name + "}}", value)
-    return text
+    return " ".join(re.sub(r"\{\{\w+\}\}", "", text).split())  # an empty label is none
 
 
 def _height(panel: Panel) -> int:
