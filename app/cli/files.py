@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import yaml
 
+from app.cli.stdin import INPUT, name_of, read_input
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
@@ -21,8 +22,6 @@ from app.kube.resources import IN_FILES, Kinds
 from extender import Unreadable
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
-STDIN = Path("-")
-_STDIN_NAME = "the standard input"
 _SIZE_LIMIT_BYTES = 2**30
 """Most that is read of one file, or unpacked of one bundle."""
 RATIO_LIMIT = 50
@@ -105,12 +104,15 @@ def _load(path: Path, cluster: ClusterObjects, kinds: Kinds) -> list[str]:
             again.append(_name(document))
     if again:
         more = f" and {len(again) - 1} more" if len(again) > 1 else ""
-        problems.append(f"{path} has {again[0]}{more} again; those of the files before it count")
+        problems.append(
+            f"{name_of(path)} has {again[0]}{more} again; those of the files before it count"
+        )
     if not used:
         first = f" ({problems[0]})" if problems else ""
         raise InputError(
-            f"{path} holds no object of a cluster{first}; give Longhorn's Nodes, Volumes, Replicas "
-            f"and Settings and the PVCs, PVs and StorageClasses, as `kubectl get -o yaml` prints"
+            f"{name_of(path)} holds no object of a cluster{first}; give Longhorn's Nodes, Volumes, "
+            f"Replicas and Settings and the PVCs, PVs and StorageClasses, as `kubectl get -o yaml` "
+            f"prints"
         )
     return problems
 
@@ -122,8 +124,10 @@ def bundled_namespaces(path: Path) -> frozenset[str]:
         path: As given to `load_cluster`, which has read it: a bundle, packed or not, or another
             file or folder.
     """
-    if path.is_dir():
-        files: list[PurePath] = [file.absolute() for file in path.rglob("*.yaml")]
+    if path == INPUT:
+        files: list[PurePath] = []
+    elif path.is_dir():
+        files = [file.absolute() for file in path.rglob("*.yaml")]
     elif path.is_file() and zipfile.is_zipfile(path):  # a pipe can be read once only
         with zipfile.ZipFile(path) as archive:
             files = [PurePosixPath(name) for name in archive.namelist()]
@@ -139,34 +143,39 @@ def load_documents(path: Path) -> list[tuple[str, object]]:
     Raises:
         InputError: There is no such file, or it cannot be read or parsed.
     """
-    if path == STDIN:
-        content = _bounded(sys.stdin.buffer, _STDIN_NAME, _SIZE_LIMIT_BYTES)
-        suffix = ".json" if content.lstrip()[:1] in (b"{", b"[") else ".yaml"
-        return list(_objects(_STDIN_NAME, suffix, content))
-    return list(_objects(str(path), path.suffix, read_bytes(path)))
+    content = read_bytes(path)
+    return list(_objects(name_of(path), _suffix(path, content), content))
+
+
+def _suffix(path: Path, content: bytes) -> str:
+    """Return the suffix of a file; of stdin that which its content looks like."""
+    if path != INPUT:
+        return path.suffix
+    return ".json" if content.lstrip()[:1] in (b"{", b"[") else ".yaml"
 
 
 def read_bytes(path: Path, limit_bytes: int = _SIZE_LIMIT_BYTES) -> bytes:
-    """Read one file.
+    """Read one file, or stdin.
 
     Raises:
         InputError: There is no such file, it cannot be read, or it is too large.
     """
+    content = read_input(limit_bytes) if path == INPUT else _read(path, limit_bytes)
+    if len(content) > limit_bytes:
+        raise InputError(f"{name_of(path)} is larger than {limit_bytes} B")
+    return content
+
+
+def _read(path: Path, limit_bytes: int) -> bytes:
+    """Read one file, of a pipe a little more than the limit at most."""
     try:
         if path.stat().st_size > limit_bytes:
             raise InputError(f"{path} is larger than {limit_bytes} B")
         with path.open("rb") as file:
-            return _bounded(file, str(path), limit_bytes)
+            # A pipe does not say how much comes: no more than one piece too many is read.
+            return b"".join(islice(_pieces(file), limit_bytes // _PIECE_BYTES + 1))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _bounded(file: IO[bytes], name: str, limit_bytes: int) -> bytes:
-    """Read a file to its end; of a pipe, which may go on for ever, one piece too many at most."""
-    content = b"".join(islice(_pieces(file), limit_bytes // _PIECE_BYTES + 1))
-    if len(content) > limit_bytes:
-        raise InputError(f"{name} is larger than {limit_bytes} B")
-    return content
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
@@ -184,14 +193,16 @@ def parse_yaml(origin: str, text: bytes) -> list[object]:
 
 def _documents(path: Path) -> Iterator[tuple[str, object]]:
     try:
-        if path.is_dir():
+        if path != INPUT and path.is_dir():
             for file in sorted(path.rglob("*")):
                 if file.suffix in _SUFFIXES and file.is_file():
                     yield from _file(file, read_bytes(file))
-        elif path.is_file() and zipfile.is_zipfile(path):
+        elif path != INPUT and path.is_file() and zipfile.is_zipfile(path):
             yield from _bundle(path)
         else:
             content = read_bytes(path)
+            if path == INPUT and content.startswith(_ZIP_START):
+                raise InputError("the input is a zip; give its file")
             _refuse_archive(path, content)
             yield from _file(path, content)
     except OSError as error:  # a name too long, a folder that may not be read
@@ -201,7 +212,7 @@ def _documents(path: Path) -> Iterator[tuple[str, object]]:
 def _file(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
     """Read the objects of one file, which may be of a bundle that was unpacked."""
     loader = _BundleLoader if _place_in_bundle(path.absolute()) else _Loader
-    return _objects(str(path), path.suffix, content, loader)
+    return _objects(name_of(path), _suffix(path, content), content, loader)
 
 
 def _place_in_bundle(path: PurePath) -> tuple[str, ...]:
@@ -219,9 +230,13 @@ def _refuse_archive(path: Path, content: bytes) -> None:
         raise InputError(f"{path} is a zip without its end; download or copy it again")
     for start, name in _ARCHIVES.items():
         if content.startswith(start):
-            raise InputError(f"{path} is packed by {name}; unpack it, and give the file or folder")
+            raise InputError(
+                f"{name_of(path)} is packed by {name}; unpack it, and give the file or folder"
+            )
     if content.startswith(_TAR, _TAR_AT):
-        raise InputError(f"{path} is packed by tar; unpack it, and give the file or folder")
+        raise InputError(
+            f"{name_of(path)} is packed by tar; unpack it, and give the file or folder"
+        )
     if path.suffix == ".zip":
         raise InputError(
             f"{path} is not a zip; download the bundle again, or end its name in .yaml or .json "

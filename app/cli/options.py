@@ -14,6 +14,7 @@ import yaml
 from app.cli.files import bundled_namespaces, load_cluster
 from app.cli.missing import Kind, missing
 from app.cli.paragraphs import error_width, paragraph
+from app.cli.stdin import name_of
 from app.config import Settings, load
 from app.errors import InputError
 from app.kube.cluster_objects import ClusterObjects
@@ -27,8 +28,8 @@ ClusterFile = Annotated[
         "--cluster-file",
         metavar="PATH",
         help="The cluster as files: a YAML or JSON file, a directory of them, what "
-        "`kubectl get -o yaml` prints, or a Longhorn support bundle. Without it, a live cluster: "
-        "the one this runs in, or kubectl's.",
+        "`kubectl get -o yaml` prints, or a Longhorn support bundle; - is stdin. Without it, a "
+        "live cluster: the one this runs in, or kubectl's.",
     ),
 ]
 Also = Annotated[
@@ -127,7 +128,7 @@ def read_files(
 
 def origin_of(path: Path, also: Sequence[Path] | None) -> str:
     """Name the files that a cluster comes from."""
-    return ", ".join(map(str, [path, *(also or ())]))
+    return ", ".join(map(name_of, [path, *(also or ())]))
 
 
 def warn(problems: Iterable[str], *, quiet: bool = False) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from app.cli.files import STDIN, load_documents
+from app.cli.files import load_documents
 from app.cli.names import Named, without_kind
+from app.cli.stdin import INPUT, name_of
 from app.errors import BrokenObjectError, InputError
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
@@ -33,8 +34,6 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
     Raises:
         InputError: There is none, or the file has not exactly one; the text names similar ones.
     """
-    if name == str(STDIN):
-        return _pod_of_file(STDIN, cluster)
     known, path = cluster.of(Pod), Path(name)
     if found := known.get(name):
         return found
@@ -51,9 +50,10 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
 
 
 def is_file(name: str) -> bool:
-    """Say whether there is a file of a name."""
+    """Say whether there is a file of a name, or it stands for stdin."""
+    path = Path(name)
     try:
-        return Path(name).is_file()
+        return path == INPUT or path.is_file()
     except OSError:  # a name too long
         return False
 
@@ -73,8 +73,7 @@ def _pod_of_file(path: Path, cluster: ClusterObjects) -> Pod:
         elif isinstance(record, _Other):
             others.append(record)
     if len(pods) != 1:
-        where = "the standard input" if path == STDIN else path
-        raise InputError(f"{where} holds {len(pods)} pods; give a file with one")
+        raise InputError(f"{name_of(path)} holds {len(pods)} pods; give a file with one")
     [(pod, made)] = pods
     for each in (*others, *(claim for one in pods_of(made) for claim in one.claims)):
         cluster.add(each)

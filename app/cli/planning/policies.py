@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from app.cli.files import read_bytes
+from app.cli.stdin import INPUT, name_of
 from app.errors import InputError
 from planner.policy import SEED_POLICY, TODAY_POLICY, Policy, PolicyError
 from planner.policy_file import read_policy
@@ -22,7 +23,7 @@ def named_policy(name: str) -> Policy:
         return _BUILT_IN[name]
     path = Path(name)
     try:
-        is_there = path.exists()
+        is_there = path == INPUT or path.exists()
     except OSError:  # a name too long
         is_there = False
     if not is_there:
@@ -30,6 +31,6 @@ def named_policy(name: str) -> Policy:
     try:
         return read_policy(json.loads(read_bytes(path, _SIZE_LIMIT_BYTES)))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
+        raise InputError(f"{name_of(path)} is not JSON: {error}") from error
     except PolicyError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{name_of(path)}: {error}") from error

@@ -10,6 +10,7 @@ import msgspec
 
 from app.cli.files import parse_yaml, read_bytes
 from app.cli.names import Named, node_name, without_kind
+from app.cli.stdin import INPUT, name_of
 from app.errors import InputError
 from app.kube.workloads import MOST_PODS
 from app.quantity import parse_bytes
@@ -142,35 +143,40 @@ def read_scenario(path: Path, workloads: Workloads) -> list[Step]:
 
 
 def _steps(path: Path, workloads: Workloads, within: tuple[Path, ...]) -> list[Step]:
-    place = path.resolve()
+    place, name = path.resolve(), name_of(path)
     if place in within:
         chain = " -> ".join(each.name for each in (*within, place))
-        raise InputError(f"{path} includes itself ({chain}); take one `include` out")
-    documents = [each for each in parse_yaml(str(path), read_bytes(path)) if each is not None]
+        raise InputError(f"{name} includes itself ({chain}); take one `include` out")
+    documents = [each for each in parse_yaml(name, read_bytes(path)) if each is not None]
     if len(documents) != 1:
         raise InputError(
-            f"{path} holds {len(documents)} documents; a scenario is one, with `steps`"
+            f"{name} holds {len(documents)} documents; a scenario is one, with `steps`"
         )
     try:
         scenario = msgspec.convert(documents[0], _Scenario)
     except msgspec.ValidationError as error:
-        raise InputError(f"{path} is no scenario: {_complaint(error)}") from error
+        raise InputError(f"{name} is no scenario: {_complaint(error)}") from error
     if not scenario.steps:
-        raise InputError(f"{path} has no steps; give at least one, such as `- drain: node-1`")
+        raise InputError(f"{name} has no steps; give at least one, such as `- drain: node-1`")
     found = list[Step]()
     for number, step in enumerate(scenario.steps):
-        where = f"{path}: steps[{number}]"
+        where = f"{name}: steps[{number}]"
         kind, given = _only_one(step, where)
         if kind == "include":
-            found += _steps(path.parent / str(given), workloads, (*within, place))
+            found += _steps(_path(path.parent, str(given)), workloads, (*within, place))
         else:
             try:
                 found += _MAKERS[kind](given, path.parent, workloads)
             except ValueError as error:
                 raise InputError(f"{where}.{kind}: {error}") from error
         if len(found) > _MOST_STEPS:
-            raise InputError(f"{path} has more than {_MOST_STEPS} steps; split it")
+            raise InputError(f"{name} has more than {_MOST_STEPS} steps; split it")
     return found
+
+
+def _path(folder: Path, file: str) -> Path:
+    """Return a file that a scenario of *folder* names."""
+    return INPUT if file == str(INPUT) else folder / file
 
 
 def _only_one(step: _Step, where: str) -> tuple[str, Any]:
@@ -208,7 +214,7 @@ def _place(given: str | _Place, folder: Path, workloads: Workloads) -> list[Step
     given = _Place(file=given) if isinstance(given, str) else given
     if given.replicas is not None and not 0 <= given.replicas <= MOST_PODS:
         raise ValueError(f"replicas {given.replicas} is not from 0 to {MOST_PODS}")
-    return [workloads.place(folder / given.file, given.replicas)]
+    return [workloads.place(_path(folder, given.file), given.replicas)]
 
 
 def _fill(given: str | _Fill, folder: Path, workloads: Workloads) -> list[Step]:
@@ -220,7 +226,7 @@ def _fill(given: str | _Fill, folder: Path, workloads: Workloads) -> list[Step]:
     if given.file is not None:
         if given.class_ is not None or given.volume_replicas is not None:
             raise ValueError("class and volumeReplicas go with size, which is not given")
-        return [workloads.fill(folder / given.file, given.most)]
+        return [workloads.fill(_path(folder, given.file), given.most)]
     if given.volume_replicas is not None and not 1 <= given.volume_replicas <= _MOST_REPLICAS:
         raise ValueError(
             f"volumeReplicas {given.volume_replicas} is not from 1 to {_MOST_REPLICAS}"

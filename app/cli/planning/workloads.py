@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.cli.files import load_documents
+from app.cli.stdin import name_of
 from app.errors import BrokenObjectError, InputError
 from app.kube.records import read_object
 from app.kube.resources import PLACED
@@ -57,7 +58,7 @@ def read_workloads(path: Path, namespace: str) -> Wanted:
     left_out = [each for each in found if each.kind == DAEMON_SET or _is_made(each, found)]
     if len(left_out) == len(found):
         kinds = ", ".join(sorted({each.kind for each in read})) or "no object"
-        raise InputError(f"{path} holds no workload to place (it has {kinds}); {_USE}")
+        raise InputError(f"{name_of(path)} holds no workload to place (it has {kinds}); {_USE}")
     notes = [
         f"{each.key} is not placed: it has a pod on each node"
         for each in found

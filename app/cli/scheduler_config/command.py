@@ -1,6 +1,5 @@
 """The command `scheduler-config`: options, files, and what is printed where."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -24,10 +23,10 @@ from app.cli.scheduler_config.wanted import (
     tls_files,
     written,
 )
+from app.cli.stdin import name_of
 from app.errors import InputError
 
 _RIGHT, _WRONG = 0, 1
-_INPUT = Path("-")
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +108,7 @@ def configure_scheduler(
     address = None if url is None else _address(url, distribution)
     if check is not None:
         given = _read(check, distribution)
-        found = Checked(file=_name(check), flaws=flaws(given, distribution, address))
+        found = Checked(file=name_of(check), flaws=flaws(given, distribution, address))
         print_answer(found, output, _lines(found))
         raise typer.Exit(_WRONG if found.flaws else _RIGHT)
     if remove is not None:
@@ -123,7 +122,7 @@ def configure_scheduler(
         _print_file(written(wanted, own_document=talos_document))
         return
     text = merged(_read(merge, distribution), wanted)
-    result = read_given(_name(merge), text.encode(), distribution)
+    result = read_given(name_of(merge), text.encode(), distribution)
     left = flaws(result, distribution, address)  # what is not ours to set
     warn((f"{each.text} -> {each.remedy}" for each in left), quiet=quiet)
     _print_file(text)
@@ -146,16 +145,7 @@ def _lines(found: Checked) -> Iterator[str]:
 
 
 def _read(path: Path, distribution: Distribution) -> Given:
-    if path != _INPUT:
-        return read_given(str(path), read_bytes(path, SIZE_LIMIT_BYTES), distribution)
-    if sys.stdin is None:
-        raise InputError("the input is closed; name a file")
-    content = sys.stdin.buffer.read(SIZE_LIMIT_BYTES + 1)
-    return read_given(_name(path), content, distribution)
-
-
-def _name(path: Path) -> str:
-    return "the input" if path == _INPUT else str(path)
+    return read_given(name_of(path), read_bytes(path, SIZE_LIMIT_BYTES), distribution)
 
 
 def _tls(
