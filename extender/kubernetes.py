@@ -92,6 +92,8 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     terms: tuple[NodeTerm, ...] | None = None
     """Of its node affinity: a node must meet one. None if it has none. kube-scheduler judges it, so
     it is read for the command line alone."""
+    retained: bool = False
+    """Whether it and its volume stay when its claim is deleted. Read for the command line alone."""
 
 
 class CsiNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -128,6 +130,8 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     created: str = ""
     """When, as the API server writes it: such texts sort as the times do. "" if it is not known.
     Read for plans alone."""
+    retains: bool = False
+    """Whether its volumes stay when their claims are deleted. Read for the command line alone."""
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):

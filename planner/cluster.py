@@ -48,6 +48,7 @@ from planner.records import (
 )
 from planner.remembered import Remembered, Value
 from planner.tallies import Question, Tallies
+from planner.workloads import Workload
 
 Record = (
     BackingImage
@@ -92,6 +93,7 @@ class Cluster:
         pods: All pods by namespace and name, those without a node too.
         services: All Services.
         budgets: All PodDisruptionBudgets.
+        workloads: What makes pods, as far as it is known.
         extender: Decides as in the service, holds included.
     """
 
@@ -106,6 +108,7 @@ class Cluster:
         self.pods: dict[str, Pod] = {}
         self.services: list[Service] = []
         self.budgets: list[Budget] = []
+        self.workloads: list[Workload] = []
         self.extender = Extender(limits, balance=balance)
         self.utc = utc
         self.ignored = ignored
@@ -273,6 +276,7 @@ def fill(
     pods: Iterable[Pod] = (),
     services: Iterable[Service] = (),
     budgets: Iterable[Budget] = (),
+    workloads: Iterable[Workload] = (),
     records: Iterable[Record] = (),
 ) -> Cluster:
     """Add everything to *cluster*, and return it."""
@@ -284,4 +288,5 @@ def fill(
         cluster.put(record)
     cluster.services += services
     cluster.budgets += budgets
+    cluster.workloads += workloads
     return cluster

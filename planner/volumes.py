@@ -108,7 +108,11 @@ class Volumes:
         class_ = needed_class(claim, cluster.view)
         if class_.provisioner not in LONGHORN_PROVISIONERS:
             name = f"pvc-{claim.uid or claim.key.replace('/', '-')}"
-            cluster.put(PersistentVolume(name=name, driver=None, volume_handle=None))
+            cluster.put(
+                PersistentVolume(
+                    name=name, driver=None, volume_handle=None, retained=class_.retains
+                )
+            )
         else:
             volume = estimate_volume(claim, class_, cluster.view)
             image = future_backing_image(class_)
@@ -117,7 +121,11 @@ class Volumes:
             if volume.name not in cluster.view.volumes:
                 cluster.put(volume)
             name = volume.name
-            cluster.put(PersistentVolume(name=name, driver=_DRIVER, volume_handle=name))
+            cluster.put(
+                PersistentVolume(
+                    name=name, driver=_DRIVER, volume_handle=name, retained=class_.retains
+                )
+            )
         cluster.put(structs.replace(claim, persistent_volume=name, selected_node=node))
 
     def attach(self, pod: Pod) -> None:

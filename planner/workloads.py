@@ -57,6 +57,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """The ordinal of the first pod of a StatefulSet."""
     ordered: bool = False
     """Each pod is made only once the one before it runs."""
+    deletes_claims: bool = False
+    """Of a StatefulSet: the claims of pods that it has no more when it is scaled go with them."""
     owner: tuple[str, str] | None = None
     """Kind and name of its controller, as a Deployment is that of its ReplicaSets."""
 
@@ -68,8 +70,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def own_claims(self) -> list[NewClaim]:
         """What the claims are made of that each pod has for itself."""
-        own = (each for each in self.volumes if isinstance(each, NewClaim))
-        return [*self.claim_templates, *own]
+        return [*self.claim_templates, *self.ephemeral_claims]
+
+    @property
+    def ephemeral_claims(self) -> list[NewClaim]:
+        """What those claims are made of that go when their pod does."""
+        return [each for each in self.volumes if isinstance(each, NewClaim)]
 
 
 class PlannedPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +121,17 @@ def claim_of(new: NewClaim, name: str) -> Claim:
     )
 
 
+def is_made_by(pod: Pod, workload: Workload) -> bool:
+    """Whether the workload controls a pod, a Deployment by one of its ReplicaSets."""
+    owner = pod.wishes.owner
+    if pod.ref.namespace != workload.namespace or owner is None:
+        return False
+    if owner == (workload.kind, workload.name):
+        return True
+    revision = pod.wishes.labels.get("pod-template-hash", "")
+    return workload.kind == DEPLOYMENT and owner == (REPLICA_SET, f"{workload.name}-{revision}")
+
+
 def _names(workload: Workload, wanted: int, pods: Mapping[str, Pod]) -> Iterator[tuple[int, str]]:
     """Return the number and name of each pod to be made."""
     name, prefix = workload.name, f"{workload.namespace}/"
@@ -126,21 +143,10 @@ def _names(workload: Workload, wanted: int, pods: Mapping[str, Pod]) -> Iterator
     elif workload.kind == POD:
         named = [(each, f"{name}-{each}" if each else name) for each in range(wanted)]
     else:
-        missing = max(0, wanted - sum(_is_own(each, workload) for each in pods.values()))
+        missing = max(0, wanted - sum(is_made_by(each, workload) for each in pods.values()))
         free = ((each, f"{name}-{each}") for each in count())
         return islice((each for each in free if prefix + each[1] not in pods), missing)
     return (each for each in named if prefix + each[1] not in pods)
-
-
-def _is_own(pod: Pod, workload: Workload) -> bool:
-    """Whether the workload controls a pod, a Deployment by one of its ReplicaSets."""
-    owner = pod.wishes.owner
-    if pod.ref.namespace != workload.namespace or owner is None:
-        return False
-    if owner == (workload.kind, workload.name):
-        return True
-    revision = pod.wishes.labels.get("pod-template-hash", "")
-    return workload.kind == DEPLOYMENT and owner == (REPLICA_SET, f"{workload.name}-{revision}")
 
 
 def _pod(workload: Workload, name: str, index: int) -> PlannedPod:

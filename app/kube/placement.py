@@ -98,6 +98,7 @@ class VolumeNodeAffinity(objects.KubeStruct, frozen=True):
 
 class WholePersistentVolumeSpec(objects.PersistentVolumeSpec, frozen=True, rename="camel"):
     node_affinity: VolumeNodeAffinity | None = None
+    persistent_volume_reclaim_policy: objects.Text = None
 
 
 class WholePersistentVolume(objects.PersistentVolume, frozen=True, rename="camel"):
@@ -115,6 +116,7 @@ class TopologySelectorTerm(objects.KubeStruct, frozen=True):
 
 class WholeStorageClass(objects.StorageClass, frozen=True, rename="camel"):
     allowed_topologies: list[TopologySelectorTerm] | None = None
+    reclaim_policy: objects.Text = None
 
 
 def wishes_of(pod: WholePod) -> Wishes:

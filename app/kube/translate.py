@@ -165,8 +165,16 @@ def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolu
 
 
 def whole_persistent_volume_record(volume: WholePersistentVolume) -> PersistentVolume:
-    """Translate a PersistentVolume with the nodes that it is limited to."""
-    return msgspec.structs.replace(persistent_volume_record(volume), terms=volume_terms(volume))
+    """Translate a PersistentVolume with the nodes that it is limited to, and what becomes of it.
+
+    Without a policy it is retained (kubernetes pkg/apis/core/v1/defaults.go).
+    """
+    policy = volume.spec.persistent_volume_reclaim_policy if volume.spec else None
+    return msgspec.structs.replace(
+        persistent_volume_record(volume),
+        terms=volume_terms(volume),
+        retained=policy in (None, "", "Retain"),
+    )
 
 
 def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
@@ -185,8 +193,11 @@ def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
 
 def whole_storage_class_record(storage_class: WholeStorageClass) -> StorageClass:
     """Translate a StorageClass with the nodes that its volumes are limited to."""
-    record = storage_class_record(storage_class)
-    return msgspec.structs.replace(record, terms=class_terms(storage_class))
+    return msgspec.structs.replace(
+        storage_class_record(storage_class),
+        terms=class_terms(storage_class),
+        retains=storage_class.reclaim_policy == "Retain",
+    )
 
 
 def kubernetes_node_record(node: objects.KubernetesNode) -> KubernetesNode:

@@ -6,6 +6,7 @@ and the defaults.go of each group for what is absent. Judged is what plans read.
 
 from collections.abc import Iterable
 
+import msgspec
 from msgspec import structs
 
 from app.kube import objects
@@ -72,10 +73,17 @@ class Ordinals(objects.KubeStruct, frozen=True):
     start: objects.Integer | None = None
 
 
+class ClaimRetention(objects.KubeStruct, frozen=True, rename="camel"):
+    when_scaled: objects.Text = None
+
+
 class StatefulSetSpec(WorkloadSpec, frozen=True, rename="camel"):
     volume_claim_templates: list[objects.PersistentVolumeClaim] | None = None
     pod_management_policy: objects.Text = None
     ordinals: Ordinals | None = None
+    claim_retention: ClaimRetention | None = msgspec.field(
+        default=None, name="persistentVolumeClaimRetentionPolicy"
+    )
 
 
 class StatefulSet(WorkloadObject, frozen=True, rename="camel"):
@@ -118,7 +126,18 @@ def stateful_set_record(given: StatefulSet) -> Workload:
         claim_templates=tuple(templates),
         first=_number("spec.ordinals.start", spec.ordinals.start if spec.ordinals else None, 0),
         ordered=policy != "Parallel",
+        deletes_claims=_deletes_claims(spec.claim_retention),
     )
+
+
+def _deletes_claims(given: ClaimRetention | None) -> bool:
+    policy = (given.when_scaled if given else None) or "Retain"
+    if policy not in ("Retain", "Delete"):
+        raise ValueError(
+            f"spec.persistentVolumeClaimRetentionPolicy.whenScaled is {policy[:60]!r}; use Retain "
+            f"or Delete"
+        )
+    return policy == "Delete"
 
 
 def deployment_record(given: WorkloadObject) -> Workload:

@@ -12,6 +12,7 @@ from longhorn import CORDONED, Moment, Node, NodeName
 from planner import records
 from planner.cluster import Cluster, Record, fill
 from planner.records import Budget, KubernetesNode, Service, Wishes
+from planner.workloads import Workload
 
 
 def planned_cluster(
@@ -39,6 +40,7 @@ def planned_cluster(
         pods=(pod for pod, _ in pods),
         services=objects.of(Service).values(),
         budgets=objects.of(Budget).values(),
+        workloads=objects.of(Workload).values(),
         records=(each for each in objects.records() if isinstance(each, Record)),
     )
     ledger = cluster.extender.ledger

@@ -48,6 +48,7 @@ from app.logs import has_colours
 from longhorn import Moment
 from planner.outcome import Event, PlanReport
 from planner.plan import Step
+from planner.steps.scaling import Scale
 from planner.steps.workloads import MOST_PODS as MOST_TRIED
 from planner.steps.workloads import Fill, FillSized, PlaceWorkloads
 
@@ -295,6 +296,8 @@ def _size_of(step: Step) -> int:
             return step.size
         case Fill() | FillSized():
             return step.most
+        case Scale():
+            return step.replicas
     return 0
 
 

@@ -1,7 +1,7 @@
 """The steps of a plan, from the words of a command or from a scenario file."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -9,22 +9,26 @@ from typing import Any
 import msgspec
 
 from app.cli.files import parse_yaml, read_bytes
-from app.cli.names import Named, node_name, without_kind
+from app.cli.names import node_name
+from app.cli.planning.values import (
+    Names,
+    add_disk,
+    names_of,
+    new_node,
+    resize,
+    scale,
+    settings_of,
+    size_bytes,
+)
 from app.cli.stdin import INPUT, name_of
 from app.errors import InputError
 from app.kube.workloads import MOST_PODS
-from app.quantity import parse_bytes
 from planner.plan import Step
-from planner.steps.disks import AddDisk, RemoveDisk
+from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
-from planner.steps.settings import ChangeSetting
-from planner.steps.volumes import Resize
 from planner.steps.workloads import Sized
 
-Names = str | list[str]
-_MOST_CHARACTERS = 253
-_NODE_NAME = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _UNKNOWN = re.compile("unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile("missing required field `(.*)`")
 _TYPES = {
@@ -41,8 +45,6 @@ _QUOTED = re.compile(r"`([a-z |]+)`")
 _MOST_STEPS = 1_000
 _MOST_REPLICAS = 20
 """Of a volume; Longhorn allows no more."""
-_SMALLEST_BYTES, _LARGEST_BYTES = 2**20, 2**60
-"""One MiB and one EiB: no disk and no volume is smaller or larger."""
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -89,6 +91,11 @@ class _Resize(_Form, frozen=True):
     size: str | int
 
 
+class _Scale(_Form, frozen=True):
+    workload: str
+    replicas: int
+
+
 class _Step(_Form, frozen=True):
     """One step: exactly one of these."""
 
@@ -102,6 +109,7 @@ class _Step(_Form, frozen=True):
     add_disk: _NewDisk | None = None
     remove_disk: _DiskName | None = None
     resize: _Resize | None = None
+    scale: _Scale | None = None
     set: dict[str, str | int | bool] | None = None
     include: str | None = None
 
@@ -109,7 +117,7 @@ class _Step(_Form, frozen=True):
 _ENTRIES = sorted(
     {
         field.encode_name
-        for form in (_Step, _Place, _Fill, _Drain, _DiskName, _NewDisk, _NewNode, _Resize)
+        for form in (_Step, _Place, _Fill, _Drain, _DiskName, _NewDisk, _NewNode, _Resize, _Scale)
         for field in msgspec.structs.fields(form)
     }
 )
@@ -266,77 +274,8 @@ _MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
     "addDisk": _add_disk,
     "removeDisk": lambda given, *_: [RemoveDisk(node=node_name(given.node), disk=given.disk)],
     "resize": lambda given, *_: [resize(given.claim, str(given.size))],
+    "scale": lambda given, *_: [scale(given.workload, given.replicas)],
     "set": lambda given, *_: settings_of(given),
 }
 """From what an entry says, the folder of its file and the maker of workloads to steps. They raise
 ValueError for values that cannot be."""
-
-
-def add_disk(
-    node: str, disk: str, size: str, *, reserved: str = "0", tags: Sequence[str] = ()
-) -> AddDisk:
-    """Make the step that adds a disk; raise ValueError for a size that is none."""
-    return AddDisk(
-        node=node,
-        disk=_name(disk),
-        size_bytes=size_bytes(size),
-        reserved_bytes=size_bytes(reserved, least=0),
-        tags=tuple(map(_name, tags)),
-    )
-
-
-def resize(claim: str, size: str) -> Resize:
-    """Make the step that expands a claim; raise ValueError for a size that is none."""
-    claim = without_kind(claim, Named.CLAIM)
-    return Resize(claim=claim if "/" in claim else f"default/{claim}", size_bytes=size_bytes(size))
-
-
-def settings_of(given: Mapping[str, str | int | bool]) -> list[Step]:
-    """Make the steps that change settings; raise ValueError if there is none."""
-    if not given:
-        raise ValueError("no setting is given; give NAME: VALUE")
-    return [ChangeSetting(name=name, value=_written(value)) for name, value in given.items()]
-
-
-def size_bytes(text: str, *, least: int = 1) -> int:
-    """Read a size; raise ValueError for one that no disk and no volume can have."""
-    found = parse_bytes(text)
-    if found < least:
-        raise ValueError(f"{text[:60]} is no size; give one such as 100Gi")
-    if 0 < found < _SMALLEST_BYTES and text.isdigit():
-        raise ValueError(f"{text} is so many bytes, less than any volume has; is {text}Gi meant?")
-    if found > _LARGEST_BYTES:
-        raise ValueError(f"{text[:60]} is more than any disk has; give one such as 100Gi")
-    return found
-
-
-def _written(value: str | int) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def names_of(given: Names) -> tuple[str, ...]:
-    names = tuple(map(node_name, (given,) if isinstance(given, str) else given))
-    if not names:
-        raise ValueError("no node is named; name at least one")
-    if len({*names}) < len(names):
-        raise ValueError("a node is named twice; name it once")
-    return tuple(_name(each) for each in names)
-
-
-def new_node(name: str) -> str:
-    """Return a name if a node can have it; raise ValueError if none can."""
-    if not _NODE_NAME.fullmatch(name) or len(name) > _MOST_CHARACTERS:
-        raise ValueError(
-            f"{name[:60]!r} is no name of a node; use up to {_MOST_CHARACTERS} small letters, "
-            f"digits, '-' and '.'"
-        )
-    return name
-
-
-def _name(name: str) -> str:
-    if not 0 < len(name) <= _MOST_CHARACTERS or not name.isprintable():
-        raise ValueError(
-            f"{name[:60]!r} is no name of an object; give 1 to {_MOST_CHARACTERS} characters that "
-            f"can be printed"
-        )
-    return name

@@ -7,13 +7,13 @@ import msgspec
 from msgspec import structs
 
 from app.cli.names import node_name
-from app.cli.planning.scenario import (
-    Workloads,
+from app.cli.planning.scenario import Workloads, read_scenario
+from app.cli.planning.values import (
     add_disk,
     names_of,
     new_node,
-    read_scenario,
     resize,
+    scale,
     settings_of,
     size_bytes,
 )
@@ -23,6 +23,9 @@ from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
 from planner.steps.workloads import Sized
+
+_MOST_DIGITS = 12
+"""Of a number, longer than any that is allowed."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +110,12 @@ def _remove_disk(words: Sequence[str], _given: Given, _workloads: Workloads) -> 
     return [RemoveDisk(node=node, disk=disk) for node, disk in map(_disk, words)]
 
 
+def _scale(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Step]:
+    if not (words[1].isascii() and words[1].isdecimal()):
+        raise ValueError(f"{words[1][:60]!r} is no number of pods; give one such as 5")
+    return [scale(words[0], int(words[1][:_MOST_DIGITS]))]
+
+
 def _set(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Step]:
     pairs = {}
     for word in words:
@@ -157,6 +166,7 @@ STEPS: Mapping[str, StepKind] = {
         "resize [NAMESPACE/]CLAIM SIZE", frozenset(), 2, 2,
         lambda words, *_: [resize(words[0], words[1])],
     ),
+    "scale": StepKind("scale [KIND/][NAMESPACE/]NAME N", frozenset(), 2, 2, _scale),
     "set": StepKind("set NAME=VALUE...", frozenset(), 1, None, _set),
     "run": StepKind(
         "run SCENARIO.yaml", frozenset(), 1, 1,

@@ -74,6 +74,13 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("add-node n n --like node-1", "add-node: a node is named twice; name it once"),
         ("resize data-db 90Gi", "there is no PersistentVolumeClaim default/data-db; did you mean "),
         ("resize data-db-0 10Gi", "PersistentVolumeClaim default/data-db-0 has 40.0 GiB already; "),
+        ("scale db", "scale has 1 argument; use: plan scale [KIND/][NAMESPACE/]NAME N"),
+        ("scale db 5", "there is no StatefulSet or Deployment default/db: none is known at all; "),
+        ("scale db many", "scale: 'many' is no number of pods; give one such as 5"),
+        ("scale db 200000", "scale: 200000 is not from 0 to 150000 pods"),
+        ("scale a/b/c 1", "scale: 'a/b/c' names no workload; give NAMESPACE/NAME, or statefulset/"),
+        ("scale sts/deploy/c 1", "scale: 'sts/deploy/c' names no workload; give "),
+        ("scale sts/ 1", "scale: 'sts/' names no workload; give "),
         ("resize data-db-0 0", "resize: 0 is no size; give one such as 100Gi"),
         ("resize data-db-0 much", "resize: 'much' is not a quantity such as 100Gi"),
         ("resize data-db-0 1e400", "resize: 1e400 is more than any disk has; give one such as "),
@@ -211,6 +218,7 @@ def test_capacity_is_of_one_workload(refusal: Callable[..., str]) -> None:
         ("steps: [{addNode: {name: A, like: b}}]", "it.yaml: steps[0].addNode: 'A' is no name of "),
         ("steps: [{addDisk: {node: node-1, disk: '', size: 1Ti}}]", "it.yaml: steps[0].addDisk: ''"
          " is no name of an object; "),
+        ("steps: [{scale: {workload: db, replicas: -1}}]", "it.yaml: steps[0].scale: -1 is not "),
         ("steps: [{resize: {claim: data-db-0, size: -5Gi}}]", "it.yaml: steps[0].resize: -5Gi is "
          "no size; give one such as 100Gi"),
         ("steps: [{lose: node-1}, {drain: node-1}]", "step 2 (drain node-1): there is no node "),

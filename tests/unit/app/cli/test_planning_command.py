@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.builders import core_document, document, node_document, setting_documents
-from tests.unit.app.cli.plans import BUNDLE, ROOT, WIKI, Run, write
+from tests.unit.app.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run, write
 
 GOAL = str(ROOT / "examples" / "goal2" / "cluster.yaml")
+RUNNING = str(EXAMPLES / "plans" / "running.yaml")
 HOSTILE = "a\x1b[31m\nb"
 
 
@@ -45,6 +46,33 @@ def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
     found, out, _ = run(*arguments)
 
     assert (found, out.splitlines()[0][: len(first)]) == (status, first)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("db", "default/db"),
+        ("default/db", "default/db"),
+        ("sts/db", "StatefulSet default/db"),
+        ("StatefulSets/default/db", "StatefulSet default/db"),
+        ("default/statefulset/db", "StatefulSet default/db"),
+    ],
+)
+def test_a_workload_to_scale_is_named_as_for_kubectl(run: Run, name: str, title: str) -> None:
+    status, out, _ = run("scale", name, "4", "--also", RUNNING)
+
+    assert (status, out.splitlines()[0]) == (0, "all of it works: 1 pod placed")
+    assert f"1. scale {title} to 4" in out
+
+
+def test_a_scenario_scales(run: Run, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("steps: [{scale: {workload: sts/queue, replicas: 2}}]")
+
+    status, out, _ = run("run", str(scenario), "--also", RUNNING)
+
+    assert status == 0
+    assert "default/queue-2 is deleted from node-6; default/data-queue-2 is deleted with" in out
 
 
 def test_a_packed_bundle_gives_the_same_plan(run: Run, tmp_path: Path) -> None:

@@ -68,7 +68,33 @@ def test_where_a_volume_can_be_used(affinity: Any, terms: tuple[NodeTerm, ...] |
 
     found = planned(core_document("PersistentVolume", "pv", spec=spec))
 
-    assert found == PersistentVolume(name="pv", driver="d", volume_handle="h", terms=terms)
+    assert found == PersistentVolume(
+        name="pv", driver="d", volume_handle="h", terms=terms, retained=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "stays"), [(None, True), ("Retain", True), ("Delete", False), ("Recycle", False)]
+)
+def test_a_volume_stays_if_its_policy_is_to_retain_it_or_it_has_none(
+    policy: str | None, *, stays: bool
+) -> None:
+    spec = {"persistentVolumeReclaimPolicy": policy}
+
+    found = planned(core_document("PersistentVolume", "pv", spec=spec))
+
+    assert isinstance(found, PersistentVolume)
+    assert found.retained == stays
+
+
+@pytest.mark.parametrize(("policy", "stay"), [(None, False), ("Delete", False), ("Retain", True)])
+def test_volumes_of_a_class_stay_only_if_it_says_so(policy: str | None, *, stay: bool) -> None:
+    document = core_document("StorageClass", "c") | {"apiVersion": "storage.k8s.io/v1"}
+
+    found = planned({**document, "provisioner": "p", "reclaimPolicy": policy})
+
+    assert isinstance(found, StorageClass)
+    assert found.retains == stay
 
 
 def test_service() -> None:

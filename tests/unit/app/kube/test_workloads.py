@@ -92,6 +92,18 @@ def test_a_parallel_stateful_set_has_no_order() -> None:
     assert not read_workload(apps_document("StatefulSet", podManagementPolicy="Parallel")).ordered
 
 
+@pytest.mark.parametrize(
+    ("policy", "deletes"),
+    [({"whenScaled": "Delete"}, True), ({"whenScaled": "Retain"}, False), ({}, False)],
+)
+def test_claims_may_go_when_a_stateful_set_is_scaled(
+    policy: dict[str, str], *, deletes: bool
+) -> None:
+    written = apps_document("StatefulSet", persistentVolumeClaimRetentionPolicy=policy)
+
+    assert read_workload(written).deletes_claims == deletes
+
+
 def test_a_claim_template_comes_in_place_of_the_volume_of_its_name() -> None:
     written = apps_document("StatefulSet", volumeClaimTemplates=[claim_template("shared")])
 
@@ -236,6 +248,13 @@ def deployment_of(**spec: Any) -> dict[str, Any]:
             apps_document("StatefulSet", podManagementPolicy="Random"),
             "'Random'; use OrderedReady or Parallel",
             id="policy",
+        ),
+        pytest.param(
+            apps_document(
+                "StatefulSet", persistentVolumeClaimRetentionPolicy={"whenScaled": "Keep"}
+            ),
+            "whenScaled is 'Keep'; use Retain or Delete",
+            id="retention",
         ),
         pytest.param(
             set_of({"spec": CLAIM_SPEC}), "$.spec.volumeClaimTemplates[0]", id="no-metadata"
