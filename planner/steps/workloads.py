@@ -158,7 +158,8 @@ class FillSized(msgspec.Struct, frozen=True, kw_only=True):
         class_ = (
             f"StorageClass {sized.storage_class}" if sized.storage_class else "the default class"
         )
-        replicas = f", {sized.volume_replicas} replicas each" if sized.volume_replicas else ""
+        wanted = sized.volume_replicas
+        replicas = f", {wanted} replica{'s' if wanted > 1 else ''} each" if wanted else ""
         return f"fill with pods of {_size(sized.size_bytes)} of {class_}{replicas}"
 
     def take(self, plan: Plan) -> list[Event]:
