@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from planner.predicates.refusals import Lack
+from planner.predicates.refusals import DISK_SPACE, Lack
 from planner.records import PODS
 
 _THOUSANDTHS, _GIB = 1_000, 2**30
@@ -29,6 +29,8 @@ def _told(resource: str, lacks: Sequence[Lack]) -> str:
         return f"{least}" if least == most else f"{least} to {most}"
     left = [max(0, each.left) for each in lacks]
     bound = "at most " if len({*left}) > 1 else ""
+    if resource == DISK_SPACE:
+        return f"{bound}{_rounded(max(left), _GIB, is_up=False)} GiB left on one disk"
     asked, unit = _amount(resource, lacks[0].asked, is_asked=True)
     rest, _ = _amount(resource, max(left), is_asked=False)
     return f"asks {asked}{unit}, {bound}{rest}{' GiB' if unit.startswith(' GiB') else ''} left"

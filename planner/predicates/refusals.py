@@ -8,6 +8,9 @@ from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.records import KubernetesNode, Pod
 
+DISK_SPACE = "disk space"
+"""Bytes on one disk of Longhorn's; no resource that a node declares is called so."""
+
 
 class Lack(msgspec.Struct, frozen=True):
     """A resource that a node has too little of; CPU is in thousandths, memory in bytes."""

@@ -3,7 +3,7 @@
 import pytest
 
 from planner.lacking import figures
-from planner.predicates.refusals import Lack
+from planner.predicates.refusals import DISK_SPACE, Lack
 from tests.builders import GIB
 
 
@@ -27,6 +27,12 @@ from tests.builders import GIB
         (
             [Lack("memory", GIB, 0, GIB), Lack("cpu", 500, 250, 1000)],
             ": asks 0.5 CPU, 0.25 left; asks 1 GiB of memory, 0 GiB left",
+        ),
+        ([Lack(DISK_SPACE, 9 * GIB, 2 * GIB, 0)], ": 2 GiB left on one disk"),
+        ([Lack(DISK_SPACE, 9 * GIB, -GIB, 0)], ": 0 GiB left on one disk"),
+        (
+            [Lack(DISK_SPACE, 9 * GIB, 2 * GIB - 1, 0), Lack(DISK_SPACE, 9 * GIB, 0, 0)],
+            ": at most 1.99 GiB left on one disk",
         ),
         ([Lack("pods", 1, 0, 110)], ": 110"),
         ([Lack("pods", 1, 0, 110), Lack("pods", 1, -1, 250)], ": 110 to 250"),

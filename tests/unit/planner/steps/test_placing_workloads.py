@@ -55,6 +55,15 @@ def test_each_kind_of_workload_gets_its_pods(kind: str) -> None:
     assert len(report.events) == (3 if kind != POD else 1)
 
 
+def test_where_no_disk_has_room_it_is_said_what_is_left() -> None:
+    plan = plan_of(*nodes_of("ab", size_bytes=5 * GIB))
+
+    [event] = place(plan, 1).events
+
+    [reason] = event.reasons
+    assert reason.text.endswith("room for a volume of 10 GiB: 5 GiB left on one disk")
+
+
 def test_of_an_ordered_set_nothing_follows_a_pod_without_node() -> None:
     plan = plan_of(*nodes_of("ab", size_bytes=15 * GIB))
 
