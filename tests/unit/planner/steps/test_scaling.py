@@ -181,7 +181,7 @@ def test_claims_of_ephemeral_volumes_go_with_their_pod() -> None:
 
 
 def test_what_waits_gets_the_room() -> None:
-    taken = {"requests": {"cpu": 8000}}
+    taken: dict[str, Any] = {"requests": {"cpu": 8000}}
     pods = [
         pod_with(name=f"db-{each}", on=f"node-{each + 1}", **OF_SET, **taken) for each in range(3)
     ]
