@@ -26,7 +26,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     series: float
     """Of metrics."""
     answer_ms: float
-    """What 99 of 100 answers of /filter kept to since the last sample; 0 if there were none."""
+    """What 99 of 100 answers of /prioritize kept to since the last sample, which do not wait for
+    anything as those of /filter may; 0 if there were none."""
 
 
 class Sampler:
@@ -42,7 +43,7 @@ class Sampler:
         metrics = await instance.get("/metrics")
         status = (Path("/proc") / str(pid) / "status").read_text()
         pages = int((Path("/proc") / str(pid) / "statm").read_text().split()[1])
-        answers = read_histogram(metrics, "filter_duration_seconds")
+        answers = read_histogram(metrics, "prioritize_duration_seconds")
         since, self._before[pid] = self._before.get(pid), answers
         self.samples.append(
             Sample(
