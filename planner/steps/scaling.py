@@ -1,6 +1,7 @@
 """Give a workload of the cluster more pods or fewer.
 
-Source: kubernetes pkg/controller/statefulset/stateful_set_control.go (the highest ordinals go),
+Source: kubernetes pkg/controller/statefulset/stateful_set_control.go (the highest ordinals go, of
+ordered pods only while all that stay run: processReplica),
 stateful_set_utils.go (which claims go with them), pkg/controller/controller_utils.go
 ActivePodsWithRanks (which pods of a ReplicaSet go).
 """
@@ -68,6 +69,10 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
             going = _least_needed(pods)[: max(0, len(pods) - self.replicas)]
             if going and len(going) < len(pods):
                 plan.notes.append(_how_chosen(workload))
+        waiting = [each.key for each in pods if each.node is None and each not in going]
+        if workload.ordered and waiting and going:
+            text = f"removes no pod until {min(waiting, key=natural)} runs, as it orders its pods"
+            return [Event(kind=Kind.REFUSED, object=workload.key, text=text)]
         gone = [_delete(each, workload, plan) for each in going]
         stays = [each for each in pods if each.key in plan.cluster.pods]
         return [*gone, *(plan.settle() if gone else ()), *self._grow(workload, stays, plan)]

@@ -203,6 +203,20 @@ def test_an_ordered_set_makes_no_pod_while_an_earlier_one_waits() -> None:
     assert texts(report) == ["gets no more pods until default/db-0 runs"]
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_ordered_set_removes_no_pod_while_one_that_stays_waits(*, ordered: bool) -> None:
+    waits = pod_with(name="db-0", requests={"cpu": 100_000}, **OF_SET)
+    pods = [pod_with(name=f"db-{each}", on="node-1", **OF_SET) for each in (1, 2)]
+    plan = with_workloads(db(ordered=ordered), records=[waits, *pods])
+
+    report = scale(plan, 2)
+
+    left = {"default/db-0", "default/db-1"} | ({"default/db-2"} if ordered else set())
+    assert {*plan.cluster.pods} == left
+    refusal = "removes no pod until default/db-0 runs, as it orders its pods"
+    assert texts(report) == ([refusal] if ordered else [])
+
+
 def test_of_a_deployment_those_go_first_that_do_least() -> None:
     pods = [
         web_pod("a", "node-1"),
