@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any
 
+import msgspec
 import yaml
 
 from app.cli.stdin import INPUT, name_of, read_input
@@ -148,10 +149,16 @@ def load_documents(path: Path) -> list[tuple[str, object]]:
 
 
 def _suffix(path: Path, content: bytes) -> str:
-    """Return the suffix of a file; of stdin that which its content looks like."""
+    """Return the suffix of a file; of stdin that which its content has."""
     if path != INPUT:
         return path.suffix
-    return ".json" if content.lstrip()[:1] in (b"{", b"[") else ".yaml"
+    if content.lstrip()[:1] in (b"{", b"["):  # YAML may begin so, too
+        try:
+            msgspec.json.decode(content, type=msgspec.Raw)
+        except (msgspec.DecodeError, RecursionError):
+            return ".yaml"
+        return ".json"
+    return ".yaml"
 
 
 def read_bytes(path: Path, limit_bytes: int = _SIZE_LIMIT_BYTES) -> bytes:

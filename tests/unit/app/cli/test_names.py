@@ -108,7 +108,7 @@ def test_nothing_on_the_standard_input_is_an_error(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
 
     assert run_command(["filter", "-", "--cluster-file", RICH]) == 2
-    assert "the standard input holds 0 pods; give a file with one" in capsys.readouterr().err
+    assert "the input holds 0 pods; give a file with one" in capsys.readouterr().err
 
 
 def test_nodes_of_a_plan_may_have_their_kind(run: Run) -> None:

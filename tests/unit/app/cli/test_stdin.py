@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.commands import run_command
-from app.cli.files import load_cluster
+from app.cli.files import load_cluster, load_documents
 from app.cli.stdin import INPUT, read_input
 from app.errors import InputError
 from tests.unit.app.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run
@@ -98,6 +98,39 @@ def test_a_pod_comes_in_on_stdin(given: Given, capsys: pytest.CaptureFixture[str
     assert run_command(["filter", "-", "-q", "--cluster-file", str(CLUSTER)]) == 0
 
     assert "default/a" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"apiVersion":\t"v1", "kind": "Pod", "metadata": {"name": "\\ud83d\\ude00"}}',
+        '[{"a": 1}]',
+        "{apiVersion: v1}",
+        "[1, a]",
+        "{}\n---\n{}",
+        "a: b",
+    ],
+)
+def test_json_and_yaml_are_told_apart_by_what_they_are(
+    given: Given, tmp_path: Path, text: str
+) -> None:
+    try:
+        expected = [json.loads(text)]
+    except ValueError:
+        file = tmp_path / "it.yaml"
+        file.write_text(text)
+        expected = [document for _, document in load_documents(file)]
+    given(text.encode())
+
+    assert [document for _, document in load_documents(INPUT)] == expected
+
+
+@pytest.mark.parametrize("text", ['{"a": ', "[" * 100_000])
+def test_what_is_neither_is_an_error(given: Given, text: str) -> None:
+    given(text.encode())
+
+    with pytest.raises(InputError, match=r"^the input "):
+        load_documents(INPUT)
 
 
 def test_it_can_be_given_once(run: Run, given: Given) -> None:
