@@ -288,11 +288,11 @@ def test_requested_size(storage: object, expected: int) -> None:
             core_document(
                 "PersistentVolume", "p", spec={"csi": {"driver": "d", "volumeHandle": "h"}}
             ),
-            PersistentVolume(name="p", driver="d", volume_handle="h"),
+            PersistentVolume(name="p", driver="d", volume_handle="h", retained=True),
         ),
         (
             core_document("PersistentVolume", "p", spec={"nfs": {"server": "s"}}),
-            PersistentVolume(name="p", driver=None, volume_handle=None),
+            PersistentVolume(name="p", driver=None, volume_handle=None, retained=True),
         ),
         (
             document(
