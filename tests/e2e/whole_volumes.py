@@ -196,14 +196,20 @@ async def come_to_rest(
         world: Where they are.
         case: What was run.
         scheduling: Since the pods were made.
-        since: When the last fault ended; pods that wait must have been asked about after it.
+        since: When the last fault ended; pods that wait must have been asked about after it, but
+            for those of which kube-scheduler has left out all nodes by itself from the beginning:
+            CSIStorageCapacity says to it that none has room.
     """
+
+    def was_asked(name: str) -> bool:
+        calls = world.calls_for(name)
+        return any(call.at > since for call in calls) or (not calls and world.seen.is_refused(name))
 
     def is_quiet() -> bool:
         times = scheduling.bound_at()
         last = max(since, scheduling.began + (times[-1] if times else 0.0))
         waiting = [name for name, node in world.seen.node_of().items() if not node]
-        were_asked = all(any(call.at > since for call in world.calls_for(name)) for name in waiting)
+        were_asked = all(map(was_asked, waiting))
         return len(times) == case.pods or (were_asked and time.time() - last > QUIET_SECONDS)
 
     await until(is_quiet, within=180, what=world.seen.node_of)
