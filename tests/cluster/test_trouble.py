@@ -30,6 +30,7 @@ from tests.cluster.installed import (
 from tests.cluster.running import Answers, Object, RunningCluster
 from tests.e2e.effort import runs
 from tests.e2e.waiting import until
+from tests.e2e.workloads import STORAGE_CLASS
 
 pytestmark = pytest.mark.nodes
 
@@ -292,7 +293,7 @@ def many_pods() -> Iterator[Object]:
     for number in itertools.count(1):
         claim = {
             "spec": {
-                "storageClassName": "longhorn-burst",
+                "storageClassName": STORAGE_CLASS,
                 "accessModes": ["ReadWriteOnce"],
                 "resources": {"requests": {"storage": "1Gi"}},
             }

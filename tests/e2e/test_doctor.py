@@ -56,8 +56,12 @@ POLICY = {
 
 @pytest.fixture(autouse=True)
 async def limited(control_plane: ControlPlane) -> AsyncIterator[None]:
-    """Let only kube-scheduler reach the port, until the end of a test."""
+    """Let only kube-scheduler reach the port, until the end of a test.
+
+    The Lease of an earlier test says when its service was last called.
+    """
     async with await control_plane.client() as client:
+        await Api(client).delete(LEASES, OURS)
         await Api(client).create(POLICY, NETWORK_POLICIES)
         yield
         await Api(client).delete(NETWORK_POLICIES, OURS)
