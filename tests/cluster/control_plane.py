@@ -34,14 +34,6 @@ class NodesControlPlane(ControlPlane):
     def url(self) -> str:
         return f"https://{addresses.CONTROL_PLANE}:{PORT}"
 
-    async def start_again(self) -> None:
-        """End all of it at once, and start all but kube-scheduler again with what etcd kept."""
-        for process in self._processes.values():
-            process.kill()
-        self._run("etcd", *self._etcd_flags())
-        await self.start_api_server()
-        self._run("kube-controller-manager", *self._controller_manager_flags())
-
     def _api_server_flags(self) -> list[str]:
         names = (*_NAMES, addresses.CONTROL_PLANE, addresses.KUBERNETES)
         serving, serving_key = self._certificates.issue("kube-apiserver", "", *names)

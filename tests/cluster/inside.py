@@ -31,8 +31,6 @@ KUBECONFIG = "kubeconfig"
 """Of an administrator; there as soon as all nodes are ready."""
 SCHEDULER_CONFIG = "kube-scheduler-config.yaml"
 """kube-scheduler is started anew when this file changes."""
-RESTART = "restart"
-"""All ends at once and starts again when this file is there; then it is gone."""
 READY_SECONDS = 180.0
 _BRIDGE = "nodes"
 _PLAN = "plan.json"
@@ -113,7 +111,7 @@ class Cluster:
             self._start_services()
             await self._start_scheduler(_SCHEDULER)
             self._write_kubeconfig()
-            await self._go_on(api)
+            await self._go_on()
         raise AssertionError("it goes on until it fails")
 
     async def _prepare(self, node: Node) -> None:
@@ -154,21 +152,6 @@ class Cluster:
             }
         )
 
-    async def _start_again(self, api: Api) -> None:
-        """End all programs and pods at once, as if the power had failed, and start them again."""
-        for node in self._nodes:
-            node.fail()
-        for process in self._processes:
-            process.kill()
-        self._processes.clear()
-        await self._control_plane.start_again()
-        for node in self._nodes:
-            node.start_runtime()
-            await until(node.has_runtime, within=READY_SECONDS)
-            node.join(self._control_plane.url, self._plan.cgroup)
-        await until(lambda: self._are_ready(api), within=READY_SECONDS, what="nodes are ready")
-        self._start_services()
-
     async def _are_ready(self, api: Api) -> bool:
         self._assert_running()
         listed = await api.list(kinds.KUBERNETES_NODES)
@@ -186,17 +169,12 @@ class Cluster:
         made = self._certificates.kubeconfig(server, ADMIN, "system:masters")
         made.replace(self._folder / KUBECONFIG)
 
-    async def _go_on(self, api: Api) -> NoReturn:
+    async def _go_on(self) -> NoReturn:
         """Start kube-scheduler anew when its configuration changes; fail if a program ends."""
         started_with, before = "", ""
-        restart = self._folder / RESTART
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self._assert_running()
-            if restart.exists():
-                await self._start_again(api)
-                restart.unlink()
-                started_with = ""
             now = self._scheduler_config()
             # What is the same twice is written to its end.
             if now == before != started_with:

@@ -5,11 +5,9 @@ do on a machine of their own. Nothing of what it mounts or changes is seen outsi
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import shlex
-import signal
 import subprocess
 from asyncio.subprocess import DEVNULL
 from collections.abc import Mapping
@@ -118,7 +116,7 @@ class Node:
     def start_runtime(self) -> None:
         """Start containerd."""
         cni = self._folder / "cni"
-        cni.mkdir(exist_ok=True)
+        cni.mkdir()
         _write_json(cni / "10-pods.conflist", _network(self._number))
         config = self._write("containerd.toml", _CONTAINERD.format(cni=cni, plugins=CNI_PLUGINS))
         self._start("containerd", f"--config={config}")
@@ -151,16 +149,6 @@ class Node:
         """Start kube-proxy, which looks for the node when it starts."""
         config = kube_proxy(self._folder, self._certificates, server, self.name)
         self._start("kube-proxy", f"--config={config}")
-
-    def fail(self) -> None:
-        """End all that runs on it at once."""
-        for name, process in self._processes.items():
-            if name != "namespaces":
-                process.kill()
-        for file in Path("/sys/fs/cgroup").glob(f"*/*/{self.name}/**/cgroup.procs"):
-            for pid in map(int, file.read_text(encoding="utf-8").split()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
 
     def inside(self, *command: str) -> list[str]:
         """Return what runs a command on the node."""

@@ -11,10 +11,9 @@ from typing import Any
 
 from tests.cluster.addresses import cable_of
 from tests.cluster.images import ROOT
-from tests.cluster.inside import KUBECONFIG, READY_SECONDS, RESTART, SCHEDULER_CONFIG, Plan
+from tests.cluster.inside import KUBECONFIG, SCHEDULER_CONFIG, Plan
 from tests.e2e.deployed import Administrator
 from tests.e2e.processes import Process
-from tests.e2e.waiting import until
 
 Object = dict[str, Any]
 
@@ -39,12 +38,6 @@ class RunningCluster:
     def configure_scheduler(self, text: str) -> None:
         """Give kube-scheduler a configuration; it is started anew."""
         (self._folder / SCHEDULER_CONFIG).write_text(text, encoding="utf-8")
-
-    async def start_again(self) -> None:
-        """End all programs and pods at once, as if the power had failed; all start again."""
-        restart = self._folder / RESTART
-        restart.touch()
-        await until(lambda: not restart.exists(), within=READY_SECONDS)
 
     async def get(self, *what: str) -> Object:
         """Return what `kubectl get` finds."""

@@ -161,13 +161,14 @@ async def test_with_a_tenth_of_a_core_all_pods_get_their_nodes(cluster: RunningC
 
 async def test_with_too_little_memory_the_old_instances_go_on(cluster: RunningCluster) -> None:
     """A roll-out stops no instance before a new one is ready."""
-    before = {pod["metadata"]["name"] for pod in await instances(cluster)}
+    await roll_out(cluster)
+    before = await staying(cluster)
     with cluster.probed(SERVICE) as answers:
         await upgrade(
             cluster, "resources.limits.memory=32Mi", "resources.requests.memory=32Mi", wait=False
         )
         await until(lambda: is_out_of_memory(cluster), within=READY_SECONDS)
-        names = {pod["metadata"]["name"] for pod in await instances(cluster)}
+        names = await staying(cluster)
         await cluster.administrator.run(
             *("helm", "rollback", NAME, "--namespace", NAMESPACE, "--wait")
         )
@@ -177,31 +178,13 @@ async def test_with_too_little_memory_the_old_instances_go_on(cluster: RunningCl
     assert longest_gap(answers) < MOST_SECONDS[DELETED]
 
 
-async def test_all_starts_again_at_once(cluster: RunningCluster) -> None:
-    """Pods with volumes run again where these are, and new ones get room."""
-    kubectl = cluster.administrator
-    await kubectl.run("kubectl", "apply", "--filename", "examples/burst.yaml")
-    before = {pod["metadata"]["uid"] for pod in await expect_pods_with_room(cluster)}
-    await cluster.start_again()
-    await roll_out(cluster)
-    await until(lambda: have_started_again(cluster), within=READY_SECONDS)
-    again = {pod["metadata"]["uid"] for pod in await expect_pods_with_room(cluster)}
-    await end_burst(cluster)
-    await kubectl.run("kubectl", "apply", "--filename", "examples/burst.yaml")
-    await expect_pods_with_room(cluster)
-    await end_burst(cluster)
-
-    assert again == before
-
-
-async def have_started_again(cluster: RunningCluster) -> bool:
-    """Say whether all pods run, each in its second container."""
-    statuses = [
-        status
-        for pod in (await cluster.get("pods"))["items"]
-        for status in pod["status"].get("containerStatuses") or ()
-    ]
-    return all("running" in each["state"] and each["restartCount"] for each in statuses)
+async def staying(cluster: RunningCluster) -> set[str]:
+    """Name the pods of the service that are not being deleted."""
+    return {
+        pod["metadata"]["name"]
+        for pod in await instances(cluster)
+        if "deletionTimestamp" not in pod["metadata"]
+    }
 
 
 async def time_without_answer(cluster: RunningCluster, end: str) -> float:
