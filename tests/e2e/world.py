@@ -127,6 +127,7 @@ class World:
             await self._start_actors(stack)
             if self._disk_schedules is not DiskSchedules.UNUSED:
                 await self._start_controllers(stack)
+            await self.api.delete(kinds.STORAGE_CLASSES, Key("", ""))  # of the world before
             await self.wipe()
             stack.push_async_callback(self.wipe)
             for obj, kind in (
@@ -266,7 +267,7 @@ class World:
             await until(lambda: not left(), within=WIPE_SECONDS, what=left)
 
     async def wipe(self) -> None:
-        """Leave nothing of workloads, StorageClasses, nodes and settings."""
+        """Leave nothing of workloads, nodes and settings."""
         await self.delete_workloads()
         for kind in (
             kinds.LONGHORN_NODES,
@@ -275,7 +276,7 @@ class World:
             kinds.ENGINE_IMAGES,
         ):
             await self.api.delete(kind, Key(NAMESPACE, ""))
-        for kind in (kinds.KUBERNETES_NODES, kinds.CSI_NODES, kinds.STORAGE_CLASSES):
+        for kind in (kinds.KUBERNETES_NODES, kinds.CSI_NODES):
             await self.api.delete(kind, Key("", ""))
         await self._capacity_is_known_of(0)
         if self._disk_schedules is not DiskSchedules.UNUSED:
