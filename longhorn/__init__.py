@@ -107,6 +107,7 @@ from longhorn.records import (
     VolumeName,
     VolumeTold,
     named_volume,
+    new_replica,
 )
 from longhorn.reuse import (
     RETRY_LIMIT,
@@ -154,8 +155,8 @@ __all__ = [
     "images_on", "is_down", "is_on", "is_placed", "is_potentially_reusable", "is_schedulable",
     "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone", "meets_topology",
     "minimal_available_bytes", "mismatch", "missing_copies", "named_volume", "need_of",
-    "needed_to_start", "needs_eviction", "needs_new_replica", "node_space", "owners_of",
-    "parse_bool", "parse_int", "parts", "read_settings",
+    "needed_to_start", "needs_eviction", "needs_new_replica", "new_replica", "node_space",
+    "owners_of", "parse_bool", "parse_int", "parts", "read_settings",
     "rebuilds_offline", "refusal_of", "refused_owners", "reusable",
     "runs", "search", "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match",
     "takes_back", "takes_growth", "takes_replicas", "told_bytes", "tracked_need", "unowned",

@@ -295,3 +295,28 @@ class DiskSchedule(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ready: bool | None = None
     """The condition Ready; None if it is absent or Unknown: no controller has decided yet."""
     deleting: bool = False
+
+
+def new_replica(volume: Volume, name: ReplicaName, only: NodeName | None) -> Replica:
+    """Return a replica, or shard, that Longhorn makes for a volume, before it has a disk.
+
+    Args:
+        volume: The volume.
+        name: Of the replica.
+        only: The one node that it may go to; None if it may go anywhere.
+    """
+    return (Shard if volume.sharded else Replica)(
+        name=name,
+        volume=volume.name,
+        size_bytes=volume.replica_bytes,
+        node=None,
+        disk=None,
+        hard_node_affinity=only,
+        active=True,
+        evicting=False,
+        deleting=False,
+        failed=False,
+        healthy_once=False,
+        started=False,
+        rebuild_retries=0,
+    )

@@ -42,6 +42,7 @@ from longhorn import (
     is_placed,
     is_serving,
     is_usable,
+    new_replica,
     surplus,
 )
 from planner.cluster import Cluster
@@ -336,21 +337,8 @@ class Volumes:
 
     def _new_replica(self, volume: Volume, on_node: NodeName | None) -> Replica:
         self._made += 1
-        return (Shard if volume.sharded else Replica)(
-            name=ReplicaName(f"{volume.name}-r-plan{self._made}"),
-            volume=volume.name,
-            size_bytes=volume.replica_bytes,
-            node=None,
-            disk=None,
-            hard_node_affinity=on_node,
-            active=True,
-            evicting=False,
-            deleting=False,
-            failed=False,
-            healthy_once=False,
-            started=False,
-            rebuild_retries=0,
-        )
+        name = ReplicaName(f"{volume.name}-r-plan{self._made}")
+        return new_replica(volume, name, on_node)
 
     def _judge(self, name: VolumeName) -> list[Replica]:
         """Finish what was begun for a volume, and return the replicas that it needs no more.

@@ -38,6 +38,7 @@ from longhorn import (
     find_candidates,
     may_share_node,
     may_share_zone,
+    new_replica,
     search,
     starts_replicas,
     wait_is_over,
@@ -83,7 +84,7 @@ def seek(
     if waits and volume.degraded_at is not None:
         over = volume.degraded_at + timedelta(seconds=settings.replenishment_wait_seconds)
         now = max(now, over)
-    replica = _new_replica(volume, only)
+    replica = new_replica(volume, ReplicaName(""), only)
     replicas = (*view.replicas.get(volume.name, ()), *source_replicas(volume, view))
     spaces = view.spaces.values()
     image = view.backing_images.get(volume.backing_image or "")
@@ -123,24 +124,6 @@ def place_of(
     if name in sought.candidates.hosts or _would_do_alone(name, sought):
         return "less_preferred", None, None
     return _taken(space, sought, view), None, None
-
-
-def _new_replica(volume: Volume, only: NodeName | None) -> Replica:
-    return Replica(
-        name=ReplicaName(""),
-        volume=volume.name,
-        size_bytes=volume.replica_bytes,
-        node=None,
-        disk=None,
-        hard_node_affinity=only,
-        active=True,
-        evicting=False,
-        deleting=False,
-        failed=False,
-        healthy_once=False,
-        started=False,
-        rebuild_retries=0,
-    )
 
 
 def _rejection(space: NodeSpace, sought: Sought, view: ClusterView) -> Rejection | None:
