@@ -70,9 +70,15 @@ class Events:
         return event
 
     async def take(self, count: int) -> list[tuple[str, dict[str, Any]]]:
-        """Return types and objects of the next events."""
-        events = [await self.next() for _ in range(count)]
-        return [(event["type"], event["object"]) for event in events if event is not None]
+        """Return types and objects of the next events.
+
+        A bookmark may come at any time, and is not one of them.
+        """
+        events: list[tuple[str, dict[str, Any]]] = []
+        while len(events) < count and (event := await self.next()) is not None:
+            if event["type"] != "BOOKMARK":
+                events.append((event["type"], event["object"]))
+        return events
 
     async def until_bookmark(self, *, seconds: float) -> tuple[set[str], dict[str, Any]]:
         """Return the names of objects seen before the next bookmark, and the bookmark's object."""
