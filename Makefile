@@ -38,7 +38,7 @@ demo: install ## Start the service on a cluster that is played, and show how pod
 	$(BIN)/python -m examples.demo
 
 serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HOST=, PORT=)
-	$(BIN)/python -m app serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
+	$(BIN)/python -m cli serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
 
 test: install-dev ## Run the tests that need nothing but Python
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations=10
@@ -101,7 +101,7 @@ docs: install-dev ## Build the documentation as a site into site/; a broken link
 
 schema: install ## Write the JSON schemas of what commands print with -o json
 	for command in doctor filter filter-pending filter-volume may-drain overview plan propose-address scheduler-config survey; do \
-	    $(BIN)/python -m app.cli.schema $$command docs/$$command.schema.json || exit 1; \
+	    $(BIN)/python -m cli.schema $$command docs/$$command.schema.json || exit 1; \
 	done
 
 monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
@@ -161,7 +161,7 @@ image-release: ## Build the image for two architectures and push it (needs build
 plugin: $(VENV)/.installed-plugin ## Build the kubectl plugin, one file that needs no Python (PLATFORM=linux-amd64)
 	$(PLUGIN)/pyinstaller --onefile --name kubectl-longhorn_scheduler --log-level ERROR --noconfirm \
 		--paths . --copy-metadata longhorn-scheduler-extender --collect-data app.page --exclude-module uvloop \
-		--distpath dist --workpath dist/plugin --specpath dist/plugin app/__main__.py
+		--distpath dist --workpath dist/plugin --specpath dist/plugin cli/__main__.py
 	tar -czf dist/kubectl-longhorn_scheduler-$(PLATFORM).tar.gz LICENSE -C dist kubectl-longhorn_scheduler
 
 lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes

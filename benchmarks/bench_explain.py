@@ -88,7 +88,7 @@ def _run(options: tuple[str, str]) -> Run:
     The kernel counts the memory of this process as the new one's until that starts its program, so
     the objects are made elsewhere.
     """
-    command = [sys.executable, "-m", "app", "filter", POD, *options]
+    command = [sys.executable, "-m", "cli", "filter", POD, *options]
     began = time.perf_counter()
     with (
         tempfile.TemporaryFile() as output,

@@ -137,7 +137,7 @@ def _accepted(answer: bytes) -> int:
 def filter_server(file: Path) -> Iterator[Server]:
     """Start the service on a cluster file."""
     log = file.with_name("filter.log")  # not a pipe: nobody would read it
-    arguments = ["-m", "app", "serve", "--cluster-file", str(file), "--host", "127.0.0.1"]
+    arguments = ["-m", "cli", "serve", "--cluster-file", str(file), "--host", "127.0.0.1"]
     with _process([*arguments, "--port", "0"], log) as process:
         _wait_until(lambda: "\n" in log.read_text())
         port = json.loads(log.read_text().splitlines()[0])["port"]

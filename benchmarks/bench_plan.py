@@ -90,7 +90,7 @@ def _run(case: Case, folder: Path) -> Run:
     drawn = folder / "plan.html"
     drawn.unlink(missing_ok=True)
     command = [
-        *(sys.executable, "-m", "app", "plan", *case.words),
+        *(sys.executable, "-m", "cli", "plan", *case.words),
         *("--cluster-file", str(folder / "cluster.json"), "-o", case.output),
         *(("--html", str(drawn)) if case.html else ()),
     ]

@@ -6,7 +6,7 @@ other extenders. kube-scheduler takes each of them, but for the path of the kube
 
 from typing import NamedTuple
 
-from app.cli.scheduler_config import Distribution
+from cli.scheduler_config import Distribution
 
 
 class Found(NamedTuple):

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from app.cli.files import load_documents
 from app.kube.pods import WOKEN_AT
 from app.kube.resources import (
     BY_KIND,
@@ -24,6 +23,7 @@ from app.kube.resources import (
     Resource,
 )
 from app.quantity import parse_bytes
+from cli.files import load_documents
 from examples.demo.api_server import ApiServer, Object
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"

@@ -112,7 +112,7 @@ def service_on(api: ApiServer) -> Iterator[Service]:
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(json.dumps(_kubeconfig(api.server_port)))
-        command = [sys.executable, "-m", "app", "serve", "--kubeconfig", str(kubeconfig)]
+        command = [sys.executable, "-m", "cli", "serve", "--kubeconfig", str(kubeconfig)]
         with subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", "0"],
             cwd=_ROOT,

@@ -16,8 +16,8 @@ import pytest
 from packaging.utils import canonicalize_name
 from typer.main import get_group
 
-from app.cli.commands import commands
 from app.config import NAME
+from cli.commands import commands
 from supply.version import version
 from tests.cluster import container
 from tests.cluster.images import ROOT, TOOLS, Images, images
@@ -129,7 +129,7 @@ def test_it_has_the_service_and_no_tests_of_it(image: Built) -> None:
     installed = {line.partition("/")[0] for line in project.read_text().splitlines()}
     sources = {path.name for path in (ROOT / "tests").rglob("*.py")} - {"__init__.py"}
 
-    assert {"app", "extender", "leader", "longhorn", "packing", "planner"} <= installed
+    assert {"app", "cli", "extender", "leader", "longhorn", "packing", "planner"} <= installed
     assert not installed & {"tests", "benchmarks", "supply", "examples"}
     assert not {path.name for path in image.rootfs.rglob("test_*.py")} & sources
     assert not [*image.rootfs.glob("src")]

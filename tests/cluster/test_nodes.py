@@ -52,7 +52,7 @@ async def test_helm_test_passes(cluster: RunningCluster) -> None:
 async def test_the_doctor_finds_nothing(cluster: RunningCluster) -> None:
     """Once it is said who may call the service: as installed, everything in the cluster may."""
     await upgrade(cluster, f"networkPolicy.from[0].ipBlock.cidr={addresses.CONTROL_PLANE}/32")
-    done = await cluster.administrator.attempt(".venv/bin/python", "-m", "app", "doctor")
+    done = await cluster.administrator.attempt(".venv/bin/python", "-m", "cli", "doctor")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 warning" in done.stdout or "warning" not in done.stdout, done.stdout

@@ -67,7 +67,7 @@ def extender(arguments: list[str]) -> int:
     )
     if "--cluster-file" not in arguments and ("scheduler-config" not in arguments or reads_a_node):
         return 0
-    command = [sys.executable, "-m", "app", *arguments]
+    command = [sys.executable, "-m", "cli", *arguments]
     return subprocess.run(command, check=False).returncode
 
 

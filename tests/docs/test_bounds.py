@@ -1,6 +1,5 @@
 """The pages say how much of what strangers send or pack is taken."""
 
-from app.cli.files import FEW_VALUES, RATIO_LIMIT, VALUES_PER_BYTE
 from app.instance import scores
 from app.instance.trust import MOST_CREDIT
 from app.instance.vouching import MOST_UNFOUND
@@ -15,6 +14,7 @@ from app.serving.names import (
     MOST_CHARACTERS_OF_UID,
     MOST_VOLUMES,
 )
+from cli.files import FEW_VALUES, RATIO_LIMIT, VALUES_PER_BYTE
 from extender.holds import size
 from extender.waiting import pods
 from tests.docs.pages import DOCS, tables

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 import typer
 
-from app.cli.commands import commands
-from app.cli.explaining.remedies import Remedy
-from app.cli.volumes.words import MEANINGS, PLACES, PODS, WAITS
+from cli.commands import commands
+from cli.explaining.remedies import Remedy
+from cli.volumes.words import MEANINGS, PLACES, PODS, WAITS
 from tests.docs.pages import DOCS, code_in, tables
 
 PAGE = DOCS / "filter-volume.md"

@@ -6,9 +6,9 @@ from typing import Any
 import typer
 import yaml
 
-from app.cli.commands import commands
-from app.cli.draining.obstacles import REMEDIES, Code, Hint
 from app.kube.draining.kinds import DRAINED
+from cli.commands import commands
+from cli.draining.obstacles import REMEDIES, Code, Hint
 from tests.docs.pages import DOCS, ROOT, code_in, tables
 
 PAGE = DOCS / "may-drain.md"

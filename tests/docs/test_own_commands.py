@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from app.cli.commands import commands as command_line
+from cli.commands import commands as command_line
 from tests.docs.consoles import SCRIPTS, SESSIONS, commands
 from tests.docs.pages import DOCS, PAGES, blocks, inline_code, name_of, tables
 
 GROUP = typer.main.get_command(command_line)
-PROGRAM = r"(?:longhorn-scheduler-extender|python3? -m app)"
+PROGRAM = r"(?:longhorn-scheduler-extender|python3? -m cli)"
 
 
 def calls(page: Path) -> Iterator[list[str]]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import typer
 
-from app.cli.commands import commands
-from app.cli.planning.scenario import _ENTRIES, _MAKERS, Workloads, read_scenario
-from app.cli.planning.steps import STEPS
-from app.cli.planning.workloads import fill_step, place_step
+from cli.commands import commands
+from cli.planning.scenario import _ENTRIES, _MAKERS, Workloads, read_scenario
+from cli.planning.steps import STEPS
+from cli.planning.workloads import fill_step, place_step
 from planner.plan import Step
 from planner.steps.workloads import FillSized
 from tests.docs.pages import DOCS, ROOT, blocks, code_in, headings, tables

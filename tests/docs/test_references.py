@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.explaining.remedies import REMEDIES, in_words
+from cli.explaining.remedies import REMEDIES, in_words
 from tests.docs.pages import ROOT, headings
 
 _REFERENCE = re.compile(r"docs/([a-z0-9-]+\.md)(#[a-z0-9-]+)?")
@@ -13,7 +13,7 @@ _STEP = re.compile(r"docs/install\.md, step")
 
 
 def _sources() -> list[Path]:
-    return sorted((ROOT / "app").rglob("*.py"))
+    return sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "cli").rglob("*.py")])
 
 
 def _lost(text: str) -> list[str]:

@@ -7,7 +7,11 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from app.cli.explaining.remedies import (
+from app.config import PREFIX, ControllerSettings, ProcessSettings, Settings
+from app.instance.live_settings import _FIELDS as LIVE_FIELDS
+from app.instance.live_settings import LiveSettings
+from app.metrics import ControllerMetrics, Metrics, ProcessMetrics
+from cli.explaining.remedies import (
     DISKS,
     ERRORS,
     EXCLUSIONS,
@@ -17,10 +21,6 @@ from app.cli.explaining.remedies import (
     SHORTAGES,
     Remedy,
 )
-from app.config import PREFIX, ControllerSettings, ProcessSettings, Settings
-from app.instance.live_settings import _FIELDS as LIVE_FIELDS
-from app.instance.live_settings import LiveSettings
-from app.metrics import ControllerMetrics, Metrics, ProcessMetrics
 from extender import REASONS, ClaimProblem, DiskRefusal
 from extender.holds.hold import End
 from extender.verdicts.rejections import Rejection

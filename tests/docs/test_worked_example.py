@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from app.cli.files import load_cluster
 from app.kube.view import build_view
+from cli.files import load_cluster
 from extender import why_unusable
 from longhorn import DiskSpace, NodeName
 from tests.docs.pages import DOCS, ROOT, blocks, tables

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from app.cli.commands import run_command
+from cli.commands import run_command
 from tests.docs import stand_ins
 from tests.docs.pages import ROOT
 

@@ -12,11 +12,11 @@ import msgspec
 import yaml
 from msgspec import structs
 
-from app.cli.planning.running import Planned, run_plan
-from app.cli.planning.workloads import place_step
 from app.config import Settings
 from app.instance import service
 from app.kube.snapshot import PLANNING
+from cli.planning.running import Planned, run_plan
+from cli.planning.workloads import place_step
 from planner.outcome import Kind, PlanReport
 from planner.policy import TODAY_POLICY, Policy
 from tests.actors import api as kinds
@@ -118,7 +118,7 @@ class Planning:
         return [forecast_of(run_plan(planned, seed)) for seed in seeds]
 
     async def _command(self, *words: str) -> Forecast:
-        command = [sys.executable, "-m", "app", "plan", *words]
+        command = [sys.executable, "-m", "cli", "plan", *words]
         command += ["--kubeconfig", str(self._kubeconfig), "--output", "json"]
         done = await asyncio.to_thread(
             subprocess.run,

@@ -85,7 +85,7 @@ class PodProcess:
         environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
         settings = {**self._settings, "pod_name": self.pod, "node_name": PODS_NODE}
         environ |= {f"{PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
-        command = [sys.executable, "-m", "app", *self._command]
+        command = [sys.executable, "-m", "cli", *self._command]
         command += ["--kubeconfig", str(self._kubeconfig)]
         command += ["--host", "127.0.0.1", "--port", str(self.port)]
         return Process(self.pod, command, self._log, environ)

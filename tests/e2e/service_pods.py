@@ -45,7 +45,7 @@ class Container(msgspec.Struct, kw_only=True):
     def command(self, name: str, *arguments: str) -> list[str]:
         """Return what runs a command of the container on this machine."""
         assert name == NAME, f"the image has no {name}"
-        return [sys.executable, "-m", "app", *arguments, "--kubeconfig", str(self.kubeconfig)]
+        return [sys.executable, "-m", "cli", *arguments, "--kubeconfig", str(self.kubeconfig)]
 
 
 class _Running(msgspec.Struct, kw_only=True):

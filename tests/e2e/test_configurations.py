@@ -11,8 +11,8 @@ import pytest
 import trustme
 import yaml
 
-from app.cli.commands import run_command
-from app.cli.scheduler_config import Distribution
+from cli.commands import run_command
+from cli.scheduler_config import Distribution
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import SCHEDULER
 from tests.scheduler_configurations import FOUND

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from app.cli.doctor.findings import findings
-from app.cli.doctor.inspection import inspect
-from app.cli.doctor.problems import Check, Finding, Severity
 from app.config import NAME, PREFIX, Settings
 from app.instance.calls import read_most
 from app.kube.connecting import connect
+from cli.doctor.findings import findings
+from cli.doctor.inspection import inspect
+from cli.doctor.problems import Check, Finding, Severity
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE, setting, storage_class
@@ -110,7 +110,7 @@ class Doctor:
     async def run(self, *arguments: str) -> tuple[int, str, str]:
         """Run the command; return its exit status, and what it prints on both streams."""
         environ = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
-        command = [sys.executable, "-m", "app", "doctor", "--kubeconfig", str(self._config)]
+        command = [sys.executable, "-m", "cli", "doctor", "--kubeconfig", str(self._config)]
         process = await asyncio.create_subprocess_exec(
             *command, *arguments, cwd=ROOT, env=environ, stdout=-1, stderr=-1
         )

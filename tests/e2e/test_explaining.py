@@ -1,7 +1,7 @@
 """Why is my pod Pending? Asked in the service's own pod and with the kubectl plugin.
 
 Five situations in which kube-scheduler really gives the pod no node, or a node where it cannot
-start. `tests/unit/app/cli/test_explaining_situations.py` has all twelve, as files.
+start. `tests/unit/cli/test_explaining_situations.py` has all twelve, as files.
 """
 
 import os

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 import yaml
 
-from app.cli.draining.report import DrainReport
+from cli.draining.report import DrainReport
 from tests.actors import api as kinds
 from tests.actors.api import Api, Informer, Key, Kind, Object, key_of
 from tests.actors.kubelet import Kubelets
@@ -225,7 +225,7 @@ async def run(*command: str, seconds: float = 300) -> tuple[int, str, str]:
 
 async def ask(kubeconfig: Path, *words: str) -> tuple[int, DrainReport]:
     """Run the command, which must answer."""
-    command = [sys.executable, "-m", "app", "may-drain", *words, "-o", "json"]
+    command = [sys.executable, "-m", "cli", "may-drain", *words, "-o", "json"]
     status, out, err = await run(*command, "--kubeconfig", str(kubeconfig))
     assert out, err
     return status, msgspec.json.decode(out, type=DrainReport)

@@ -22,4 +22,4 @@ def _run(*command: str, path: str = "") -> str:
 def test_kubectl_finds_it_and_it_answers_as_the_command(plugin: Path) -> None:
     found = _run("kubectl", "longhorn-scheduler", *ASKED, path=str(plugin))
 
-    assert found == _run(sys.executable, "-m", "app", *ASKED)
+    assert found == _run(sys.executable, "-m", "cli", *ASKED)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.cli.address.command import Proposal, make_proposal
-from app.cli.address.reading import read_addresses
 from app.kube.connecting import connect
 from app.kube.errors import ApiError
+from cli.address.command import Proposal, make_proposal
+from cli.address.reading import read_addresses
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key
 from tests.e2e.control_plane import SERVICE_RANGE, ControlPlane

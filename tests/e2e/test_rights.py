@@ -177,7 +177,7 @@ async def _explain(world: World) -> None:
 
 async def _run(world: World, *arguments: str) -> bytes:
     """Run a command as in the service's pod; return what it prints."""
-    command = [sys.executable, "-m", "app", *arguments]
+    command = [sys.executable, "-m", "cli", *arguments]
     done = await asyncio.create_subprocess_exec(
         *command, "--kubeconfig", str(world.extender.kubeconfig), stdout=PIPE
     )

@@ -71,7 +71,7 @@ class Server(NamedTuple):
 def command(example: str, *more: str) -> list[str]:
     cluster = str(ROOT / "examples" / example)
     return [
-        *(sys.executable, "-m", "app", "serve", "--cluster-file", cluster),
+        *(sys.executable, "-m", "cli", "serve", "--cluster-file", cluster),
         *("--host", "127.0.0.1", *more),
     ]
 

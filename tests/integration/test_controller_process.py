@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.commands import run_command
 from app.config import CONTROLLER_NAME
+from cli.commands import run_command
 from tests.integration.api_stub import api_stub
 from tests.integration.test_live_process import STOP_SECONDS, serving_cluster
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from app.cli.doctor.facts import Facts, Unread
-from app.cli.doctor.findings import findings
-from app.cli.doctor.inspection import inspect
-from app.cli.doctor.rights import needed_rights
 from app.config import NAME, Settings
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.connection import Connection
+from cli.doctor.facts import Facts, Unread
+from cli.doctor.findings import findings
+from cli.doctor.inspection import inspect
+from cli.doctor.rights import needed_rights
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
 from tests.integration.instances import (
     LEASES,

@@ -57,7 +57,7 @@ def serving_cluster(
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(yaml.safe_dump(_kubeconfig(port)))
     environ = {name: text for name, text in os.environ.items() if not name.startswith("EXTENDER_")}
-    command = [sys.executable, "-m", "app", name, "--kubeconfig", str(kubeconfig)]
+    command = [sys.executable, "-m", "cli", name, "--kubeconfig", str(kubeconfig)]
     with subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", "0"],
         cwd=ROOT,

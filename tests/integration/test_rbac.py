@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.cli.doctor.inspection import inspect
 from app.config import NAME, Settings
 from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
 from app.kube.snapshot import read_snapshot
+from cli.doctor.inspection import inspect
 from tests.fakes import DISK_SCHEDULES, Call, Object
 from tests.integration.instances import (
     NAMESPACE,

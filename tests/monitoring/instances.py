@@ -44,7 +44,7 @@ class PodProcess:
         kubeconfig = folder / f"{pod}.kubeconfig"
         kubeconfig.write_text(yaml.safe_dump(_kubeconfig(api_port, pod)))
         self._command = [
-            *(sys.executable, "-m", "app", command, "--kubeconfig", str(kubeconfig)),
+            *(sys.executable, "-m", "cli", command, "--kubeconfig", str(kubeconfig)),
             *("--host", "127.0.0.1", "--port", str(self.port)),
         ]
         self._environ = {

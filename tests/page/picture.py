@@ -6,8 +6,8 @@ import base64
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from app.cli.planning.answer import answered
 from app.page.page import page
+from cli.planning.answer import answered
 from tests.page import browser
 from tests.page.reports import example
 

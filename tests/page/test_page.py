@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from app.cli.sizes import gib
 from app.page.page import closing, more_nodes, opening, page
+from cli.sizes import gib
 from planner.outcome import Event, Kind, PlanReport, PlanWarning, Reason, StepReport
 from tests.builders import GIB, MIB
 from tests.page.browser import Tab, write

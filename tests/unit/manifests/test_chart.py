@@ -12,10 +12,10 @@ import pytest
 import typer
 import yaml
 
-from app.cli.commands import commands
-from app.cli.scheduler_config import Distribution, make_wanted, tls_files, written
 from app.config import PREFIX, Settings, load
 from app.instance.live_settings import LiveSettings, read_live_settings
+from cli.commands import commands
+from cli.scheduler_config import Distribution, make_wanted, tls_files, written
 from extender import Balance, Mode
 from supply.manifests import CHART, ROOT
 from tests.unit.manifests.charted import (

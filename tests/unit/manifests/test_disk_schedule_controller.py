@@ -9,8 +9,8 @@ import pytest
 import typer
 import yaml
 
-from app.cli.commands import commands
 from app.config import CONTROLLER_NAME, PREFIX, ControllerSettings, load_controller
+from cli.commands import commands
 from supply.manifests import CHART, MANIFESTS
 from tests.unit.manifests.charted import DEFAULTS, charted, find
 from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, render, rendered

@@ -1,0 +1,92 @@
+"""What was read of a cluster to judge how the service is wired. All of it is frozen."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from app.config import Settings
+from app.kube.mirror import Known
+from cli.doctor.policies import NetworkPolicy
+from cli.doctor.rights import Right
+from extender import StorageClass
+from leader import Body
+
+
+class Unread(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that could not be read."""
+
+    what: str
+    """As a right: "list pods in longhorn-system"."""
+    why: str
+    is_forbidden: bool = False
+
+
+class LeaseSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """The Lease, and whether it is renewed."""
+
+    holder: str | None = None
+    """The identity that holds it, if anybody does."""
+    created: str | None = None
+    annotations: Mapping[str, str] = {}
+    is_renewed: bool = True
+    """Whether it was written again while it was watched."""
+    watched_seconds: float = 0.0
+
+    @property
+    def pod(self) -> str | None:
+        """The pod of the holder."""
+        return self.holder and (self.holder.rpartition("_")[0] or self.holder)
+
+
+class InstanceSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod of the service."""
+
+    name: str
+    is_ready: bool = True
+    trouble: str = ""
+    """Why it is not ready, as its status says."""
+    labels: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
+    """The settings in its environment, but for those that are references."""
+
+
+class ClassSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A StorageClass."""
+
+    record: StorageClass
+    binding_mode: str = "Immediate"
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is judged. None is an object that does not exist."""
+
+    settings: Settings
+    """Of this process; the namespaces are looked into."""
+    now: datetime
+    """UTC; said in texts only."""
+    version: str | Unread
+    """Of Kubernetes."""
+    account: str
+    """The user that the service is to the API server."""
+    kinds: Mapping[str, bool | Unread]
+    """Longhorn's kinds that it needs, and whether they are served."""
+    longhorn_nodes: Sequence[Known] | Unread
+    longhorn_settings: Sequence[Known] | Unread
+    disk_schedules: Sequence[Known] | Unread | None
+    """None if the API server does not serve the kind, which Longhorn may do without."""
+    rights: Mapping[Right, bool] | Unread
+    """What the account may do."""
+    config_map: Mapping[str, str] | Unread | None
+    instances: Sequence[InstanceSeen] | Unread
+    lease: LeaseSeen | Unread | None
+    holder: Body | Unread | None
+    """The pod of the lease's holder; None also if there is no holder."""
+    service: Body | Unread | None
+    slices: Sequence[Body] | Unread
+    """All EndpointSlices of the Service."""
+    network_policies: Sequence[NetworkPolicy] | Unread
+    """Those of the service's namespace."""
+    classes: Sequence[ClassSeen] | Unread
+    kubernetes_nodes: int | Unread
+    """How many there are."""

@@ -1,0 +1,41 @@
+"""Turns what was read into findings; pure."""
+
+from cli.doctor import access, endpoints, leading, settings, storage
+from cli.doctor.facts import Facts, Unread
+from cli.doctor.problems import Check, Finding, Severity
+from cli.doctor.seen import fine, unread
+
+_CHECKS = {
+    Check.LONGHORN: storage.longhorn,
+    Check.RIGHTS: leading.rights,
+    Check.SETTINGS: settings.settings,
+    Check.INSTANCES: leading.instances,
+    Check.LEASE: leading.lease,
+    Check.SERVICE: endpoints.address,
+    Check.ENDPOINTS: endpoints.endpoints,
+    Check.ACCESS: access.access,
+    Check.REQUESTS: leading.requests,
+    Check.CANDIDATES: leading.candidates,
+    Check.STORAGE_CLASSES: storage.classes,
+}
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """Return at least one finding for each check, in the order of the checks."""
+    found = [_api_server(facts)]
+    for check, look in _CHECKS.items():
+        found += _complete(check, [*look(facts)])
+    return found
+
+
+def _api_server(facts: Facts) -> Finding:
+    if isinstance(facts.version, Unread):
+        return unread(Check.API_SERVER, facts.version)
+    return fine(Check.API_SERVER, f"Kubernetes {facts.version} answers")
+
+
+def _complete(check: Check, found: list[Finding]) -> list[Finding]:
+    """Leave out what is fine where something is not."""
+    wrong = [finding for finding in found if finding.severity is not Severity.OK]
+    assert found, f"{check} says nothing"
+    return wrong or found

@@ -1,0 +1,354 @@
+"""Reads what `doctor` judges. A reading that fails does not stop the others."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.config import NAME, Settings
+from app.kube.connection import Connection, Query
+from app.kube.discovery import is_served
+from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.feed import Source
+from app.kube.listing import list_records
+from app.kube.mirror import Known
+from app.kube.paths import path_of
+from app.kube.resources import (
+    CONFIG_MAPS,
+    DISK_SCHEDULES,
+    KUBERNETES_NODES,
+    LONGHORN_RESOURCES,
+    NODES,
+    PODS,
+    SETTINGS,
+    STORAGE_CLASSES,
+    Resource,
+)
+from app.kube.translate import ConfigMap, storage_class_record
+from cli.doctor import objects
+from cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
+from cli.doctor.policies import NetworkPolicies, NetworkPolicy
+from cli.doctor.rights import Right, needed_rights
+from leader import Body
+from leader.endpointslice import SERVICE_LABEL
+
+Read = TypeVar("Read")
+
+_REQUEST_SECONDS = 10.0
+_READING_SECONDS = 60.0
+"""Most that a whole reading may take, with all its requests."""
+_LOOK_SECONDS = 0.5
+"""Pause between two looks at the Lease; leaders renew it every second."""
+_LONGEST_WATCH_SECONDS = 30.0
+_FORBIDDEN, _NOT_FOUND, _UNAUTHORIZED = 403, 404, 401
+_GROUPS = ("system:serviceaccounts", "system:authenticated")
+
+
+async def inspect(
+    connection: Connection, settings: Settings, *, is_in_pod: bool, now: datetime
+) -> Facts:
+    """Read everything; this takes some seconds, in which the Lease must be renewed.
+
+    Args:
+        connection: To the API server.
+        settings: Of this process; the namespaces count.
+        is_in_pod: Whether the connection is the one of a pod's service account, which matters for
+            Kubernetes before 1.28: it cannot be asked who the caller is.
+        now: UTC.
+
+    Raises:
+        ApiError: The API server cannot be reached, or does not know who this is.
+    """
+    inspection = _Inspection(connection, settings, is_in_pod=is_in_pod)
+    version = await inspection.version()
+    async with asyncio.TaskGroup() as tasks:
+        kinds = {
+            resource.name: tasks.create_task(inspection.is_served(resource))
+            for resource in LONGHORN_RESOURCES
+            if not (resource.is_optional or resource.is_advisory)
+        }
+        longhorn_nodes = tasks.create_task(inspection.longhorn(NODES))
+        longhorn_settings = tasks.create_task(inspection.longhorn(SETTINGS))
+        disk_schedules = tasks.create_task(inspection.disk_schedules())
+        rights = tasks.create_task(inspection.rights())
+        config_map = tasks.create_task(inspection.config_map())
+        classes = tasks.create_task(inspection.classes())
+        nodes = tasks.create_task(inspection.kubernetes_nodes())
+        lease = tasks.create_task(inspection.lease())
+    async with asyncio.TaskGroup() as tasks:  # as of the holder that the Lease had at last
+        holder = tasks.create_task(inspection.holder(lease.result()))
+        service = tasks.create_task(inspection.service())
+        slices = tasks.create_task(inspection.slices())
+        network_policies = tasks.create_task(inspection.network_policies())
+        instances = tasks.create_task(inspection.instances())
+    return Facts(
+        settings=settings,
+        now=now,
+        version=version,
+        account=inspection.account,
+        kinds={name: kind.result() for name, kind in kinds.items()},
+        longhorn_nodes=longhorn_nodes.result(),
+        longhorn_settings=longhorn_settings.result(),
+        disk_schedules=disk_schedules.result(),
+        rights=rights.result(),
+        config_map=config_map.result(),
+        instances=instances.result(),
+        lease=lease.result(),
+        holder=holder.result(),
+        service=service.result(),
+        slices=slices.result(),
+        network_policies=network_policies.result(),
+        classes=classes.result(),
+        kubernetes_nodes=nodes.result(),
+    )
+
+
+class _Inspection:
+    """The readings, each of which returns what it read or why it could not."""
+
+    def __init__(self, connection: Connection, settings: Settings, *, is_in_pod: bool) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._is_in_pod = is_in_pod
+        self.account = f"system:serviceaccount:{settings.namespace}:{NAME}"
+
+    async def version(self) -> str | Unread:
+        try:
+            return (await self._get("/version", objects.Version)).git_version
+        except StatusError as error:
+            if error.status == _UNAUTHORIZED:
+                raise
+            return _unread("get /version", error)
+
+    async def is_served(self, resource: Resource) -> bool | Unread:
+        path = resource.path(self._settings.longhorn_namespace)
+
+        async def read() -> bool:
+            try:
+                await self._get(path, objects.Count, query=[("limit", "1")])
+            except StatusError as error:
+                if error.status == _NOT_FOUND:
+                    return False
+                raise
+            return True
+
+        return await _reading(self._list(resource.name, longhorn=True), read())
+
+    async def longhorn(self, resource: Resource) -> Sequence[Known] | Unread:
+        source = Source(resource=resource, namespace=self._settings.longhorn_namespace)
+        return await _reading(self._list(resource.name, longhorn=True), self._records(source))
+
+    async def disk_schedules(self) -> Sequence[Known] | Unread | None:
+        source = Source(resource=DISK_SCHEDULES, namespace=self._settings.longhorn_namespace)
+
+        async def read() -> Sequence[Known] | None:
+            if not await is_served(self._connection, source, deadline_seconds=_REQUEST_SECONDS):
+                return None
+            return await self._records(source)
+
+        return await _reading(self._list(DISK_SCHEDULES.name, longhorn=True), read())
+
+    async def config_map(self) -> Mapping[str, str] | Unread | None:
+        source = Source(
+            resource=CONFIG_MAPS,
+            namespace=self._settings.namespace,
+            fields=f"metadata.name={NAME}",
+        )
+
+        async def read() -> Mapping[str, str] | None:
+            for record in await self._records(source):
+                if isinstance(record, ConfigMap):
+                    return record.data
+            return None
+
+        return await _reading(self._list(f"configmaps/{NAME}"), read())
+
+    async def classes(self) -> Sequence[ClassSeen] | Unread:
+        async def read() -> Sequence[ClassSeen]:
+            listed = await self._get(STORAGE_CLASSES.path(), objects.Classes)
+            return [
+                ClassSeen(
+                    record=storage_class_record(each),
+                    binding_mode=each.volume_binding_mode or "Immediate",
+                )
+                for each in listed.items or ()
+            ]
+
+        return await _reading("list storageclasses.storage.k8s.io", read())
+
+    async def kubernetes_nodes(self) -> int | Unread:
+        """Count them without reading them: of large clusters they are tens of megabytes."""
+
+        async def read() -> int:
+            page = await self._get(KUBERNETES_NODES.path(), objects.Count, query=[("limit", "1")])
+            left = page.metadata.remaining
+            if left is None and page.metadata.token:
+                return len(await self._records(Source(resource=KUBERNETES_NODES)))
+            return len(page.items or ()) + (left or 0)
+
+        return await _reading("list nodes", read())
+
+    async def rights(self) -> Mapping[Right, bool] | Unread:
+        """Ask for each right of the service's account, as itself or as an administrator."""
+        groups = [*_GROUPS, f"system:serviceaccounts:{self._settings.namespace}"]
+        kind, user = "SubjectAccessReview", {"user": self.account, "groups": groups}
+        if await self._is_account():
+            kind, user = "SelfSubjectAccessReview", {}
+        plural = f"{kind.lower()}s"
+        path = f"/apis/authorization.k8s.io/v1/{plural}"
+
+        async def read() -> Mapping[Right, bool]:
+            # One after another over one connection: as many handshakes would cost more.
+            return {
+                right: await self._review(
+                    path, kind, {**user, "resourceAttributes": right._asdict()}
+                )
+                for right in needed_rights(self._settings)
+            }
+
+        return await _reading(f"create {plural}.authorization.k8s.io", read())
+
+    async def lease(self) -> LeaseSeen | Unread | None:
+        """Read the Lease, and watch it until it is renewed or others should have taken it over."""
+        return await _reading(f"get {self._named('leases.coordination.k8s.io')}", self._lease())
+
+    async def holder(self, lease: LeaseSeen | Unread | None) -> Body | Unread | None:
+        """Return the pod of the lease's holder."""
+        if lease is None or isinstance(lease, Unread) or not lease.holder:
+            return None
+        namespace, pod = self._settings.namespace, lease.pod
+
+        async def read() -> Body | None:
+            return await self._object(PODS.path(namespace, pod), dict[str, Any])
+
+        return await _reading(f"get pods in {namespace}", read())
+
+    async def service(self) -> Body | Unread | None:
+        path = path_of("/api/v1", "services", namespace=self._settings.namespace, name=NAME)
+        return await _reading(f"get {self._named('services')}", self._object(path, dict[str, Any]))
+
+    async def slices(self) -> Sequence[Body] | Unread:
+        path = path_of(
+            "/apis/discovery.k8s.io/v1", "endpointslices", namespace=self._settings.namespace
+        )
+
+        async def read() -> Sequence[Body]:
+            query = [("labelSelector", f"{SERVICE_LABEL}={NAME}")]
+            return (await self._get(path, objects.Bodies, query=query)).items or []
+
+        return await _reading(self._list("endpointslices.discovery.k8s.io"), read())
+
+    async def network_policies(self) -> Sequence[NetworkPolicy] | Unread:
+        path = path_of(
+            "/apis/networking.k8s.io/v1", "networkpolicies", namespace=self._settings.namespace
+        )
+
+        async def read() -> Sequence[NetworkPolicy]:
+            return (await self._get(path, NetworkPolicies)).items or ()
+
+        return await _reading(self._list("networkpolicies.networking.k8s.io"), read())
+
+    async def instances(self) -> Sequence[InstanceSeen] | Unread:
+        async def read() -> Sequence[InstanceSeen]:
+            path = PODS.path(self._settings.namespace)
+            pods = await self._get(path, objects.Pods, query=[("labelSelector", f"app={NAME}")])
+            return [
+                objects.instance_seen(pod) for pod in pods.items or () if not objects.is_over(pod)
+            ]
+
+        return await _reading(self._list("pods"), read())
+
+    async def _lease(self) -> LeaseSeen | None:
+        path = path_of(
+            "/apis/coordination.k8s.io/v1",
+            "leases",
+            namespace=self._settings.namespace,
+            name=NAME,
+        )
+        loop = asyncio.get_running_loop()
+        first = last = await self._object(path, objects.Lease)
+        began = loop.time()
+        while last is not None and last.holder and last.renewal == (first and first.renewal):
+            duration = last.spec.lease_duration_seconds or self._settings.lease_duration_seconds
+            watched = loop.time() - began
+            if watched > min(duration, _LONGEST_WATCH_SECONDS):
+                return last.seen(is_renewed=False, watched_seconds=watched)
+            await asyncio.sleep(_LOOK_SECONDS)
+            last = await self._object(path, objects.Lease)
+        if last is None:
+            return None
+        return last.seen(is_renewed=True, watched_seconds=loop.time() - began)
+
+    async def _is_account(self) -> bool:
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        try:
+            review = await self._post(path, body, objects.SelfReview)
+        except ApiError:  # before Kubernetes 1.28 there is no such thing
+            return self._is_in_pod
+        return review.status.user_info.username == self.account
+
+    async def _review(self, path: str, kind: str, spec: Mapping[str, Any]) -> bool:
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+        return bool((await self._post(path, body, objects.Review)).status.allowed)
+
+    async def _records(self, source: Source) -> list[Known]:
+        return await list_records(
+            self._connection, source, on_skipped=lambda _: None, page_seconds=_REQUEST_SECONDS
+        )
+
+    async def _object(self, path: str, type_: type[Read]) -> Read | None:
+        try:
+            return await self._get(path, type_)
+        except StatusError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+
+    async def _get(self, path: str, type_: type[Read], *, query: Query = ()) -> Read:
+        return _decoded(
+            await self._connection.request(
+                "GET", path, query=query, deadline_seconds=_REQUEST_SECONDS
+            ),
+            type_,
+        )
+
+    async def _post(self, path: str, body: Mapping[str, Any], type_: type[Read]) -> Read:
+        return _decoded(
+            await self._connection.request(
+                "POST", path, body=body, deadline_seconds=_REQUEST_SECONDS
+            ),
+            type_,
+        )
+
+    def _list(self, objects: str, *, longhorn: bool = False) -> str:
+        namespace = self._settings.longhorn_namespace if longhorn else self._settings.namespace
+        return f"list {objects} in {namespace}"
+
+    def _named(self, kind: str) -> str:
+        return f"{kind}/{NAME} in {self._settings.namespace}"
+
+
+async def _reading(what: str, reading: Coroutine[Any, Any, Read]) -> Read | Unread:
+    """Return what is read, or why it cannot be; *what* as a right."""
+    try:
+        async with asyncio.timeout(_READING_SECONDS):
+            return await reading
+    except ApiError as error:
+        return _unread(what, error)
+    except TimeoutError:
+        return Unread(what=what, why=f"it took longer than {_READING_SECONDS:g} s")
+
+
+def _unread(what: str, error: ApiError) -> Unread:
+    forbidden = isinstance(error, StatusError) and error.status == _FORBIDDEN
+    return Unread(what=what, why=str(error), is_forbidden=forbidden)
+
+
+def _decoded(content: bytes, type_: type[Read]) -> Read:
+    try:
+        return msgspec.json.decode(content, type=type_)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise MalformedError(f"the answer cannot be decoded: {error}") from error

@@ -1,0 +1,174 @@
+"""The fields that `doctor` reads of objects beside those that decisions rest on, as in JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from app.config import PREFIX
+from app.kube import objects as kube
+from app.kube.objects import KubeStruct, Metadata, PodCondition, StorageClass, Text
+from cli.doctor.facts import InstanceSeen, LeaseSeen
+
+
+class Version(KubeStruct, frozen=True):
+    git_version: str
+
+
+class ListMetadata(KubeStruct, frozen=True):
+    token: str | None = msgspec.field(default=None, name="continue")
+    remaining: int | None = msgspec.field(default=None, name="remainingItemCount")
+
+
+class Count(KubeStruct, frozen=True):
+    metadata: ListMetadata
+    items: list[msgspec.Raw] | None = None
+
+
+class Bodies(KubeStruct, frozen=True):
+    items: list[dict[str, Any]] | None = None
+
+
+class Class(StorageClass, frozen=True, rename="camel"):
+    volume_binding_mode: Text = None
+
+
+class Classes(KubeStruct, frozen=True):
+    items: list[Class] | None = None
+
+
+class Waiting(KubeStruct, frozen=True):
+    reason: Text = None
+    message: Text = None
+
+
+class ContainerState(KubeStruct, frozen=True):
+    waiting: Waiting | None = None
+
+
+class ContainerStatus(KubeStruct, frozen=True):
+    state: ContainerState | None = None
+
+
+class PodStatus(kube.PodStatus, frozen=True, rename="camel"):
+    container_statuses: list[ContainerStatus] | None = None
+
+
+class Variable(KubeStruct, frozen=True):
+    name: str
+    value: Text = None
+
+
+class Container(KubeStruct, frozen=True):
+    env: list[Variable] | None = None
+
+
+class PodSpec(KubeStruct, frozen=True):
+    containers: list[Container] | None = None
+
+
+class PodMetadata(Metadata, frozen=True, rename="camel"):
+    labels: dict[str, str] | None = None
+
+
+class Pod(KubeStruct, frozen=True):
+    metadata: PodMetadata
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class Pods(KubeStruct, frozen=True):
+    items: list[Pod] | None = None
+
+
+class LeaseMetadata(Metadata, frozen=True, rename="camel"):
+    creation_timestamp: Text = None
+    annotations: dict[str, str] | None = None
+
+
+class LeaseSpec(KubeStruct, frozen=True):
+    holder_identity: Text = None
+    renew_time: Text = None
+    lease_duration_seconds: int | None = None
+
+
+class Lease(KubeStruct, frozen=True):
+    metadata: LeaseMetadata
+    spec: LeaseSpec = LeaseSpec()
+
+    @property
+    def holder(self) -> str | None:
+        return self.spec.holder_identity or None
+
+    @property
+    def renewal(self) -> tuple[str | None, str | None]:
+        """What every renewal changes."""
+        return self.holder, self.spec.renew_time
+
+    def seen(self, *, is_renewed: bool, watched_seconds: float) -> LeaseSeen:
+        return LeaseSeen(
+            holder=self.holder,
+            created=self.metadata.creation_timestamp,
+            annotations=self.metadata.annotations or {},
+            is_renewed=is_renewed,
+            watched_seconds=watched_seconds,
+        )
+
+
+class UserInfo(KubeStruct, frozen=True):
+    username: str
+
+
+class SelfReviewStatus(KubeStruct, frozen=True):
+    user_info: UserInfo
+
+
+class SelfReview(KubeStruct, frozen=True):
+    status: SelfReviewStatus
+
+
+class ReviewStatus(KubeStruct, frozen=True):
+    allowed: bool | None = None
+
+
+class Review(KubeStruct, frozen=True):
+    status: ReviewStatus
+
+
+def instance_seen(pod: Pod) -> InstanceSeen:
+    """Say how an instance's pod is."""
+    status = pod.status or PodStatus()
+    conditions = {each.type: each for each in status.conditions or ()}
+    ready = conditions.get("Ready")
+    containers = (pod.spec or PodSpec()).containers or ()
+    return InstanceSeen(
+        name=pod.metadata.name,
+        is_ready=ready is not None and ready.status == "True",
+        trouble=_trouble(status, conditions),
+        labels=pod.metadata.labels or {},
+        variables={
+            variable.name: variable.value
+            for container in containers
+            for variable in container.env or ()
+            if variable.name.startswith(PREFIX) and variable.value is not None
+        },
+    )
+
+
+def _trouble(status: PodStatus, conditions: Mapping[str | None, PodCondition]) -> str:
+    """Say why a pod is not ready: what its container waits for, else the condition that fails."""
+    for container in status.container_statuses or ():
+        if container.state is not None and container.state.waiting is not None:
+            waiting = container.state.waiting
+            return ": ".join(text for text in (waiting.reason, waiting.message) if text)
+    for type_ in ("PodScheduled", "Ready"):
+        condition = conditions.get(type_)
+        if condition is not None and condition.status != "True":
+            return condition.message or condition.reason or ""
+    return ""
+
+
+def is_over(pod: Pod) -> bool:
+    """Whether a pod is going or gone, so that another one takes its place."""
+    phase = pod.status.phase if pod.status else None
+    return bool(pod.metadata.deletion_timestamp) or phase in ("Succeeded", "Failed")

@@ -1,0 +1,199 @@
+"""The command `may-drain`: read a cluster, judge, print, and wait if that is wished."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from app.config import Settings
+from app.errors import InputError
+from app.kube.draining.kinds import DRAINED
+from app.kube.errors import ApiError
+from cli.draining.cluster import Cluster, Means, cluster_of, situation
+from cli.draining.completeness import check_files, check_live, unknown, unknown_pods
+from cli.draining.judging import May, judge
+from cli.draining.lines import lines, summary
+from cli.draining.report import DrainReport, make_next_report, make_report
+from cli.draining.watching import Waiting, wait_until_it_may
+from cli.files import bundled_namespaces, load_cluster
+from cli.names import node_name
+from cli.options import (
+    Also,
+    ClusterFile,
+    Context,
+    Kubeconfig,
+    Output,
+    Printed,
+    Quiet,
+    check_origin,
+    load_settings,
+    origin_of,
+    print_answer,
+    tell,
+    warn,
+)
+from cli.paragraphs import output_width
+from longhorn import NodeName
+from planner.errors import unknown as unknown_name
+
+_STATUSES = {May.YES: 0, May.NOT_YET: 1, May.UNKNOWN: 2}
+_LIVE = "the live cluster"
+_MOST_SECONDS = 30 * 86_400
+
+
+class _Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked."""
+
+    nodes: tuple[NodeName, ...]
+    means: Means
+    next: bool
+    quiet: bool
+
+
+def may_drain(
+    nodes: Annotated[
+        list[str],
+        typer.Argument(metavar="NODE...", show_default=False, help="The nodes: NAME or node/NAME."),
+    ],
+    cluster_file: ClusterFile = None,
+    also: Also = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    next_: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option("--next", help="Say which of the nodes may go next, and which two at once."),
+    ] = False,
+    force: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option("--force", help="The drain deletes pods that no controller makes again."),
+    ] = False,
+    delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
+        bool,
+        typer.Option("--delete-emptydir-data", help="The drain evicts pods with an emptyDir."),
+    ] = False,
+    watch: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--watch", help="Ask again until the answer is yes.")
+    ] = False,
+    interval: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS", min=1, max=_MOST_SECONDS, show_default=False,
+            help="Of --watch, between two questions. Default: 10.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS", min=0, max=_MOST_SECONDS, show_default=False,
+            help="Of --watch: give up after so long. Default: never.",
+        ),
+    ] = None,
+    output: Printed = Output.TABLE,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:  # fmt: skip
+    """Say whether nodes may be drained now, what is in the way, and what to do.
+
+    The answer is that for `kubectl drain --ignore-daemonsets`: whether it comes
+    to an end, by the PodDisruptionBudgets and by Longhorn's rules about volumes
+    and replicas. Several nodes are all drained; with --next, one of them.
+
+    Exit status: 0 yes, 1 not yet, 2 the input cannot be used, or not enough is
+    known for a yes.
+    """
+    means = Means(force=force, delete_local_data=delete_emptydir_data)
+    question = _Question(nodes=_names(nodes), means=means, next=next_, quiet=quiet)
+    if not watch and (interval is not None or timeout is not None):
+        raise InputError("--interval and --timeout mean nothing without --watch")
+    settings = load_settings()
+    check_origin(cluster_file, kubeconfig, context, also)
+    if cluster_file is not None:
+        if watch:
+            raise InputError("--watch waits for a live cluster to change; files do not")
+        report = _ask_files(question, cluster_file, also)
+    else:
+        ask = _asking(question, settings, kubeconfig, context)
+        if watch:
+            waiting = Waiting(
+                interval_seconds=10 if interval is None else interval,
+                timeout_seconds=timeout,
+                clock=time.monotonic,
+                sleep=time.sleep,
+            )
+            report = wait_until_it_may(ask, waiting, _say_nothing if quiet else _say)
+        else:
+            report = ask()
+    print_answer(report, output, lines(report, output_width()))
+    raise typer.Exit(_STATUSES[report.may])
+
+
+def _ask_files(question: _Question, path: Path, also: Sequence[Path] | None) -> DrainReport:
+    paths = [path, *(also or ())]
+    objects, problems = load_cluster(*paths, kinds=DRAINED)
+    warn(problems, quiet=question.quiet)
+    cluster, origin = cluster_of(objects), origin_of(path, also)
+    check_files(cluster, origin)
+    bundled = frozenset[str]().union(*map(bundled_namespaces, paths))
+    return _answer(question, cluster, origin, [*unknown(cluster), *unknown_pods(cluster, bundled)])
+
+
+def _asking(
+    question: _Question, settings: Settings, kubeconfig: Path | None, context: str | None
+) -> Callable[[], DrainReport]:
+    """Return what reads a live cluster and judges."""
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long, as the next one does)
+    from app.kube.draining.reading import read_drained  # noqa: PLC0415
+
+    async def read() -> tuple[Cluster, list[str]]:
+        connection = await connect(kubeconfig, context)
+        try:
+            objects, problems = await read_drained(connection, settings, question.nodes)
+            return cluster_of(objects), problems
+        finally:
+            await connection.close()
+
+    def ask() -> DrainReport:
+        cluster, problems = asyncio.run(read())
+        warn(problems, quiet=question.quiet)
+        check_live(cluster, settings.longhorn_namespace)
+        return _answer(question, cluster, _LIVE, [*unknown(cluster)])
+
+    return ask
+
+
+def _answer(
+    question: _Question, cluster: Cluster, origin: str, unsure: Sequence[str]
+) -> DrainReport:
+    for name in question.nodes:
+        if name not in cluster.hosts:
+            raise InputError(str(unknown_name("Kubernetes Node", name, cluster.hosts)))
+    if not question.next:
+        together = situation(cluster, question.nodes, question.means)
+        verdicts = [judge(name, together, unsure) for name in question.nodes]
+        return make_report(verdicts, origin)
+    verdicts = [
+        judge(name, situation(cluster, [name], question.means), unsure) for name in question.nodes
+    ]
+    return make_next_report(verdicts, cluster, origin)
+
+
+def _say(found: DrainReport | ApiError) -> None:
+    """Say on stderr how it stands, while it is waited for."""
+    text = summary(found) if isinstance(found, DrainReport) else f"asked again soon: {found}"
+    tell(f"{time.strftime('%H:%M:%S')} ", text)
+
+
+def _say_nothing(_found: DrainReport | ApiError) -> None:
+    pass
+
+
+def _names(given: Sequence[str]) -> tuple[NodeName, ...]:
+    names = [NodeName(node_name(each)) for each in given]
+    if not all(names):
+        raise InputError("a node without a name is given; give NODE")
+    if len({*names}) < len(names):
+        raise InputError("a node is named twice; name it once")
+    return tuple(names)

@@ -1,0 +1,112 @@
+"""What `may-drain` prints for people: the answer first, then what is in the way, and what to do."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from cli.draining.judging import May
+from cli.draining.report import DrainReport, NextReport, NodeReport, ObstacleReport
+from cli.paragraphs import paragraph
+
+_COLOURS = {May.YES: "green", May.NOT_YET: "red", May.UNKNOWN: "yellow"}
+_MOST_ALIKE = 10
+"""Obstacles of one code that are shown."""
+_MOST_PAIRS = 20
+_INDENT = 3
+_ARROW = "-> "
+
+
+def lines(report: DrainReport, width: int) -> Iterator[str]:
+    """Write a report."""
+    if report.next is not None:
+        yield from _next(report.next, report, width)
+    elif len(report.nodes) > 1:
+        yield from paragraph("", _answer_for_all(report), width, colour=_COLOURS[report.may])
+    for number, node in enumerate(report.nodes):
+        if number or report.next is not None or len(report.nodes) > 1:
+            yield ""
+        yield from _node(node, width)
+
+
+def answer(node: NodeReport) -> str:
+    """Say in a few words whether a node may be drained."""
+    match node.may:
+        case May.YES:
+            return "yes, it may be drained now"
+        case May.UNKNOWN:
+            return "not known, since not all is known that could be in the way"
+    count = len(node.obstacles)
+    return "not yet, " + ("1 thing is" if count == 1 else f"{count} things are") + " in the way"
+
+
+def summary(report: DrainReport) -> str:
+    """Say in a line how it stands, for one who waits."""
+    if report.next is not None and report.next.node is not None:
+        return f"{report.next.node} may go next"
+    return "; ".join(f"{each.node}: {_short(each)}" for each in report.nodes)
+
+
+def _short(node: NodeReport) -> str:
+    if node.may is not May.NOT_YET:
+        return {May.YES: "yes", May.UNKNOWN: "not known"}[node.may]
+    more = f" and {len(node.obstacles) - 1} more" if len(node.obstacles) > 1 else ""
+    return f"not yet, {node.obstacles[0].object} {node.obstacles[0].text}{more}"
+
+
+def _answer_for_all(report: DrainReport) -> str:
+    names = {may: [each.node for each in report.nodes if each.may is may] for may in May}
+    told = {May.YES: "may be drained", May.NOT_YET: "not yet", May.UNKNOWN: "not known"}
+    parts = [f"{told[may]}: {', '.join(nodes)}" for may, nodes in names.items() if nodes]
+    return f"all of them at once: {report.may.replace('_', ' ')} ({'; '.join(parts)})"
+
+
+def _node(node: NodeReport, width: int) -> Iterator[str]:
+    yield from paragraph(f"{node.node}: ", answer(node), width, colour=_COLOURS[node.may])
+    pods = "1 pod goes" if node.pods == 1 else f"{node.pods} pods go"
+    cordon = "is cordoned" if node.cordoned else "is not cordoned yet, which a drain does first"
+    yield from paragraph("  ", f"it {cordon}; {pods} with a drain", width)
+    groups = [[*alike] for _, alike in groupby(node.obstacles, key=lambda each: each.code)]
+    for number, alike in enumerate(groups, start=1):
+        yield from _alike(alike, number, width)
+    for each in node.cautions:
+        yield from paragraph("caution: ", f"{each.object} {each.text}", width, colour="yellow")
+    for text in node.unknown:
+        yield from paragraph("not known: ", text, width, colour="yellow")
+
+
+def _alike(obstacles: Sequence[ObstacleReport], number: int, width: int) -> Iterator[str]:
+    """Write what has the same remedy; the number says in which order to remedy it."""
+    start = f"{number}. "
+    for each in obstacles[:_MOST_ALIKE]:
+        yield from paragraph(start, f"{each.object} {each.text}", width)
+        start = " " * _INDENT
+    more = len(obstacles) - _MOST_ALIKE
+    if more > 0:
+        yield f"{start}and {more} more: -o json shows them"
+    if logged := obstacles[0].logged:
+        yield from paragraph(" " * _INDENT, f"Longhorn logs: {logged}", width)
+    action = obstacles[0].action.replace("`", "")
+    yield from paragraph(f"{' ' * _INDENT}{_ARROW}", action, width, colour="cyan")
+
+
+def _next(found: NextReport, report: DrainReport, width: int) -> Iterator[str]:
+    colour = _COLOURS[report.may]
+    if found.node is None:
+        yield from paragraph("", "none of them may go now", width, colour=colour)
+        return
+    yield from paragraph("", f"{found.node} may go next", width, colour=colour)
+    if others := found.ready[1:]:
+        yield from paragraph("or: ", ", ".join(others), width)
+    total = len(found.together) + len(found.apart)
+    if found.together and not found.apart and total > 1:
+        yield from paragraph("at once: ", "any two of these", width)
+    else:
+        yield from _pairs("at once: ", [f"{a} and {b}" for a, b in found.together], width)
+    apart = [f"{' and '.join(each.nodes)}: {each.why}" for each in found.apart]
+    yield from _pairs("not at once: ", apart, width)
+
+
+def _pairs(start: str, texts: Sequence[str], width: int) -> Iterator[str]:
+    for text in texts[:_MOST_PAIRS]:
+        yield from paragraph(start, text, width)
+    if len(texts) > _MOST_PAIRS:
+        yield f"{start}{len(texts) - _MOST_PAIRS} more: -o json shows them"

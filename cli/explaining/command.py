@@ -1,0 +1,160 @@
+"""Decisions with all that explains them, for the command `filter`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.config import Settings
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.translate import Pod
+from app.kube.view import build_view
+from cli.explaining.claims import claim_names, claim_reports
+from cli.explaining.exclusions import exclusions
+from cli.explaining.notes import (
+    Note,
+    ask_notes,
+    claim_notes,
+    hold_notes,
+    pod_notes,
+    spread_notes,
+    tracking_notes,
+    unjudged_notes,
+    volume_notes,
+)
+from cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
+from cli.missing import unresolvable
+from cli.report import Report, make_report
+from extender import (
+    Answer,
+    Extender,
+    PodRef,
+    Scores,
+    UnresolvableClaimError,
+    charges,
+    expected,
+    local_disks,
+    rebuild,
+    shortfalls,
+    spreads,
+)
+from longhorn import Moment, Node, NodeName
+from planner.predicates import limits_of
+from planner.records import KubernetesNode, Wishes
+
+
+class Explainer:
+    """Decides about pods as the extender would, and explains the answers.
+
+    Args:
+        cluster: All that is known of the cluster.
+        settings: Of the process.
+        utc: The date and time, None if it is not known, as for files.
+        origin: The files that the cluster comes from, None if it is live.
+
+    Attributes:
+        cluster: As above.
+        utc: As above.
+        view: The cluster, indexed.
+        extender: With what is held for the pods of the cluster.
+    """
+
+    def __init__(
+        self, cluster: ClusterObjects, settings: Settings, utc: Moment | None, origin: str | None
+    ) -> None:
+        self.cluster, self._settings, self.utc, self._origin = cluster, settings, utc, origin
+        self.view = build_view(cluster)
+        self.extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+        ledger = self.extender.ledger
+        pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
+        self._holds = rebuild(pods, self.view, ledger.mode, 0)
+        for hold in self._holds:
+            ledger.put(hold)
+
+    def pending(self) -> Iterator[Pod]:
+        """Yield the pods that have no node, by their names."""
+        for _, pod in sorted(self.cluster.of(Pod).items()):
+            wishes = pod.wishes or Wishes()
+            if not (pod.status.node or pod.status.ended or wishes.deleting):
+                yield pod
+
+    def explain(
+        self, pod: Pod, candidates: Sequence[NodeName], *, all_nodes: bool = False
+    ) -> Explanation:
+        """Decide about a pod, and explain the answer.
+
+        Nodes that kube-scheduler itself leaves out are not judged.
+
+        Args:
+            pod: The pod.
+            candidates: The nodes to look at.
+            all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
+                nearest to fitting.
+        """
+        view, asked, utc = self.view, pod.ref, self.utc
+        known = self.cluster.of(KubernetesNode)
+        excluded = exclusions(
+            candidates,
+            known,
+            self.cluster.of(Node),
+            pod.wishes or Wishes(),
+            limits_of(asked, view),
+        )
+        judged = [name for name in dict.fromkeys(candidates) if name not in excluded]
+        claims = claim_reports(asked, view, self._say)
+        notes = [
+            *pod_notes(pod, filter(None, [self._settings.webhook_scheduler_name])),
+            *ask_notes(pod, claims),
+            *claim_notes(asked, view),
+        ]
+        if not known:
+            notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))
+        try:
+            result = self.extender.filter(asked, judged, view, utc=utc)
+        except UnresolvableClaimError as error:
+            return unanswered(error.problem, self._say(error), asked, claims, notes)
+        scores = self.extender.score(result)
+        by_node = scores.by_node
+        best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
+        whole = spreads(result, best)
+        names = claim_names(claims, asked.namespace)
+        return explanation(
+            self._report(result, scores, judged),
+            result,
+            view,
+            claims=claims,
+            notes=[
+                *notes,
+                *volume_notes(claims, names),
+                *tracking_notes(asked, view, result.accepted),
+                *(() if result.rejected else unjudged_notes(claims)),
+                *self._hold_notes(asked, result),
+                *spread_notes(whole, names),
+            ],
+            excluded=excluded,
+            shortfalls=shortfalls(
+                result,
+                every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
+            ),
+            spreads=whole,
+        )
+
+    def _report(self, result: Answer, scores: Scores, judged: Iterable[NodeName]) -> Report:
+        view, extender, asked = self.view, self.extender, result.request
+        situation = result.situation or extender.situation(asked, view, utc=self.utc)
+        return make_report(
+            result,
+            scores,
+            local_disks(result),
+            view,
+            {name: charges(extender.ledger, name, view, but=asked.pod.uid) for name in judged},
+            expected(situation),
+        )
+
+    def _hold_notes(self, asked: PodRef, result: Answer) -> Iterator[Note]:
+        """Say whose holds are not known, where they may change the answer: more reject no less."""
+        if self._origin is not None or not result.accepted:
+            return
+        known_of = {asked.uid, *(hold.pod.uid for hold in self._holds)}
+        pods = self.cluster.of(Pod).values()
+        yield from hold_notes(each for each in pods if each.ref.uid not in known_of)
+
+    def _say(self, error: UnresolvableClaimError) -> str:
+        return str(error) if self._origin is None else unresolvable(error, self._origin)

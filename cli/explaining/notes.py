@@ -1,0 +1,201 @@
+"""What stands outside the disks: whether kube-scheduler asks about a pod at all, and the rest."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from app.config import RESOURCE
+from app.kube.translate import Pod
+from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
+from cli.explaining.claims import ClaimReport
+from cli.explaining.remedies import NOTES
+from cli.scheduler_config.wanted import SCHEDULER_NAME
+from extender import ClusterView, Hindrance, PodRef, Spread, class_of
+from extender.demand.injection import DEFAULT_SCHEDULERS
+from extender.demand.requests import LONGHORN_DRIVERS
+from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
+from planner.naming import first_of
+from planner.records import Wishes
+
+_MOST_NAMES = 5
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One thing to know about the pod; *code* is in the table of remedies."""
+
+    code: str
+    text: str
+    refuses: bool = False
+    """Whether kube-scheduler gives the pod no node because of it."""
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        return NOTES[self.code].action
+
+
+def pod_notes(pod: Pod, schedulers: Iterable[str]) -> Iterator[Note]:
+    """Say what of the pod itself keeps the extender from being asked about it.
+
+    Args:
+        pod: The pod; without wishes nothing is known of it.
+        schedulers: Names of schedulers that ask the extender, beside the cluster's own.
+    """
+    wishes = pod.wishes or Wishes()
+    yield from _life(pod, wishes)
+    if pod.wishes is None:
+        return
+    if wishes.scheduler not in (*DEFAULT_SCHEDULERS, SCHEDULER_NAME, *schedulers):
+        yield Note(
+            "other_scheduler",
+            f"schedulerName is {wishes.scheduler}: whether that one asks the extender is not known",
+        )
+    if wishes.has_pod_rules:
+        yield Note(
+            "pod_rules_unjudged",
+            "the pod requires affinity to other pods or topology spread, which is not judged here",
+        )
+
+
+def ask_notes(pod: Pod, claims: Iterable[ClaimReport]) -> Iterator[Note]:
+    """Say why kube-scheduler does not ask about a pod with Longhorn volumes, if so."""
+    wishes = pod.wishes
+    has_volume = any(each.state in ("new", "exists", "unusable") for each in claims)
+    if wishes is None or not has_volume or RESOURCE in wishes.resources:
+        return
+    text = f"no container asks for {RESOURCE}, so kube-scheduler does not ask the extender"
+    if wishes.labels.get(OPT_OUT_LABEL) == OPTED_OUT:
+        yield Note("opted_out", f"{text}; label {OPT_OUT_LABEL}: {OPTED_OUT} turns injection off")
+    elif wishes.of_daemon_set:
+        yield Note("of_daemon_set", f"{text}; injection leaves pods of a DaemonSet out")
+    else:
+        yield Note("does_not_ask", f"{text}; injection did not change this pod")
+
+
+def _life(pod: Pod, wishes: Wishes) -> Iterator[Note]:
+    if wishes.phase in ("Succeeded", "Failed"):
+        yield Note("pod_finished", f"the pod has ended ({wishes.phase})")
+    elif wishes.deleting:
+        yield Note("pod_deleting", "the pod is being deleted")
+    elif pod.status.node is not None:
+        yield Note("pod_bound", f"the pod is bound to {pod.status.node} already")
+
+
+def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
+    """Name the claims that kube-scheduler waits for: unbound, of a class with Immediate binding."""
+    for key in pod.claims:
+        claim = view.claims.get(key)
+        if claim is None or claim.persistent_volume is not None:
+            continue
+        storage_class = class_of(claim, view.storage_classes)
+        if storage_class is not None and storage_class.is_immediate:
+            yield Note(
+                "immediate_binding",
+                f"claim {key} is not bound, and StorageClass {storage_class.name} has "
+                "volumeBindingMode: Immediate, so kube-scheduler refuses the pod",
+                refuses=True,
+            )
+
+
+def tracking_notes(pod: PodRef, view: ClusterView, accepted: Iterable[NodeName]) -> Iterator[Note]:
+    """Name accepted nodes that kube-scheduler leaves out by what Longhorn tells it of their disks.
+
+    It looks at objects that are renewed once a minute; here they are as they would be now.
+
+    Args:
+        pod: The pod.
+        view: The cluster.
+        accepted: The nodes where the pod's volumes fit.
+    """
+    if view.setting_values.get(CAPACITY_TRACKING) != "true":
+        return
+    names = [*accepted]
+    for key in pod.claims:
+        claim = view.claims.get(key)
+        if claim is None or claim.persistent_volume is not None:
+            continue
+        class_ = class_of(claim, view.storage_classes)
+        if class_ is None or class_.provisioner not in LONGHORN_DRIVERS or class_.is_immediate:
+            continue
+        nodes = (space.node for space in view.spaces.values())
+        told = told_bytes(nodes, class_.parameters, view.settings)
+        left_out = [name for name in names if told.get(name, 0) < claim.requested_bytes]
+        if left_out:
+            yield Note(
+                "capacity_tracking",
+                f"kube-scheduler leaves out {first_of(left_out, _MOST_NAMES)}: claim {key} is "
+                f"larger than what Longhorn tells it of the disks there",
+                refuses=len(left_out) == len(names),
+            )
+
+
+def hold_notes(pods: Iterable[Pod]) -> Iterator[Note]:
+    """Name those of *pods* that the leader may hold room for while nothing in the cluster shows it.
+
+    They ask for the extender, and kube-scheduler has neither chosen their node nor refused them.
+
+    Args:
+        pods: Other pods than the one asked about, without those whose holds are known.
+    """
+    on_their_way = sorted(
+        f"{each.ref.namespace}/{each.ref.name}" for each in pods if _is_on_its_way(each)
+    )
+    if on_their_way:
+        yield Note(
+            "open_holds_unknown",
+            f"room that the leader may hold for {first_of(on_their_way, _MOST_NAMES)} is not known "
+            "here, since no node is chosen yet",
+        )
+
+
+def _is_on_its_way(pod: Pod) -> bool:
+    wishes, status = pod.wishes or Wishes(), pod.status
+    is_placed = status.node or status.nominated or status.running or status.ended
+    has_asked = RESOURCE in wishes.resources and bool(pod.ref.claims)
+    return has_asked and not is_placed and status.refusal is None
+
+
+def volume_notes(claims: Sequence[ClaimReport], names: Mapping[VolumeName, str]) -> Iterator[Note]:
+    """Say where strict-local volumes are."""
+    for each in claims:
+        nodes = [r.node for r in each.replicas if r.node and r.state != "being deleted"]
+        if each.locality == Locality.STRICT_LOCAL and each.local and nodes:
+            name = names[VolumeName(each.volume)]
+            yield Note(
+                "strict_local_placed",
+                f"{name} is strict-local, and its replica is on {', '.join(nodes)}",
+            )
+
+
+def unjudged_notes(claims: Iterable[ClaimReport]) -> Iterator[Note]:
+    """Say that disks decide nothing about a pod that no node is rejected for, if so."""
+    longhorns = [each for each in claims if each.volume]
+    if not longhorns:
+        yield Note("no_longhorn_volume", "no claim of the pod leads to a Longhorn volume")
+    elif all(each.never_local for each in longhorns):
+        yield Note("never_local", "no volume of the pod can have its data on the pod's node")
+    elif not any(each.local for each in longhorns):
+        yield Note("nothing_local", "no volume of the pod must have a replica on its node")
+
+
+def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> Iterator[Note]:
+    """Say of which volumes not all replicas find a place, and why."""
+    for each in spreads:
+        if each.missing and each.hindrance is not None:
+            yield Note(each.hindrance, f"{names[each.volume]}: {_missing(each)}")
+
+
+def _missing(spread: Spread) -> str:
+    roomy = first_of(spread.roomy, _MOST_NAMES)
+    placeless = f"{spread.missing} of {spread.wanted} replicas find no place"
+    match spread.hindrance:
+        case Hindrance.NODES:
+            return f"{placeless}: each needs a node of its own, and only {roomy} have room"
+        case Hindrance.ZONES:
+            return f"{placeless}: each needs a zone of its own; the nodes with room are {roomy}"
+        case Hindrance.DISKS:
+            return f"{placeless}: no disk that takes replicas has the tags and the type"
+        case Hindrance.USABLE_DISKS:
+            return f"{placeless}: no disk of any node takes new replicas"
+    where = f"the nodes with room for one are {roomy}" if roomy else "no disk has room for one"
+    return f"{placeless}: {where}"

@@ -1,0 +1,52 @@
+"""All pods without a node at once, each in a line: `filter` without a pod."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from cli.explaining.command import Explainer
+from cli.paragraphs import paragraph
+from longhorn import NodeName
+
+
+class PendingPod(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod without a node."""
+
+    pod: str
+    """By namespace and name."""
+    fits: bool
+    """Whether it can get a node, and its volumes there."""
+    answer: str
+    """In one line, as `filter` of the pod alone begins."""
+    error: str
+    """Why a claim of it cannot be judged; empty if all can."""
+
+
+class PendingPods(msgspec.Struct, frozen=True, kw_only=True):
+    """What `filter -o json` prints without a pod."""
+
+    pods: Sequence[PendingPod]
+
+
+def pending_pods(explainer: Explainer, candidates: Sequence[NodeName]) -> PendingPods:
+    """Decide about each pod that has no node, each by itself."""
+    found = []
+    for pod in explainer.pending():
+        answer = explainer.explain(pod, candidates)
+        found.append(
+            PendingPod(pod=pod.key, fits=answer.fits, answer=answer.answer, error=answer.error)
+        )
+    return PendingPods(pods=found)
+
+
+def pending_lines(found: PendingPods, width: int) -> Iterator[str]:
+    """Write how many pods there are, and a line for each, those that do not fit first."""
+    if not found.pods:
+        yield "no pod waits for a node"
+        return
+    fits, count = sum(each.fits for each in found.pods), len(found.pods)
+    waiting = "1 pod waits" if count == 1 else f"{count} pods wait"
+    yield f"{waiting} for a node; {fits} of them would fit, each alone"
+    for each in sorted(found.pods, key=lambda pod: pod.fits):
+        colour = "green" if each.fits else "red"
+        yield from paragraph(f"{each.pod}: ", each.error or each.answer, width, colour=colour)

@@ -1,0 +1,80 @@
+"""The cluster of a plan, from the objects that were read."""
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from app.config import Settings
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.translate import Pod
+from extender import rebuild
+from longhorn import CORDONED, Moment, Node, NodeName
+from planner import records
+from planner.cluster import Cluster, Record, fill
+from planner.records import Budget, KubernetesNode, Service, Wishes
+from planner.workloads import Workload
+
+
+def planned_cluster(
+    objects: ClusterObjects, settings: Settings, utc: Moment | None
+) -> tuple[Cluster, list[str]]:
+    """Build the cluster that a plan begins with.
+
+    Pods that have ended take nothing and are left out. Without Kubernetes Nodes, Longhorn's count
+    in their place: `missing` of `cli.missing` says so. For pods on their way to a node the
+    extender holds what it would hold if it began to lead now.
+
+    Args:
+        objects: What was read, by the table `PLANNED`.
+        settings: Of the process.
+        utc: The date and time, None if it is not known, as for files.
+
+    Returns:
+        The cluster, and a line for each thing in it that is not known.
+    """
+    pods = [(_pod(each), each.status) for each in objects.of(Pod).values() if not each.status.ended]
+    known = objects.of(KubernetesNode).values()
+    cluster = fill(
+        Cluster(settings.step_limits, settings.balance, utc),
+        nodes=known or map(_node_of, objects.of(Node).values()),
+        pods=(pod for pod, _ in pods),
+        services=objects.of(Service).values(),
+        budgets=objects.of(Budget).values(),
+        workloads=objects.of(Workload).values(),
+        records=(each for each in objects.records() if isinstance(each, Record)),
+    )
+    ledger = cluster.extender.ledger
+    for hold in rebuild(((pod.ref, status) for pod, status in pods), cluster.view, ledger.mode, 0):
+        ledger.put(hold)
+    return cluster, _unlimited(known)
+
+
+def _pod(pod: Pod) -> records.Pod:
+    """Translate a pod of the cluster; the extender tells pods apart by uid, files may lack it."""
+    ref = structs.replace(pod.ref, uid=pod.ref.uid or pod.key)
+    return records.Pod(ref=ref, wishes=pod.wishes or Wishes(), node=pod.status.node)
+
+
+def _unlimited(nodes: Iterable[KubernetesNode]) -> list[str]:
+    silent = [each.name for each in nodes if not each.allocatable]
+    if not silent:
+        return []
+    more = f" and {len(silent) - 1} more do" if len(silent) > 1 else " does"
+    return [
+        f"Kubernetes Node {silent[0]}{more} not say what pods may ask for (status.allocatable); "
+        f"there is no limit of CPU, memory and pods there"
+    ]
+
+
+def _node_of(node: Node) -> KubernetesNode:
+    """Say of a Kubernetes Node what Longhorn's shows."""
+    labels = {
+        "kubernetes.io/hostname": str(node.name),
+        "topology.kubernetes.io/zone": node.zone,
+        "topology.kubernetes.io/region": node.region,
+    }
+    return KubernetesNode(
+        name=NodeName(node.name),
+        labels={name: value for name, value in labels.items() if value},
+        cordoned=node.schedulable.reason == CORDONED,
+    )

@@ -1,0 +1,66 @@
+"""A plan from its cluster to its report."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+
+from app.config import Settings
+from app.errors import InputError
+from app.kube.cluster_objects import ClusterObjects
+from cli.planning.cluster import planned_cluster
+from longhorn import Moment
+from planner.errors import PlanError
+from planner.outcome import PlanReport
+from planner.plan import Plan, Step
+from planner.policy import Policy
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What is planned, and on what; only the seed is left open."""
+
+    objects: ClusterObjects
+    """The cluster, read by the table `PLANNED`."""
+    origin: str
+    """Where it comes from."""
+    utc: Moment | None
+    """Its date and time, None if it is not known."""
+    steps: Sequence[Step]
+    policy: Policy
+    policy_name: str
+    settings: Settings
+    """Of the process."""
+    in_flight: int
+    """So many pods get nodes before Longhorn has placed their replicas."""
+
+
+def run_plan(
+    planned: Planned, seed: int, asked: Callable[[int], None] = lambda _: None
+) -> PlanReport:
+    """Take all steps on a copy of the cluster, and return what they lead to.
+
+    Args:
+        planned: The plan.
+        seed: Of all that is left to chance.
+        asked: Told how many pods were asked about, again and again.
+
+    Raises:
+        InputError: A step names something that is not there, or asks for what cannot be.
+    """
+    cluster, notes = planned_cluster(planned.objects, planned.settings, planned.utc)
+    plan = Plan(
+        cluster,
+        planned.policy,
+        Random(seed),  # noqa: S311 (no secret)
+        in_flight=planned.in_flight,
+        asked=asked,
+    )
+    plan.notes += notes
+    plan.begin()
+    for number, step in enumerate(planned.steps, start=1):
+        try:
+            plan.take(step)
+        except PlanError as error:
+            where = f"step {number} ({step.title}): " if len(planned.steps) > 1 else ""
+            raise InputError(f"{where}{error}") from error
+    return plan.report(origin=planned.origin, policy=planned.policy_name, seed=seed)

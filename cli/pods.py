@@ -1,0 +1,102 @@
+"""Which pod a command is asked about: one of the cluster by its name, or one in a file."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from app.errors import BrokenObjectError, InputError
+from app.kube.cluster_objects import ClusterObjects
+from app.kube.records import read_object
+from app.kube.resources import IN_FILES, PODS_VOLUMES, Kinds
+from app.kube.translate import Pod
+from cli.files import load_documents
+from cli.names import Named, without_kind
+from cli.stdin import INPUT, name_of
+from extender import Claim, PersistentVolume, StorageClass, Unreadable
+from planner.workloads import Workload, pods_of
+
+_Other = Claim | PersistentVolume | StorageClass
+_READ = ("Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+_VOLUMES: Kinds = {(PODS_VOLUMES.group, PODS_VOLUMES.kind): PODS_VOLUMES}
+_MOST_SUGGESTED = 3
+
+
+def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
+    """Return the pod that is meant.
+
+    Args:
+        name: As for kubectl, or NAMESPACE/NAME, or a file with one pod; `-` is the standard input.
+        namespace: Of a name without one.
+        cluster: Where it is looked for first.
+
+    Of a file *cluster* gets what it lacks of claims, PersistentVolumes and StorageClasses.
+
+    Raises:
+        InputError: There is none, or the file has not exactly one; the text names similar ones.
+    """
+    known, path = cluster.of(Pod), Path(name)
+    if found := known.get(name):
+        return found
+    plain = name if is_file(name) else without_kind(name, Named.POD)
+    if found := known.get(plain if "/" in plain else f"{namespace}/{plain}"):
+        return found
+    if not is_file(name):
+        raise InputError(
+            f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
+            f"pod/NAME in the namespace of --namespace, which is {namespace}"
+            f"{suggestion(plain, known)}"
+        )
+    return _pod_of_file(path, cluster)
+
+
+def is_file(name: str) -> bool:
+    """Say whether there is a file of a name, or it stands for stdin."""
+    path = Path(name)
+    try:
+        return path == INPUT or path.is_file()
+    except OSError:  # a name too long
+        return False
+
+
+def _pod_of_file(path: Path, cluster: ClusterObjects) -> Pod:
+    """Return the one pod of a file; *cluster* gets what it lacks of the claims and all else there.
+
+    The claims of the pod's generic ephemeral volumes are made of their templates.
+    """
+    pods, others = list[tuple[Pod, Workload]](), list[_Other]()
+    for origin, document in load_documents(path):
+        record = _read(origin, document, IN_FILES)
+        if isinstance(record, Pod):
+            made = _read(origin, document, _VOLUMES)
+            assert isinstance(made, Workload)
+            pods.append((record, made))
+        elif isinstance(record, _Other):
+            others.append(record)
+    if len(pods) != 1:
+        raise InputError(f"{name_of(path)} holds {len(pods)} pods; give a file with one")
+    [(pod, made)] = pods
+    for each in (*others, *(claim for one in pods_of(made) for claim in one.claims)):
+        cluster.add(each)
+    return pod
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Name objects that may be meant: those of this name elsewhere, else those of similar names."""
+    wanted, keys = name.rpartition("/")[2], sorted(known)
+    same = [key for key in keys if key.rpartition("/")[2] == wanted]
+    like = (
+        same
+        or get_close_matches(name, keys, n=_MOST_SUGGESTED)
+        or [key for key in keys if get_close_matches(wanted, [key.rpartition("/")[2]])]
+    )
+    return f"; is {' or '.join(like[:_MOST_SUGGESTED])} meant?" if like else ""
+
+
+def _read(origin: str, document: object, kinds: Kinds) -> object:
+    try:
+        record = read_object(document, kinds)
+    except BrokenObjectError as error:
+        raise InputError(f"{origin} {error}") from error
+    if isinstance(record, Unreadable) and record.kind in _READ:
+        raise InputError(f"{origin}: {record.kind} {record.name} cannot be read: {record.why}")
+    return record

@@ -1,0 +1,35 @@
+"""kube-scheduler's configuration with our extender: printed, merged, checked, removed."""
+
+from cli.scheduler_config.checking import Flaw, flaws
+from cli.scheduler_config.editing import merged, removed
+from cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
+from cli.scheduler_config.wanted import (
+    SERVER_NAME,
+    Distribution,
+    Wanted,
+    check_reachable,
+    checked_url,
+    make_wanted,
+    tls_contents,
+    tls_files,
+    written,
+)
+
+__all__ = [
+    "SERVER_NAME",
+    "SIZE_LIMIT_BYTES",
+    "Distribution",
+    "Flaw",
+    "Given",
+    "Wanted",
+    "check_reachable",
+    "checked_url",
+    "flaws",
+    "make_wanted",
+    "merged",
+    "read_given",
+    "removed",
+    "tls_contents",
+    "tls_files",
+    "written",
+]

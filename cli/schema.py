@@ -1,0 +1,48 @@
+"""The JSON schemas of what commands print with -o json.
+
+`python -m cli.schema COMMAND PATH` writes one: docs/COMMAND.schema.json.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cli.address.command import Proposal
+from cli.doctor.report import Report as DoctorReport
+from cli.draining.report import DrainReport
+from cli.explaining.pending import PendingPods
+from cli.explaining.report import Explanation
+from cli.overview.figures import Overview
+from cli.scheduler_config.command import Checked
+from cli.survey.findings import Survey
+from cli.volumes.report import VolumeReport
+from planner.outcome import PlanReport
+
+PRINTED: Mapping[str, type[msgspec.Struct]] = {
+    "doctor": DoctorReport,
+    "filter": Explanation,
+    "filter-pending": PendingPods,
+    "filter-volume": VolumeReport,
+    "may-drain": DrainReport,
+    "overview": Overview,
+    "plan": PlanReport,
+    "propose-address": Proposal,
+    "scheduler-config": Checked,
+    "survey": Survey,
+}
+"""What each command prints."""
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(command: str) -> dict[str, Any]:
+    """Return the schema of a command. Programs must ignore fields that they do not know."""
+    return {"$schema": _DRAFT, **msgspec.json.schema(PRINTED[command])}
+
+
+if __name__ == "__main__":
+    written = json.dumps(schema(sys.argv[1]), indent=2) + "\n"
+    Path(sys.argv[2]).write_text(written, encoding="utf-8")

@@ -1,0 +1,68 @@
+"""The command `survey`: what is at risk, offline as well."""
+
+from typing import Annotated
+
+import typer
+
+from app.errors import InputError
+from app.kube.view import build_view
+from app.page.now import claims_by_volume
+from cli.missing import ANSWERED_FROM
+from cli.options import (
+    Also,
+    ClusterFile,
+    Context,
+    Kubeconfig,
+    Output,
+    Printed,
+    Quiet,
+    check_origin,
+    load_files,
+    load_settings,
+    print_answer,
+    warn,
+)
+from cli.paragraphs import output_width
+from cli.survey.findings import Severity, survey
+from cli.survey.lines import lines
+from extender import Extender
+from longhorn import Node
+
+_NO_ERROR, _ERRORS = 0, 1
+
+
+def show_survey(
+    cluster_file: ClusterFile = None,
+    also: Also = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Printed = Output.TABLE,
+    show_all: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--all", help="Name every object.")
+    ] = False,
+    quiet: Quiet = False,  # noqa: FBT002 (a flag)
+) -> None:
+    """Find what is at risk: volumes, nodes that may not be lost, disks that fill up, classes.
+
+    It looks at objects alone, so it works on files and on a support bundle. What it finds has a
+    remedy each; `doctor` checks the installation of the extender instead.
+
+    Exit status: 0 no error (there may be warnings), 1 some error, 2 the input cannot be used.
+    """
+    settings = load_settings()
+    check_origin(cluster_file, kubeconfig, context, also)
+    if cluster_file is None:
+        from app.instance import service  # noqa: PLC0415 (it takes long)
+
+        cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
+        warn(problems, quiet=quiet)
+    else:
+        cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)
+    if not cluster.of(Node):
+        raise InputError("there is no Longhorn Node, so there is nothing to look at")
+    view = build_view(cluster)
+    extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+    found = survey(view, extender, claims_by_volume(view.claims.values(), view))
+    print_answer(found, output, lines(found, output_width(), show_all=show_all))
+    is_bad = any(each.severity is Severity.ERROR for each in found.findings)
+    raise typer.Exit(_ERRORS if is_bad else _NO_ERROR)

@@ -1,0 +1,113 @@
+"""The pods that use a volume: whether it is attached to their nodes, and why not."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from app.kube.translate import Pod
+from cli.explaining.remedies import REJECTIONS
+from cli.volumes.words import PODS
+from extender import (
+    ClaimKey,
+    ClusterView,
+    PodRef,
+    Rejection,
+    UnresolvableClaimError,
+)
+from extender.demand.requests import resolve_for_scheduled
+from extender.verdicts.attaching import unattachable
+from extender.verdicts.rejections import StrictLocalElsewhere, UnknownNode
+from extender.verdicts.situation import strict_nodes
+from longhorn import (
+    NodeName,
+    Volume,
+    due_replicas,
+    needed_to_start,
+)
+
+
+class PodStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """How one pod stands that uses the volume; *code* is in `words.PODS`, or of a rejection."""
+
+    pod: str
+    node: str
+    """Empty if it has none."""
+    code: str
+    text: str
+
+    @property
+    def is_served(self) -> bool:
+        """Whether nothing more is to happen to the volume for it."""
+        return self.code in ("attached", "shared", "no_node")
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        remedy = PODS.get(self.code) or REJECTIONS[self.code]
+        return remedy.action.replace("pod/NAME", f"pod/{self.pod}")
+
+
+def pods_of(claim: ClaimKey, pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods that use a claim and have not ended, by name."""
+    phases = ("Succeeded", "Failed")
+    return sorted(
+        (
+            pod
+            for pod in pods
+            if claim in pod.ref.claims
+            and not (pod.status.ended or (pod.wishes is not None and pod.wishes.phase in phases))
+        ),
+        key=lambda pod: pod.key,
+    )
+
+
+def standings(
+    volume: Volume, claim: ClaimKey, pods: Iterable[Pod], view: ClusterView
+) -> Iterator[PodStanding]:
+    """Say of each pod that uses a volume how it stands."""
+    for pod in pods:
+        node = pod.status.node
+        if node is None:
+            code, text = "no_node", "has no node yet"
+        else:
+            code, text = _on_node(volume, claim, node, view)
+        yield PodStanding(pod=pod.key, node=node or "", code=code, text=text)
+
+
+def _on_node(volume: Volume, claim: ClaimKey, node: NodeName, view: ClusterView) -> tuple[str, str]:
+    if volume.attached_to == node:
+        return "attached", "the volume is attached there"
+    if volume.shared and volume.attached_to is not None:
+        return "shared", f"shared: the volume is attached to {volume.attached_to}"
+    try:
+        refused = _refusal(volume, claim, node, view)
+    except UnresolvableClaimError as error:
+        return "claim_unusable", str(error)
+    if refused is not None:
+        return refused.reason, str(refused)
+    if volume.attached_to is not None:
+        return "attached_elsewhere", f"the volume is attached to {volume.attached_to}"
+    if volume.told is not None and volume.told.robustness == "faulted":
+        return "faulted", "the volume is faulted"
+    replicas = view.replicas.get(volume.name, ())
+    due = due_replicas(volume, replicas, view.settings, attaching=True)
+    coming = due.anywhere + (due.on_node is not None)
+    needed = needed_to_start(volume, replicas, view.settings, due=coming)
+    if needed:
+        return "replicas_first", f"{needed} more must have a disk first"
+    return "on_its_way", "the volume is not attached there yet"
+
+
+def _refusal(
+    volume: Volume, claim: ClaimKey, node: NodeName, view: ClusterView
+) -> Rejection | None:
+    """Say why the volume cannot be attached to a node, by the rules of every pod."""
+    pod = PodRef(namespace="", name="", uid="", claims=(claim,))
+    request = resolve_for_scheduled(pod, view)
+    refused = unattachable(request, [node], view)
+    if node in refused:
+        return refused[node]
+    if node not in view.spaces and node not in view.unreadable_nodes:
+        return UnknownNode()
+    there = strict_nodes(request, view).get(volume.name)
+    return StrictLocalElsewhere() if there and node not in there else None

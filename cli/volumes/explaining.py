@@ -1,0 +1,206 @@
+"""Puts together what is told of a claim or a volume."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.kube.translate import Pod
+from cli.explaining.command import Explainer
+from cli.explaining.details import claims_of_volumes, disk_reasons, node_details
+from cli.explaining.remedies import DISKS, REJECTIONS
+from cli.explaining.report import ReasonReport
+from cli.volumes.attaching import PodStanding, pods_of, standings
+from cli.volumes.finding import Target
+from cli.volumes.judging import Sought, named, place_of, seek
+from cli.volumes.replicas import replica_report
+from cli.volumes.report import (
+    PlaceReport,
+    PodReport,
+    State,
+    VolumeReport,
+    WaitingReport,
+)
+from cli.volumes.scheduled import scheduled_report
+from cli.volumes.unbound import other_storage, unbound
+from cli.volumes.waiting import Count, Waiting, count_of, waiting_of
+from cli.volumes.words import PLACES, WAITS
+from extender import NOBODY, Claim, ClusterView
+from longhorn import (
+    Moment,
+    NodeName,
+    Volume,
+    VolumeTold,
+)
+
+
+def explain(target: Target, explainer: Explainer, nodes: Sequence[NodeName]) -> VolumeReport:
+    """Say how a claim or a volume is, and why.
+
+    Args:
+        target: What is asked about.
+        explainer: Has the cluster.
+        nodes: Those to look at for the next replica.
+    """
+    claim, volume = target.claim, target.volume
+    users = pods_of(claim.key, explainer.cluster.of(Pod).values()) if claim else []
+    if target.driver:
+        of_driver = f"its storage driver is {target.driver}"
+        return other_storage(of_driver, claim.key if claim else "")
+    if volume is None:
+        assert claim is not None
+        return unbound(claim, users, explainer.view)
+    return _explain_volume(volume, claim, users, explainer, nodes)
+
+
+def _explain_volume(
+    volume: Volume,
+    claim: Claim | None,
+    users: Sequence[Pod],
+    explainer: Explainer,
+    nodes: Sequence[NodeName],
+) -> VolumeReport:
+    view, utc = explainer.view, explainer.utc
+    replicas = view.replicas.get(volume.name, ())
+    count = count_of(volume, replicas)
+    standing = [*standings(volume, claim.key, users, view)] if claim else []
+    pod_node = next((pod.status.node for pod in users if pod.status.node), None)
+    is_missing = bool(count.missing)
+    waiting = waiting_of(volume, replicas, view, utc, is_missing=is_missing, pod_node=pod_node)
+    sought = _sought(waiting, volume, view, utc)
+    disks = named(sought.next, view) if sought else {}
+    state = _state(volume, count)
+    return VolumeReport(
+        answer=_answer(volume, state, count, standing, waiting),
+        state=state,
+        done=_is_done(state, count, standing) and waiting is None,
+        claim=claim.key if claim else "",
+        volume=volume.name,
+        size_bytes=volume.size_bytes,
+        locality=volume.locality,
+        wanted_replicas=count.wanted,
+        placed_replicas=count.placed,
+        complete_replicas=count.complete,
+        attached_to=volume.attached_to or "",
+        replicas=[replica_report(each, replicas, view) for each in replicas],
+        waiting=_waiting(waiting),
+        next=[f"{node}/{disk}" for node, names in disks.items() for disk in names],
+        in_the_way=_in_the_way(volume, sought, explainer),
+        nodes=[*_places(sought, nodes, view)] if sought else (),
+        pods=[_pod(each) for each in standing],
+        scheduled=scheduled_report(volume, sought, is_due=waiting is not None and waiting.is_due),
+    )
+
+
+def _is_done(state: State, count: Count, pods: Sequence[PodStanding]) -> bool:
+    """Whether nothing is to happen any more to the replicas that there are, and for the pods."""
+    is_whole = not count.missing and count.complete >= count.wanted
+    is_well = state in (State.HEALTHY, State.DETACHED) and is_whole
+    return is_well and all(each.is_served for each in pods)
+
+
+def _sought(
+    waiting: Waiting | None, volume: Volume, view: ClusterView, utc: Moment | None
+) -> Sought | None:
+    if waiting is None or waiting.code in ("reuse", "frozen_clone", "unscheduled_for_good"):
+        return None
+    return seek(volume, view, utc, only=waiting.only, waits=waiting.waits)
+
+
+def _state(volume: Volume, count: Count) -> State:
+    told = volume.told or VolumeTold()
+    if volume.deleting:
+        return State.DELETING
+    if told.robustness == "faulted":
+        return State.FAULTED
+    if volume.attached_to is None:
+        return State.DETACHED
+    is_whole = not volume.degraded and count.complete >= count.wanted
+    return State.HEALTHY if is_whole else State.DEGRADED
+
+
+def _answer(
+    volume: Volume,
+    state: State,
+    count: Count,
+    pods: Sequence[PodStanding],
+    waiting: Waiting | None,
+) -> str:
+    """Say it in one line: how the volume is, how many replicas it has, and what it waits for."""
+    parts = "shards" if volume.sharded else "replicas"
+    has = f"{count.complete} of {count.wanted} {parts}"
+    if state is State.DELETING:
+        return "being deleted"
+    if state is State.FAULTED:
+        if not count.placed and waiting is not None and waiting.code == "due":
+            return f"faulted: no disk was found for any of its {parts}; nothing is lost"
+        return f"faulted: none of its {parts} can be used"
+    if state is State.DETACHED:
+        where = f"attaching to {volume.node}" if volume.node else "detached"
+        found = [f"{where}: {has}{' placed' if count.complete else ''}"]
+        found += [f"{count.leaving} to be moved away"] if count.leaving else []
+        found += [_waits(each) for each in pods if not each.is_served or each.code == "no_node"]
+        return "; ".join(found)
+    found = [f"{state}: {has}, attached to {volume.attached_to}"]
+    rebuilt = count.placed + count.leaving - count.complete
+    found += [f"{rebuilt} being rebuilt"] if rebuilt > 0 else []
+    found += [f"{count.leaving} to be moved away"] if count.leaving else []
+    if waiting is not None:
+        found.append(waiting.text)
+    return "; ".join(found)
+
+
+def _waits(pod: PodStanding) -> str:
+    return f"pod {pod.pod} on {pod.node} waits" if pod.node else f"pod {pod.pod} has no node yet"
+
+
+def _waiting(waiting: Waiting | None) -> WaitingReport | None:
+    if waiting is None:
+        return None
+    remedy = WAITS[waiting.code]
+    return WaitingReport(
+        code=waiting.code, text=waiting.text, meaning=remedy.meaning, action=remedy.action
+    )
+
+
+def _places(sought: Sought, nodes: Iterable[NodeName], view: ClusterView) -> Iterator[PlaceReport]:
+    owners = claims_of_volumes(view)
+    for name in nodes:
+        if name not in view.spaces:
+            continue
+        code, rejection, shortfall = place_of(name, sought, view)
+        remedy = REJECTIONS[code] if rejection is not None else PLACES[code]
+        short = [shortfall] if shortfall is not None else []
+        yield PlaceReport(
+            node=name,
+            takes=code in ("next", "less_preferred"),
+            code=code,
+            text=str(rejection) if rejection is not None else remedy.short,
+            action=remedy.action,
+            details=node_details(name, rejection, view, short, owners) if rejection else (),
+            disks={
+                disk: ReasonReport(code=each.code, text=each.text, action=DISKS[each.code].action)
+                for disk, each in (disk_reasons(view, name) if rejection else {}).items()
+            },
+        )
+
+
+def _in_the_way(volume: Volume, sought: Sought | None, explainer: Explainer) -> str:
+    """Say whether room that there is may be gone before the volume gets it."""
+    if sought is None or not sought.next:
+        return ""
+    for_all = explainer.extender.situation(NOBODY, explainer.view, utc=explainer.utc)
+    missing = for_all.forecast.nowhere.get(volume.name, 0)
+    if not missing:
+        return ""
+    return (
+        "replicas of other volumes are to be placed as well, and may take this room first: beside "
+        f"them {missing} of this volume find none"
+    )
+
+
+def _pod(standing: PodStanding) -> PodReport:
+    return PodReport(
+        pod=standing.pod,
+        node=standing.node,
+        code=standing.code,
+        text=standing.text,
+        action=standing.action,
+    )

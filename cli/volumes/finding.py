@@ -1,0 +1,81 @@
+"""Which claim and which volume a command is asked about."""
+
+import msgspec
+
+from app.errors import InputError
+from app.kube.cluster_objects import ClusterObjects
+from cli.explaining.details import claims_of_volumes
+from cli.names import Named
+from cli.pods import suggestion
+from extender import LONGHORN_DRIVERS, Claim, ClaimKey, ClusterView
+from extender.demand.estimates import future_volume_name
+from longhorn import Volume, VolumeName
+from planner.errors import unknown
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked about, as far as it is there."""
+
+    claim: Claim | None = None
+    volume: Volume | None = None
+    driver: str = ""
+    """Of storage that is not Longhorn's; empty if it is, or not known yet."""
+
+
+def find_target(
+    kind: Named, name: str, namespace: str, cluster: ClusterObjects, view: ClusterView
+) -> Target:
+    """Return what a name means.
+
+    Args:
+        kind: Of the object that is named.
+        name: Its name; of a claim also NAMESPACE/NAME.
+        namespace: Of a claim that is named without one.
+        cluster: All that is known.
+        view: The same, indexed.
+
+    Raises:
+        InputError: There is no such object; the text names similar ones.
+    """
+    if kind is Named.CLAIM:
+        key = ClaimKey(name if "/" in name else f"{namespace}/{name}")
+        if claim := cluster.of(Claim).get(key):
+            return _of_claim(claim, view)
+        _refuse_unreadable("PersistentVolumeClaim", key, view)
+        raise InputError(f"there is no claim {key}{suggestion(key, view.claims)}")
+    if kind is Named.PERSISTENT_VOLUME:
+        return _of_persistent_volume(name, view)
+    return _of_volume(VolumeName(name), view)
+
+
+def _of_claim(claim: Claim, view: ClusterView) -> Target:
+    if claim.persistent_volume is None:
+        return Target(claim=claim, volume=view.volumes.get(future_volume_name(claim)))
+    found = _of_persistent_volume(claim.persistent_volume, view)
+    return msgspec.structs.replace(found, claim=claim)
+
+
+def _of_persistent_volume(name: str, view: ClusterView) -> Target:
+    found = view.persistent_volumes.get(name)
+    if found is None:
+        _refuse_unreadable("PersistentVolume", name, view)
+        raise InputError(str(unknown("PersistentVolume", name, view.persistent_volumes)))
+    if found.driver not in LONGHORN_DRIVERS:
+        return Target(driver=found.driver or "no CSI driver")
+    return _of_volume(VolumeName(found.volume_handle or ""), view)
+
+
+def _of_volume(name: VolumeName, view: ClusterView) -> Target:
+    volume = view.volumes.get(name)
+    if volume is None:
+        _refuse_unreadable("Volume", name, view)
+        raise InputError(str(unknown("Longhorn volume", name, view.volumes)))
+    if why := view.unreadable_replicas.get(name):
+        raise InputError(f"a replica of volume {name} cannot be read: {why}")
+    key = claims_of_volumes(view).get(name)
+    return Target(claim=view.claims.get(ClaimKey(key)) if key else None, volume=volume)
+
+
+def _refuse_unreadable(kind: str, name: str, view: ClusterView) -> None:
+    if why := view.unreadable.get((kind, name)):
+        raise InputError(f"{kind} {name} cannot be read: {why}")

@@ -1,0 +1,198 @@
+"""What `filter` of a volume says besides the reasons of `filter` of a pod, and what to do.
+
+docs/filter-volume.md has the same in its tables, word by word; a test compares them.
+"""
+
+from collections.abc import Mapping
+
+from cli.explaining.remedies import Remedy
+from longhorn import Reason
+
+PLACES: Mapping[str, Remedy] = {
+    "next": Remedy(
+        "Longhorn places the next replica here",
+        "It fits, and no node is better. Of several such nodes Longhorn takes one by chance.",
+        "Nothing.",
+    ),
+    "less_preferred": Remedy(
+        "it would do, but Longhorn prefers other nodes",
+        "It fits. Longhorn first takes nodes whose zone has no replica of the volume yet, then "
+        "other nodes without one, and of these those with the most unused room.",
+        "Nothing.",
+    ),
+    "replica_on_node": Remedy(
+        "it has a replica of the volume",
+        "Each replica needs a node of its own: `replica-soft-anti-affinity` is `false`, in the "
+        "volume or in the setting. A failed replica that may come back counts while Longhorn "
+        "waits for it.",
+        "Add a node with room, or set `replica-soft-anti-affinity` to `true`.",
+    ),
+    "replica_in_zone": Remedy(
+        "its zone has a replica of the volume",
+        "Each replica needs a zone of its own: `replica-zone-soft-anti-affinity` is `false`, in "
+        "the volume or in the setting. Nodes without a zone are in one zone together.",
+        "Add a node in another zone, or set `replica-zone-soft-anti-affinity` to `true`.",
+    ),
+    "replica_on_disk": Remedy(
+        "its disks with room have a replica of the volume",
+        "Each replica needs a disk of its own: `replica-disk-soft-anti-affinity` is `false`, in "
+        "the volume or in the setting.",
+        "Add a disk, or set `replica-disk-soft-anti-affinity` to `true`.",
+    ),
+    "not_looked_at": Remedy(
+        "Longhorn does not look for a place",
+        "It cannot read a setting, the backing image, or since when the volume is degraded.",
+        "Correct the setting, or see the log of longhorn-manager.",
+    ),
+    "other_node": Remedy(
+        "this replica goes to another node only",
+        "It is to be on the node that the volume is attached to, and on no other.",
+        "Nothing here; see that node.",
+    ),
+}
+"""What a node is to the next replica, beside the reasons of rejections."""
+
+WAITS: Mapping[str, Remedy] = {
+    "due": Remedy(
+        "",
+        "Longhorn places it as soon as it fits. It looks whenever a node changes, and every 30 s.",
+        "If no node takes it: do for one of them what stands there.",
+    ),
+    "local": Remedy(
+        "",
+        "The volume is attached to a node without a replica, and its locality asks for one there. "
+        "Longhorn makes it on that node alone, as soon as it fits.",
+        "Make room there, or nothing: the volume works without it.",
+    ),
+    "reuse": Remedy(
+        "",
+        "A replica failed, and its node and disk can be used again: Longhorn rebuilds it in place. "
+        "That needs no room.",
+        "Nothing.",
+    ),
+    "failed_may_return": Remedy(
+        "",
+        "A replica failed, and may come back with its node and disk. Longhorn waits for it as long "
+        "as `replica-replenishment-wait-interval` says, before it makes another one.",
+        "Bring the node or disk back. If it is gone for ever: delete the failed replica, or wait.",
+    ),
+    "at_attach": Remedy(
+        "",
+        "The volume was never attached. Longhorn places replicas of its locality when a pod "
+        "attaches it, beginning with the pod's node.",
+        "Nothing, until a pod uses it.",
+    ),
+    "detached": Remedy(
+        "",
+        "The volume is detached. Longhorn makes new replicas of a volume with data while it is "
+        "attached; `offline-replica-rebuilding` is off.",
+        "Start a pod that uses it, or set `offline-replica-rebuilding` to `true`.",
+    ),
+    "offline": Remedy(
+        "",
+        "The volume is detached, and `offline-replica-rebuilding` is on: Longhorn attaches it by "
+        "itself once a replica fits. It may take up to 17 minutes until it looks again.",
+        "Nothing, if some node takes it.",
+    ),
+    "evicting": Remedy(
+        "",
+        "A replica is to be moved away: eviction of its node or disk is requested. Longhorn "
+        "attaches a detached volume by itself for that, and makes the new replica first.",
+        "Nothing, if some node takes it.",
+    ),
+    "shards_unknown": Remedy(
+        "",
+        "No Shard of the volume is known. Longhorn has yet to make them, or the files lack them.",
+        "If it stays: add `shards.longhorn.io` to the files.",
+    ),
+    "one_at_a_time": Remedy(
+        "",
+        "Another replica of the volume is being rebuilt. Longhorn makes one after another.",
+        "Nothing.",
+    ),
+    "migrating": Remedy(
+        "",
+        "The volume migrates, or its engine is being upgraded. Longhorn makes no replica until "
+        "that is done.",
+        "Nothing.",
+    ),
+    "rebuilding_off": Remedy(
+        "",
+        "`concurrent-replica-rebuild-per-node-limit` is 0: Longhorn replaces no replica.",
+        "Set it to 1 or more.",
+    ),
+    "frozen_clone": Remedy(
+        "",
+        "A linked clone that was made before Longhorn v1.12.1 never gets another replica.",
+        "Nothing; restore it from a backup to have more.",
+    ),
+    "not_degraded": Remedy(
+        "",
+        "Longhorn does not say that the volume is degraded. It makes replicas only of volumes that "
+        "are.",
+        "Ask again in some seconds. If it stays: see the volume's conditions in Longhorn.",
+    ),
+    "unscheduled_for_good": Remedy(
+        "",
+        "Longhorn places nothing of it: its backing image is gone, or it is being deleted.",
+        "Restore the backing image, or use another volume.",
+    ),
+}
+"""Why a replica that the volume lacks is not placed yet."""
+
+PODS: Mapping[str, Remedy] = {
+    "attached": Remedy("", "The volume is attached to the pod's node.", "Nothing."),
+    "shared": Remedy(
+        "",
+        "Several nodes share the volume: it is attached to the node of its share manager, and the "
+        "pod's node mounts it over the network.",
+        "Nothing.",
+    ),
+    "no_node": Remedy(
+        "", "The pod has no node yet, so nothing attaches the volume.", "Ask `filter pod/NAME`."
+    ),
+    "attached_elsewhere": Remedy(
+        "",
+        "The volume is attached to another node. It is detached there only when no pod of that "
+        "node uses it any more.",
+        "End the pod there. If that node is gone: delete its pod by force, so that Longhorn lets "
+        "go of the volume.",
+    ),
+    "faulted": Remedy(
+        "",
+        "The volume is faulted. Longhorn attaches no such volume.",
+        "See to its replicas, as above; else restore it from a backup.",
+    ),
+    "replicas_first": Remedy(
+        "",
+        "Longhorn attaches the volume only when more of its replicas have a disk.",
+        "See to what its replicas wait for, as above.",
+    ),
+    "on_its_way": Remedy(
+        "",
+        "Nothing that is known here keeps the volume from that node. Longhorn attaches it within "
+        "seconds.",
+        "If it stays: `kubectl describe` the pod, and `kubectl get volumeattachments`.",
+    ),
+    "claim_unusable": Remedy(
+        "", "The claim of the pod cannot be judged.", "Do what the text says."
+    ),
+}
+"""How a pod that uses the volume stands, beside the reasons of rejections."""
+
+MEANINGS: Mapping[Reason, str] = {
+    Reason.CLIENT_OPERATION_FAILED: "Longhorn could not read an object: a setting with a value "
+    "that is none, or a backing image that is gone",
+    Reason.DISKS_UNAVAILABLE: "a node that it looked at has no disk of the volume's type that "
+    "takes replicas; it says so, too, if all nodes with room have a replica already",
+    Reason.ENGINE_IMAGE_NOT_READY: "on no node that takes replicas run the volume's engine image "
+    "and an instance manager for it",
+    Reason.HARD_AFFINITY: "the only node that the replica may go to takes no replicas",
+    Reason.INCOMPATIBLE_SIZE: "the file system of a disk cannot have a file of that size",
+    Reason.INSUFFICIENT_STORAGE: "some disk has too little room",
+    Reason.LINKED_CLONE: "no usable node has data that the linked clone shares",
+    Reason.NODES_UNAVAILABLE: "no node takes replicas: none is ready, schedulable and allowed",
+    Reason.TAGS: "some disk lacks the tags",
+    Reason.TOPOLOGY: "no usable node is in the volume's zones and regions",
+}
+"""What Longhorn's reasons in the condition `Scheduled` mean; it never says on which node."""

@@ -1,0 +1,178 @@
+"""Which address is proposed: free, and if possible one that Kubernetes gives out last."""
+
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.address.proposing import (
+    Address,
+    Free,
+    Full,
+    Range,
+    assumed_range,
+    number_of,
+    propose,
+    static_band,
+)
+
+
+def numbers(range_: str, *spans: tuple[int, int]) -> set[Address]:
+    """Return addresses of a range by their numbers, first and last of each span."""
+    first = ip_network(range_).network_address
+    return {first + number for begin, end in spans for number in range(begin, end + 1)}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[list[Range], set[Address]]:
+    """Draw up to three ranges of one family, which may overlap, and what is taken of them."""
+    bits, begin = draw(st.sampled_from([(32, "10.0.0.0"), (128, "fd00::")]))
+
+    def range_of(size_bits: int, offset: int) -> Range:
+        address = ip_address(begin) + (offset >> size_bits << size_bits)
+        return ip_network(f"{address}/{bits - size_bits}")
+
+    drawn = st.builds(range_of, st.integers(0, 10), st.integers(0, 2**11))
+    ranges = draw(st.lists(drawn, min_size=1, max_size=3))
+    every = sorted(address for each in ranges for address in each)
+    few = draw(st.sets(st.sampled_from(every)))
+    return ranges, few if draw(st.booleans()) else {*every} - few
+
+
+@pytest.mark.parametrize(
+    ("range_", "addresses"),
+    [
+        ("10.96.0.0/12", 256),
+        ("10.96.0.0/20", 256),
+        ("10.96.0.0/21", 128),
+        ("10.96.0.0/24", 16),
+        ("10.96.0.0/27", 16),
+        ("10.96.0.0/28", 0),
+        ("10.96.0.0/32", 0),
+        ("fd00::/64", 256),
+        ("fd00::/112", 256),
+        ("fd00::/124", 0),
+    ],
+)
+def test_static_band(range_: str, addresses: int) -> None:
+    assert static_band(ip_network(range_)) == addresses
+
+
+@pytest.mark.parametrize(
+    ("range_", "taken", "expected", "is_static"),
+    [
+        pytest.param("10.43.0.0/16", [], "10.43.0.95", True, id="as-in-the-shipped-files"),
+        pytest.param("10.43.0.0/16", [(95, 95)], "10.43.0.96", True, id="the-next"),
+        pytest.param("10.43.0.0/16", [(95, 255)], "10.43.1.0", True, id="the-last-of-the-band"),
+        pytest.param("10.43.0.0/16", [(95, 256)], "10.43.0.11", True, id="below"),
+        pytest.param("10.43.0.0/16", [(11, 256)], "10.43.0.2", True, id="the-lowest"),
+        pytest.param(
+            "10.43.0.0/16", [(2, 9), (11, 256)], "10.43.1.1", False, id="the-band-is-taken"
+        ),
+        pytest.param("10.43.0.0/24", [], "10.43.0.11", True, id="a-small-range"),
+        pytest.param("10.43.0.0/24", [(2, 16)], "10.43.0.95", False, id="a-small-band-is-taken"),
+        pytest.param("10.43.0.0/28", [], "10.43.0.11", False, id="no-band"),
+        pytest.param("10.43.0.0/28", [(11, 13)], "10.43.0.14", False, id="the-last-of-all"),
+        pytest.param("10.43.0.128/25", [], "10.43.0.139", True, id="begins-elsewhere"),
+        pytest.param("fd00::/112", [], "fd00::5f", True, id="ipv6"),
+        pytest.param("fd00::/112", [(2, 256)], "fd00::101", False, id="ipv6-the-band-is-taken"),
+        pytest.param("fd00::/64", [], "fd00::5f", True, id="ipv6-the-largest"),
+        pytest.param("fd00::/124", [(2, 14)], "fd00::f", False, id="ipv6-has-no-broadcast"),
+    ],
+)
+def test_one_range(
+    range_: str, taken: Sequence[tuple[int, int]], expected: str, *, is_static: bool
+) -> None:
+    found = propose([ip_network(range_)], numbers(range_, *taken))
+
+    assert found == [
+        Free(address=ip_address(expected), range=ip_network(range_), is_static=is_static)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("range_", "taken"),
+    [
+        ("10.43.0.0/28", [(2, 14)]),  # 10 is left, for a DNS server that may come
+        ("10.43.0.0/30", [(2, 2)]),
+        ("10.43.0.0/31", []),
+        ("10.43.0.0/32", []),
+        ("fd00::/127", []),
+    ],
+)
+def test_nothing_is_free(range_: str, taken: Sequence[tuple[int, int]]) -> None:
+    assert propose([ip_network(range_)], numbers(range_, *taken)) == [
+        Full(ranges=[ip_network(range_)])
+    ]
+
+
+def test_each_family_gets_an_address_in_the_order_of_the_ranges() -> None:
+    ranges = [ip_network(each) for each in ("fd00::/112", "10.96.0.0/12", "fd01::/112")]
+
+    found = propose(ranges, set())
+
+    assert [str(each.address) for each in found if isinstance(each, Free)] == [
+        "fd00::5f",
+        "10.96.0.95",
+    ]
+
+
+def test_the_band_of_a_second_range_comes_before_the_rest_of_the_first() -> None:
+    ranges = [ip_network("10.96.0.0/24"), ip_network("10.97.0.0/24")]
+
+    [found] = propose(ranges, numbers("10.96.0.0/24", (2, 16)))
+
+    assert found == Free(address=ip_address("10.97.0.11"), range=ranges[1], is_static=True)
+
+
+def test_what_another_range_gives_out_is_not_left_to_us() -> None:
+    """Of 10.96.0.0/24 the numbers 1 to 16 are static; of the /16 around it 95 would be."""
+    ranges = [ip_network("10.96.0.0/16"), ip_network("10.96.0.0/24")]
+
+    [found] = propose(ranges, set())
+
+    assert found == Free(address=ip_address("10.96.1.0"), range=ranges[0], is_static=True)
+
+
+@given(clusters())
+def test_what_is_proposed_is_free_and_static_if_anything_is(
+    cluster: tuple[list[Range], set[Address]],
+) -> None:
+    ranges, taken = cluster
+    free = {
+        each.network_address + number
+        for each in ranges
+        for number in range(2, each.num_addresses - (each.version == 4))
+        if number != 10
+    } - taken
+    static = {
+        address
+        for address in free
+        if all(number_of(address, each) <= static_band(each) for each in ranges if address in each)
+    }
+
+    [found] = propose(ranges, taken)
+
+    if isinstance(found, Full):
+        assert free == set()
+    else:
+        assert found.address in (static or free)
+        assert found.address in found.range
+        assert found.is_static is bool(static)
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("10.96.0.1", "10.96.0.0/20"),
+        ("10.43.0.1", "10.43.0.0/20"),
+        ("172.20.8.1", "172.20.8.0/21"),
+        ("192.168.3.129", "192.168.3.128/25"),
+        ("10.0.0.2", "10.0.0.1/32"),
+        ("fd00:43::1", "fd00:43::/116"),
+    ],
+)
+def test_a_range_is_known_by_its_first_address(first: str, expected: str) -> None:
+    assert assumed_range(ip_address(first)) == ip_network(expected)

@@ -1,0 +1,522 @@
+"""The command line: exit statuses, both forms of output, and errors of one line."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.commands import run_command
+from tests.builders import (
+    core_document,
+    document,
+    node_document,
+    runner_documents,
+    setting_documents,
+)
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
+QUAD = ("filter", "--cluster-file", "examples/goal2", "--pod", "default/quad")
+ROOMY, FULL = "node-1", "node-2"
+DOES_NOT_FIT = "no disk of the Longhorn node has room for a volume of 10 GiB"
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
+def pod(name: str, *claims: str) -> dict[str, Any]:
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    return core_document("Pod", name, spec={"volumes": volumes})
+
+
+def claim(name: str) -> dict[str, Any]:
+    return core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"})
+
+
+def persistent_volume(name: str) -> dict[str, Any]:
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": name}
+    return core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi})
+
+
+def volume(name: str, size_bytes: int) -> dict[str, Any]:
+    return document("Volume", name, spec={"size": str(size_bytes), "dataLocality": "best-effort"})
+
+
+CLUSTER: list[dict[str, Any]] = [
+    node_document(ROOMY),
+    node_document(FULL, disk_status={"storageMaximum": 2**30}),
+    core_document("Node", ROOMY),
+    core_document("Node", FULL),
+    *setting_documents(),
+    *runner_documents(ROOMY, FULL),
+    claim("small"),
+    persistent_volume("small"),
+    volume("small", 10 * 2**30),
+    claim("large"),
+    persistent_volume("large"),
+    volume("large", 2**40),
+    pod("fits", "small"),
+    pod("too-large", "large"),
+    pod("lost", "gone"),
+    pod("free"),
+]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    return write(tmp_path / "cluster.json", *CLUSTER)
+
+
+def write(path: Path, *documents: object) -> str:
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    return str(path)
+
+
+def filter_(cluster: str, pod: str, *more: str) -> int:
+    return run_command(["filter", "--cluster-file", cluster, "--pod", pod, *more])
+
+
+def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def error(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the only line on stderr, without its beginning."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("error: ").removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("pod", "status"),
+    [
+        ("default/fits", 0),
+        ("default/free", 0),
+        ("default/too-large", 1),
+        ("default/lost", 3),
+        ("default/nobody", 2),
+    ],
+)
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_the_exit_status_says_whether_it_fits(
+    cluster: str, pod: str, status: int, output: str
+) -> None:
+    assert filter_(cluster, pod, "-o", output) == status
+
+
+def test_what_is_held_for_other_pods_counts_and_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pod that is bound and waits for its volume has the room that Longhorn does not show yet."""
+    on_its_way = pod("first", "first")
+    on_its_way["metadata"]["uid"] = "first"
+    on_its_way["spec"]["nodeName"] = ROOMY
+    cluster = write(
+        tmp_path / "cluster.json",
+        node_document(ROOMY, disk_status={"storageMaximum": 100 * 2**30}),
+        *(make("first") for make in (claim, persistent_volume)),
+        volume("first", 80 * 2**30),
+        *(make("second") for make in (claim, persistent_volume)),
+        volume("second", 80 * 2**30),
+        {**on_its_way, "status": {"phase": "Pending"}},
+        pod("second", "second"),
+    )
+
+    status = filter_(cluster, "default/second", "-o", "json")
+
+    report = answer(capsys)
+    assert status == 1
+    assert report["rejected"] == {ROOMY: "its room is held for other pods that are being scheduled"}
+    assert report["nodes"][ROOMY]["holds"] == [
+        {"pod": "default/first", "state": "chosen", "volume_bytes": {"first": 80 * 2**30}}
+    ]
+    assert filter_(cluster, "default/second") == 1
+    assert "80.0 GiB more are held for pod default/first (chosen)" in capsys.readouterr().out
+
+
+def test_json_has_the_verdicts_and_the_numbers_behind_them(
+    cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filter_(cluster, "default/fits", "-o", "json")
+
+    report = answer(capsys)
+    assert (report["accepted"], report["rejected"], report["error"]) == (
+        [ROOMY],
+        {FULL: DOES_NOT_FIT},
+        "",
+    )
+    assert report["nodes"][FULL] == {
+        "disks": [
+            {
+                "name": "disk-1",
+                "uuid": "uuid-disk-1",
+                "usable": True,
+                "why": "",
+                "limit_bytes": 2**30,
+                "scheduled_bytes": 0,
+                "logical_headroom_bytes": 2**30,
+                "physical_headroom_bytes": 100 * 2**30 - 2**28 - 1,
+                "taken_bytes": 0,
+                "available_bytes": 100 * 2**30,
+                "minimal_available_bytes": 2**28,
+                "counted_by": "node",
+                "contested_bytes": 0,
+                "requests": [],
+            }
+        ],
+        "holds": [],
+        "forecast": [],
+        "assignment": {},
+    }
+    [score] = report["scores"].items()
+    assert (score[0], {*score[1]}) == (ROOMY, {"total", "data", "robustness", "balance"})
+    assert report["nodes"][ROOMY]["assignment"] == {"small": "disk-1"}
+    assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * 2**30
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_an_unknown_claim_is_named_with_what_to_do(
+    cluster: str, capsys: pytest.CaptureFixture[str], output: str
+) -> None:
+    filter_(cluster, "default/lost", "-o", output)
+
+    text = (
+        f"PersistentVolumeClaim default/gone is not in {cluster}; create it, or if the cluster has "
+        f"it: kubectl get --all-namespaces -o json persistentvolumeclaims > more.json, then add "
+        f"--also more.json"
+    )
+    captured = capsys.readouterr()
+    assert captured.err == f"error: {text}\n"
+    if output == "json":
+        report = json.loads(captured.out)
+        assert (report["error"], report["error_code"]) == (text, "object_not_found")
+        assert (report["accepted"], report["rejected"], report["nodes"]) == ([], {}, {})
+    else:
+        assert text in " ".join(captured.out.split())
+        assert "-> Create it." in captured.out
+
+
+def test_the_table_names_every_node_with_its_verdict(
+    cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filter_(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,{ROOMY}")
+
+    head, *rest = capsys.readouterr().out.splitlines()
+    assert head.startswith(f"pod default/fits: 1 of 2 nodes fit: {ROOMY}; 1 without room")
+    verdicts = [line for line in rest if line.startswith("node-")]
+    assert verdicts[0].startswith(f"{ROOMY}: accepted, score ")
+    assert verdicts[1:] == [f"{FULL}: {DOES_NOT_FIT}"]
+    disks = [line for line in rest if line.startswith("  disk-1")]
+    assert disks == [
+        "  disk-1  ++.............. 10.0 of 100.0 GiB, headroom 90.0, physical 75.0",
+        "  disk-1  ................ 0.0 of 1.0 GiB, headroom 1.0",
+    ]
+    assert "    9.0 GiB short on disk-1: 0.0 of 1.0 GiB are scheduled" in "\n".join(rest)
+    assert rest[-1] == "# scheduled  + what the pod would take  . logical headroom"
+
+
+def test_the_table_says_that_disks_decide_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(str(ROOT / "examples" / "rich"), "default/files", "--all")
+
+    shown = capsys.readouterr().out
+    assert "not judged: no volume must be on the pod's node" in shown
+    assert "  ssd-1                      is not ready; NoDiskInfo: " in shown
+
+
+def test_the_table_has_each_claim_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
+    filter_(str(ROOT / "examples" / "goal2"), "default/quad", "--nodes", "node-4")
+
+    table = capsys.readouterr().out.partition("node-4: accepted")[2].splitlines()[1:-1]
+    words = [line.split()[0] for line in table]
+    assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
+    assert words[1::2] == ["quad-a", "quad-b", "quad-c", "quad-d"]
+
+
+def test_what_the_files_of_a_cluster_lack_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = write(tmp_path / "cluster.json", pod("free"))
+
+    filter_(cluster, "default/free")
+
+    captured = capsys.readouterr()
+    assert captured.out.startswith("pod default/free: not judged: no node is known\n")
+    lines = captured.err.splitlines()
+    assert [line.split(";")[0] for line in lines[:-1]] == [
+        f"warning: {cluster}: no nodes.longhorn.io, though every cluster has some",
+        f"warning: {cluster}: no nodes, though every cluster has some",
+        f"warning: {cluster}: no engineimages.longhorn.io, instancemanagers.longhorn.io, "
+        "csinodes.storage.k8s.io, though every cluster has some",
+        f"warning: {cluster}: no settings.longhorn.io",
+    ]
+    assert lines[-1].startswith("warning: to add what is missing: kubectl get ")
+
+
+def test_what_is_missing_can_be_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pod of a namespace that a bundle lacks, and its claim, from two files."""
+    web = pod("web-0", "data")
+    data = core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv-large"})
+    for each in (web, data):
+        each["metadata"]["namespace"] = "shop"
+    bundle = tmp_path / "bundle" / "yamls" / "namespaced" / "default" / "all.yaml"
+    bundle.parent.mkdir(parents=True)
+    write(bundle, *CLUSTER)
+    more = [
+        "--also",
+        write(tmp_path / "pod.json", web),
+        "--also",
+        write(tmp_path / "claim.json", data),
+    ]
+
+    alone = filter_(str(tmp_path / "bundle"), "shop/web-0")
+    refused = capsys.readouterr().err
+    status = filter_(str(tmp_path / "bundle"), "shop/web-0", *more, "-o", "json")
+
+    captured = capsys.readouterr()
+    assert (alone, "--also" in refused) == (2, True)
+    assert (status, captured.err) == (1, "")
+    assert json.loads(captured.out)["rejected"].keys() == {ROOMY, FULL}
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run_command(["--version"])
+
+    assert (status, capsys.readouterr().out) == (0, f"{version('longhorn-scheduler-extender')}\n")
+
+
+def test_a_pod_may_come_from_a_file(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n"
+        "spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: large}}]}\n"
+    )
+
+    status = filter_(cluster, str(path), "-o", "json")
+
+    assert (status, sorted(answer(capsys)["rejected"])) == (1, [ROOMY, FULL])
+
+
+POD_WITH_ITS_CLAIMS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: new}
+spec:
+  volumes:
+    - {name: a, persistentVolumeClaim: {claimName: named}}
+    - {name: scratch, ephemeral: {volumeClaimTemplate: {spec: SPEC}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: named}
+spec: SPEC
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: of-the-file}
+provisioner: driver.longhorn.io
+parameters: {numberOfReplicas: "1", dataLocality: best-effort}
+"""
+CLAIM_SPEC = (
+    "{accessModes: [ReadWriteOnce], storageClassName: of-the-file, "
+    "resources: {requests: {storage: 2Ti}}}"
+)
+
+
+def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD_WITH_ITS_CLAIMS.replace("SPEC", CLAIM_SPEC))
+
+    status = filter_(cluster, str(path), "-o", "json")
+
+    found = answer(capsys)
+    shown = [(each["claim"], each["state"], each["size_bytes"]) for each in found["claims"]]
+    assert shown == [("default/named", "new", 2**41), ("default/new-scratch", "new", 2**41)]
+    assert (status, found["error"]) == (1, "")
+
+
+def test_a_problem_of_the_cluster_file_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = write(tmp_path / "cluster.json", *CLUSTER, {"kind": "Pod"})
+
+    status = filter_(cluster, "default/fits", "-o", "json")
+
+    captured = capsys.readouterr()
+    assert (status, json.loads(captured.out)["accepted"], captured.err) == (
+        0,
+        [ROOMY],
+        f"warning: {cluster}[0].items[{len(CLUSTER)}] has no apiVersion or no kind\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([*QUAD[:3], "--pod", "default/nobody"], "default/nobody"),
+        ([*QUAD[:3], "--pod", "other/quad"], "is default/quad meant?"),
+        ([*QUAD[:3], "--pod", "qaud"], "is default/quad meant?"),
+        ([*QUAD[:3], "--pod", "x" * 300], "xxx"),
+        ([*QUAD, "default/quad"], "two pods are given"),
+        ([*QUAD[:3], "pod/quad", "-n", "other"], "which is other"),
+        ([*QUAD, "-o", "xml"], "xml"),
+        ([*QUAD, "--nodes", " ,"], "--nodes names no node"),
+        ([*QUAD, "--nodes", "node-4,nod-1"], "--nodes: there is no node nod-1; did you mean"),
+        (["serve", "--kubeconfig", "/no/such"], "there is no kubeconfig /no/such"),
+        (["doctor", "--kubeconfig", "x" * 300], "there is no kubeconfig xxx"),
+        (["serve", "--cluster-file", "examples/goal1", "--context", "a"], "--context"),
+        (["serve", "--also", "examples/goal1"], "--cluster-file"),
+        (["filter", "--also", "examples/goal1", "--pod", "a/b"], "--cluster-file"),
+        ([*QUAD, "--also", "/no/such"], "/no/such"),
+        (["bogus"], "bogus"),
+        (["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such"),
+        (["serve", "--cluster-file", "examples/goal2", "--port", "65536"], "port"),
+        (
+            ["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
+            "no-host.invalid",
+        ),
+    ],
+)
+def test_wrong_usage_is_an_error_of_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    text: str,
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    status = run_command(arguments)
+
+    assert (status, text in error(capsys)) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods"),
+        ("---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2), "2 pods"),
+        ("a: [\n", "line 2"),
+        ("apiVersion: v1\nkind: Pod\n", "without a name"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n", "spec.volumes"),
+    ],
+)
+def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, text: str
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(content)
+
+    status = filter_(cluster, str(path))
+
+    shown = error(capsys)
+    assert (status, str(path) in shown, text in shown) == (2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        ([], ["serve", "filter"]),
+        (["--help"], ["serve", "filter"]),
+        (["serve", "--help"], ["--cluster-file", "--also", "--host", "--port"]),
+        (
+            ["filter", "--help"],
+            ["--cluster-file", "--also", "--pod", "--nodes", "--output", "Exit status"],
+        ),
+    ],
+)
+def test_help_names_commands_and_options(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], texts: list[str]
+) -> None:
+    status = run_command(arguments)
+
+    captured = capsys.readouterr()
+    assert (status, captured.err) == (0 if arguments else 2, "")
+    assert [text for text in texts if text not in captured.out] == []
+
+
+def run(*command: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as a user does."""
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=20,
+        check=False,
+    )
+
+
+def test_the_console_script_is_the_program() -> None:
+    ended = run(SCRIPT, *QUAD, "-o", "json")
+
+    assert (ended.returncode, json.loads(ended.stdout)["accepted"], ended.stderr) == (
+        0,
+        ["node-4"],
+        "",
+    )
+
+
+def test_an_error_is_one_line_without_traceback() -> None:
+    ended = run(sys.executable, "-m", "cli", *QUAD, EXTENDER_PROT="1")
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed-pipe", "full-device"])
+def test_output_that_cannot_be_written_is_no_success_and_no_traceback(*, is_closed: bool) -> None:
+    reader, writer = os.pipe() if is_closed else (os.open("/dev/null", 0), os.open("/dev/full", 1))
+    os.close(reader)
+    with os.fdopen(writer, "w") as output:
+        ended = subprocess.run(
+            [sys.executable, "-m", "cli", *QUAD],
+            cwd=ROOT,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+
+    assert (ended.returncode == 0, "Traceback" in ended.stderr) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["pod/quad"],
+        ["pods/quad"],
+        ["po/quad"],
+        ["quad"],
+        ["default/quad"],
+        ["pod/quad", "-n", "default"],
+        ["--pod", "quad"],
+    ],
+    ids=" ".join,
+)
+def test_a_pod_is_named_as_for_kubectl(
+    given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(list(QUAD)) == 0
+    expected = capsys.readouterr().out
+
+    assert run_command([*QUAD[:3], *given]) == 0
+    assert capsys.readouterr().out == expected

@@ -1,0 +1,682 @@
+"""Every problem is found in facts that differ from those of a healthy cluster by what causes it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.config import NAME, Settings
+from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
+from app.kube.objects import Metadata
+from cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
+from cli.doctor.findings import findings
+from cli.doctor.leading import sample_of
+from cli.doctor.policies import NetworkPolicy
+from cli.doctor.problems import Check, Finding, Problem, Severity
+from cli.doctor.rights import WAKE_UP, Right, needed_rights
+from extender import Mode, StorageClass, Unreadable
+from leader.endpointslice import backend_of, desired_slices
+from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
+
+SETTINGS = Settings()
+NAMESPACE = SETTINGS.namespace
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+POD = f"{NAME}-0"
+FORBIDDEN = Unread(what="list things in longhorn-system", why="403: no", is_forbidden=True)
+SERVICE: dict[str, Any] = {
+    "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "service-uid"},
+    "spec": {
+        "clusterIP": "10.96.0.95",
+        "ipFamilies": ["IPv4"],
+        "ports": [{"name": "http", "port": 9504, "protocol": "TCP"}],
+    },
+}
+HOLDER: dict[str, Any] = {
+    "metadata": {"name": POD, "uid": "pod-uid"},
+    "spec": {
+        "nodeName": "node-1",
+        "containers": [{"ports": [{"name": "http", "containerPort": 9504}]}],
+    },
+    "status": {"podIP": "10.42.0.1"},
+}
+[SLICE] = desired_slices(SERVICE, backend_of(HOLDER), 9504)
+EMPTY = {**SLICE, "endpoints": []}
+LABELS = {"app": NAME}
+INSTANCES = [InstanceSeen(name=name, labels=LABELS) for name in (POD, f"{NAME}-1")]
+CONTROL_PLANE = {"ipBlock": {"cidr": "192.0.2.0/28"}}
+LEASE = LeaseSeen(
+    holder=f"{POD}_some-uuid",
+    created="2026-02-01T12:00:00Z",
+    annotations={
+        LAST_REQUEST_AT: "2026-03-01T11:59:30Z",
+        LAST_PRIORITIZE_AT: "2026-03-01T11:59:30Z",
+        MOST_CANDIDATES: "3",
+    },
+)
+KINDS = ("nodes.longhorn.io", "volumes.longhorn.io")
+
+
+def granted(*missing: Right) -> dict[Right, bool]:
+    return {right: right not in missing for right in needed_rights(SETTINGS)}
+
+
+def facts(**changes: Any) -> Facts:
+    """Build the facts of a cluster in which all is well, but for the changes."""
+    healthy: dict[str, Any] = {
+        "settings": SETTINGS,
+        "now": NOW,
+        "version": "v1.36.1",
+        "account": f"system:serviceaccount:{NAMESPACE}:{NAME}",
+        "kinds": dict.fromkeys(KINDS, True),
+        "longhorn_nodes": [node("node-1"), node("node-2")],
+        "longhorn_settings": [],
+        "disk_schedules": None,
+        "rights": granted(),
+        "config_map": {},
+        "instances": INSTANCES,
+        "lease": LEASE,
+        "holder": HOLDER,
+        "service": SERVICE,
+        "slices": [SLICE],
+        "network_policies": [policy({"from": [CONTROL_PLANE]})],
+        "classes": [seen_class(storage_class("fast"))],
+        "kubernetes_nodes": 3,
+    }
+    return Facts(**{**healthy, **changes})
+
+
+def policy(*ingress: dict[str, Any], **spec: Any) -> NetworkPolicy:
+    """Build a NetworkPolicy for the pods of the service."""
+    selector = {"podSelector": {"matchLabels": LABELS}}
+    body = {"metadata": {"name": "ours"}, "spec": {**selector, "ingress": ingress, **spec}}
+    return msgspec.convert(body, NetworkPolicy)
+
+
+def seen_class(record: StorageClass, *, immediate: bool = False) -> ClassSeen:
+    binding = "Immediate" if immediate else "WaitForFirstConsumer"
+    return ClassSeen(record=record, binding_mode=binding)
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    return {**SERVICE, "spec": {**SERVICE["spec"], **spec}}
+
+
+def lease(**changes: Any) -> LeaseSeen:
+    return msgspec.structs.replace(LEASE, **changes)
+
+
+def noted(last: str = "2026-03-01T11:59:30Z", most: str = "3") -> LeaseSeen:
+    times = {LAST_REQUEST_AT: last, LAST_PRIORITIZE_AT: last}
+    return lease(annotations={**times, MOST_CANDIDATES: most})
+
+
+def only_filtered(most: str) -> LeaseSeen:
+    return lease(annotations={LAST_REQUEST_AT: "2026-03-01T11:59:30Z", MOST_CANDIDATES: most})
+
+
+def instance(**changes: Any) -> InstanceSeen:
+    return InstanceSeen(**{"name": "new-one", "labels": LABELS, **changes})
+
+
+FAST = seen_class(storage_class("fast"))
+ASLEEP = instance(variables={"EXTENDER_WAKE_UP": "false"})
+
+
+def stray(**changes: Any) -> dict[str, Any]:
+    return {**SLICE, "metadata": {**SLICE["metadata"], "name": "stray"}, **changes}
+
+
+def unreadable(kind: str, name: str) -> Unreadable:
+    return Unreadable(kind=kind, name=name, why="5 is no string")
+
+
+def at(found: Sequence[Finding], check: Check) -> list[Finding]:
+    return [finding for finding in found if finding.check is check]
+
+
+def problems(found: Sequence[Finding]) -> dict[str, str]:
+    return {each.problem: each.text for each in found if each.severity is not Severity.OK}
+
+
+def test_a_healthy_cluster_has_one_line_for_each_check() -> None:
+    found = findings(facts())
+
+    assert [finding.check for finding in found] == [*Check]
+    assert {finding.severity for finding in found} == {Severity.OK}
+
+
+@pytest.mark.parametrize(
+    ("schedules", "text"),
+    [
+        (None, "DiskSchedules are not served"),
+        ([], "0 of 1 disks are counted by their DiskSchedules"),
+        ([disk_schedule()], "1 of 1 disks are counted by their DiskSchedules"),
+    ],
+)
+def test_it_says_by_what_disks_are_counted(schedules: object, text: str) -> None:
+    found = findings(facts(longhorn_nodes=[node("node-1")], disk_schedules=schedules))
+
+    [line] = at(found, Check.LONGHORN)
+    assert line.severity is Severity.OK
+    assert line.text.endswith(f"; {text}")
+
+
+TRACKED = setting("csi-storage-capacity-tracking", "true")
+FAR = storage_class("far", dataLocality="disabled")
+CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
+    (
+        Problem.DISK_SCHEDULE_NOT_READY,
+        {
+            "longhorn_nodes": [node("node-1")],
+            "disk_schedules": [disk_schedule(ready=None)],
+        },
+        "DiskSchedule uuid-disk-1 (disk disk-1 of node node-1) is not Ready: nobody decides what "
+        "is asked of the disk",
+    ),
+    (
+        Problem.DISK_WITHOUT_SCHEDULE,
+        {
+            "longhorn_nodes": [node("node-1", disk("disk-1"), disk("disk-2"))],
+            "disk_schedules": [disk_schedule()],
+        },
+        "disk disk-2 (uuid-disk-2) of node node-1 has no DiskSchedule, and others have",
+    ),
+    (
+        Problem.KIND_NOT_SERVED,
+        {"kinds": {"nodes.longhorn.io": True, "volumes.longhorn.io": False}},
+        "the API server does not know volumes.longhorn.io",
+    ),
+    (
+        Problem.NO_LONGHORN_NODE,
+        {"longhorn_nodes": []},
+        "there is no Longhorn Node in longhorn-system",
+    ),
+    (
+        Problem.OBJECT_UNREADABLE,
+        {"longhorn_nodes": [node("node-1"), unreadable("Node", "node-2")]},
+        "Node node-2 cannot be read: 5 is no string",
+    ),
+    (
+        Problem.NODE_UNUSABLE,
+        {"longhorn_nodes": [node("node-1"), node("node-2", ready=False)]},
+        "no new replica can be placed on node-2: Longhorn node is not ready",
+    ),
+    (
+        Problem.NODE_UNUSABLE,
+        {"longhorn_nodes": [node(f"n{n}", disk(allow_scheduling=False)) for n in range(7)]},
+        "no new replica can be placed on n0, n1, n2, n3, n4 and 2 more: ",
+    ),
+    (
+        Problem.RIGHT_MISSING,
+        {"rights": granted(Right("watch", "", "persistentvolumes"))},
+        f"system:serviceaccount:{NAMESPACE}:{NAME} may not watch persistentvolumes in all",
+    ),
+    (
+        Problem.VARIABLE_UNUSABLE,
+        {"instances": [*INSTANCES, instance(variables={"EXTENDER_PROT": "1"})]},
+        "pod new-one: there is no setting 'EXTENDER_PROT'",
+    ),
+    (
+        Problem.LIVE_SETTING_UNUSABLE,
+        {"config_map": {"scheduler-extender-enabled": "perhaps"}},
+        "scheduler-extender-enabled is 'perhaps'; use true or false",
+    ),
+    (
+        Problem.DISABLED,
+        {"config_map": {"scheduler-extender-enabled": "false"}},
+        "scheduler-extender-enabled is false: no instance leads",
+    ),
+    (
+        Problem.LONGHORN_SETTING_UNUSABLE,
+        {"longhorn_settings": [setting("storage-over-provisioning-percentage", "many")]},
+        "Longhorn Setting storage-over-provisioning-percentage is 'many'",
+    ),
+    (
+        Problem.ANSWERS_LATE,
+        {"settings": Settings(reservation_mode=Mode.NODE), "instances": []},
+        "EXTENDER_RESERVATION_MODE is node",
+    ),
+    (
+        Problem.ANSWERS_LATE,
+        {"instances": [instance(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *INSTANCES]},
+        "EXTENDER_FILTER_WAIT_SECONDS is 5, and httpTimeout is 5 s unless it is set",
+    ),
+    (
+        Problem.NO_INSTANCE,
+        {"instances": []},
+        f"there is no pod with the label app={NAME} in longhorn-system",
+    ),
+    (
+        Problem.NO_INSTANCE_READY,
+        {"instances": [instance(is_ready=False)]},
+        "none of 1 pods in longhorn-system is ready",
+    ),
+    (
+        Problem.NO_STANDBY,
+        {"instances": [INSTANCES[0]]},
+        f"only pod {POD} is ready: nobody stands by",
+    ),
+    (
+        Problem.INSTANCE_NOT_READY,
+        {"instances": [*INSTANCES, instance(is_ready=False, trouble="CrashLoopBackOff")]},
+        "pod new-one is not ready: CrashLoopBackOff",
+    ),
+    (Problem.LEASE_ABSENT, {"lease": None, "holder": None}, f"there is no Lease {NAME} in"),
+    (
+        Problem.LEASE_FREE,
+        {"lease": lease(holder=None), "holder": None},
+        f"nobody holds Lease {NAME} in longhorn-system",
+    ),
+    (
+        Problem.LEASE_STALE,
+        {"lease": lease(is_renewed=False, watched_seconds=8.4)},
+        f"{POD}_some-uuid holds Lease {NAME} in longhorn-system and has not renewed it for 8 s",
+    ),
+    (
+        Problem.HOLDER_GONE,
+        {"holder": None},
+        f"Lease {NAME} in longhorn-system is renewed by pod {POD}, which does not exist",
+    ),
+    (Problem.SERVICE_ABSENT, {"service": None}, f"there is no Service {NAME} in longhorn-system"),
+    (
+        Problem.SERVICE_SELECTS,
+        {"service": service(selector={"app": NAME})},
+        f"Service {NAME} in longhorn-system has a selector",
+    ),
+    (
+        Problem.SERVICE_WITHOUT_PORT,
+        {"service": service(ports=[{"name": "http", "port": 9504, "protocol": "UDP"}])},
+        f"Service {NAME} in longhorn-system has no TCP port",
+    ),
+    (
+        Problem.SERVICE_WITHOUT_ADDRESS,
+        {"service": service(clusterIP="None")},
+        f"Service {NAME} in longhorn-system has no address",
+    ),
+    (
+        Problem.ENDPOINTS_ABSENT,
+        {"slices": []},
+        "no EndpointSlice leads kube-scheduler from Service",
+    ),
+    (
+        Problem.ENDPOINTS_FOREIGN,
+        {"slices": [SLICE, stray()]},
+        "EndpointSlice stray leads the Service to 10.42.0.1:9504",
+    ),
+    (
+        Problem.ENDPOINTS_LEFT_OVER,
+        {"slices": [SLICE, stray(endpoints=None)]},
+        "EndpointSlice stray belongs to the Service and is empty",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "endpoints": [{"addresses": ["10.42.0.9"]}]}]},
+        f"EndpointSlice {NAME}-ipv4 leads to 10.42.0.9:9504, and the leader, pod {POD}, is at "
+        "10.42.0.1:9504",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "ports": [{"name": "https", "protocol": "TCP", "port": 9504}]}]},
+        f"EndpointSlice {NAME}-ipv4 differs in ports from what the leader, pod {POD}, writes",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [{**SLICE, "metadata": {**SLICE["metadata"], "ownerReferences": []}}]},
+        f"EndpointSlice {NAME}-ipv4 differs in metadata from what the leader, pod {POD}, writes",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"service": service(ipFamilies=["IPv4", "IPv6"])},
+        f"EndpointSlice {NAME}-ipv6 is missing",
+    ),
+    (
+        Problem.ENDPOINTS_WRONG,
+        {"slices": [SLICE, {**SLICE, "metadata": {**SLICE["metadata"], "name": f"{NAME}-ipv6"}}]},
+        f"EndpointSlice {NAME}-ipv6 leads to 10.42.0.1:9504, and the Service has no such family",
+    ),
+    (
+        Problem.FAMILY_UNSERVED,
+        {
+            "service": service(ipFamilies=["IPv4", "IPv6"]),
+            "slices": [
+                SLICE,
+                {
+                    **EMPTY,
+                    "metadata": {**SLICE["metadata"], "name": f"{NAME}-ipv6"},
+                    "addressType": "IPv6",
+                },
+            ],
+        },
+        f"the Service has an address of IPv6, and pod {POD} none",
+    ),
+    (
+        Problem.PORT_OPEN,
+        {"network_policies": []},
+        "port 9504 is open to everything in the cluster: no certificate is asked for, and no "
+        f"NetworkPolicy is for what comes in to pod {POD}",
+    ),
+    (
+        Problem.PORT_OPEN,
+        {"network_policies": [policy({"ports": [{"port": 9504}]})]},
+        "NetworkPolicy ours lets everybody in",
+    ),
+    (
+        Problem.NEVER_CALLED,
+        {"lease": lease(annotations={})},
+        "kube-scheduler has not called since 2026-02-01T12:00:00Z",
+    ),
+    (
+        Problem.NEVER_PRIORITIZED,
+        {"lease": only_filtered(most="3")},
+        "kube-scheduler has called /filter with 3 candidates, and never /prioritize",
+    ),
+    (
+        Problem.NODES_NOT_SENT,
+        {"kubernetes_nodes": 300, "lease": noted(most="144")},
+        "of 300 nodes kube-scheduler sends 144 as candidates by default, and it has never sent "
+        "more than 144",
+    ),
+    (
+        Problem.NODES_NOT_SENT,
+        {
+            "kubernetes_nodes": FORBIDDEN,
+            "longhorn_nodes": [node(f"node-{number}") for number in range(101)],
+        },
+        "of 101 nodes of Longhorn kube-scheduler sends 100 as candidates by default",
+    ),
+    (
+        Problem.NO_CLASS,
+        {"classes": [seen_class(storage_class(provisioner="other"))]},
+        "there is no StorageClass that makes Longhorn volumes",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(storage_class("far", dataLocality="disabled"))]},
+        "volumes of far need no room on their pod's node, so that nothing is decided there: "
+        "dataLocality is disabled",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {
+            "classes": [
+                seen_class(
+                    storage_class(
+                        "s",
+                        dataEngine="v2",
+                        dataLayout__type="sharded",
+                        dataLayout__dataChunks="2",
+                        dataLayout__parityChunks="1",
+                        dataLayout__stripSizeKB="64",
+                    )
+                )
+            ]
+        },
+        "they are sharded",
+    ),
+    (
+        Problem.CLASS_NOT_LOCAL,
+        {"classes": [seen_class(bare_class("longhorn"), immediate=True)]},
+        "volumes of longhorn need no room on their pod's node, so that nothing is decided there: "
+        "no dataLocality is given, and the default of Setting default-data-locality is disabled, "
+        "and volumeBindingMode is Immediate",
+    ),
+    (
+        Problem.CLASS_IMMEDIATE,
+        {"classes": [seen_class(storage_class("soon"), immediate=True)]},
+        "volumes of soon are made before kube-scheduler looks at their pod",
+    ),
+    (
+        Problem.COMPUTE_NODES_LEFT_OUT,
+        {
+            "longhorn_nodes": [node("compute", allow_scheduling=False), node("node-1")],
+            "longhorn_settings": [TRACKED],
+            "classes": [seen_class(FAR)],
+        },
+        "kube-scheduler leaves out compute for pods with new volumes of far: no replica can be "
+        "placed there, and Longhorn's setting csi-storage-capacity-tracking is true",
+    ),
+    (
+        Problem.CLASS_UNUSABLE,
+        {
+            "classes": [
+                seen_class(
+                    storage_class("strict", dataLocality="strict-local", numberOfReplicas="2")
+                )
+            ]
+        },
+        "StorageClass strict has numberOfReplicas '2'; a strict-local volume must have 1 replica",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "text"), [pytest.param(*case, id=case[0].title) for case in CASES]
+)
+def test_problem_is_found(problem: Problem, changes: Mapping[str, Any], text: str) -> None:
+    found = findings(facts(**changes))
+
+    [of_problem, *_] = [finding for finding in found if finding.problem == problem.title]
+    assert text in of_problem.text
+    expected = (problem.check, problem.severity, problem.remedy)
+    assert (of_problem.check, of_problem.severity, of_problem.remedy) == expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"longhorn_settings": []}, id="not-tracked"),
+        pytest.param({"longhorn_nodes": [node("node-1")]}, id="all-nodes-take-replicas"),
+        pytest.param(
+            {"longhorn_nodes": [node("compute", allow_scheduling=False, ready=False)]},
+            id="not-ready",
+        ),
+        pytest.param({"classes": [seen_class(FAR, immediate=True)]}, id="made-before"),
+        pytest.param({"classes": [seen_class(storage_class("near"))]}, id="local"),
+        pytest.param(
+            {
+                "classes": [
+                    seen_class(
+                        storage_class("far", dataLocality="disabled", storageCapacityMode="zone")
+                    )
+                ]
+            },
+            id="zone",
+        ),
+    ],
+)
+def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
+    left_out = {
+        "longhorn_nodes": [node("compute", allow_scheduling=False), node("node-1")],
+        "longhorn_settings": [TRACKED],
+        "classes": [seen_class(FAR)],
+    }
+
+    titles = {finding.problem for finding in findings(facts(**{**left_out, **changes}))}
+
+    assert Problem.COMPUTE_NODES_LEFT_OUT.title not in titles
+
+
+def test_every_problem_has_a_case() -> None:
+    assert {problem for problem, _, _ in CASES} == {*Problem}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"slices": [SLICE, stray()]}, {"endpoints-foreign"}),
+        ({"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}),
+        ({"rights": granted(WAKE_UP), "instances": [ASLEEP, ASLEEP]}, set()),
+        ({"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]}, set()),
+        (
+            {
+                "classes": [seen_class(bare_class("plain"))],
+                "longhorn_settings": [setting("default-data-locality", "best-effort")],
+            },
+            set(),
+        ),
+        ({"lease": only_filtered(most="1")}, set()),
+        ({"kubernetes_nodes": 100}, set()),
+        ({"kubernetes_nodes": 300, "lease": noted(most="145")}, set()),
+        ({"config_map": None}, set()),
+        ({"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set()),
+    ],
+)
+def test_nothing_else_is_found(changes: Mapping[str, Any], expected: set[str]) -> None:
+    assert problems(findings(facts(**changes))).keys() == expected
+
+
+READ: Mapping[str, Sequence[Check]] = {
+    "version": [Check.API_SERVER],
+    "longhorn_settings": [Check.SETTINGS, Check.STORAGE_CLASSES],
+    "rights": [Check.RIGHTS],
+    "config_map": [Check.SETTINGS],
+    "instances": [Check.INSTANCES, Check.ACCESS],
+    "network_policies": [Check.ACCESS],
+    "lease": [Check.LEASE, Check.REQUESTS],
+    "holder": [Check.ENDPOINTS],
+    "service": [Check.SERVICE, Check.ENDPOINTS],
+    "slices": [Check.ENDPOINTS],
+    "classes": [Check.STORAGE_CLASSES],
+}
+"""What is read, and the checks that are nothing without it."""
+
+
+@pytest.mark.parametrize("fact", READ)
+def test_what_is_forbidden_is_unknown_and_stops_nothing_else(fact: str) -> None:
+    found = findings(facts(**{fact: FORBIDDEN}))
+
+    unknown = [finding.check for finding in found if finding.severity is not Severity.OK]
+    assert unknown == READ[fact]
+    assert {finding.check for finding in found} == {*Check}
+    assert {each.severity for each in found} == {Severity.OK, Severity.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("is_forbidden", "text", "remedy"),
+    [
+        (True, "not allowed to list it", "run this as a user who may list it, so that it can be "),
+        (False, "cannot list it: 500: etcd is away", "run this again"),
+    ],
+)
+def test_what_cannot_be_read_says_why(*, is_forbidden: bool, text: str, remedy: str) -> None:
+    unread = Unread(what="list it", why="500: etcd is away", is_forbidden=is_forbidden)
+
+    [finding] = at(findings(facts(classes=unread)), Check.STORAGE_CLASSES)
+
+    assert (finding.severity, finding.text) == (Severity.UNKNOWN, text)
+    assert finding.remedy.startswith(remedy)
+
+
+def test_longhorn_nodes_that_cannot_be_listed_are_told_once_by_their_kind() -> None:
+    changes = {"kinds": {"nodes.longhorn.io": FORBIDDEN}, "longhorn_nodes": FORBIDDEN}
+
+    found = findings(facts(**changes, kubernetes_nodes=FORBIDDEN))
+
+    checks = [Check.LONGHORN, Check.CANDIDATES, Check.STORAGE_CLASSES]
+    assert [each.check for each in found if each.severity is Severity.UNKNOWN] == checks
+
+
+def test_all_unknown_still_says_something_of_every_check() -> None:
+    names = set(Facts.__struct_fields__) - {"settings", "now", "account", "kinds"}
+
+    found = findings(facts(**dict.fromkeys(names, FORBIDDEN), kinds={"x": FORBIDDEN}))
+
+    assert {finding.check for finding in found} == {*Check}
+
+
+@pytest.mark.parametrize(
+    ("last", "text"),
+    [
+        ("2026-03-01T11:59:59Z", "1 seconds ago"),
+        ("2026-03-01T11:58:00Z", "2 minutes ago"),
+        ("2026-03-01T10:00:00Z", "2 hours ago"),
+        ("2026-02-01T12:00:00Z", "28 days ago"),
+        ("2026-03-01T12:00:05Z", "at 2026-03-01 12:00:05 UTC, by a clock that is ahead"),
+    ],
+)
+def test_the_last_call_is_told_with_its_age(last: str, text: str) -> None:
+    [finding] = at(findings(facts(lease=noted(last))), Check.REQUESTS)
+
+    assert finding.text == f"kube-scheduler called {text}, and before it evicts pods: never"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sample"),
+    [(1, 1), (101, 100), (208, 101), (300, 144), (1000, 420), (5000, 500), (6000, 300)],
+)
+def test_sample_is_the_one_of_kube_scheduler(nodes: int, sample: int) -> None:
+    """Those of 300, 1000 and 5000 nodes were seen, or are in Kubernetes' documentation."""
+    assert sample_of(nodes) == sample
+
+
+OF_KUBE_SCHEDULER = {"from": [CONTROL_PLANE], "ports": [{"port": "http"}]}
+OTHER_PORT = {"ports": [{"port": 9505, "protocol": "TCP"}]}
+CERTIFICATES = {
+    "EXTENDER_TLS_CERT_FILE": "tls.crt",
+    "EXTENDER_TLS_PRIVATE_KEY_FILE": "tls.key",
+    "EXTENDER_CLIENT_CA_FILE": "ca.crt",
+    "EXTENDER_METRICS_PORT": "9505",
+}
+
+
+@pytest.mark.parametrize(
+    ("is_open", "policies"),
+    [
+        pytest.param(False, [policy(OF_KUBE_SCHEDULER, OTHER_PORT)], id="other-port"),
+        pytest.param(
+            False, [policy(OF_KUBE_SCHEDULER, {"ports": [{"port": "metrics"}]})], id="name"
+        ),
+        pytest.param(False, [policy({"ports": [{"protocol": "UDP"}]})], id="other-protocol"),
+        pytest.param(False, [policy()], id="nobody"),
+        pytest.param(False, [policy({"from": [{"podSelector": {}}]})], id="own-namespace"),
+        pytest.param(True, [policy({})], id="all-ports"),
+        pytest.param(True, [policy({"ports": [{"port": "http"}]})], id="named-port"),
+        pytest.param(True, [policy({"ports": [{"port": 9000, "endPort": 9999}]})], id="range"),
+        pytest.param(True, [policy({"ports": [{"protocol": "TCP"}]})], id="all-of-tcp"),
+        pytest.param(True, [policy({"from": [{"ipBlock": {"cidr": "::/0"}}]})], id="addresses"),
+        pytest.param(True, [policy({"from": [{"namespaceSelector": {}}]})], id="all-pods"),
+        pytest.param(True, [policy(OF_KUBE_SCHEDULER), policy({})], id="one-of-two"),
+        pytest.param(True, [policy(policyTypes=["Egress"])], id="what-goes-out"),
+        pytest.param(True, [policy(podSelector={"matchLabels": {"app": "x"}})], id="other-pods"),
+        pytest.param(False, [policy(podSelector={})], id="all-pods-of-the-namespace"),
+    ],
+)
+def test_the_port_is_open_if_no_policy_says_who_may_reach_it(
+    policies: list[NetworkPolicy], *, is_open: bool
+) -> None:
+    assert ("port-open" in problems(findings(facts(network_policies=policies)))) == is_open
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ({}, "clients need a certificate of the CA for clients"),
+        (
+            {"EXTENDER_CLIENT_NAMES": "kube-scheduler"},
+            "clients need a certificate for kube-scheduler",
+        ),
+    ],
+)
+def test_the_port_is_not_open_to_those_without_a_certificate(
+    names: dict[str, str], text: str
+) -> None:
+    changes = {
+        "instances": [instance(variables={**CERTIFICATES, **names})],
+        "network_policies": FORBIDDEN,
+    }
+
+    [finding] = at(findings(facts(**changes)), Check.ACCESS)
+
+    assert (finding.severity, finding.text) == (Severity.OK, text)
+
+
+def test_only_the_policies_for_the_pods_are_named() -> None:
+    of_others = policy(podSelector={"matchLabels": {"app": "longhorn-ui"}})
+    of_others = msgspec.structs.replace(of_others, metadata=Metadata(name="of-longhorn"))
+
+    found = findings(facts(network_policies=[of_others, policy(OF_KUBE_SCHEDULER)]))
+
+    [finding] = at(found, Check.ACCESS)
+    assert finding.text == "who can reach port 9504 is limited by ours"

@@ -1,0 +1,88 @@
+"""What is read of the service's pods and of its Lease, whatever they lack."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from cli.doctor.facts import InstanceSeen, LeaseSeen
+from cli.doctor.objects import Lease, Pod, instance_seen, is_over
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def pod(*, status: dict[str, Any] | None = None, **fields: Any) -> Pod:
+    metadata = {"name": "extender-0", **fields.pop("metadata", {})}
+    return msgspec.convert({"metadata": metadata, "status": status, **fields}, Pod)
+
+
+def unready(**status: Any) -> dict[str, Any]:
+    condition = {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}
+    return {"conditions": [condition], **status}
+
+
+def test_a_pod_that_is_ready_has_no_trouble() -> None:
+    assert instance_seen(pod(status=READY)) == InstanceSeen(name="extender-0")
+
+
+def waiting(**state: str) -> dict[str, Any]:
+    return unready(
+        containerStatuses=[{"state": {"running": {}}}, {"state": {"waiting": state}}, {}]
+    )
+
+
+UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}
+
+
+@pytest.mark.parametrize(
+    ("status", "trouble"),
+    [
+        (None, ""),
+        ({"conditions": None, "containerStatuses": None}, ""),
+        (unready(), "ContainersNotReady"),
+        (waiting(reason="CrashLoopBackOff", message="back-off"), "CrashLoopBackOff: back-off"),
+        (waiting(reason="ErrImagePull"), "ErrImagePull"),
+        ({"conditions": [UNSCHEDULED]}, "0/3 nodes"),
+    ],
+)
+def test_a_pod_that_is_not_ready_says_why(status: dict[str, Any] | None, trouble: str) -> None:
+    seen = instance_seen(pod(status=status))
+
+    assert (seen.is_ready, seen.trouble) == (False, trouble)
+
+
+def test_settings_are_read_of_all_containers_and_references_left_out() -> None:
+    containers = [
+        {"env": [{"name": "EXTENDER_PORT", "value": "1"}, {"name": "HOME", "value": "/"}]},
+        {"env": None},
+        {"env": [{"name": "EXTENDER_POD_NAME", "valueFrom": {"fieldRef": {}}}]},
+    ]
+
+    seen = instance_seen(pod(spec={"containers": containers}))
+
+    assert seen.variables == {"EXTENDER_PORT": "1"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "over"),
+    [
+        ({"status": READY}, False),
+        ({"status": {"phase": "Failed"}}, True),
+        ({"status": {"phase": "Succeeded"}}, True),
+        ({"metadata": {"deletionTimestamp": "2026-03-01T12:00:00Z"}}, True),
+    ],
+)
+def test_pods_that_are_going_or_gone_do_not_count(fields: dict[str, Any], *, over: bool) -> None:
+    assert is_over(pod(**fields)) is over
+
+
+@pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "renewTime": None}])
+def test_a_lease_without_holder_is_free(spec: dict[str, Any]) -> None:
+    lease = msgspec.convert({"metadata": {"name": "it"}, "spec": spec}, Lease)
+
+    assert lease.seen(is_renewed=True, watched_seconds=0.0) == LeaseSeen()
+
+
+@pytest.mark.parametrize("holder", ["extender-0_some-uuid", "extender-0"])
+def test_the_pod_of_a_holder_stands_before_the_underscore(holder: str) -> None:
+    assert LeaseSeen(holder=holder).pod == "extender-0"

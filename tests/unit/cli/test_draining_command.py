@@ -1,0 +1,286 @@
+"""The command `may-drain` on files: what it prints, and with which status it ends."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from cli.commands import run_command
+from cli.schema import schema
+from tests.unit.cli import drained
+from tests.unit.cli.drained import Document, host, node, pod, replica, volume
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "may-drain"
+HOSTILE = "a\x1b[31m\nb"
+ALL_NODES = tuple(f"node-{number}" for number in range(1, 6))
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Ask; return the status, the output and what is on stderr."""
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+    def ran(*arguments: str, files: str | Path | None = EXAMPLE) -> tuple[int, str, str]:
+        source = () if files is None else ("--cluster-file", str(files))
+        status = run_command(["may-drain", *arguments, *source])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return ran
+
+
+def write(path: Path, *documents: Document) -> Path:
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    return path
+
+
+def file_with(folder: Path, *documents: Document) -> Path:
+    return write(folder / "cluster.json", *documents, *drained.settings())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "first"),
+    [
+        (("node-1",), 0, "node-1: yes, it may be drained now"),
+        (("node/node-1",), 0, "node-1: yes, it may be drained now"),
+        (("node-2",), 1, "node-2: not yet, 1 thing is in the way"),
+        (("node-3",), 1, "node-3: not yet, 1 thing is in the way"),
+        (("node-4",), 1, "node-4: not yet, 2 things are in the way"),
+        (("node-4", "--delete-emptydir-data"), 0, "node-4: yes, it may be drained now"),
+        (("node-1", "node-5"), 0, "all of them at once: yes (may be drained: node-1, node-5)"),
+        (
+            ("node-1", "node-3"),
+            1,
+            "all of them at once: not yet (may be drained: node-1; not yet: ",
+        ),
+        (("--next", "node-2", "node-3"), 1, "none of them may go now"),
+        (("--next", "node-2", "node-5", "node-1"), 0, "node-5 may go next"),
+    ],
+)
+def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
+    run: Run, arguments: tuple[str, ...], status: int, first: str
+) -> None:
+    found, out, err = run(*arguments)
+
+    assert (found, out.splitlines()[0][: len(first)], err) == (status, first, "")
+
+
+def test_what_is_in_the_way_has_its_reason_longhorns_words_and_its_remedy(run: Run) -> None:
+    _, out, _ = run("node-3")
+
+    flat = " ".join(out.split())
+    assert (
+        "1. Replica pvc-2c39-r-0 of volume pvc-2c39 (default/build-cache): no healthy replica on "
+        "another node is protected (it has no other replica) Longhorn logs: replica pvc-2c39-r-0 "
+        "has no pdb on another node -> Have a healthy replica on another node"
+    ) in flat
+
+
+def test_of_many_alike_ten_are_shown(run: Run, tmp_path: Path) -> None:
+    many = [each for number in range(12)
+            for each in (volume(f"vol-{number}"), replica(volume=f"vol-{number}"))]  # fmt: skip
+
+    _, out, _ = run("node-1", files=file_with(tmp_path, *node(), *many))
+
+    assert out.count("Replica vol-") == 10
+    assert "   and 2 more: -o json shows them" in out
+    assert out.count("-> ") == 1
+
+
+@pytest.mark.parametrize("arguments", [("node-4",), ("--next", *ALL_NODES), ("node-1", "node-4")])
+@pytest.mark.parametrize("width", [60, 80])
+def test_lines_are_as_wide_as_the_output(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.setattr("cli.draining.command.output_width", lambda: width)
+
+    _, out, _ = run(*arguments)
+
+    assert max(map(len, out.splitlines())) <= width
+
+
+def test_the_help_fits_into_80_columns_and_has_every_status(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    status, out, _ = run("--help", files=None)
+
+    assert status == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "Exit status: 0 yes, 1 not yet, 2 the input cannot be used" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("node-9",), "there is no Kubernetes Node node-9; did you mean node-5?"),
+        (("zebra",), "there is no Kubernetes Node zebra; there are node-1, node-2, node-3"),
+        (("pod/web",), "pod/web is a pod; give a node"),
+        (("node/",), "a node without a name is given; give NODE"),
+        (("",), "a node without a name is given; give NODE"),
+        (("node-1", "node/node-1"), "a node is named twice; name it once"),
+        (("node-1", "--interval", "5"), "--interval and --timeout mean nothing without --watch"),
+        (("node-1", "--timeout", "5"), "--interval and --timeout mean nothing without --watch"),
+        (("node-1", "--watch"), "--watch waits for a live cluster to change; files do not"),
+        (("node-1", "--watch", "--interval", "0"), "Invalid value for '--interval'"),
+        (("node-1", "--watch", "--interval", "nan"), "Invalid value for '--interval'"),
+        (("node-1", "--watch", "--timeout", "-1"), "Invalid value for '--timeout'"),
+        (("node-1", "-o", "xml"), "Invalid value for '--output'"),
+        (("node-1", "--kubeconfig", "config"), "--cluster-file names another cluster than"),
+        ((), "Missing argument 'NODE...'"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_and_status_2(
+    run: Run, arguments: tuple[str, ...], text: str
+) -> None:
+    status, out, err = run(*arguments)
+
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert text in err
+    assert err.count("\n") == 1
+
+
+def documents() -> list[Document]:
+    text = (EXAMPLE / "objects.yaml").read_text(encoding="utf-8")
+    return [*yaml.load_all(text, yaml.CSafeLoader)]
+
+
+def without(kind: str, name: str = "") -> list[Document]:
+    return [
+        each for each in documents() if each["kind"] != kind or name not in each["metadata"]["name"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        ("Node", "nodes"),
+        ("InstanceManager", "instancemanagers.longhorn.io"),
+        ("PodDisruptionBudget", "poddisruptionbudgets.policy"),
+        ("Setting", "settings.longhorn.io"),
+        ("Volume", "volumes.longhorn.io"),
+        ("Replica", "replicas.longhorn.io"),
+        ("VolumeAttachment", "volumeattachments.longhorn.io"),
+    ],
+)
+def test_files_without_a_kind_are_refused_with_what_adds_it(
+    run: Run, tmp_path: Path, kind: str, named: str
+) -> None:
+    status, out, err = run("node-1", files=write(tmp_path / "c.json", *without(kind)))
+
+    assert (status, out) == (2, "")
+    assert f"no {named}, without which no node can be judged" in err
+    assert f"kubectl get --all-namespaces -o json {named} > more.json" in err
+
+
+def test_files_with_budgets_of_workloads_alone_lack_those_of_longhorn(
+    run: Run, tmp_path: Path
+) -> None:
+    rest = without("PodDisruptionBudget", "instance-manager")
+
+    status, _, err = run("node-1", files=write(tmp_path / "c.json", *rest))
+
+    assert (status, "no poddisruptionbudgets.policy" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "answer"), [("node-5", 2, "not known"), ("node-3", 1, "not yet")]
+)
+def test_without_pods_nothing_is_a_yes(
+    run: Run, tmp_path: Path, name: str, status: int, answer: str
+) -> None:
+    found, out, _ = run(name, files=write(tmp_path / "c.json", *without("Pod")))
+
+    assert (found, out.startswith(f"{name}: {answer}, ")) == (status, True)
+    assert "no pods are known, so what kubectl refuses is not" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("name", "status"), [("node-5", 2), ("node-3", 1)])
+def test_a_support_bundle_is_never_a_yes(run: Run, tmp_path: Path, name: str, status: int) -> None:
+    """It has the pods of some namespaces only."""
+    folder = tmp_path / "bundle" / "yamls" / "namespaced"
+    for each in documents():
+        place = folder / each["metadata"].get("namespace", "none") / f"{each['kind']}s.yaml"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("a", encoding="utf-8") as file:
+            file.write(f"---\n{yaml.safe_dump(each)}")
+    packed = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "bundle")
+
+    for files in (tmp_path / "bundle", packed):
+        found, out, _ = run(name, files=files)
+
+        assert found == status
+        assert "of some namespaces only, here db, default, longhorn-system" in " ".join(out.split())
+
+
+def test_what_cannot_be_read_is_never_a_yes(run: Run, tmp_path: Path) -> None:
+    broken = volume("broken")
+    broken["spec"] = "no spec"
+
+    status, out, err = run("node-5", files=write(tmp_path / "c.json", *documents(), broken))
+
+    assert status == 2
+    assert out.startswith("node-5: not known")
+    assert "not known: Volume broken cannot be read" in out
+    assert "warning: " in err
+
+
+def test_shards_that_are_missing_are_said_to_be(run: Run, tmp_path: Path) -> None:
+    sharded = volume("ec", dataLayout={"type": "sharded", "dataChunks": 2, "parityChunks": 1})
+
+    status, out, _ = run("node-5", files=write(tmp_path / "c.json", *documents(), sharded))
+
+    assert status == 2
+    assert "no Shards are known, though Volume ec is erasure-coded" in " ".join(out.split())
+
+
+def test_with_next_what_is_not_known_is_no_answer(run: Run, tmp_path: Path) -> None:
+    files = write(tmp_path / "c.json", *without("Pod"))
+
+    assert run("--next", "node-3", "node-5", files=files)[0] == 2
+    assert run("--next", "node-3", files=files)[0] == 1
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, output: str) -> None:
+    there = [*node(), pod(HOSTILE, owner=None), volume("vol", HOSTILE), replica()]
+
+    status, out, err = run("node-1", "-o", output, files=file_with(tmp_path, *there))
+
+    assert status == 1
+    assert "\x1b" not in out + err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("node-1",), ("node-4",), ("node-3", "node-4"), ("--next", *ALL_NODES), ("--next", "node-3")],
+)
+def test_answers_obey_it(run: Run, arguments: tuple[str, ...]) -> None:
+    status, out, _ = run(*arguments, "-o", "json")
+
+    found = json.loads(out)
+    jsonschema.validate(found, schema("may-drain"))
+    assert found["may"] == {0: "yes", 1: "not_yet"}[status]
+    assert (found["next"] is None) is ("--next" not in arguments)
+
+
+def test_a_node_without_longhorn_is_drained_by_kubernetes_rules_alone(
+    run: Run, tmp_path: Path
+) -> None:
+    there = [*node(), host("bare"), pod("web-0", "bare"), pod("web-1", "bare", owner=None)]
+
+    status, out, _ = run("bare", files=file_with(tmp_path, *there))
+
+    assert status == 1
+    assert "1. Pod default/web-1 has no controller" in out

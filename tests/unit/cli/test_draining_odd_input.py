@@ -1,0 +1,90 @@
+"""Odd values anywhere in the objects: `may-drain` answers or says what it cannot read."""
+
+import json
+import os
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cli.commands import run_command
+from tests.unit.cli import drained
+from tests.unit.cli.drained import Document, node, pod, replica, volume
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
+def ask(
+    folder: Path, capsys: pytest.CaptureFixture[str], documents: list[Document], output: str
+) -> tuple[int, str, str]:
+    path = folder / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    status = run_command(["may-drain", "node-1", "-o", output, "--cluster-file", str(path)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.text(max_size=5),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+def spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return where something stands in a document."""
+    inner = [*value.items()] if isinstance(value, dict) else []
+    inner += [*enumerate(value)] if isinstance(value, list) else []
+    found = [path] if path else []
+    for key, each in inner:
+        found += spots(each, (*path, key))
+    return found
+
+
+GOOD = [*node(), *node("node-2"), volume(claim="data"), replica(), replica("node-2"),
+        pod(claims=["data"]), *drained.settings()]  # fmt: skip
+GOOD.append(drained.attachment(csi_attacher="node-1"))
+GOOD.append(drained.budget("web", "default", labels={"app": "web"}, allowed=1))
+SPOTS = [(number, *spot) for number, each in enumerate(GOOD) for spot in spots(each)]
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(spot=st.sampled_from(SPOTS), value=VALUES, output=st.sampled_from(["table", "json"]))
+def test_odd_values_anywhere_give_an_answer_or_an_error(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    spot: tuple[Any, ...],
+    value: Any,
+    output: str,
+) -> None:
+    """No traceback; and what cannot be read is said, and is no yes."""
+    number, *path, last = spot
+    odd = deepcopy(GOOD)
+    target: Any = odd[number]
+    for key in path:
+        target = target[key]
+    target[last] = value
+
+    status, out, err = ask(tmp_path, capsys, odd, output)
+
+    assert status in (0, 1, 2)
+    assert out or err.rpartition("error: ")[2]
+    assert not ("cannot be read" in err and status == 0)
+
+
+def test_the_objects_of_that_test_are_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(tmp_path, capsys, GOOD, "table")[0] == 0

@@ -1,0 +1,720 @@
+"""Clusters from files: every form kubectl and Longhorn write, and clear errors for the rest."""
+
+import contextlib
+import gzip
+import io
+import json
+import re
+import stat
+import struct
+import subprocess
+import sys
+import tarfile
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from app.errors import InputError
+from cli.files import bundled_namespaces, load_cluster, load_documents
+from extender import Claim, ClaimKey
+from longhorn import Node, NodeName, Setting
+from planner.records import KubernetesNode
+from tests.builders import bare_class, claim, disk, replica, setting
+from tests.builders import node as longhorn_node
+
+ROOT = Path(__file__).parents[3]
+REAL = ROOT / "tests" / "data" / "real"
+YAMLS = "supportbundle_8f5c_2026-11-21T03-00-00Z/yamls"
+LONGHORN = f"{YAMLS}/namespaced/longhorn-system/longhorn.io/v1beta2"
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(content: str | bytes, name: str = "cluster.yaml") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def node(name: str, more: str = "") -> str:
+    return f"apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\n{more}"
+
+
+def nodes_of(path: Path) -> list[str]:
+    """Return the Kubernetes nodes in a file that has nothing to complain of."""
+    cluster, problems = load_cluster(path)
+    assert problems == []
+    return list(cluster.of(KubernetesNode))
+
+
+def bundle(
+    files: dict[str, str], compression: int = zipfile.ZIP_DEFLATED, folder: str = YAMLS
+) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", compression) as archive:
+        for name, text in files.items():
+            archive.writestr(f"{folder}/{name}" if folder else name, text)
+    return content.getvalue()
+
+
+def refusal(path: Path) -> str:
+    """Return why the file cannot be used: one line that names it."""
+    with pytest.raises(InputError) as caught:
+        load_cluster(path)
+    text = str(caught.value)
+    assert text.startswith(str(path))
+    assert "\n" not in text
+    return text.removeprefix(str(path))
+
+
+TWO = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in "ab"]
+BARE = [{"metadata": {"name": name}} for name in "ab"]
+FORMS = {
+    "documents": ("c.yaml", "---\n---\n" + node("a") + "...\n---\n# x\n---\n" + node("b")),
+    "list": ("c.yaml", f"items: {TWO}\napiVersion: v1\nkind: List\n"),
+    "typed-list": ("c.yaml", f"apiVersion: v1\nkind: NodeList\nitems: {BARE}\n"),
+    "list-without-kind": ("c.yaml", f"items: {TWO}\n"),
+    "json": ("c.json", json.dumps({"apiVersion": "v1", "kind": "NodeList", "items": BARE})),
+    "json-without-suffix": ("c", json.dumps({"items": TWO}, indent="\t")),
+    "windows-line-ends": ("c.yaml", (node("a") + "---\n" + node("b")).replace("\n", "\r\n")),
+    "byte-order-mark": ("c.yaml", "\ufeff" + node("a") + "---\n" + node("b")),
+    "byte-order-mark-json": ("c.json", "\ufeff" + json.dumps({"items": TWO})),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), FORMS.values(), ids=FORMS.keys())
+def test_every_form_of_a_file_is_read(write: Write, name: str, text: str) -> None:
+    assert nodes_of(write(text, name)) == ["a", "b"]
+
+
+def test_items_of_a_typed_list_of_longhorns_are_longhorns(write: Write) -> None:
+    path = write(
+        "apiVersion: longhorn.io/v1beta2\nkind: NodeList\nitems:\n- {metadata: {name: a}}\n"
+    )
+
+    cluster, problems = load_cluster(path)
+
+    assert (list(cluster.of(Node)), list(cluster.of(KubernetesNode)), problems) == (["a"], [], [])
+
+
+def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -> None:
+    write(node("c"), "d/c.yaml")
+    write(node("a"), "d/a.yml")
+    write('{"apiVersion":"v1","kind":"Node","metadata":{"name":"b"}}', "d/b/deep/x.json")
+    write("not: [read", "d/notes.txt")
+    path = write("not: [read", "d/README.md").parent
+
+    assert nodes_of(path) == ["a", "b", "c"]
+
+
+def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> None:
+    path = write("a: [", "d/broken.yaml")
+
+    with pytest.raises(InputError) as caught:
+        load_cluster(path.parent)
+
+    assert str(caught.value).startswith(f"{path} is not YAML: ")
+
+
+def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None:
+    path = write(
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x},"
+        " spec: {volumeName: first}}\n"
+        "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x},"
+        " spec: {volumeName: second}}\n"
+        "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: other}}\n"
+        "- {apiVersion: v1, kind: PersistentVolume, metadata: {name: x}}\n"
+    )
+
+    cluster, problems = load_cluster(path)
+
+    assert (cluster.of(Claim)[ClaimKey("default/x")].persistent_volume, len(cluster.of(Claim))) == (
+        "first",
+        2,
+    )
+    assert problems == [
+        f"{path}[0].items[1] is the second PersistentVolumeClaim x; the first one counts"
+    ]
+
+
+def test_files_are_added_to_each_other_and_the_first_of_a_name_counts(write: Write) -> None:
+    text = "apiVersion: longhorn.io/v1beta2\nkind: Setting\nmetadata: {{name: {}}}\nvalue: '{}'\n"
+    first = write(text.format("a", "1"), "first.yaml")
+    second = write("---\n".join(text.format(name, "2") for name in "abc"), "second.yaml")
+    third = write(text.format("b", "3") + "---\n" + text.format("c", "3"), "third.yaml")
+
+    cluster, problems = load_cluster(first, second, third)
+
+    assert {each.name: each.value for each in cluster.of(Setting).values()} == {
+        "a": "1",
+        "b": "2",
+        "c": "2",
+    }
+    assert problems == [
+        f"{second} has Setting a again; those of the files before it count",
+        f"{third} has Setting b and 1 more again; those of the files before it count",
+    ]
+
+
+def test_a_file_that_is_added_must_have_objects(write: Write) -> None:
+    first, second = write(node("a"), "first.yaml"), write("x: y\n", "second.yaml")
+
+    with pytest.raises(InputError, match=f"^{second} holds no object of a cluster"):
+        load_cluster(first, second)
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        ("5", " is int, not an object"),
+        ("{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name"),
+        (
+            "{apiVersion: longhorn.io/v1beta2, kind: Volume, metadata: {name: v},"
+            " spec: {size: many}}",
+            ": Volume v cannot be read: 'many' is not a size in bytes",
+        ),
+    ],
+)
+def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
+    write: Write, broken: str, problem: str
+) -> None:
+    path = write(
+        f"{node('a')}---\nkind: List\napiVersion: v1\nitems:\n"
+        f"- {{apiVersion: v1, kind: Node, metadata: {{name: b}}}}\n- {broken}\n"
+    )
+
+    cluster, problems = load_cluster(path)
+
+    assert (list(cluster.of(KubernetesNode)), problems) == (
+        ["a", "b"],
+        [f"{path}[1].items[1]{problem}"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        ("2026-11-21T03:00:00Z", "2026-11-21T03:00:00Z"),
+        ("0000:06:00.0", "0000:06:00.0"),
+        ("12:30:45", "12:30:45"),
+        ("1_000", "1_000"),
+        (".inf", ".inf"),
+        ("1e5x", "1e5x"),
+        ("'5'", "5"),
+        ("null", None),
+        ("true", True),
+        ("-12", -12),
+        ("5e+09", 5_000_000_000),
+        ("6.397024534528e+12", 6_397_024_534_528),
+        ("9.007199254740993e+15", 9_007_199_254_740_993),
+        ("1.0", 1),
+        ("1.5", 1.5),
+    ],
+)
+def test_plain_scalars_mean_what_kubernetes_means(write: Write, scalar: str, value: object) -> None:
+    [(_, document)] = load_documents(write(f"value: {scalar}\n"))
+
+    assert isinstance(document, dict)
+    assert (document["value"], type(document["value"])) == (value, type(value))
+
+
+def test_aliases_and_merge_keys_are_followed(write: Write) -> None:
+    path = write(
+        "meta: &meta {name: a, labels: {x: y}}\n---\n"
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- &first {apiVersion: v1, kind: Node, metadata: &m {name: b}}\n"
+        "- <<: *first\n  metadata: {<<: *m, name: c}\n"
+    )
+
+    cluster, _ = load_cluster(path)
+
+    assert list(cluster.of(KubernetesNode)) == ["b", "c"]
+
+
+def test_an_object_that_contains_itself_is_no_trouble(write: Write) -> None:
+    assert nodes_of(write(node("a", "spec: &spec {again: *spec, all: [*spec, *spec]}\n"))) == ["a"]
+
+
+def test_aliases_of_aliases_of_aliases_take_no_time(write: Write) -> None:
+    laughs = "".join(
+        f"  l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 9)}]\n" for level in range(1, 40)
+    )
+
+    assert nodes_of(write(node("a", f"spec:\n  l0: &l0 [x]\n{laughs}"))) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("cluster.yaml", "cannot be read: No such file or directory"),
+        ("a" * 300, "cannot be read: File name too long"),
+        ("", "holds no object of a cluster; give"),
+    ],
+    ids=["absent", "long-name", "empty-folder"],
+)
+def test_a_path_that_leads_to_nothing_is_named(tmp_path: Path, name: str, why: str) -> None:
+    assert refusal(tmp_path / name).startswith(f" {why}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.yaml", ""),
+        ("c.json", "null"),
+        ("c.yaml", "hello\n"),
+        ("c.yaml", "kind: List\napiVersion: v1\nitems: []\n"),
+        ("c.yaml", "kind: Secret\napiVersion: v1\n"),
+    ],
+)
+def test_a_file_without_a_cluster_is_refused(write: Write, name: str, content: str) -> None:
+    assert "holds no object of a cluster" in refusal(write(content, name))
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ("a: 1\nb: [2\n", "line 3"),
+        ("a: 1\n\tb: 2\n", "line 2"),
+        ("a: 1\nb: !!python/object/apply:os.abort []\n", "line 2"),
+        ("a: 1\nb:\n  ? [x]\n  : y\n", "line 3"),
+        ("a: 1\nb: {<<: 5}\n", "line 2"),
+    ],
+)
+def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) -> None:
+    text = refusal(write(content))
+
+    assert text.startswith(" is not YAML: ")
+    assert text.endswith(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("c.json", "", "line 1"),
+        ("c.json", b'{"a":"\xff"}', "utf-8"),
+        ("c.yaml", bytes(range(256)), "control characters"),
+        ("c.yaml", b"a: b\xe9\n", "UTF-8"),
+        ("c.yaml", "a: " + "9" * 5_000, "digits"),
+        ("c.yaml", "a: !!bool maybe", "neither true nor false"),
+        ("c.yaml", "a: !!int x", "'x'"),
+        ("c.yaml", "a: !!timestamp 2001-99-99", "constructor"),
+    ],
+)
+def test_a_file_that_cannot_be_parsed_is_refused_in_one_line(
+    write: Write, name: str, content: str | bytes, why: str
+) -> None:
+    assert why in refusal(write(content, name))
+
+
+@pytest.mark.parametrize("exponent", [400, 999_999_999, 10**20, -(10**20)])
+@pytest.mark.parametrize("name", ["c.yaml", "c.json"])
+def test_a_number_no_float_can_hold_stops_nothing(write: Write, name: str, exponent: int) -> None:
+    path = write(
+        f'{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"a"}},"x": 1e{exponent}}}', name
+    )
+
+    assert nodes_of(path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("c.yaml", "[" * 100_000 + "]" * 100_000, id="yaml-lists"),
+        pytest.param("c.json", "[" * 100_000 + "]" * 100_000, id="json-lists"),
+    ],
+)
+def test_deep_nesting_is_an_error_like_any_other(write: Write, name: str, content: str) -> None:
+    path = write(content, name)
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "cli", "filter", "--cluster-file", path, "--pod", "default/pod"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith(f"error: {path} ")
+
+
+DISK_SPEC = (
+    "{allowScheduling: true, diskType: filesystem, path: 0000:06:00.0, storageReserved: 5e+09}"
+)
+DISK_STATUS = """{conditions: [], diskUUID: uuid-1, scheduledReplica: {vol-r-1: 1.073741824e+10},
+  storageAvailable: 6.397024534528e+12, storageMaximum: 7.681501126656e+12,
+  storageScheduled: 1.073741824e+10}"""
+BUNDLED = {
+    "cluster/v1/nodes.yaml": """
+- {apiVersion: v1, kind: Node, metadata: {name: node-1, namespace: "null"}}""",
+    "cluster/storage.k8s.io/v1/storageclasses.yaml": """
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: longhorn},
+  parameters: {dataLocality: best-effort, fromBackup: "null", numberOfReplicas: "3"},
+  provisioner: driver.longhorn.io}""",
+    "namespaced/default/v1/persistentvolumeclaims.yaml": """
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, uid: u-1},
+  spec: {resources: {requests: {storage: 5e+09}}, storageClassName: longhorn, volumeName: "null"}}
+""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml": f"""
+- {{apiVersion: longhorn.io/v1beta2, kind: Node, metadata: {{name: node-1}},
+  spec: {{allowScheduling: true, disks: {{disk-1: {DISK_SPEC}}}}},
+  status: {{conditions: [], diskStatus: {{disk-1: {DISK_STATUS}}}, region: "null", zone: "null"}}}}
+""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/replicas.yaml": """
+- {apiVersion: longhorn.io/v1beta2, kind: Replica,
+  metadata: {creationTimestamp: 2026-11-21T03:00:00Z, deletionTimestamp: "null", name: vol-r-1},
+  spec: {active: true, diskID: "null", failedAt: "null", hardNodeAffinity: "null", nodeID: "null",
+    healthyAt: "2026-11-21T03:00:00Z", volumeName: vol, volumeSize: "10737418240"},
+  status: {started: false}}""",
+    "namespaced/longhorn-system/longhorn.io/v1beta2/settings.yaml": """
+- {apiVersion: longhorn.io/v1beta2, kind: Setting, metadata: {name: priority-class}, value: "null"}
+""",
+}
+BUNDLED = {name: f"apiVersion: v1\nkind: List\nitems:{text}\n" for name, text in BUNDLED.items()}
+BUNDLED["cluster/v1/persistentvolumes.yaml"] = "null\n"
+
+
+@pytest.fixture
+def support_bundle(write: Write) -> Path:
+    """A bundle as the support-bundle-kit writes it, with things in it that are no objects."""
+    top = YAMLS.removesuffix("/yamls")
+    files = {f"{YAMLS}/{name}": text for name, text in BUNDLED.items()} | {
+        f"{top}/metadata.yaml": "projectName: Longhorn\nkind: [not, an, object\n",
+        f"{top}/bundleGenerationError.log": "error: x\n",
+        f"{top}/logs/longhorn-system/manager/yamls.log": "a: [b\n",
+        f"{top}/nodes/node-1.zip": "PK",
+    }
+    return write(bundle(files, folder=""), "supportbundle.zip")
+
+
+def test_a_support_bundle_is_read_packed_or_not(support_bundle: Path, tmp_path: Path) -> None:
+    """Its numbers are exact, and the text "null" stands for nothing."""
+    packed, problems = load_cluster(support_bundle.rename(support_bundle.with_suffix("")))
+    for name, text in BUNDLED.items():
+        file = tmp_path / "unpacked" / YAMLS / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    unpacked, _ = load_cluster(tmp_path / "unpacked")
+    size = 10_737_418_240
+
+    expected: list[Any] = [
+        claim(uid="u-1", storage_class="longhorn", size_bytes=5_000_000_000),
+        bare_class(
+            "longhorn",
+            parameters={"dataLocality": "best-effort", "fromBackup": "", "numberOfReplicas": "3"},
+        ),
+        longhorn_node(
+            "node-1",
+            disk(
+                uuid="uuid-1",
+                filesystem="",
+                ready=None,
+                schedulable=None,
+                reserved_bytes=5_000_000_000,
+                available_bytes=6_397_024_534_528,
+                maximum_bytes=7_681_501_126_656,
+                listed={"vol-r-1": size},
+            ),
+            ready=None,
+            schedulable=None,
+        ),
+        replica("vol-r-1", on="", size_bytes=size),
+        setting("priority-class", ""),
+        KubernetesNode(name=NodeName("node-1")),
+    ]
+    assert problems == []
+    assert sorted(map(repr, packed.records())) == sorted(map(repr, expected))
+    assert sorted(map(repr, unpacked.records())) == sorted(map(repr, expected))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "yamls",
+        "yamls/namespaced",
+        "yamls/namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml",
+    ],
+)
+def test_a_part_of_a_bundle_is_read_as_the_whole(tmp_path: Path, given: str) -> None:
+    """Its text "null" is no name of a zone."""
+    file = tmp_path / "yamls" / "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(BUNDLED["namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"])
+
+    cluster, _ = load_cluster(tmp_path / given)
+
+    assert [each.zone for each in cluster.of(Node).values()] == [""]
+
+
+def test_namespaces_of_a_bundle_are_known_packed_or_not(
+    support_bundle: Path, tmp_path: Path
+) -> None:
+    for name in BUNDLED:
+        file = tmp_path / "unpacked" / YAMLS / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    expected = {"default", "longhorn-system"}
+    assert bundled_namespaces(support_bundle) == expected
+    assert bundled_namespaces(tmp_path / "unpacked") == expected
+    assert bundled_namespaces(tmp_path / "unpacked" / Path(YAMLS)) == expected
+
+
+def test_what_is_no_bundle_has_no_namespaces_of_one(write: Write) -> None:
+    file = write(node("a"), "folder/namespaced/default/nodes.yaml")
+
+    assert bundled_namespaces(file) == bundled_namespaces(file.parents[2]) == frozenset()
+
+
+def test_the_error_in_a_bundle_names_the_file_in_it(write: Write) -> None:
+    path = write(bundle({"cluster/v1/nodes.yaml": "a: 1\nb: ]\n"}), "b.zip")
+
+    assert refusal(path).startswith(f":{YAMLS}/cluster/v1/nodes.yaml is not YAML: ")
+
+
+def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write: Write) -> None:
+    path = write(
+        bundle({"a.yaml": "kind: List\napiVersion: v1\nitems:\n- {}\n", "b.yaml": node("b")}),
+        "b.zip",
+    )
+
+    _, problems = load_cluster(path)
+
+    assert problems == [f"{path}:{YAMLS}/a.yaml[0].items[0] has no apiVersion or no kind"]
+
+
+@pytest.mark.parametrize("files", [{"cluster.yaml": node("a")}, {"yamls.yaml": node("a")}])
+def test_a_zip_that_is_no_bundle_is_refused(write: Write, files: dict[str, str]) -> None:
+    assert "no support bundle" in refusal(write(bundle(files, folder=""), "b.zip"))
+
+
+def patched(archive: bytes, *, local: int, central: int, value: bytes) -> bytes:
+    """Overwrite a field in both headers of an archive of one member."""
+    content = bytearray(archive)
+    directory = content.index(b"PK\x01\x02")
+    content[local : local + len(value)] = value
+    content[directory + central : directory + central + len(value)] = value
+    return bytes(content)
+
+
+ONE = bundle({"cluster/v1/nodes.yaml": node("a", "# " + "0123456789 abc " * 300)})
+DATA = ONE.index(b"nodes.yaml") + len(b"nodes.yaml")
+GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(ONE[: DATA + 2] + GARBAGE + ONE[DATA + 40 :], id="garbage-in-deflated-data"),
+        pytest.param(ONE.replace(b"PK\x01\x02", b"PK\x00\x00"), id="no-directory"),
+        pytest.param(ONE[: len(ONE) // 3], id="cut-off"),
+        pytest.param(patched(ONE, local=6, central=8, value=b"\x01\x00"), id="encrypted"),
+    ],
+)
+def test_a_damaged_or_encrypted_zip_is_refused_with_a_way_on(write: Write, content: bytes) -> None:
+    assert "download or copy it again" in refusal(write(content, "b.zip"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("b.zip", "<!DOCTYPE html>", " is not a zip; download the bundle again, or end its name "),
+        ("b.zip", "", " is not a zip; "),
+        ("b.zip", node("a"), " is not a zip; "),
+        ("b.tar.gz", b"\x1f\x8b\x08", " is packed by gzip; unpack it, and give the file or folder"),
+        ("b", b"\xfd7zXZ\x00", " is packed by xz; unpack it"),
+        ("b.yaml.bz2", b"BZh9", " is packed by bzip2; unpack it"),
+        ("b.7z", b"7z\xbc\xaf\x27\x1c", " is packed by 7-Zip; unpack it"),
+    ],
+)
+def test_what_is_packed_otherwise_or_no_zip_is_refused_with_a_way_on(
+    write: Write, name: str, content: str | bytes, why: str
+) -> None:
+    assert refusal(write(content, name)).startswith(why)
+
+
+def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: Write) -> None:
+    size = struct.pack("<I", 2**31 - 1)
+    plain = bundle({"nodes.yaml": "x" * 100}, zipfile.ZIP_STORED)
+    content = patched(
+        patched(plain, local=22, central=24, value=size), local=18, central=20, value=size
+    )
+
+    text = refusal(write(content, "b.zip"))
+
+    assert text.startswith(f":{YAMLS}/nodes.yaml unpacks to too much: ")
+    assert text.endswith("; if you trust it, unpack it yourself and give the folder")
+
+
+MEBIBYTE = 2**20
+BOMB = " " * (40 * MEBIBYTE)
+
+
+def peak_bytes(path: Path, *also: Path) -> int:
+    """Return what Python had allocated at most while the files were read or refused."""
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(InputError):
+            load_cluster(path, *also)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_of_a_bundle_that_unpacks_to_fifty_times_its_size_is_refused_unread(
+    write: Write,
+) -> None:
+    path = write(bundle({"a.yaml": node("a"), "bomb.yaml": BOMB}), "b.zip")
+
+    assert refusal(path).startswith(f":{YAMLS}/bomb.yaml unpacks to too much: a bundle may ")
+    assert peak_bytes(path) < 2 * MEBIBYTE
+
+
+def test_a_bundle_that_is_added_is_refused_the_same_way(write: Write) -> None:
+    first = write(node("a"))
+    path = write(bundle({"bomb.yaml": BOMB}), "b.zip")
+
+    with pytest.raises(InputError) as caught:
+        load_cluster(first, path)
+
+    assert str(caught.value).startswith(f"{path}:{YAMLS}/bomb.yaml unpacks to too much: ")
+    assert peak_bytes(first, path) < 2 * MEBIBYTE
+
+
+def test_a_bundle_with_a_bomb_beside_its_objects_is_no_bundle_to_ask_for_namespaces(
+    write: Write,
+) -> None:
+    """Only the names in it are read."""
+    path = write(bundle({"namespaced/shop/v1/bomb.yaml": BOMB}), "b.zip")
+
+    assert bundled_namespaces(path) == {"shop"}
+
+
+def test_a_file_that_says_it_is_smaller_than_it_is_is_unpacked_no_further(write: Write) -> None:
+    content = bundle({"bomb.yaml": BOMB})
+    path = write(patched(content, local=22, central=24, value=struct.pack("<I", 100)), "b.zip")
+
+    assert "bomb.yaml cannot be unpacked: Bad CRC-32" in refusal(path)
+    assert peak_bytes(path) < 4 * MEBIBYTE
+
+
+def test_many_files_of_a_bundle_that_are_small_alone_are_too_much_together(write: Write) -> None:
+    path = write(bundle({f"{number}.yaml": "# " + "x" * 500_000 for number in range(40)}), "b.zip")
+
+    assert re.match(rf":{YAMLS}/\d+\.yaml unpacks to too much: ", refusal(path))
+
+
+def test_a_file_of_a_bundle_with_more_values_than_its_size_tells_is_refused(write: Write) -> None:
+    """Each value takes a hundred times the memory of its text."""
+    path = write(bundle({"a.yaml": "- a\n" * 200_000}), "b.zip")
+
+    assert refusal(path) == (
+        f":{YAMLS}/a.yaml cannot be parsed: it has more than 100000 values; if you trust it, "
+        "unpack it yourself and give the folder"
+    )
+    assert peak_bytes(path) < 4 * MEBIBYTE
+
+
+def test_as_many_values_as_you_like_are_read_of_what_is_not_packed(write: Write) -> None:
+    path = write("x: [" + "a, " * 150_000 + "]\n---\n" + node("a"))
+
+    assert list(load_cluster(path)[0].of(KubernetesNode)) == ["a"]
+
+
+def test_files_of_a_bundle_are_unpacked_one_after_another(write: Write) -> None:
+    random = Random(1)
+    comment = "# " + "".join(random.choices("0123456789abcdef", k=MEBIBYTE)) + "\n"
+    names = [f"node-{number}" for number in range(12)]
+    path = write(bundle({f"{name}.yaml": comment + node(name) for name in names}), "b.zip")
+
+    assert sorted(nodes_of(path)) == sorted(names)
+    assert peak_bytes(path) < 6 * MEBIBYTE
+
+
+def test_thousands_of_tiny_files_in_a_bundle_are_read(write: Write) -> None:
+    names = [f"node-{number}" for number in range(2_000)]
+    path = write(bundle({f"{name}.yaml": node(name) for name in names}), "b.zip")
+
+    assert len(nodes_of(path)) == 2_000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 99])
+def test_a_file_of_a_bundle_in_another_method_is_refused_unread(write: Write, method: int) -> None:
+    """Python unpacks such files without a bound."""
+    value = struct.pack("<H", method)
+    path = write(patched(ONE, local=8, central=10, value=value), "b.zip")
+
+    assert refusal(path) == (
+        f":{YAMLS}/cluster/v1/nodes.yaml is packed by a method that is not read; "
+        "unpack it yourself and give the folder"
+    )
+
+
+def test_an_archive_in_a_bundle_is_not_opened(write: Write) -> None:
+    inner = bundle({"a.yaml": node("inner")})
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{YAMLS}/a.yaml", node("a"))
+        archive.writestr(f"{YAMLS}/inner.zip", inner)
+
+    assert nodes_of(write(content.getvalue(), "b.zip")) == ["a"]
+
+
+def test_an_archive_in_a_bundle_that_is_called_yaml_is_no_yaml(write: Write) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{YAMLS}/inner.yaml", bundle({"a.yaml": node("inner")}))
+
+    assert refusal(write(content.getvalue(), "b.zip")).startswith(f":{YAMLS}/inner.yaml ")
+
+
+def test_a_link_in_a_bundle_is_not_followed(write: Write) -> None:
+    link = zipfile.ZipInfo(f"{YAMLS}/link.yaml")
+    link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{YAMLS}/a.yaml", node("a"))
+        archive.writestr(link, str(write(node("secret"), "elsewhere.yaml")))
+
+    cluster, problems = load_cluster(write(content.getvalue(), "b.zip"))
+
+    assert list(cluster.of(KubernetesNode)) == ["a"]
+    assert len(problems) == 1
+
+
+def test_a_tar_is_refused_packed_or_not(write: Write) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.add(write(node("a")), "yamls/a.yaml")
+    why = "; unpack it, and give the file or folder"
+
+    assert refusal(write(content.getvalue(), "b.tar")) == f" is packed by tar{why}"
+    assert refusal(write(gzip.compress(content.getvalue()), "b.tgz")) == f" is packed by gzip{why}"
+
+
+def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "huge.yaml"
+    with path.open("wb") as file:
+        file.truncate(2**30 + 1)
+
+    assert refusal(path) == f" is larger than {2**30} B"
+
+
+def test_a_key_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "joined.yaml"
+    path.write_text("kind: List\nitems: []\nkind: List\nitems: []\n")
+
+    with pytest.raises(InputError, match=r"'kind' is there twice; is a line --- missing .* line 3"):
+        load_cluster(path)

@@ -1,0 +1,310 @@
+"""What all commands do alike: how they print an answer, and what they say on stderr."""
+
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping
+from fcntl import ioctl
+from pathlib import Path
+
+import msgspec
+import pytest
+import typer
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.commands import commands, run_command
+from cli.files import parse_yaml
+from cli.options import Output, WideOutput, written_yaml
+from cli.paragraphs import ANY_WIDTH, paragraph
+
+ROOT = Path(__file__).parents[3]
+GROUP = typer.main.get_command(commands)
+NAMES = tuple(getattr(GROUP, "commands", {}))
+SERVICES = ("serve", "disk-schedule-controller")
+BUNDLE = ("--cluster-file", "examples/bundle")
+SCHEDULER = "manifests/scheduler/k3s.yaml"
+ANSWERS = {
+    "filter": ("filter", *BUNDLE),
+    "overview": ("overview", *BUNDLE),
+    "survey": ("survey", *BUNDLE),
+    "plan": ("plan", "drain", "node-1", *BUNDLE),
+    "may-drain": ("may-drain", "node-4", "--cluster-file", "examples/may-drain"),
+    "scheduler-config": ("scheduler-config", "--distribution", "kubeadm", "--check", SCHEDULER),
+}
+"""A call of each command that answers without a live cluster."""
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(ROOT)
+
+
+class Told(msgspec.Struct):
+    """A report."""
+
+    names: dict[str, str]
+    sizes_bytes: tuple[int, ...]
+    output: Output
+    nothing: None = None
+
+
+@given(st.dictionaries(st.text() | st.from_regex(r"[-+]?[0-9.]+[eE]?[0-9]*", fullmatch=True),
+                       st.text()), st.tuples(st.integers(), st.integers()))  # fmt: skip
+def test_yaml_says_what_json_says(names: dict[str, str], sizes: tuple[int, ...]) -> None:
+    report = Told(names=names, sizes_bytes=sizes, output=Output.YAML)
+
+    text = written_yaml(report)
+
+    assert yaml.safe_load(text) == json.loads(msgspec.json.encode(report))
+    if "<<" not in names:  # a merge key to our own reader
+        assert parse_yaml("it", text.encode()) == [yaml.safe_load(text)]
+
+
+def test_what_some_readers_take_for_a_number_is_quoted() -> None:
+    report = Told(names={"12e3": "1e5"}, sizes_bytes=(), output=Output.YAML)
+
+    assert "'12e3': '1e5'" in written_yaml(report)
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_each_answer_can_be_had_as_json_and_as_yaml(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run_command([*ANSWERS[command], "-o", "json"])
+    as_json = json.loads(capsys.readouterr().out)
+
+    assert run_command([*ANSWERS[command], "-o", "yaml"]) == status
+    assert yaml.safe_load(capsys.readouterr().out) == as_json
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_quiet_leaves_out_what_is_on_stderr_and_nothing_else(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run_command([*ANSWERS[command]])
+    aloud = capsys.readouterr()
+
+    assert run_command([*ANSWERS[command], "-q"]) == status
+    assert capsys.readouterr() == (aloud.out, "")
+
+
+def test_there_are_warnings_to_leave_out(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command([*ANSWERS["filter"]])
+
+    assert capsys.readouterr().err.startswith("warning: ")
+
+
+def test_quiet_keeps_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["filter", "nobody", *BUNDLE, "--quiet"]) == 2
+    assert capsys.readouterr().err.startswith("error: no file and no pod ")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVICES])
+def test_each_command_that_answers_has_the_same_options(name: str) -> None:
+    options = {
+        option
+        for parameter in getattr(GROUP, "commands", {})[name].params
+        for option in parameter.opts
+    }
+
+    assert {"--output", "-o", "--quiet", "-q"} <= options
+
+
+def test_the_forms_of_an_answer_are_the_same_for_all() -> None:
+    assert {*WideOutput} == {*Output, "wide"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_fits_into_80_columns_and_nothing_is_cut(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert run_command([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert run_command([name, "-h"]) == 0
+
+    assert capsys.readouterr().out == text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "…" not in text
+    options = {
+        option
+        for parameter in getattr(GROUP, "commands", {})[name].params
+        for option in [*parameter.opts, *parameter.secondary_opts]
+        if option.startswith("-")
+    }
+    assert [option for option in options if option not in text] == []
+
+
+def test_the_list_of_commands_is_not_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert run_command(["-h"]) == 0
+
+    text = capsys.readouterr().out
+    listed = text.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == [*NAMES]
+    assert max(map(len, text.splitlines())) <= 80
+    assert "..." not in text.partition("Commands:")[2]
+
+
+def completed(*words: str, program: str = "longhorn-scheduler-extender") -> list[str]:
+    """Ask as bash does what the last of these words may be."""
+    code = f"import sys; sys.argv = [{program!r}]; from cli.__main__ import main; main()"
+    variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+    asked = {"COMP_WORDS": " ".join([program, *words]), "COMP_CWORD": str(len(words))}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **asked, variable: "complete_bash"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("sur",), ["survey"]),
+        (("overview", "-o", ""), [*WideOutput]),
+        (("survey", "--q"), ["--quiet"]),
+    ],
+)
+@pytest.mark.parametrize("program", ["longhorn-scheduler-extender", "kubectl-longhorn_scheduler"])
+def test_shells_complete_commands_options_and_values(
+    words: tuple[str, ...], expected: list[str], program: str
+) -> None:
+    assert completed(*words, program=program) == expected
+
+
+def test_the_script_for_a_shell_can_be_had() -> None:
+    """Typer finds out which shell it is started from."""
+    program = f"{sys.executable} -m cli --show-completion; exit $?"
+    done = subprocess.run(["/bin/bash", "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, "complete_bash" in done.stdout) == (0, True)
+
+
+def test_kubectl_completes_by_the_script_of_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    script = tmp_path / "kubectl_complete-longhorn_scheduler"
+    script.write_text("#!/bin/sh" + page.partition("#!/bin/sh")[2].partition("```")[0])
+    plugin = tmp_path / "kubectl-longhorn_scheduler"
+    plugin.write_text(f"#!{sys.executable}\nfrom cli.__main__ import main\nmain()\n")
+    plugin.chmod(0o755)
+
+    done = subprocess.run(
+        ["/bin/sh", str(script), "may"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.stdout.split(), done.stderr) == (["may-drain"], "")
+
+
+def test_a_message_is_broken_and_what_is_to_be_copied_is_not() -> None:
+    text = "to add what is missing: kubectl get -o json a,b,c > more.json, then add --also more"
+
+    assert [*paragraph("warning: ", text, 40)] == [
+        "warning: to add what is missing:",
+        "      kubectl get -o json a,b,c > more.json,",
+        "      then add --also more",
+    ]
+    assert [*paragraph("warning: ", text, ANY_WIDTH)] == [f"warning: {text}"]
+
+
+def terminal(*arguments: str, environ: Mapping[str, str], columns: int = 80) -> tuple[int, str]:
+    """Run the program on a terminal; return the status and what it shows."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("COLUMNS", "NO_COLOR", "TERM")
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", *arguments],
+        env={**inherited, "TERM": "xterm", **environ},
+        stdin=slave, stdout=slave, stderr=slave,
+    ) as process:  # fmt: skip
+        os.close(slave)
+        shown = b""
+        try:
+            while piece := os.read(master, 65536):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+    os.close(master)
+    return process.returncode, shown.decode().replace("\r\n", "\n")
+
+
+PAINTED = ANSWERS["survey"]
+
+
+def test_a_terminal_gets_colours() -> None:
+    assert "\x1b[33m" in terminal(*PAINTED, environ={})[1]
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("arguments", [PAINTED, ("survey", "--help"), ("survey", "--bogus")])
+def test_a_terminal_gets_no_escape_sequences_where_they_are_not_wished(
+    environ: dict[str, str], arguments: tuple[str, ...]
+) -> None:
+    assert "\x1b" not in terminal(*arguments, environ=environ)[1]
+
+
+@pytest.mark.parametrize("environ", [{"FORCE_COLOR": "1"}, {"GITHUB_ACTIONS": "true"}])
+def test_without_a_terminal_there_are_no_escape_sequences(environ: dict[str, str]) -> None:
+    for arguments in (PAINTED, ("survey", "--help")):
+        done = subprocess.run(
+            [sys.executable, "-m", "cli", *arguments],
+            env={**os.environ, **environ}, capture_output=True, check=False,
+        )  # fmt: skip
+        assert b"\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_warnings_and_errors_are_as_wide_as_the_terminal(columns: int) -> None:
+    status, shown = terminal(
+        "filter", "nobody", *BUNDLE, columns=columns, environ={"NO_COLOR": "1"}
+    )
+
+    lines = [line for line in shown.splitlines() if "kubectl get" not in line]
+    assert (status, shown.count("error: ")) == (2, 1)
+    assert max(map(len, lines)) <= columns
+    assert len(lines) > 2
+
+
+@pytest.mark.parametrize(
+    ("closed", "status"), [(">&-", 2), ("2>&-", 0), ("<&-", 0), (">&- 2>&-", 2)]
+)
+def test_closed_streams_are_no_traceback(closed: str, status: int) -> None:
+    command = f'"{sys.executable}" -m cli overview {" ".join(BUNDLE)} {closed}'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    said = re.findall("error: .*", done.stderr)
+    assert said == (
+        ["error: the output cannot be written: it is closed"] if closed == ">&-" else []
+    )
+
+
+def test_a_closed_input_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    assert run_command(["scheduler-config", "--distribution", "k3s", "--check", "-"]) == 2
+    assert capsys.readouterr().err == "error: the input is closed; name a file\n"

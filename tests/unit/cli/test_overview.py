@@ -1,0 +1,250 @@
+"""What `overview` shows: each disk, and the largest new volume of each StorageClass."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kube.resources import AnyRecord
+from cli.commands import run_command
+from cli.overview.figures import Overview, overview
+from cli.schema import schema
+from extender import Extender
+from extender.ahead.largest import ClassFigures, largest
+from extender.ahead.pieces import finish
+from longhorn import Locality, NodeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    MIB,
+    TIB,
+    ask,
+    claim,
+    disk,
+    hold,
+    node,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
+
+ROOT = Path(__file__).parents[3]
+RICH = ROOT / "examples" / "rich"
+PHYSICAL = setting("storage-minimal-available-percentage", "0")
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
+def figures(*records: AnyRecord) -> Overview:
+    return overview(view_of(*records), Extender(GENEROUS), None)
+
+
+def only_class(*records: AnyRecord) -> ClassFigures:
+    [found] = figures(*records).classes
+    return found
+
+
+def test_what_a_disk_has_left() -> None:
+    of = disk(maximum_bytes=100 * GIB, available_bytes=70 * GIB, listed={"other-r-1": 40 * GIB})
+
+    [found] = figures(node("node-1", of)).nodes
+    [shown] = found.disks
+
+    assert (found.name, found.problem, found.held_bytes) == ("node-1", "", 0)
+    assert (shown.scheduled_bytes, shown.limit_bytes) == (40 * GIB, 100 * GIB)
+    assert (shown.headroom_bytes, shown.written_bytes) == (60 * GIB, 30 * GIB)
+    assert shown.problem == ""
+
+
+def test_why_node_and_disk_take_nothing() -> None:
+    [one, two] = figures(
+        node("node-1", ready=False), node("node-2", disk(allow_scheduling=False))
+    ).nodes
+
+    assert one.problem == "Longhorn node is not ready"
+    assert (two.problem, two.disks[0].problem) == ("", "scheduling is disabled")
+
+
+def test_what_is_held_and_what_comes_counts_for_the_node() -> None:
+    extender = Extender(GENEROUS)
+    extender.ledger.put(hold("held", volumes=["held"], nodes=["node-1"]))
+    coming = volume("remote", locality=Locality.DISABLED, size_bytes=3 * GIB)
+    view = view_of(node("node-1", disk(maximum_bytes=20 * GIB)), PHYSICAL, coming)
+
+    [found] = overview(view, extender, None).nodes
+
+    assert (found.held_bytes, found.coming_bytes) == (10 * GIB, 3 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("records", "largest_bytes", "nodes"),
+    [
+        pytest.param([node("node-1")], 100 * GIB, 1, id="the-whole-disk"),
+        pytest.param([node("node-1"), node("node-2")], 100 * GIB, 2, id="on-two-nodes"),
+        pytest.param(
+            [
+                node("node-1", disk(maximum_bytes=TIB, filesystem="xfs", ready=False)),
+                node("node-2"),
+            ],
+            100 * GIB,
+            1,
+            id="the-largest-disk-takes-nothing",
+        ),
+        pytest.param([node("node-1", disk(maximum_bytes=GIB + MIB))], GIB, 1, id="whole-steps"),
+        pytest.param([], 0, 0, id="no-node"),
+    ],
+)
+def test_the_largest_volume_that_fits(
+    records: list[AnyRecord], largest_bytes: int, nodes: int
+) -> None:
+    found = only_class(*records, PHYSICAL, storage_class())
+
+    assert (found.largest_bytes, found.nodes) == (largest_bytes, nodes)
+
+
+def test_a_class_of_which_nothing_fits_says_why() -> None:
+    tagged = storage_class(diskSelector="nvme")
+
+    nowhere = only_class(node("node-1", disk(maximum_bytes=MIB)), storage_class())
+    unusable = only_class(node("node-1"), tagged)
+
+    assert nowhere.problem.startswith("no disk of the Longhorn node has room for a volume of")
+    assert "tag 'nvme' is on no Longhorn disk" in unusable.problem
+
+
+def test_classes_of_other_storage_are_left_out() -> None:
+    assert figures(node("node-1"), storage_class(provisioner="ebs.csi.aws.com")).classes == ()
+
+
+sizes = st.integers(1, 40).map(lambda gib: gib * GIB)
+
+
+@given(st.lists(st.tuples(sizes, sizes), min_size=1, max_size=4), st.integers(0, 3))
+def test_the_largest_fits_and_the_next_larger_does_not(
+    disks: list[tuple[int, int]], held: int
+) -> None:
+    nodes = [
+        node(f"node-{n}", disk(f"d{n}", maximum_bytes=large), disk(f"e{n}", maximum_bytes=small))
+        for n, (large, small) in enumerate(disks)
+    ]
+    extender = Extender(GENEROUS)
+    holds = [hold(f"p{n}", volumes=[f"v{n}"], nodes=["node-0"]) for n in range(held)]
+    for each in holds:
+        extender.ledger.put(each)
+    records: list[AnyRecord] = [*nodes, PHYSICAL, storage_class()]
+    class_ = storage_class()
+
+    view = view_of(*records)
+    found = finish(largest(class_, lambda: view, lambda asked: extender.situation(asked, view)))
+
+    def fits(size_bytes: int) -> int:
+        view = view_of(*records, claim("vol", size_bytes=size_bytes))
+        return len(ask(view, candidates=sorted(view.spaces), holds=holds).accepted)
+
+    assert fits(found.largest_bytes + 2 * MIB) == 0
+    if found.largest_bytes:
+        assert fits(found.largest_bytes) == found.nodes
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = run_command(["overview", "--cluster-file", str(RICH), *arguments])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_json_and_yaml_say_the_same_and_obey_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    _, as_json, _ = run(capsys, "-o", "json")
+    _, as_yaml, _ = run(capsys, "-o", "yaml")
+
+    found: dict[str, Any] = json.loads(as_json)
+    jsonschema.validate(found, schema("overview"))
+    assert found == yaml.safe_load(as_yaml)
+    assert len(found["nodes"]) == 10
+
+
+def test_nodes_are_sorted_by_a_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    _, printed, _ = run(capsys, "-o", "json", "--sort", "headroom")
+
+    sums = [
+        sum(d["headroom_bytes"] for d in node["disks"]) for node in json.loads(printed)["nodes"]
+    ]
+    assert sums == sorted(sums, reverse=True)
+
+
+def test_wide_has_more_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    _, narrow, _ = run(capsys)
+    _, wide, _ = run(capsys, "-o", "wide")
+
+    assert narrow.splitlines()[0].split() == [
+        *("node", "disk", "scheduled", "limit", "written", "headroom", "held", "coming")
+    ]
+    assert wide.splitlines()[0].split()[-5:] == ["reserved", "physical", "zone", "type", "tags"]
+
+
+def test_the_page_has_all_nodes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, _, _ = run(capsys, "--html", str(tmp_path / "now.html"))
+
+    page = (tmp_path / "now.html").read_text(encoding="utf-8")
+    assert status == 0
+    assert all(f'"name":"{name}"' in page for name in ("node-a1", "node-c3"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--sort", "size"], "--sort size: use one of name, scheduled, limit"),
+        (["--html", "no-such-folder/now.html"], "there is no folder no-such-folder"),
+        (["--context", "other"], "--cluster-file names another cluster"),
+    ],
+)
+def test_what_cannot_be_used_is_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
+    status, printed, error = run(capsys, *arguments)
+
+    assert (status, printed) == (2, "")
+    assert text in error
+
+
+def test_a_cluster_without_longhorn_is_status_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}))
+
+    status = run_command(["overview", "--cluster-file", str(path)])
+
+    assert status == 2
+    out, err = capsys.readouterr()
+    assert (out, "error: there is no Longhorn Node, so " in err) == ("", True)
+
+
+def test_help_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    run_command(["overview", "--help"])
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_a_setting_that_cannot_be_read_is_told() -> None:
+    broken = setting("storage-over-provisioning-percentage", "?")
+
+    found = figures(node("node-1"), broken, storage_class())
+
+    assert "storage-over-provisioning-percentage cannot be read" in found.notes[0]
+    assert found.nodes[0].name == NodeName("node-1")
+    assert found.classes[0].largest_bytes == 0

@@ -1,0 +1,535 @@
+"""`scheduler-config`: what is shipped is what it prints, and only our lines of a file change."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from app.errors import InputError
+from cli.scheduler_config import (
+    SIZE_LIMIT_BYTES,
+    Distribution,
+    check_reachable,
+    make_wanted,
+    merged,
+    read_given,
+    removed,
+    tls_contents,
+    tls_files,
+    written,
+)
+from cli.scheduler_config.checking import flaws
+from tests.scheduler_configurations import (
+    ANOTHER_EXTENDER,
+    COMMENTS,
+    FOUND,
+    HEAD,
+    KUBEADM,
+    OLDER_ENTRY,
+    TWO_PROFILES,
+)
+
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+URL = "http://10.96.0.95:9504"
+WANTED = make_wanted(Distribution.KUBEADM, URL)
+NODES = "percentageOfNodesToScore: 100\n"
+TLS = tls_files("/tls/ca.crt", "/tls/tls.crt", "/tls/tls.key", "extender.svc")
+SHIPPED = {
+    Distribution.KUBEADM: (URL, "scheduler/kubeadm.yaml"),
+    Distribution.K3S: (URL, "scheduler/k3s.yaml"),
+    Distribution.RKE2: (URL, "scheduler/rke2.yaml"),
+    Distribution.TALOS: (URL, "scheduler/talos.yaml"),
+    Distribution.SECONDARY: (
+        "http://longhorn-scheduler-extender.longhorn-system.svc:9504",
+        "secondary-scheduler/config.yaml",
+    ),
+}
+
+EMPTY = f"""{HEAD}extenders: null  # none yet
+clientConnection: {{kubeconfig: /etc/kubernetes/scheduler.conf}}
+"""
+TALOS = """cluster:
+  scheduler:
+    image: registry.k8s.io/kube-scheduler:v1.36.2
+    config:
+      profiles:
+        - schedulerName: default-scheduler
+  network: {}
+---
+apiVersion: v1alpha1
+kind: HostnameConfig
+"""
+TALOS_OF_ITS_OWN = """apiVersion: v1alpha1
+kind: KubeSchedulerConfig
+config:
+  parallelism: 8
+"""
+ADDED = {
+    **{name: found.text for name, found in FOUND.items() if found.text != OLDER_ENTRY},
+    "extenders-null": EMPTY,
+    "extenders-empty-list": f"{HEAD}extenders: []\n",
+    "extenders-without-value": f"{HEAD}extenders:\nparallelism: 3",
+    "windows": TWO_PROFILES.replace("\n", "\r\n"),
+    "carriage-returns-alone": KUBEADM.replace("\n", "\r"),
+    "no-last-line-end": KUBEADM.rstrip(),
+    "block-text-at-the-end": f"{HEAD}x: |\n  a\n\n  b\n",
+    "document-ends": f"{KUBEADM}...\n",
+}
+
+BLOCKS = (
+    "# a comment\n\n",
+    "profiles:\n",
+    "profiles:  # none\n  # but one\n",
+    "profiles: []\n",
+    "profiles:\n- schedulerName: a\n# after it\n",
+    "profiles:\n  - schedulerName: a\n    plugins: {}\n    # - b\n\n  # - c\n",
+    "clientConnection: {\n  kubeconfig: /a\n}\n",
+    "clientConnection:\n  kubeconfig: 'a\n    b'\n",
+    "leaderElection:\n  resourceName: |-\n    a\n",
+    "leaderElection:\n  resourceName: >+\n    a\n\n\n",
+    '"parallelism": 3\n',
+    "parallelism : 3  # Grüße \U0001f600\n",
+)
+EXTENDERS = (
+    "",
+    "extenders:\n",
+    "extenders:   \n",
+    "extenders: ~ # none\n# at all\n",
+    "extenders: []\n",
+    "'extenders' : [ ]\n",
+    "extenders:\n- urlPrefix: http://a:1\n\n",
+    "extenders:\n# first\n  # second\n    - urlPrefix: http://a:1\n      # third\n    # fourth\n",
+    "extenders:\n  -\n    urlPrefix: http://a:1\n  - # x\n    urlPrefix: |-\n      http://b:1\n",
+)
+
+
+def read(text: str, distribution: Distribution = Distribution.KUBEADM) -> Any:
+    return read_given("FILE", text.encode(), distribution)
+
+
+def merge(text: str) -> str:
+    return merged(read(text), WANTED)
+
+
+def entries(text: str) -> Any:
+    return yaml.safe_load(text)["extenders"]
+
+
+def texts(text: str, distribution: Distribution = Distribution.KUBEADM) -> list[str]:
+    return [str(flaw) for flaw in flaws(read(text, distribution), distribution, URL)]
+
+
+def with_entry(**changes: Any) -> str:
+    """Write a right configuration with our entry changed; None takes a field out."""
+    entry = {k: v for k, v in {**WANTED.entry, **changes}.items() if v is not None}
+    config = {**yaml.safe_load(KUBEADM + NODES), "extenders": [entry]}
+    return yaml.safe_dump(config)
+
+
+@pytest.mark.parametrize("distribution", Distribution)
+def test_the_shipped_file_is_what_is_printed(distribution: Distribution) -> None:
+    url, file = SHIPPED[distribution]
+    lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines(keepends=True)
+    while lines[0].startswith("#"):  # what to do with the file
+        del lines[0]
+
+    assert written(make_wanted(distribution, url)) == "".join(lines)
+
+
+@pytest.mark.parametrize("distribution", Distribution)
+def test_nothing_is_wrong_with_what_is_printed(distribution: Distribution) -> None:
+    url, _ = SHIPPED[distribution]
+    given = read(written(make_wanted(distribution, url)), distribution)
+
+    assert flaws(given, distribution, url) == []
+
+
+def test_with_a_ca_it_is_what_the_lines_for_https_make_of_it() -> None:
+    tls_lines = yaml.safe_load((MANIFESTS / "scheduler/tls.yaml").read_text(encoding="utf-8"))
+    https = make_wanted(Distribution.K3S, URL.replace("http:", "https:"), tls_lines["tlsConfig"])
+
+    assert https.entry == {**WANTED.entry, **tls_lines}
+    assert flaws(read(written(https), Distribution.K3S), Distribution.K3S, None) == []
+
+
+def test_the_certificates_can_be_in_the_configuration() -> None:
+    assert tls_contents(b"ca", None, None, "n") == {"serverName": "n", "caData": "Y2E="}
+
+
+@pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
+def test_the_entry_is_added_and_nothing_else_is_changed(found: str) -> None:
+    before, after = yaml.safe_load(found), yaml.safe_load(merge(found))
+
+    assert after == {
+        "percentageOfNodesToScore": 100,
+        **before,
+        "extenders": [*(before.get("extenders") or []), WANTED.entry],
+    }
+
+
+@pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
+def test_no_line_of_the_user_s_is_lost(found: str) -> None:
+    lines = [line for line in found.splitlines() if not line.startswith("extenders:")]
+
+    after = iter(merge(found).splitlines())
+
+    assert [line for line in lines if line not in after] == []  # all there, in their order
+
+
+@pytest.mark.parametrize("found", [*ADDED.values(), OLDER_ENTRY], ids=[*ADDED, "older-entry"])
+def test_merging_twice_is_merging_once(found: str) -> None:
+    once = merge(found)
+
+    assert merge(once) == once
+
+
+@pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
+def test_removing_gives_back_the_original_byte_for_byte(found: str) -> None:
+    assert removed(read(merge(found)), None) == found
+
+
+def test_removing_a_merged_entry_is_removing_the_older_one_in_its_place() -> None:
+    assert removed(read(merge(OLDER_ENTRY)), None) == removed(read(OLDER_ENTRY), None)
+
+
+def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document() -> None:
+    wanted = make_wanted(Distribution.TALOS, URL)
+    patch = yaml.safe_load(written(wanted))
+
+    text = written(wanted, own_document=True)
+
+    assert yaml.safe_load(text) == {
+        "apiVersion": "v1alpha1",
+        "kind": "KubeSchedulerConfig",
+        "config": patch["cluster"]["scheduler"]["config"],
+    }
+    given = read(text, Distribution.TALOS)
+    assert flaws(given, Distribution.TALOS, URL) == []
+    assert merged(given, wanted) == text
+
+
+@pytest.mark.parametrize("found", [TALOS, TALOS_OF_ITS_OWN], ids=["patch", "document"])
+def test_a_file_of_talos_is_merged_and_given_back(found: str) -> None:
+    wanted = make_wanted(Distribution.TALOS, URL)
+
+    text = merged(read(found, Distribution.TALOS), wanted)
+
+    again = read(text, Distribution.TALOS)
+    assert again.entries == [wanted.entry]
+    assert flaws(again, Distribution.TALOS, URL) == []
+    assert merged(again, wanted) == text
+    assert removed(again, None) == found
+
+
+@hypothesis.given(
+    blocks=st.lists(
+        st.sampled_from(BLOCKS), unique_by=lambda block: block.partition(":")[0].strip('" ')
+    ),
+    extenders=st.sampled_from(EXTENDERS),
+    place=st.integers(0, len(BLOCKS)),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    ends=st.booleans(),
+)
+def test_what_comes_before_and_after_does_not_matter(
+    blocks: list[str],
+    extenders: str,
+    place: int,
+    newline: str,
+    ends: bool,  # noqa: FBT001 (Hypothesis passes it by name)
+) -> None:
+    found = HEAD + "".join([*blocks[:place], extenders, *blocks[place:]])
+    found = (found if ends else found[:-1]).replace("\n", newline)
+
+    once = merge(found)
+
+    assert WANTED.entry in entries(once)
+    assert merge(once) == once
+    assert removed(read(once), None) == found
+
+
+def test_a_patch_of_talos_with_nothing_else_is_left_empty() -> None:
+    text = written(make_wanted(Distribution.TALOS, URL))
+    alone = re.sub(r"      leaderElection:\n.*\n", "", text)
+
+    left = removed(read(alone, Distribution.TALOS), None)
+
+    assert left == "cluster:\n  scheduler:\n    config:\n"
+
+
+def test_an_old_entry_is_replaced_in_its_place() -> None:
+    text = merge(OLDER_ENTRY)
+
+    assert [entry["urlPrefix"] for entry in entries(text)] == [
+        "http://other:80",
+        URL,
+        "http://third:80",
+    ]
+    assert entries(text)[1] == WANTED.entry
+    assert "# first of all" in text
+    assert "# last of all" in text
+    assert "last year" not in text
+
+
+def test_an_entry_at_the_address_is_ours_even_without_the_resource() -> None:
+    text = f"{HEAD}extenders:\n- urlPrefix: {URL}/\n- urlPrefix: http://other:80\n"
+
+    assert [entry["urlPrefix"] for entry in entries(merge(text))] == [URL, "http://other:80"]
+    assert entries(removed(read(text), URL)) == [{"urlPrefix": "http://other:80"}]
+    assert removed(read(text), None) == text
+
+
+def test_a_second_entry_of_ours_is_taken_out() -> None:
+    twice = f"{HEAD}extenders:\n{'- managedResources: [{name: longhorn.io/scheduler-extender}]'}\n"
+    twice += "- urlPrefix: http://other:80\n- managedResources:\n"
+    twice += "  - name: longhorn.io/scheduler-extender\n"
+
+    assert entries(merge(twice)) == [WANTED.entry, {"urlPrefix": "http://other:80"}]
+    assert entries(removed(read(twice), None)) == [{"urlPrefix": "http://other:80"}]
+    assert any("refuses a resource twice" in text for text in texts(twice))
+
+
+@pytest.mark.parametrize("distribution", list(Distribution)[:3])
+def test_what_is_shipped_is_left_without_anything_of_ours(distribution: Distribution) -> None:
+    text = (MANIFESTS / SHIPPED[distribution][1]).read_text(encoding="utf-8")
+
+    assert sorted(yaml.safe_load(removed(read(text, distribution), None))) == [
+        "apiVersion",
+        "clientConnection",
+        "kind",
+        "leaderElection",
+    ]
+
+
+def test_a_share_of_nodes_of_the_user_s_stays() -> None:
+    own = KUBEADM + NODES
+
+    assert removed(read(merge(own)), None) == own
+
+
+def test_without_our_entry_nothing_is_removed() -> None:
+    assert removed(read(ANOTHER_EXTENDER), None) == ANOTHER_EXTENDER
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, [], id="right"),
+        pytest.param({"weight": 7, "httpTimeout": "1m30s"}, [], id="values-of-ones-own"),
+        pytest.param({"ignorable": None, "enableHTTPS": None}, [], id="defaults"),
+        pytest.param(
+            {"prioritizeVerb": None, "weight": None},
+            ["extenders[0] does not ask for scores: prioritizeVerb is not set, weight is not set"],
+            id="no-scores",
+        ),
+        pytest.param({"weight": 0}, ["extenders[0] does not ask for scores"], id="weight"),
+        pytest.param({"filterVerb": None}, ["extenders[0].filterVerb is not set"], id="no-filter"),
+        pytest.param(
+            {"preemptVerb": None}, ["extenders[0].preemptVerb is not set"], id="no-preempt"
+        ),
+        pytest.param({"ignorable": True}, ["extenders[0].ignorable is true"], id="ignorable"),
+        pytest.param(
+            {"nodeCacheCapable": "true"}, ["extenders[0].nodeCacheCapable is true"], id="a-text"
+        ),
+        pytest.param({"httpTimeout": 5}, ["extenders[0].httpTimeout is 5"], id="no-unit"),
+        pytest.param({"bindVerb": "bind"}, ["extenders[0].bindVerb"], id="bind"),
+        pytest.param(
+            {"managedResources": None},
+            ["extenders[0].managedResources lacks longhorn.io/scheduler-extender"],
+            id="no-resource",
+        ),
+        pytest.param(
+            {"managedResources": [{"name": "longhorn.io/scheduler-extender"}]},
+            ["extenders[0].managedResources: ignoredByScheduler"],
+            id="not-ignored",
+        ),
+        pytest.param(
+            {"urlPrefix": "http://10.43.0.95:9504"},
+            [f"extenders[0].urlPrefix is http://10.43.0.95:9504, and the service is at {URL}"],
+            id="another-address",
+        ),
+        pytest.param(
+            {"urlPrefix": None}, ["extenders[0].urlPrefix is not set, which is no URL"], id="no-url"
+        ),
+        pytest.param(
+            {"enableHTTPS": True}, [f"extenders[0].urlPrefix is {URL}, but enableHTTPS"], id="http"
+        ),
+    ],
+)
+def test_check(changes: dict[str, Any], expected: list[str]) -> None:
+    found = texts(with_entry(**changes))
+
+    assert len(found) == len(expected)
+    assert all(text.startswith(start) for text, start in zip(found, expected, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"urlPrefix": "https://x.y"}, "tlsConfig has neither caFile nor caData"),
+        (
+            {"urlPrefix": "https://x.y", "tlsConfig": {"insecure": True, "caFile": "f"}},
+            "insecure",
+        ),
+        ({"urlPrefix": "http://extender.longhorn-system.svc:9504"}, "not resolved"),
+        ({"urlPrefix": "http://[::1"}, "is no URL"),
+    ],
+)
+def test_check_of_the_address(entry: dict[str, Any], expected: str) -> None:
+    given = read(with_entry(**entry))
+
+    [flaw] = flaws(given, Distribution.KUBEADM, None)
+
+    assert expected in flaw.text
+
+
+@pytest.mark.parametrize(
+    ("text", "distribution", "expected"),
+    [
+        pytest.param(KUBEADM, Distribution.KUBEADM, "no entry of extenders manages", id="no-entry"),
+        pytest.param(HEAD, Distribution.RKE2, "clientConnection.kubeconfig", id="no-kubeconfig"),
+        pytest.param(COMMENTS, Distribution.K3S, "percentageOfNodesToScore is 30", id="sample"),
+        pytest.param(
+            f"{HEAD}{NODES}profiles: [null, {{percentageOfNodesToScore: 50}}]\n",
+            Distribution.KUBEADM,
+            "profiles[1].percentageOfNodesToScore is 50",
+            id="sample-of-a-profile",
+        ),
+        pytest.param(HEAD, Distribution.SECONDARY, "resourceName is not set", id="lease"),
+        pytest.param(
+            f"{HEAD}profiles: 3\n", Distribution.SECONDARY, "no profile has", id="no-profile"
+        ),
+    ],
+)
+def test_check_of_what_is_around_the_entry(
+    text: str, distribution: Distribution, expected: str
+) -> None:
+    assert any(expected in flaw for flaw in texts(text, distribution))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("", "holds no configuration of kube-scheduler; give", id="empty"),
+        pytest.param("null\n", "holds no configuration", id="null"),
+        pytest.param("- a\n", "holds no configuration", id="a-list"),
+        pytest.param("a: [", "is not YAML", id="not-yaml"),
+        pytest.param("a: 1\na: 2\n", "is there twice", id="key-twice"),
+        pytest.param("\x00", "cannot be parsed", id="binary"),
+        pytest.param("\ufeff" + KUBEADM, "byte order mark", id="byte-order-mark"),
+        pytest.param("[" * 1000, "nested", id="deep"),
+        pytest.param(f"a: {'x' * SIZE_LIMIT_BYTES}", "is larger than", id="huge"),
+        pytest.param("kind: ConfigMap\n", "but ConfigMap", id="another-kind"),
+        pytest.param("kind: {a: 1}\n", "holds no configuration", id="kind-of-another-type"),
+        pytest.param(f"{HEAD}---\n{HEAD}", "holds 2 documents", id="two"),
+        pytest.param(f"{HEAD}---\nkind: Pod\n", "holds 2 documents", id="two-kinds"),
+        pytest.param(HEAD.replace("/v1", "/v1beta3"), "v1beta3; set", id="old-version"),
+        pytest.param("kind: KubeSchedulerConfiguration\n", "apiVersion None", id="no-version"),
+        pytest.param(f"{HEAD}extenders: 3\n", "extenders is a number", id="a-number"),
+        pytest.param(f"{HEAD}extenders: {{}}\n", "extenders is a mapping", id="a-mapping"),
+        pytest.param(f"{HEAD}extenders: [null]\n", "extenders[0] is empty", id="null-entry"),
+        pytest.param(f"{HEAD}extenders: [x]\n", "extenders[0] is a text", id="text-entry"),
+        pytest.param(f"{HEAD}x: &a 1\ny: *a\n", "an anchor or an alias, a", id="alias"),
+        pytest.param(TALOS, "is a file for Talos", id="talos"),
+        pytest.param(f"{HEAD}extenders: [{{urlPrefix: x}}]\n", "between brackets", id="brackets"),
+        pytest.param(
+            '{"apiVersion": "kubescheduler.config.k8s.io/v1", '
+            '"kind": "KubeSchedulerConfiguration"}',
+            "is JSON",
+            id="json",
+        ),
+        pytest.param(f"{HEAD}extenders:\n  []\n", "line by line", id="list-on-its-own-line"),
+    ],
+)
+def test_what_cannot_be_used_is_said(text: str, why: str) -> None:
+    with pytest.raises(InputError) as error:
+        merge(text)
+
+    assert str(error.value).startswith("FILE")
+    assert why in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_said() -> None:
+    with pytest.raises(InputError, match="FILE is not UTF-8: wrong byte at 2"):
+        read_given("FILE", b"a:\xff", Distribution.K3S)
+
+
+def test_another_file_than_talos_has_is_said() -> None:
+    with pytest.raises(InputError, match="another distribution than Talos"):
+        read(KUBEADM, Distribution.TALOS)
+
+
+@pytest.mark.parametrize(
+    ("url", "tls", "why"),
+    [
+        ("10.96.0.95:9504", None, "is no address"),
+        ("", None, "is no address"),
+        ("ftp://x", None, "is no address"),
+        ("http://x y", None, "is no address"),
+        ("http://x:99999", None, "is no URL"),
+        ("http://[::1", None, "is no URL"),
+        ("http://x/filter", None, "must end after the port"),
+        ("http://x?a", None, "must end after the port"),
+        ("https://x", None, "needs --tls-ca"),
+        ("http://x", TLS, "must begin with https://"),
+    ],
+)
+def test_an_address_that_cannot_be_called_is_said(
+    url: str, tls: dict[str, str] | None, why: str
+) -> None:
+    with pytest.raises(InputError, match=why):
+        make_wanted(Distribution.KUBEADM, url, tls)
+
+
+@pytest.mark.parametrize(
+    ("url", "distribution", "why"),
+    [
+        ("http://longhorn-scheduler-extender:9504", Distribution.KUBEADM, "names a Service"),
+        ("http://extender.longhorn-system.svc:9504", Distribution.K3S, "names a Service"),
+        ("http://x.y.svc.cluster.local:9504", Distribution.RKE2, "names a Service"),
+        ("http://x.y.svc.cluster.local.:9504", Distribution.RKE2, "names a Service"),
+        ("http://X.Y.SVC:9504", Distribution.RKE2, "names a Service"),
+        ("http://longhorn-scheduler-extender.longhorn-system:1", Distribution.TALOS, "a Service"),
+        ("http://10.96.0.95", Distribution.KUBEADM, "has no port, .* http://10.96.0.95:9504"),
+        ("http://x.y.svc", Distribution.SECONDARY, "has no port"),
+    ],
+)
+def test_an_address_where_kube_scheduler_finds_nobody_is_said(
+    url: str, distribution: Distribution, why: str
+) -> None:
+    with pytest.raises(InputError, match=why):
+        check_reachable(url, distribution)
+
+
+@pytest.mark.parametrize(
+    ("url", "distribution"),
+    [
+        ("http://10.96.0.95:9504", Distribution.KUBEADM),
+        ("http://[fd00::1]:9504", Distribution.KUBEADM),
+        ("http://localhost:9504", Distribution.K3S),
+        ("https://extender.example.org:443", Distribution.TALOS),
+        ("http://x.y.svc:9504", Distribution.SECONDARY),
+    ],
+)
+def test_an_address_that_kube_scheduler_can_call_is_taken(
+    url: str, distribution: Distribution
+) -> None:
+    check_reachable(url, distribution)
+
+
+@pytest.mark.parametrize("url", ["http://[fd00::1]:9504", "http://x/"])
+def test_every_address_is_read_back(url: str) -> None:
+    [entry] = entries(written(make_wanted(Distribution.K3S, url)))
+
+    assert entry["urlPrefix"] == url.rstrip("/")
+
+
+def test_names_that_yaml_would_read_otherwise_are_quoted() -> None:
+    names = tls_files("a: b", "c #d", "'", "true")
+
+    [entry] = entries(written(make_wanted(Distribution.K3S, "https://x", names)))
+
+    assert entry["tlsConfig"] == names

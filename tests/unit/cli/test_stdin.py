@@ -1,0 +1,171 @@
+"""`-` in place of a file: what comes in on stdin."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.errors import InputError
+from cli.commands import run_command
+from cli.files import load_cluster, load_documents
+from cli.stdin import INPUT, read_input
+from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run
+
+CLUSTER = EXAMPLES / "goal2" / "cluster.yaml"
+SCENARIO = "steps: [{place: wiki.yaml}]"
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> "Given":
+    return Given(monkeypatch)
+
+
+class Given:
+    """Gives a text on stdin."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, text: bytes) -> None:
+        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+
+@pytest.mark.parametrize("words", [("place",), ("capacity",)])
+def test_workloads_come_in_on_stdin(run: Run, given: Given, words: tuple[str, ...]) -> None:
+    expected = run(*words, WIKI)
+    given(Path(WIKI).read_bytes())
+
+    assert run(*words, "-") == expected
+
+
+def test_a_scenario_comes_in_on_stdin_and_names_files_of_the_folder(
+    run: Run, given: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(WIKI).parent)
+    given(SCENARIO.encode())
+
+    assert run("run", "-")[:2] == run("place", WIKI)[:2]
+
+
+def test_a_scenario_of_a_folder_may_name_stdin(run: Run, given: Given, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("steps: [{place: '-'}]")
+    given(Path(WIKI).read_bytes())
+
+    assert run("run", str(scenario))[:2] == run("place", WIKI)[:2]
+
+
+def test_a_policy_comes_in_on_stdin(run: Run, given: Given) -> None:
+    given(b"[]")
+
+    status, _, errors = run("cordon", "node-1", "--policy", "-")
+
+    assert status == 2
+    assert errors.startswith("error: the input: ")
+
+
+def test_a_cluster_comes_in_on_stdin(run: Run, given: Given) -> None:
+    given(CLUSTER.read_bytes())
+
+    status, out, _ = run("cordon", "node-1", "-o", "json", files="-")
+
+    assert (status, json.loads(out)["origin"]) == (0, "the input")
+
+
+def test_more_of_a_cluster_comes_in_on_stdin(run: Run, given: Given) -> None:
+    given(CLUSTER.read_bytes())
+
+    status, out, errors = run("cordon", "node-1", "--also", "-", "-o", "json")
+
+    assert (status, json.loads(out)["origin"]) == (0, f"{BUNDLE}, the input")
+    assert "warning: the input has Node node-1 and " in errors
+
+
+def test_the_objects_are_named_by_their_place_in_the_input(given: Given) -> None:
+    given(b"- 1")
+
+    with pytest.raises(InputError, match=r"^the input holds no object .*\(the input\[0\] is list"):
+        load_cluster(INPUT)
+
+
+def test_a_pod_comes_in_on_stdin(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    given(b"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}")
+
+    assert run_command(["filter", "-", "-q", "--cluster-file", str(CLUSTER)]) == 0
+
+    assert "default/a" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"apiVersion":\t"v1", "kind": "Pod", "metadata": {"name": "\\ud83d\\ude00"}}',
+        '[{"a": 1}]',
+        "{apiVersion: v1}",
+        "[1, a]",
+        "{}\n---\n{}",
+        "a: b",
+    ],
+)
+def test_json_and_yaml_are_told_apart_by_what_they_are(
+    given: Given, tmp_path: Path, text: str
+) -> None:
+    try:
+        expected = [json.loads(text)]
+    except ValueError:
+        file = tmp_path / "it.yaml"
+        file.write_text(text)
+        expected = [document for _, document in load_documents(file)]
+    given(text.encode())
+
+    assert [document for _, document in load_documents(INPUT)] == expected
+
+
+@pytest.mark.parametrize("text", ['{"a": ', "[" * 100_000])
+def test_what_is_neither_is_an_error(given: Given, text: str) -> None:
+    given(text.encode())
+
+    with pytest.raises(InputError, match=r"^the input "):
+        load_documents(INPUT)
+
+
+def test_it_can_be_given_once(run: Run, given: Given) -> None:
+    given(Path(WIKI).read_bytes())
+
+    status, out, errors = run("place", "-", files="-")
+
+    assert (status, out) == (2, "")
+    assert errors == (
+        "error: - is given twice, and stdin can be read once; name a file for the other\n"
+    )
+
+
+def test_a_bundle_has_to_be_a_file(run: Run, given: Given) -> None:
+    given(b"PK\x03\x04")
+
+    assert run("cordon", "node-1", files="-")[2] == "error: the input is a zip; give its file\n"
+
+
+def test_no_more_than_the_limit_is_read(given: Given) -> None:
+    given(b"0123456789")
+
+    assert read_input(4) == b"01234"
+
+
+def test_helm_and_the_like_can_be_piped_into_the_process() -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("EXTENDER_")
+    }
+    command = [sys.executable, "-m", "cli", "plan", "place", "-", "--cluster-file", BUNDLE]
+    with subprocess.Popen(["/bin/cat", WIKI], stdout=subprocess.PIPE) as cat:
+        found = subprocess.run(
+            command, stdin=cat.stdout, capture_output=True, text=True, cwd=ROOT, env=environment,
+            check=False,
+        )  # fmt: skip
+
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("all of it works: 3 pods placed\n")

@@ -1,0 +1,245 @@
+"""What `survey` finds: a row for each rule, and what it leaves alone."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from msgspec.structs import replace
+
+from app.kube.resources import AnyRecord
+from cli.commands import run_command
+from cli.schema import schema
+from cli.survey.findings import Rule, Severity, Survey, survey
+from extender import Extender, Unreadable
+from longhorn import Locality, Volume, VolumeName
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bare_class,
+    disk,
+    node,
+    replica,
+    setting,
+    shard,
+    storage_class,
+    view_of,
+    volume,
+)
+
+ROOT = Path(__file__).parents[3]
+NODES = [node(f"node-{n}", disk(f"d{n}"), zone=zone) for n, zone in enumerate("aab", start=1)]
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
+        monkeypatch.delenv(name)
+
+
+def found(*records: AnyRecord | Unreadable, claims: dict[str, str] | None = None) -> Survey:
+    names = {VolumeName(name): claim for name, claim in (claims or {}).items()}
+    return survey(view_of(*records), Extender(GENEROUS), names)
+
+
+def rules(*records: AnyRecord | Unreadable) -> dict[str, tuple[str, ...]]:
+    return {each.rule: each.objects for each in found(*records).findings}
+
+
+def copies(*on: int, **how: Any) -> list[AnyRecord]:
+    return [replica(f"vol-r-{n}", on=f"node-{n}", disk=f"d{n}", **how) for n in on]
+
+
+def erasure_coded() -> Volume:
+    of = volume(locality=Locality.DISABLED, disk_type="block", replicas=3, soft=False)
+    return replace(of, data_chunks=2, shard_bytes=5 * GIB)
+
+
+def shards(*on: int) -> list[AnyRecord]:
+    return [shard(f"vol-{n}", on=f"node-{n}", disk=f"d{n}") for n in on]
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param([volume(replicas=2), *copies(1, 3)], {}, id="all-is-well"),
+        pytest.param([volume(replicas=2)], {}, id="never-written-to"),
+        pytest.param(
+            [volume(replicas=2), *copies(1, 3, failed=True)],
+            {"volume-lost": ("vol",)},
+            id="lost",
+        ),
+        pytest.param(
+            [volume(replicas=2), *copies(1)],
+            {"volume-degraded": ("vol (1 of 2)",), "node-has-last-replica": ("vol",)},
+            id="degraded",
+        ),
+        pytest.param(
+            [volume(), *copies(1)],
+            {"single-replica": ("vol",), "node-has-last-replica": ("vol",)},
+            id="one-replica",
+        ),
+        pytest.param(
+            [volume(replicas=2), *copies(1, 2)], {"one-zone": ("vol",)}, id="both-in-one-zone"
+        ),
+        pytest.param([volume(replicas=2, deleting=True), *copies(1)], {}, id="deleting"),
+        pytest.param(
+            [
+                erasure_coded(),
+                *(shard(f"vol-{n}", on=f"node-{n}", disk=f"d{n}") for n in (1, 2, 3)),
+            ],
+            {},
+            id="a-shard-may-be-lost",
+        ),
+        pytest.param(
+            [erasure_coded(), *shards(1, 3)],
+            {"volume-degraded": ("vol (2 of 3)",), "node-has-last-replica": ("vol",)},
+            id="no-other-shard-may-be-lost",
+        ),
+    ],
+)
+def test_volumes_and_the_nodes_that_they_hang_on(
+    records: list[AnyRecord], expected: dict[str, tuple[str, ...]]
+) -> None:
+    assert rules(*NODES, *records) == expected
+
+
+def test_which_nodes_may_be_lost() -> None:
+    shown = found(*NODES, volume(), *copies(1), volume("b", replicas=2))
+
+    assert shown.nodes_that_may_be_lost == ("node-2", "node-3")
+
+
+@pytest.mark.parametrize(
+    ("of", "rule"),
+    [
+        (disk(scheduled_bytes=101 * GIB), "disk-over-limit"),
+        (disk(scheduled_bytes=90 * GIB), "disk-near-limit"),
+        (disk(scheduled_bytes=89 * GIB), None),
+        (disk(available_bytes=20 * GIB), "disk-full"),
+        (disk(available_bytes=30 * GIB), "disk-full-soon"),
+        (disk(available_bytes=60 * GIB), None),
+        (disk(allow_scheduling=False), "disk-unusable"),
+        (disk(ready=False, scheduled_bytes=200 * GIB), "disk-unusable"),
+    ],
+)
+def test_disks(of: Any, rule: str | None) -> None:
+    assert [*rules(node("node-1", of))] == ([] if rule is None else [rule])
+
+
+def test_a_node_that_takes_nothing_is_told_once() -> None:
+    assert rules(node("node-1", disk(allow_scheduling=False), ready=False)) == {
+        "node-unusable": ("node-1",)
+    }
+
+
+@pytest.mark.parametrize(
+    ("class_", "expected"),
+    [
+        (storage_class(), []),
+        (storage_class(dataLocality="disabled"), ["class-never-local"]),
+        (replace(storage_class(), is_immediate=True), ["class-immediate"]),
+        (storage_class(numberOfReplicas="x"), ["class-unusable"]),
+        (storage_class(dataEngine="v2"), ["class-without-room"]),
+        (bare_class(provisioner="ebs.csi.aws.com", parameters={}), []),
+    ],
+    ids=["fine", "not-local", "immediate", "unusable", "no-block-disk", "other-storage"],
+)
+def test_classes(class_: AnyRecord, expected: list[str]) -> None:
+    assert [*rules(node("node-1"), class_)] == expected
+
+
+def test_what_is_not_known_is_told() -> None:
+    broken = Unreadable(kind="Volume", name="odd", why="size: x")
+
+    shown = found(
+        *NODES,
+        erasure_coded(),
+        setting("storage-over-provisioning-percentage", "?"),
+        broken,
+    )
+
+    assert [note.partition(":")[0] for note in shown.notes] == [
+        "Longhorn's setting storage-over-provisioning-percentage cannot be read",
+        "Volume odd cannot be read, and is left out",
+        "where the shards of volume vol are is not known",
+    ]
+
+
+def test_the_worst_comes_first_and_volumes_are_named_by_their_claims() -> None:
+    records = [
+        node("node-1", disk(scheduled_bytes=101 * GIB)),
+        volume(),
+        *copies(1, size_bytes=GIB),
+    ]
+
+    shown = found(*records, claims={"vol": "default/data"}).findings
+
+    assert [each.severity for each in shown] == [Severity.ERROR, *[Severity.WARNING] * 2]
+    assert shown[1].objects == ("default/data",)
+
+
+def test_codes_of_rules_are_unlike_each_other() -> None:
+    assert len({rule.code for rule in Rule}) == len(Rule)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = run_command(["survey", *arguments])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+@pytest.mark.parametrize(("example", "status"), [("bundle", 0), ("rich", 1)])
+def test_json_obeys_the_schema_and_the_status_says_whether_there_are_errors(
+    capsys: pytest.CaptureFixture[str], example: str, status: int
+) -> None:
+    got, printed, _ = run(capsys, "--cluster-file", str(ROOT / "examples" / example), "-o", "json")
+
+    jsonschema.validate(json.loads(printed), schema("survey"))
+    assert got == status
+
+
+def test_all_names_every_object(capsys: pytest.CaptureFixture[str]) -> None:
+    rich = ["--cluster-file", str(ROOT / "examples" / "rich")]
+
+    _, some, _ = run(capsys, *rich)
+    _, every, _ = run(capsys, *rich, "--all")
+
+    assert "and 11 more" in some
+    assert not re.search(r"and \d+ more", every)
+    assert max(map(len, some.splitlines())) <= 98
+
+
+def test_without_longhorn_it_is_status_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}))
+
+    status, printed, error = run(capsys, "--cluster-file", str(path))
+
+    assert (status, printed) == (2, "")
+    assert "error: there is no Longhorn Node" in error
+
+
+def test_help_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    _, printed, _ = run(capsys, "--help")
+
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_the_page_has_a_row_for_every_rule() -> None:
+    page = (ROOT / "docs" / "survey.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+
+    told = {
+        code: row.split("|")[2].strip() for row in rows for code in re.findall(r"`([a-z-]+)`", row)
+    }
+    assert told == {rule.code: str(rule.severity) for rule in Rule}
