@@ -29,6 +29,8 @@ from tests.e2e.waiting import until
 
 KUBECONFIG = "kubeconfig"
 """Of an administrator; there as soon as all nodes are ready."""
+POWER_CUT = "power-cut"
+"""A file that makes everything end at once and start again; it goes when all of it is started."""
 SCHEDULER_CONFIG = "kube-scheduler-config.yaml"
 """kube-scheduler is started anew when this file changes."""
 READY_SECONDS = 180.0
@@ -109,6 +111,8 @@ class Cluster:
             await stack.enter_async_context(Relay(PORT, self._listener).running())
             await until(lambda: self._are_ready(api), within=READY_SECONDS, what="nodes are ready")
             self._start_services()
+            for node in self._nodes:
+                node.start_proxy(self._control_plane.url)
             await self._start_scheduler(_SCHEDULER)
             self._write_kubeconfig()
             await self._go_on()
@@ -123,7 +127,7 @@ class Cluster:
         node.join(self._control_plane.url, self._plan.cgroup)
 
     def _start_services(self) -> None:
-        """Start what Services need: kube-proxy, also beside kube-scheduler, and their names."""
+        """Start what Services need where kube-scheduler runs: kube-proxy, and their names."""
         own, url = self._folder / "control-plane", self._control_plane.url
         corefile = own / "Corefile"
         names = _COREDNS.format(
@@ -133,8 +137,6 @@ class Cluster:
         corefile.write_text(names, encoding="utf-8")
         # No kubelet runs here, so there is no node of this name; it stands for the first one.
         proxy = kube_proxy(own, self._certificates, url, self._nodes[0].name)
-        for node in self._nodes:
-            node.start_proxy(url)
         for name, flag in (("coredns", f"-conf={corefile}"), ("kube-proxy", f"--config={proxy}")):
             command = [str(self._plan.programs[name]), flag]
             self._processes.append(Process(name, command, own / f"{name}.log"))
@@ -170,11 +172,16 @@ class Cluster:
         made.replace(self._folder / KUBECONFIG)
 
     async def _go_on(self) -> NoReturn:
-        """Start kube-scheduler anew when its configuration changes; fail if a program ends."""
+        """Do what the files in the folder ask for; fail if a program ends."""
         started_with, before = "", ""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self._assert_running()
+            cut = self._folder / POWER_CUT
+            if cut.exists():
+                await self._lose_power()
+                await self._return()
+                cut.unlink()
             now = self._scheduler_config()
             # What is the same twice is written to its end.
             if now == before != started_with:
@@ -184,6 +191,28 @@ class Cluster:
                 except AssertionError as error:
                     sys.stderr.write(f"{error}\n")
             before = now
+
+    async def _lose_power(self) -> None:
+        """End everything but Longhorn's controllers, which are played here, at once."""
+        for node in self._nodes:
+            node.lose_power(self._plan.cgroup)
+        for process in self._processes:
+            process.kill()
+        self._processes.clear()
+        self._control_plane.kill()
+
+    async def _return(self) -> None:
+        """Start what has ended, all at the same time, as machines do."""
+        self._start_services()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._control_plane.start_again())
+            for node in self._nodes:
+                node.make()
+                tasks.create_task(self._return_of(node))
+
+    async def _return_of(self, node: Node) -> None:
+        await self._prepare(node)
+        node.start_proxy(self._control_plane.url)
 
     def _scheduler_config(self) -> str:
         file = self._folder / SCHEDULER_CONFIG

@@ -5,9 +5,11 @@ do on a machine of their own. Nothing of what it mounts or changes is seen outsi
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 from asyncio.subprocess import DEVNULL
 from collections.abc import Mapping
@@ -24,6 +26,7 @@ from tests.cluster.loading import link
 from tests.cluster.programs import CNI_PLUGINS, CSI_NODE
 from tests.e2e.processes import Process
 
+CGROUPS = Path("/sys/fs/cgroup")
 _KUBELET_PORT = 10250
 _SYSCTLS = {"vm/overcommit_memory": 1, "kernel/panic": 10, "kernel/panic_on_oops": 1}
 """What a kubelet sets if it is anything else (`setupKernelTunables`); they are the machine's."""
@@ -80,6 +83,7 @@ class Node:
 
     def make(self) -> None:
         """Start what holds its namespaces; `is_made` says when they can be used."""
+        (self._folder / "ready").unlink(missing_ok=True)
         sysctls = " ".join(f"{name}={value}" for name, value in _SYSCTLS.items())
         environ = {**os.environ, "FOLDER": str(self._folder), "SYSCTLS": sysctls}
         self._holder = Process(
@@ -98,7 +102,7 @@ class Node:
         for line in (
             f"ip link add {cable} type veth peer name eth0 netns {pid}",
             f"ip link set {cable} master {bridge} up",
-            f"ip route add {addresses.pods_of(self._number)} via {address}",
+            f"ip route replace {addresses.pods_of(self._number)} via {address}",
         ):
             do(line)
         for line in (
@@ -113,10 +117,28 @@ class Node:
         ):
             do(shlex.join(self.inside(*shlex.split(line))))
 
+    def lose_power(self, cgroup: str) -> None:
+        """End all that runs on it at once; nothing but containerd's folder stays.
+
+        Args:
+            cgroup: Of all pods.
+        """
+        own = _mounts_of(self._holder.pid)
+        for process in self._processes.values():
+            process.kill()
+        self._processes.clear()
+        shims = [pid for pid in _pids() if _mounts_of(pid) == own]
+        for pid in {*shims, *_pids_below(f"{cgroup}/{self.name}")}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # The network goes some time after the last process in it, and the cable with it.
+        delete = ["ip", "link", "delete", addresses.cable_of(self.name)]
+        subprocess.run(delete, capture_output=True, check=False)
+
     def start_runtime(self) -> None:
         """Start containerd."""
         cni = self._folder / "cni"
-        cni.mkdir()
+        cni.mkdir(exist_ok=True)
         _write_json(cni / "10-pods.conflist", _network(self._number))
         config = self._write("containerd.toml", _CONTAINERD.format(cni=cni, plugins=CNI_PLUGINS))
         self._start("containerd", f"--config={config}")
@@ -197,6 +219,27 @@ def kube_proxy(folder: Path, certificates: Certificates, server: str, node: str)
     }
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     return path
+
+
+def _pids() -> list[int]:
+    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()]
+
+
+def _mounts_of(pid: int) -> str:
+    """Name the mount namespace of a process; nothing if it has ended."""
+    try:
+        return str(Path(f"/proc/{pid}/ns/mnt").readlink())
+    except OSError:
+        return ""
+
+
+def _pids_below(cgroup: str) -> set[int]:
+    """Return the processes of all cgroups below one, of whatever hierarchy."""
+    return {
+        int(pid)
+        for file in CGROUPS.glob(f"*/{cgroup.lstrip('/')}/**/cgroup.procs")
+        for pid in file.read_text(encoding="ascii").split()
+    }
 
 
 def do(line: str) -> None:

@@ -23,6 +23,7 @@ from tests.cluster import programs
 from tests.cluster.images import PAUSE_IMAGE, ROOT, ImageError, images
 from tests.cluster.inside import KUBECONFIG, READY_SECONDS, SCHEDULER_CONFIG, Plan
 from tests.cluster.loading import loaded
+from tests.cluster.node import CGROUPS
 from tests.e2e.controlplane.programs import (
     MissingError,
     cache_root,
@@ -34,7 +35,6 @@ REPOSITORY = f"registry.example/{NAME}"
 """Of our image on the nodes."""
 DISKS = (100, 100)
 """Gibibytes of each node's disk."""
-_CGROUPS = Path("/sys/fs/cgroup")
 _KEEP = b"k"
 _PID = "keeper.pid"
 _END_SECONDS = 30.0
@@ -182,11 +182,11 @@ def _pidfd(pid: int, folder: Path) -> int | None:
 
 def _hierarchies() -> list[Path]:
     """Return the roots of all cgroups: one of them, or one for each controller."""
-    if (_CGROUPS / "cgroup.procs").exists():
-        return [_CGROUPS]
+    if (CGROUPS / "cgroup.procs").exists():
+        return [CGROUPS]
     return [
         each
-        for each in _CGROUPS.iterdir()
+        for each in CGROUPS.iterdir()
         if (each / "cgroup.procs").exists() and not each.is_symlink()
     ]
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from tests.cluster.addresses import cable_of
 from tests.cluster.images import ROOT
-from tests.cluster.inside import KUBECONFIG, SCHEDULER_CONFIG, Plan
+from tests.cluster.inside import KUBECONFIG, POWER_CUT, READY_SECONDS, SCHEDULER_CONFIG, Plan
 from tests.e2e.deployed import Administrator
 from tests.e2e.processes import Process
+from tests.e2e.waiting import until
 
 Object = dict[str, Any]
 
@@ -38,6 +39,12 @@ class RunningCluster:
     def configure_scheduler(self, text: str) -> None:
         """Give kube-scheduler a configuration; it is started anew."""
         (self._folder / SCHEDULER_CONFIG).write_text(text, encoding="utf-8")
+
+    async def cut_power(self) -> None:
+        """End all machines at once, and wait until all their programs are started again."""
+        file = self._folder / POWER_CUT
+        file.touch()
+        await until(lambda: not file.exists(), within=READY_SECONDS)
 
     async def get(self, *what: str) -> Object:
         """Return what `kubectl get` finds."""

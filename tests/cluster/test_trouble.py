@@ -178,6 +178,43 @@ async def test_with_too_little_memory_the_old_instances_go_on(cluster: RunningCl
     assert longest_gap(answers) < MOST_SECONDS[DELETED]
 
 
+async def test_everything_comes_back_after_a_power_cut(cluster: RunningCluster) -> None:
+    """The control plane and all nodes at once; of Longhorn only its volumes."""
+    await roll_out(cluster)
+    await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    pods = await expect_pods_with_room(cluster)
+    before = {pod["metadata"]["name"]: container_of(pod) for pod in pods}
+    await cluster.cut_power()
+
+    async def all_run_again() -> bool:
+        pods = (await cluster.get("pods"))["items"]
+        return all(
+            is_running(pod) and container_of(pod) != before[pod["metadata"]["name"]] for pod in pods
+        )
+
+    with cluster.probed(SERVICE) as answers:
+        await until(lambda: len(answers.given()) > MANY, within=READY_SECONDS)
+    await until(all_run_again, within=READY_SECONDS)
+    await roll_out(cluster)
+    await end_burst(cluster)
+    await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+
+
+def container_of(pod: Object) -> str:
+    """Return the id of the container of a pod."""
+    [status] = pod["status"]["containerStatuses"]
+    container: str = status["containerID"]
+    return container
+
+
+def is_running(pod: Object) -> bool:
+    """Say whether the container of a pod runs, as far as its kubelet said."""
+    [status] = pod["status"]["containerStatuses"]
+    return "running" in status["state"]
+
+
 async def staying(cluster: RunningCluster) -> set[str]:
     """Name the pods of the service that are not being deleted."""
     return {

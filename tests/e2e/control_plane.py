@@ -126,15 +126,29 @@ class ControlPlane:
         """End kube-apiserver at once; its state is in etcd."""
         self._processes["kube-apiserver"].kill()
 
+    def kill(self) -> None:
+        """End everything at once, as a power cut does."""
+        for process in self._processes.values():
+            process.kill()
+
+    async def start_again(self) -> None:
+        """Start everything that was killed, on what it left.
+
+        Without an API server the others end, and elsewhere a kubelet would start them anew.
+        """
+        self._run("etcd", *self._etcd_flags())
+        await self.start_api_server()
+        self._run("kube-controller-manager", *self._controller_manager_flags())
+        self._run("kube-scheduler", *self._scheduler_flags(self._scheduler_file))
+
     async def start_scheduler(self, configuration: Object) -> None:
         """Start kube-scheduler on a KubeSchedulerConfiguration and wait until it is ready."""
         await self.start_scheduler_with(yaml.safe_dump(configuration))
 
     async def start_scheduler_with(self, text: str) -> None:
         """Start kube-scheduler on a file with this text and wait until it is ready."""
-        path = self.folder / "scheduler.yaml"
-        path.write_text(text, encoding="utf-8")
-        self._run("kube-scheduler", *self._scheduler_flags(path))
+        self._scheduler_file.write_text(text, encoding="utf-8")
+        self._run("kube-scheduler", *self._scheduler_flags(self._scheduler_file))
         await until(self._is_scheduler_ready, within=START_SECONDS)
 
     async def stop_scheduler(self) -> None:
@@ -176,6 +190,10 @@ class ControlPlane:
             told.raise_for_status()
             done = await etcd.post("/v3/kv/compaction", json={"revision": revision})
             done.raise_for_status()
+
+    @property
+    def _scheduler_file(self) -> Path:
+        return self.folder / "scheduler.yaml"
 
     async def stop(self) -> None:
         """End everything, the API server last but one and etcd last."""
