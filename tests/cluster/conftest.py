@@ -3,7 +3,8 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,15 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[RunningCluster]:
     """A cluster with Longhorn and nothing else."""
+    with started(folder) as cluster:
+        yield cluster
+
+
+@contextmanager
+def started(folder: Path, commits: Sequence[str] = ()) -> Iterator[RunningCluster]:
+    """Run a cluster, whose nodes have images of older commits as well."""
     shutil.rmtree(folder / "cluster", ignore_errors=True)
-    keeper = outside.start(folder / "cluster", DISKS)
+    keeper = outside.start(folder / "cluster", DISKS, commits)
     try:
         yield RunningCluster(folder / "cluster")
     finally:

@@ -25,6 +25,7 @@ TOOLS = {"buildah": "buildah", "debootstrap": "debootstrap", "unshare": "util-li
 """Programs, and the packages of Debian that have them."""
 _BASE = Path(__file__).parent / "base" / "Containerfile"
 _CERTIFICATES = "/etc/ssl/certs"
+_OF_MACHINE = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
 _OF_THE_MACHINE = ("./dev/*", "./etc/hostname", "./etc/resolv.conf", "./var/cache/apt/*")
 """What debootstrap leaves behind, besides lists of packages."""
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
@@ -74,10 +75,19 @@ class Images:
         base = self.base()
         name = _tagged(NAME, [base.encode(), *map(Path.read_bytes, _sources())])
         if not self._has(name):
-            certificates = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
-            build = shlex.join([*self._alone("bud", "--isolation=chroot", certificates)])
+            build = shlex.join([*self._alone("bud", "--isolation=chroot", _OF_MACHINE)])
             run("make", "image", f"IMAGE={name}", f"PYTHON_IMAGE={base}", f"BUILD={build}")
             self._forget_old(name)
+        return name
+
+    def service_of(self, commit: str) -> str:
+        """Build the image of the service as it was at a commit; return its name."""
+        base = self.base()
+        name = _tagged(f"{NAME}-of-then", [base.encode(), commit.encode()])
+        if not self._has(name):
+            with tempfile.TemporaryDirectory(dir=self._made()) as folder:
+                run("sh", "-euc", 'git archive "$0" | tar -xC "$1"', commit, folder)
+                self._build(name, Path(folder) / "Dockerfile", Path(folder), base)
         return name
 
     def program(self, program: Path) -> str:
@@ -107,8 +117,10 @@ class Images:
         """Write an image to a file, under another name."""
         self._ask("push", "--quiet", image, f"docker-archive:{file}:{name}")
 
-    def _build(self, name: str, containerfile: Path, context: Path) -> None:
-        options = ("--isolation=chroot", f"--file={containerfile}", f"--tag={name}")
+    def _build(self, name: str, containerfile: Path, context: Path, base: str = "") -> None:
+        options = ["--isolation=chroot", f"--file={containerfile}", f"--tag={name}"]
+        if base:
+            options += [f"--build-arg=PYTHON_IMAGE={base}", _OF_MACHINE]
         self._ask("bud", *options, str(context))
         self._forget_old(name)
 

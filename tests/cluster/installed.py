@@ -16,6 +16,7 @@ from tests.e2e.waiting import until
 CHAPTER = Chapter(DOCS / "install.md", "in-five-commands")
 ADDRESS = "10.96.0.95"
 """What propose-address finds."""
+SERVICE = f"http://{ADDRESS}:9504/filter"
 PODS = 16
 EXPECTED = {"node-1": 8, "node-2": 4, "node-3": 2, "node-4": 2}
 RUNNING_SECONDS = 180.0

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.config import NAME
@@ -54,15 +54,23 @@ class ClusterError(Exception):
     """It did not start; the text says where to look."""
 
 
-def plan(folder: Path, disks: Mapping[str, int]) -> Plan:
-    """Build what a cluster needs, if it is not there."""
+def plan(folder: Path, disks: Mapping[str, int], commits: Sequence[str] = ()) -> Plan:
+    """Build what a cluster needs, if it is not there.
+
+    Args:
+        folder: Of the cluster.
+        disks: Gibibytes of each node's disk, by the node's name.
+        commits: Nodes have the images of these as well, with the commit as the tag.
+    """
     found = programs.locate()
     store = images()
+    older = {f"{REPOSITORY}:{commit}": store.service_of(commit) for commit in commits}
     scheduler = f"registry.k8s.io/kube-scheduler:{kubernetes_version()}"
     wanted = {
         PAUSE_IMAGE: store.program(found[programs.PAUSE]),
         f"{REPOSITORY}:{version(ROOT)}": store.service(),
         scheduler: store.program(found["kube-scheduler"]),
+        **older,
     }
     return Plan(
         programs=found,
@@ -72,8 +80,15 @@ def plan(folder: Path, disks: Mapping[str, int]) -> Plan:
     )
 
 
-def start(folder: Path, disks: Mapping[str, int]) -> "subprocess.Popen[bytes]":
+def start(
+    folder: Path, disks: Mapping[str, int], commits: Sequence[str] = ()
+) -> "subprocess.Popen[bytes]":
     """Start a cluster that stays when this process ends; what an older one left goes first.
+
+    Args:
+        folder: For everything.
+        disks: Gibibytes of each node's disk, by the node's name.
+        commits: Nodes have the images of these as well, with the commit as the tag.
 
     Returns:
         Its keeper, which ends when the cluster is stopped.
@@ -87,7 +102,7 @@ def start(folder: Path, disks: Mapping[str, int]) -> "subprocess.Popen[bytes]":
         raise ClusterError("nodes are started as root")
     stop(folder)
     folder.mkdir(parents=True)
-    plan(folder, disks).write(folder)
+    plan(folder, disks, commits).write(folder)
     with (folder / "cluster.log").open("wb") as log:
         keeper = subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.outside", "keep", f"--folder={folder}"],

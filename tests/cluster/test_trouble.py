@@ -5,40 +5,41 @@ The tests build on each other: each leaves the service whole.
 
 import asyncio
 import contextlib
-import itertools
 import json
-from collections.abc import AsyncIterator, Iterator
-from datetime import datetime, timedelta
+from collections.abc import AsyncIterator
 from statistics import median
 
 import pytest
 
 from app.config import NAME
 from tests.actors.longhorn import NAMESPACE
+from tests.cluster.coming import (
+    MANY,
+    SLEEPER,
+    all_scheduled_soon,
+    longest_gap,
+    pods_created,
+    until_more,
+)
 from tests.cluster.installed import (
-    ADDRESS,
+    SERVICE,
     end_burst,
     expect_pods_with_room,
     holder,
     install,
     instances,
     leader,
-    no_volumes_are_left,
     roll_out,
     upgrade,
 )
 from tests.cluster.running import Answers, Object, RunningCluster
 from tests.e2e.effort import runs
 from tests.e2e.waiting import until
-from tests.e2e.workloads import STORAGE_CLASS
 
 pytestmark = pytest.mark.nodes
 
-SERVICE = f"http://{ADDRESS}:9504/filter"
 TAKE_OVER_SECONDS = 60.0
 READY_SECONDS = 120.0
-MANY = 50
-"""Answers: as many take a second or more."""
 DELETED, KILLED, FROZEN, CUT_OFF = (
     "pod deleted",
     "container killed",
@@ -47,17 +48,6 @@ DELETED, KILLED, FROZEN, CUT_OFF = (
 )
 MOST_SECONDS = {DELETED: 5.0, KILLED: 20.0, FROZEN: 20.0, CUT_OFF: 20.0}
 """A leader that is told to end gives its lease away; else the next one waits for its end."""
-PAUSE_SECONDS = 0.3
-SCHEDULED_SECONDS = timedelta(seconds=10)
-SLEEPER: Object = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "sleeper", "namespace": "default"},
-    "spec": {
-        "terminationGracePeriodSeconds": 1,
-        "containers": [{"name": "pause", "image": "registry.k8s.io/pause:3.10"}],
-    },
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -142,12 +132,8 @@ async def test_pods_get_nodes_during_an_upgrade_and_a_rollback(cluster: RunningC
             await until_more(answers)
 
     await roll_out(cluster)
-    waits = await times_until_scheduled(cluster, names)
-    await cluster.administrator.run("kubectl", "delete", "pods", "--selector=app=one-of-many")
-    await no_volumes_are_left(cluster)
+    await all_scheduled_soon(cluster, names)
 
-    assert len(waits) == len(names) > 0
-    assert max(waits) <= SCHEDULED_SECONDS
     assert longest_gap(answers) < MOST_SECONDS[DELETED]
 
 
@@ -268,83 +254,12 @@ async def take_over(cluster: RunningCluster, *where: str) -> AsyncIterator[Answe
         await until_more(answers)
 
 
-async def until_more(answers: Answers) -> None:
-    """Wait for more answers."""
-    seen = len(answers.given())
-    await until(lambda: len(answers.given()) > seen + MANY, within=TAKE_OVER_SECONDS)
-
-
-def longest_gap(answers: Answers) -> float:
-    """Return the longest time between two answers."""
-    return max(later - earlier for earlier, later in itertools.pairwise(answers.given()))
-
-
 async def delete(cluster: RunningCluster, pod: Object) -> None:
     """Delete a pod, and do not wait until it is gone."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     await cluster.administrator.run(
         *("kubectl", "delete", "pod", name, "--namespace", namespace, "--wait=false")
     )
-
-
-@contextlib.asynccontextmanager
-async def pods_created(cluster: RunningCluster) -> AsyncIterator[list[str]]:
-    """Create a pod after another until the block ends; it has the names of those that there are."""
-    names: list[str] = []
-    is_over = asyncio.Event()
-
-    async def create() -> None:
-        for pod in many_pods():
-            await cluster.administrator.run("kubectl", "create", "-f", "-", stdin=json.dumps(pod))
-            names.append(pod["metadata"]["name"])
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(is_over.wait(), PAUSE_SECONDS)
-            if is_over.is_set():
-                return
-
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(create())
-        yield names
-        is_over.set()
-
-
-def many_pods() -> Iterator[Object]:
-    """Make pods with a volume each that is gone with them."""
-    for number in itertools.count(1):
-        claim = {
-            "spec": {
-                "storageClassName": STORAGE_CLASS,
-                "accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "1Gi"}},
-            }
-        }
-        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": claim}}
-        labels = {"app": "one-of-many"}
-        yield {
-            **SLEEPER,
-            "metadata": {"name": f"one-{number}", "namespace": "default", "labels": labels},
-            "spec": {**SLEEPER["spec"], "volumes": [volume]},
-        }
-
-
-async def times_until_scheduled(cluster: RunningCluster, names: list[str]) -> list[timedelta]:
-    """Wait until pods have nodes, and return how long that took each, in whole seconds."""
-
-    async def scheduled() -> list[timedelta]:
-        pods = (await cluster.get("pods", "--selector=app=one-of-many"))["items"]
-        return [
-            datetime.fromisoformat(condition["lastTransitionTime"])
-            - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
-            for pod in pods
-            for condition in pod["status"].get("conditions") or ()
-            if (condition["type"], condition["status"]) == ("PodScheduled", "True")
-        ]
-
-    async def all_are() -> bool:
-        return len(await scheduled()) == len(names)
-
-    await until(all_are, within=READY_SECONDS)
-    return await scheduled()
 
 
 async def is_out_of_memory(cluster: RunningCluster) -> bool:

@@ -1,0 +1,112 @@
+"""Pods that are created without a pause, and how long the service did not answer meanwhile."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime, timedelta
+
+from tests.cluster.installed import no_volumes_are_left
+from tests.cluster.running import Answers, Object, RunningCluster
+from tests.e2e.waiting import until
+from tests.e2e.workloads import RESOURCE, STORAGE_CLASS
+
+MANY = 50
+"""Answers: as many take a second or more."""
+PAUSE_SECONDS = 0.3
+SCHEDULED_SECONDS = timedelta(seconds=10)
+_MORE_SECONDS = 60.0
+_ALL_SECONDS = 120.0
+SLEEPER: Object = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "sleeper", "namespace": "default"},
+    "spec": {
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{"name": "pause", "image": "registry.k8s.io/pause:3.10"}],
+    },
+}
+
+
+@contextlib.asynccontextmanager
+async def pods_created(cluster: RunningCluster) -> AsyncIterator[list[str]]:
+    """Create a pod after another until the block ends; it has the names of those that there are."""
+    names: list[str] = []
+    is_over = asyncio.Event()
+
+    async def create() -> None:
+        for pod in many_pods():
+            await cluster.administrator.run("kubectl", "create", "-f", "-", stdin=json.dumps(pod))
+            names.append(pod["metadata"]["name"])
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), PAUSE_SECONDS)
+            if is_over.is_set():
+                return
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(create())
+        yield names
+        is_over.set()
+
+
+def many_pods() -> Iterator[Object]:
+    """Make pods that ask for the extender, with a volume each that is gone with them."""
+    [alone] = SLEEPER["spec"]["containers"]
+    container = alone | {"resources": {"limits": {RESOURCE: "1"}}}
+    for number in itertools.count(1):
+        claim = {
+            "spec": {
+                "storageClassName": STORAGE_CLASS,
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            }
+        }
+        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": claim}}
+        labels = {"app": "one-of-many"}
+        yield {
+            **SLEEPER,
+            "metadata": {"name": f"one-{number}", "namespace": "default", "labels": labels},
+            "spec": {**SLEEPER["spec"], "containers": [container], "volumes": [volume]},
+        }
+
+
+async def times_until_scheduled(cluster: RunningCluster, names: list[str]) -> list[timedelta]:
+    """Wait until pods have nodes, and return how long that took each, in whole seconds."""
+
+    async def scheduled() -> list[timedelta]:
+        pods = (await cluster.get("pods", "--selector=app=one-of-many"))["items"]
+        return [
+            datetime.fromisoformat(condition["lastTransitionTime"])
+            - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+            for pod in pods
+            for condition in pod["status"].get("conditions") or ()
+            if (condition["type"], condition["status"]) == ("PodScheduled", "True")
+        ]
+
+    async def all_are() -> bool:
+        return len(await scheduled()) == len(names)
+
+    await until(all_are, within=_ALL_SECONDS)
+    return await scheduled()
+
+
+async def until_more(answers: Answers) -> None:
+    """Wait for more answers."""
+    seen = len(answers.given())
+    await until(lambda: len(answers.given()) > seen + MANY, within=_MORE_SECONDS)
+
+
+def longest_gap(answers: Answers) -> float:
+    """Return the longest time between two answers."""
+    return max(later - earlier for earlier, later in itertools.pairwise(answers.given()))
+
+
+async def all_scheduled_soon(cluster: RunningCluster, names: list[str]) -> None:
+    """Expect a node for each of the pods within seconds, and end them."""
+    waits = await times_until_scheduled(cluster, names)
+    await cluster.administrator.run("kubectl", "delete", "pods", "--selector=app=one-of-many")
+    await no_volumes_are_left(cluster)
+
+    assert len(waits) == len(names) > 0
+    assert max(waits) <= SCHEDULED_SECONDS
