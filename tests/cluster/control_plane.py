@@ -51,6 +51,8 @@ class NodesControlPlane(ControlPlane):
             f"--secure-port={PORT}",
             f"--advertise-address={addresses.CONTROL_PLANE}",
             "--authorization-mode=Node,RBAC",
+            # By default a token that is not renewed goes on for a year.
+            "--service-account-extend-token-expiration=false",
             "--enable-admission-plugins=NodeRestriction",
             f"--client-ca-file={self._certificates.authority}",
             f"--tls-cert-file={serving}",
