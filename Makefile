@@ -146,7 +146,7 @@ chart: ## Pack the chart into dist/ (needs helm; IMAGE= is the repository that i
 	rm -rf dist/chart
 	mkdir -p dist
 	cp -r charts/longhorn-scheduler-extender dist/chart
-	sed 's,^  repository: longhorn-scheduler-extender$$,  repository: $(IMAGE),' \
+	sed 's,^  repository: ""$$,  repository: $(IMAGE),' \
 		charts/longhorn-scheduler-extender/values.yaml > dist/chart/values.yaml
 	helm package dist/chart --destination dist
 

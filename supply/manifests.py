@@ -25,6 +25,8 @@ NAMESPACE = "longhorn-system"
 
 _SOURCE = re.compile(r"^---\n# Source: [^/\n]+/(.+)\n", re.MULTILINE)
 """What Helm writes above each document: the chart and the template."""
+OWN = "--set=mode=cluster-scheduler"
+"""Manifests are for the cluster's own kube-scheduler; the second one is a folder of its own."""
 _SCHEDULER = "templates/secondary-scheduler"
 _TIMEOUT_SECONDS = 60
 _LONGEST_DEFAULT = 40
@@ -48,7 +50,7 @@ class Folder(NamedTuple):
 FOLDERS = (
     Folder(
         "base",
-        (),
+        (OWN,),
         {
             f"{name}.yaml": f"templates/{name}.yaml"
             for name in (
@@ -95,6 +97,7 @@ FOLDERS = (
         "components/injection-policy",
         (
             "--set=injection.mode=policy",
+            OWN,
             "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
         ),
         {"policy.yaml": "templates/injection-policy.yaml"},
@@ -111,7 +114,7 @@ FOLDERS = (
     ),
     Folder(
         "secondary-scheduler",
-        ("--set=secondaryScheduler.enabled=true", "--kube-version=v1.36.2"),
+        ("--set=mode=second-scheduler", "--kube-version=v1.36.2"),
         {f"{name}.yaml": f"{_SCHEDULER}/{name}.yaml" for name in ("deployment", "pdb", "rbac")},
     ),
 )
@@ -127,9 +130,15 @@ def render(*options: str) -> str:
     helm = shutil.which("helm")
     if helm is None:
         raise HelmError("helm is not on the PATH; CONTRIBUTING.md says how to install it")
-    command = [helm, "template", CHART.name, str(CHART), f"--namespace={NAMESPACE}", *options]
+    place = f"--namespace={NAMESPACE}"
+    command = [helm, "template", CHART.name, str(CHART), place, "--values=-", *options]
     done = subprocess.run(  # noqa: S603 (our own chart)
-        command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+        command,
+        input=f"image: {{repository: {CHART.name}}}",
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
     )
     if done.returncode:
         raise HelmError(done.stderr.strip())

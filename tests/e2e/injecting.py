@@ -25,7 +25,7 @@ from tests.unit.manifests.charted import WITH_ADDRESS, template
 
 POLICY, WEBHOOK = "policy", "webhook"
 SECOND = "longhorn-scheduler"
-_SECOND_OPTIONS = ("--set", "secondaryScheduler.enabled=true")
+_SECOND_OPTIONS = ("--set", "mode=second-scheduler")
 _PLURALS = {
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
@@ -171,7 +171,7 @@ def policy(way: Way) -> list[Object]:
 
 def webhook(way: Way, port: int, ca: trustme.CA) -> Object:
     """Return the configuration of the webhook, with an address of this machine for the Service."""
-    options = ("--set", "injection.mode=webhook", *_options(way))
+    options = ("--set", "injection.mode=webhook", WITH_ADDRESS, *_options(way))
     [found] = [
         obj
         for obj in template("injection-webhook", *options)

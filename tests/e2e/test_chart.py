@@ -18,7 +18,7 @@ from tests.actors.api import SERVICES, Api, Key, Kind, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.users import ADMIN
-from tests.unit.manifests.charted import helm
+from tests.unit.manifests.charted import IMAGE, helm
 
 SECRETS = Kind("v1", "secrets", "Secret")
 DEPLOYMENTS = Kind("apps/v1", "deployments", "Deployment")
@@ -33,6 +33,7 @@ VALUES = (
     f"--set=service.clusterIP.ipv4={ADDRESS}",
     "--set=tls.mode=selfSigned",
     "--set=secondaryScheduler.enabled=true",
+    IMAGE,
 )
 
 
@@ -47,7 +48,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 def test_the_api_server_accepts_every_object(cluster: ControlPlane, values: Path) -> None:
     """What operators own is left out, and IPv6: neither is served here."""
     kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
-    rendered = helm("template", NAME, str(CHART), f"--namespace={NAMESPACE}", f"--values={values}")
+    options = (f"--namespace={NAMESPACE}", f"--values={values}", IMAGE)
+    rendered = helm("template", NAME, str(CHART), *options)
     objects = [obj for obj in yaml.safe_load_all(rendered) if obj]
     known = [
         obj
@@ -82,7 +84,7 @@ def _renamed(obj: Object) -> Object:
 def release(cluster: ControlPlane) -> ControlPlane:
     """The same cluster once Helm has taken the service over."""
     kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
-    taking = ("--take-ownership", "--force-conflicts")
+    taking = ("--take-ownership", "--force-conflicts", IMAGE)
     helm("install", NAME, str(CHART), kubeconfig, f"--namespace={NAMESPACE}", *taking)
     return cluster
 

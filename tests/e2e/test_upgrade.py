@@ -32,6 +32,7 @@ HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts"),
     *("--set", f"service.clusterIP.ipv4={IP}", "--set", "injection.mode=none"),
+    *("--set", f"image.repository={NAME}"),
 )
 """As docs/upgrade.md has it, without --wait: the test sees for itself."""
 NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5

@@ -7,6 +7,42 @@ would no longer find them. It is in those for which no kustomization can set it.
 longhorn-scheduler-extender
 {{- end }}
 
+{{- define "extender.refuseNames" -}}
+{{- if or .Values.nameOverride .Values.fullnameOverride -}}
+{{- fail "nameOverride and fullnameOverride must be empty: one release serves one Longhorn, and its names are fixed in rights, in the service and in kube-scheduler's configuration" -}}
+{{- end -}}
+{{- end }}
+
+{{/* Which kube-scheduler calls the service: its own second one, or that of the cluster. */}}
+{{- define "extender.mode" -}}
+{{ .Values.mode | default (include "extender.fixedUrl" . | empty | ternary "second-scheduler" "cluster-scheduler") }}
+{{- end }}
+
+{{/* Whether there is a second kube-scheduler: true or empty. */}}
+{{- define "extender.secondScheduler" -}}
+{{- if or (eq (include "extender.mode" .) "second-scheduler") .Values.secondaryScheduler.enabled -}}
+true
+{{- end }}
+{{- end }}
+
+{{/* Fails where Helm asks a cluster that has no Longhorn. */}}
+{{- define "extender.needLonghorn" -}}
+{{- if and (lookup "v1" "Namespace" "" "kube-system") (not (.Capabilities.APIVersions.Has "longhorn.io/v1beta2")) -}}
+{{- fail "this cluster serves no longhorn.io/v1beta2: install Longhorn first, into the namespace of this release" -}}
+{{- end -}}
+{{- end }}
+
+{{- define "extender.replicas" -}}
+{{ .Values.replicaCount | default .Values.replicas }}
+{{- end }}
+
+{{/* Of all pods, as YAML; empty if there are none. */}}
+{{- define "extender.pullSecrets" -}}
+{{- with concat .Values.image.pullSecrets .Values.imagePullSecrets -}}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- define "extender.labels" -}}
 {{- range list "app" "app.kubernetes.io/name" }}
 {{- if or (hasKey $.Values.commonLabels .) (hasKey $.Values.podLabels .) }}
@@ -22,7 +58,7 @@ app: {{ include "extender.name" . }}
 
 {{- define "extender.image" -}}
 {{- with .Values.image -}}
-{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{ required "set image.repository: there is no public image. docs/install.md has the two commands that build it and push it to a registry of your own" .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
 {{- end }}
 {{- end }}
 
@@ -57,7 +93,7 @@ app: {{ include "extender.name" . }}
 {{- define "extender.peers" -}}
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.from -}}
 {{ toYaml .Values.networkPolicy.from }}
-{{- if .Values.secondaryScheduler.enabled }}
+{{- if include "extender.secondScheduler" . }}
 - podSelector:
     matchLabels:
       app: longhorn-scheduler
@@ -133,10 +169,16 @@ the service are left out. */}}
 - name: EXTENDER_WAKE_UP
   value: "false"
 {{- end }}
+{{- if kindIs "slice" .Values.extraEnv }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- else }}
 {{- range $name, $value := .Values.extraEnv }}
 - name: {{ $name }}
   {{- /* toJson, since Helm would write a large number as 1e+08. */}}
   value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -149,6 +191,9 @@ the service are left out. */}}
 {{- end }}
 {{- with include "extender.injection.volumeMounts" . | trim }}
 {{ . }}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -163,6 +208,9 @@ the service are left out. */}}
 {{- end }}
 {{- with include "extender.injection.volumes" . | trim }}
 {{ . }}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 

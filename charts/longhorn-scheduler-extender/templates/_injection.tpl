@@ -8,16 +8,16 @@
 {{- end }}
 {{- end }}
 
-{{/* How pods get the resource: policy, webhook or none. */}}
+{{/* How pods get the resource: policy, webhook or none. With auto it is none only where no kube-scheduler
+can call the service: the pods would stay pending. */}}
 {{- define "extender.injection.mode" -}}
 {{- $mode := .Values.injection.mode -}}
 {{- $version := include "extender.injection.policyVersion" . -}}
 {{- if and (eq $mode "policy") (not $version) -}}
 {{- fail "injection.mode is policy, but the cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36, or 1.34 with the API admissionregistration.k8s.io/v1beta1 turned on). Set injection.mode to webhook. For `helm template`, name the API with --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
 {{- else if eq $mode "auto" -}}
-{{- /* A kube-scheduler that cannot call the service would leave the pods pending. */ -}}
-{{- $caller := or (include "extender.fixedUrl" .) .Values.secondaryScheduler.enabled -}}
-{{ or (empty $version) (empty $caller) | ternary "none" "policy" }}
+{{- $caller := or (include "extender.fixedUrl" .) (include "extender.secondScheduler" .) -}}
+{{ empty $caller | ternary "none" (empty $version | ternary "webhook" "policy") }}
 {{- else -}}
 {{ $mode }}
 {{- end }}
@@ -37,7 +37,7 @@ longhorn.io/scheduler-extender
 
 {{/* The schedulerName that pods get; empty if the cluster's own kube-scheduler asks the extender. */}}
 {{- define "extender.injection.schedulerName" -}}
-{{- if (.Values.secondaryScheduler).enabled -}}
+{{- if include "extender.secondScheduler" . -}}
 {{ (.Values.secondaryScheduler).schedulerName | default "longhorn-scheduler" }}
 {{- end }}
 {{- end }}

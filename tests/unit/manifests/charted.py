@@ -23,6 +23,9 @@ VALUES = [DEFAULTS, *sorted(path.name for path in (CHART / "ci").iterdir())]
 """Files of values that the chart is rendered with, and none."""
 WITH_ADDRESS = "--set=service.clusterIP.ipv4=10.96.0.95"
 """With it a kube-scheduler can be configured, so injection is on where the cluster serves it."""
+WITHOUT_INJECTION = "--set=injection.mode=none"
+"""With it the chart has what manifests have that leave it to a component."""
+IMAGE = f"--set=image.repository={NAME}"
 _HOOK = "helm.sh/hook"
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from typing import Any
@@ -20,9 +21,12 @@ from extender import Balance, Mode
 from supply.manifests import CHART, ROOT
 from tests.unit.manifests.charted import (
     DEFAULTS,
+    IMAGE,
     NAME,
     NAMESPACE,
     VALUES,
+    WITH_ADDRESS,
+    WITHOUT_INJECTION,
     charted,
     default_values,
     find,
@@ -70,7 +74,7 @@ def scheduler_config(objects: tuple[Object, ...]) -> str:
 
 def notes(*options: str) -> str:
     """Return what is printed after the installation."""
-    command = ("install", NAME, str(CHART), f"--namespace={NAMESPACE}", "--dry-run=client")
+    command = ("install", NAME, str(CHART), f"--namespace={NAMESPACE}", "--dry-run=client", IMAGE)
     return helm(*command, *options).partition("\nNOTES:\n")[2]
 
 
@@ -172,12 +176,18 @@ def test_one_file_has_another_value_for_each() -> None:
 
     text = (CHART / "ci" / "everything-values.yaml").read_text(encoding="utf-8")
 
-    # It needs clients' certificates, which this file turns off.
-    assert [*same(SCHEMA, default_values(), yaml.safe_load(text), "")] == ["tls.clientNames"]
+    # Names are refused, and the other one needs clients' certificates, which this file turns off.
+    assert [*same(SCHEMA, default_values(), yaml.safe_load(text), "")] == [
+        "nameOverride",
+        "fullnameOverride",
+        "tls.clientNames",
+    ]
 
 
 def test_every_setting_can_be_set() -> None:
-    extra = SCHEMA["properties"]["extraEnv"]["properties"]
+    mapped, listed = SCHEMA["properties"]["extraEnv"]["oneOf"]
+    extra = mapped["properties"]
+    assert [*extra] == listed["items"]["properties"]["name"]["anyOf"][0]["enum"]
     fields = set(Settings.__struct_fields__)
 
     assert {name.removeprefix(PREFIX).lower() for name in extra} == fields - SET_BY_CHART
@@ -187,7 +197,8 @@ def test_every_setting_can_be_set() -> None:
 def test_defaults_are_those_of_the_service() -> None:
     values, settings = default_values(), Settings()
 
-    assert variables(charted(DEFAULTS)) == {}  # what is left out has the service's default
+    # What is left out has the service's default.
+    assert variables(charted(DEFAULTS, WITHOUT_INJECTION)) == {}
     assert (values["reservationMode"], values["balance"]) == (
         settings.reservation_mode,
         settings.balance,
@@ -296,7 +307,7 @@ def test_the_secondary_scheduler_takes_what_is_given_to_it() -> None:
     assert container_of(deployment)["image"] == "registry.example/kube-scheduler:v1.35.1"
     assert container_of(deployment)["resources"]["limits"] == {"memory": "256Mi"}
     assert deployment["spec"]["replicas"] == 1
-    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
     assert profile == {"schedulerName": "storage-scheduler"}
 
 
@@ -433,8 +444,8 @@ def test_the_notes_say_where_the_files_for_kube_scheduler_are(
 
 
 def test_the_notes_warn_of_an_address_that_may_change() -> None:
-    assert "WARNING: the Service has no fixed address" in notes()
-    assert "has no fixed address" not in notes("--set=secondaryScheduler.enabled=true")
+    assert "WARNING: the Service has no fixed address" in notes("--set=mode=cluster-scheduler")
+    assert "has no fixed address" not in notes()
 
 
 @pytest.mark.parametrize(
@@ -470,13 +481,13 @@ def test_who_may_reach_the_port_is_as_given_and_the_pods_of_the_chart() -> None:
     assert [each["port"] for each in called["ports"]] == [9504, 9506]
     template = find(objects, "Deployment", SCHEDULER)["spec"]["template"]
     assert of_scheduler.items() <= template["metadata"]["labels"].items()
-    [test] = hooks("secondary-scheduler")
+    test = find(hooks("secondary-scheduler"), "Pod", f"{NAME}-test")
     assert of_test.items() <= test["metadata"]["labels"].items()
     assert metrics == {"ports": [{"port": 9505, "protocol": "TCP"}]}
 
 
 def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
-    objects = charted("monitoring", FROM)
+    objects = charted("monitoring", FROM, WITHOUT_INJECTION)
     container = container_of(find(objects, "Deployment"))
     [endpoint] = find(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
 
@@ -544,9 +555,112 @@ def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> N
     ("mode", "text"),
     [
         ("none", 'longhorn.io/scheduler-extender: "1"'),
-        ("auto", "The cluster serves no MutatingAdmissionPolicy"),
+        ("auto", "a webhook adds it"),
         ("webhook", "a webhook adds it"),
     ],
 )
 def test_the_notes_say_how_pods_come_to_the_extender(mode: str, text: str) -> None:
     assert text in notes(f"--set=injection.mode={mode}")
+
+
+@pytest.mark.parametrize(
+    ("options", "deployments", "scheduler"),
+    [
+        ([], {NAME, SCHEDULER}, SCHEDULER),
+        (["--set=mode=cluster-scheduler"], {NAME}, None),
+        ([WITH_ADDRESS], {NAME}, None),
+        ([WITH_ADDRESS, "--set=mode=second-scheduler"], {NAME, SCHEDULER}, SCHEDULER),
+        ([WITH_ADDRESS, "--set=secondaryScheduler.enabled=true"], {NAME, SCHEDULER}, SCHEDULER),
+    ],
+    ids=["default", "own", "an address", "an address and the second one", "the older name"],
+)
+def test_who_asks_follows_from_the_mode_and_the_address(
+    options: list[str], deployments: set[str], scheduler: str | None
+) -> None:
+    objects = charted(DEFAULTS, *options, "--set=injection.mode=webhook")
+
+    assert {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Deployment"} == (
+        deployments
+    )
+    assert variables(objects).get("EXTENDER_WEBHOOK_SCHEDULER_NAME") == scheduler
+
+
+def test_an_image_is_needed() -> None:
+    done = subprocess.run(
+        ["helm", "template", NAME, str(CHART)],  # noqa: S607 (whichever is there)
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert "set image.repository: there is no public image" in done.stderr
+
+
+def test_names_cannot_be_chosen() -> None:
+    assert "nameOverride and fullnameOverride must be empty" in refusal("--set=nameOverride=mine")
+
+
+def test_names_of_other_charts_are_taken_and_the_notes_say_so() -> None:
+    options = ("--set=replicaCount=4", "--set=imagePullSecrets[0].name=mine")
+    spec = find(charted(DEFAULTS, *options), "Deployment")["spec"]
+    text = notes(*options, "--set=secondaryScheduler.enabled=true")
+
+    assert spec["replicas"] == 4
+    assert spec["template"]["spec"]["imagePullSecrets"] == [{"name": "mine"}]
+    assert "replicaCount is taken for replicas" in text
+    assert "imagePullSecrets are added to image.pullSecrets" in text
+    assert "say mode=second-scheduler instead" in text
+
+
+def test_variables_can_be_a_list() -> None:
+    from_elsewhere = '{"name":"TOKEN","valueFrom":{"secretKeyRef":{"name":"a","key":"b"}}}'
+    named = '{"name":"EXTENDER_HOST","value":"::"}'
+    objects = charted(DEFAULTS, f"--set-json=extraEnv=[{from_elsewhere},{named}]")
+    env = container_of(find(objects, "Deployment"))["env"]
+
+    assert [json.loads(from_elsewhere), json.loads(named)] == [
+        each for each in env if each["name"] in ("TOKEN", "EXTENDER_HOST")
+    ]
+    unknown = '{"name":"EXTENDER_FOO","value":"1"}'
+    assert "at '/extraEnv" in refusal(f"--set-json=extraEnv=[{unknown}]")
+
+
+def test_volumes_and_spreads_and_annotations_are_taken_over() -> None:
+    objects = charted("everything")
+    pod = find(objects, "Deployment")["spec"]["template"]["spec"]
+
+    assert {"name": "scratch", "emptyDir": {}} in pod["volumes"]
+    assert {"name": "scratch", "mountPath": "/scratch"} in pod["containers"][0]["volumeMounts"]
+    assert [each["topologyKey"] for each in pod["topologySpreadConstraints"]] == [
+        "topology.kubernetes.io/zone"
+    ]
+    assert find(objects, "ServiceAccount")["metadata"]["annotations"] == {
+        "owner.example/team": "storage"
+    }
+
+
+def test_a_service_monitor_finds_all_instances() -> None:
+    objects = charted(DEFAULTS, "--set=metrics.serviceMonitor.enabled=true", FROM)
+    service = find(objects, "Service", f"{NAME}-metrics")
+    spec = find(objects, "ServiceMonitor")["spec"]
+    [port] = service["spec"]["ports"]
+    [endpoint] = spec["endpoints"]
+
+    pods = find(objects, "Deployment")["spec"]["template"]
+    assert service["spec"]["selector"].items() <= pods["metadata"]["labels"].items()
+    assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["metadata"]["labels"][spec["jobLabel"]] == NAME
+    assert (endpoint["port"], port["targetPort"]) == (port["name"], "metrics")
+    # The Service that kube-scheduler calls is not selected: it has one instance.
+    assert not (
+        spec["selector"]["matchLabels"].items()
+        <= find(objects, "Service")["metadata"]["labels"].items()
+    )
+
+
+def test_the_test_runs_only_where_kube_scheduler_knows_the_extender() -> None:
+    pod = find(hooks("secondary-scheduler"), "Pod", f"{NAME}-test")["spec"]
+
+    assert pod["schedulerName"] == SCHEDULER
+    assert pod["containers"][0]["resources"]["limits"] == {"longhorn.io/scheduler-extender": "1"}

@@ -9,10 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from supply.manifests import MANIFESTS, ROOT, HelmError, files
+from supply.manifests import MANIFESTS, OWN, ROOT, HelmError, files
 from supply.overlay import Wanted, overlay
 from supply.version import version
-from tests.unit.manifests.charted import CLUSTER_SCOPED, DEFAULTS, NAME, NAMESPACE, charted, find
+from tests.unit.manifests.charted import (
+    CLUSTER_SCOPED,
+    DEFAULTS,
+    NAME,
+    NAMESPACE,
+    WITHOUT_INJECTION,
+    charted,
+    find,
+)
 from tests.unit.manifests.rendered import (
     BASE,
     CERT_MANAGER,
@@ -77,7 +85,7 @@ def test_the_chart_installs_what_the_kustomizations_do(values: str, folders: lis
     for folder in folders:
         expected |= by_key(rendered(folder))
 
-    assert by_key(charted(values)) == expected
+    assert by_key(charted(values, OWN, WITHOUT_INJECTION)) == expected
 
 
 def overlaid(folder: Path, **more: Any) -> dict[Key, Object]:
@@ -98,7 +106,7 @@ def test_the_policies_on_what_is_written_are_the_same(tmp_path: Path) -> None:
     served = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 
     assert overlaid(tmp_path, with_admission_policy=True) == by_key(
-        charted("fixed-address", served)
+        charted("fixed-address", served, WITHOUT_INJECTION)
     )
 
 
@@ -121,7 +129,9 @@ def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_res
     head, _, config = config_map["data"]["config.yaml"].partition("\n")
     config_map["data"]["config.yaml"] = config
 
-    found = by_key(charted("secondary-scheduler", f"--kube-version={kube_version()}"))
+    found = by_key(
+        charted("secondary-scheduler", f"--kube-version={kube_version()}", WITHOUT_INJECTION)
+    )
     pods = found["Deployment", "longhorn-scheduler", NAMESPACE]["spec"]["template"]
     restarts_by = pods["metadata"].pop("annotations")
 

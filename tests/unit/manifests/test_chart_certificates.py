@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from tests.unit.manifests.charted import NAME, NAMESPACE, charted, find
+from tests.unit.manifests.charted import NAME, NAMESPACE, WITHOUT_INJECTION, charted, find
 from tests.unit.manifests.rendered import Object
 
 SELF_SIGNED = "tls-self-signed"
@@ -92,7 +92,7 @@ def test_it_is_noted_when_and_for_what_they_were_made() -> None:
 
 
 def test_without_client_certificates_there_is_none() -> None:
-    objects = charted(SELF_SIGNED, "--set=tls.clientCertificates=false")
+    objects = charted(SELF_SIGNED, "--set=tls.clientCertificates=false", WITHOUT_INJECTION)
 
     secrets = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Secret"}
 

@@ -11,8 +11,8 @@ import yaml
 
 from app.config import CONTROLLER_NAME, PREFIX, ControllerSettings, load_controller
 from cli.commands import commands
-from supply.manifests import CHART, MANIFESTS
-from tests.unit.manifests.charted import DEFAULTS, charted, find
+from supply.manifests import CHART, MANIFESTS, OWN
+from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, find
 from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, render, rendered
 from tests.unit.manifests.test_chart_and_kustomize import Key, by_key
 
@@ -64,7 +64,9 @@ def test_it_is_not_installed_as_shipped() -> None:
 def test_the_chart_installs_what_the_components_do(
     tmp_path: Path, options: tuple[str, ...], components: list[str]
 ) -> None:
-    assert by_key(charted(VALUES, *options)) == kustomized(tmp_path, *components)
+    assert by_key(charted(VALUES, OWN, WITHOUT_INJECTION, *options)) == kustomized(
+        tmp_path, *components
+    )
 
 
 def test_the_chart_brings_the_definition_if_it_is_asked_for() -> None:

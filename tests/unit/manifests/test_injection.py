@@ -13,7 +13,15 @@ from prometheus_client import CollectorRegistry
 from app.config import PREFIX, load
 from app.metrics import Metrics
 from app.serving.tls import Tls, TlsFiles
-from tests.unit.manifests.charted import WITH_ADDRESS, charted, find, refusal, template
+from supply.manifests import OWN
+from tests.unit.manifests.charted import (
+    WITH_ADDRESS,
+    WITHOUT_INJECTION,
+    charted,
+    find,
+    refusal,
+    template,
+)
 from tests.unit.manifests.rendered import Object, container_of
 
 GROUP = "admissionregistration.k8s.io"
@@ -28,6 +36,12 @@ WEBHOOK = ("--set", "injection.mode=webhook")
 AUTO = (WITH_ADDRESS, "--api-versions", V1)
 SECOND = ("--set", "secondaryScheduler.enabled=true")
 NAME = "longhorn-scheduler-extender-webhook"
+WEBHOOK_KINDS = [
+    f"{GROUP}/v1/MutatingWebhookConfiguration",
+    "v1/Secret",
+    "v1/Secret",
+    "v1/Service",
+]
 
 
 def kinds(*options: str) -> list[str]:
@@ -45,8 +59,9 @@ def only(kind: str, *options: str) -> Object:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param([WITH_ADDRESS], [], id="auto, not served"),
-        pytest.param(["--api-versions", V1], [], id="auto, no kube-scheduler can call"),
+        pytest.param([WITH_ADDRESS], WEBHOOK_KINDS, id="auto, not served"),
+        pytest.param([], WEBHOOK_KINDS, id="auto, not served, a second kube-scheduler"),
+        pytest.param([OWN, "--api-versions", V1], [], id="auto, no kube-scheduler can call"),
         pytest.param(["--set", "injection.mode=none", "--api-versions", V1], [], id="none"),
         pytest.param(
             AUTO,
@@ -71,7 +86,7 @@ def only(kind: str, *options: str) -> Object:
         ),
         pytest.param(
             WEBHOOK,
-            [f"{GROUP}/v1/MutatingWebhookConfiguration", "v1/Secret", "v1/Secret", "v1/Service"],
+            WEBHOOK_KINDS,
             id="webhook",
         ),
         pytest.param(
@@ -182,7 +197,7 @@ def parts(*options: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("options", [[], [*AUTO]], ids=["none", "policy"])
+@pytest.mark.parametrize("options", [[WITHOUT_INJECTION], [*AUTO]], ids=["none", "policy"])
 def test_without_the_webhook_the_deployment_needs_nothing(options: list[str]) -> None:
     assert not any(parts(*options).values())
 
@@ -191,7 +206,7 @@ def test_a_pod_ends_only_once_the_service_leads_elsewhere() -> None:
     assert parts(*WEBHOOK)["lifecycle"] == ["preStop"]
 
 
-@pytest.mark.parametrize(("options", "name"), [([], ""), (SECOND, "longhorn-scheduler")])
+@pytest.mark.parametrize(("options", "name"), [([OWN], ""), (SECOND, "longhorn-scheduler")])
 def test_the_variables_of_the_webhook_are_settings_of_the_service(
     options: list[str], name: str
 ) -> None:
