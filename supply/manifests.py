@@ -50,7 +50,7 @@ class Folder(NamedTuple):
 FOLDERS = (
     Folder(
         "base",
-        (OWN,),
+        ("--set=injection.mode=none",),
         {
             f"{name}.yaml": f"templates/{name}.yaml"
             for name in (
@@ -97,7 +97,6 @@ FOLDERS = (
         "components/injection-policy",
         (
             "--set=injection.mode=policy",
-            OWN,
             "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
         ),
         {"policy.yaml": "templates/injection-policy.yaml"},
@@ -162,7 +161,7 @@ def files() -> dict[Path, str]:
     """
     written = {README: readme(README.read_text(encoding="utf-8"))}
     for folder in FOLDERS:
-        documents = by_template(render(*folder.options))
+        documents = by_template(render(OWN, *folder.options))
         for name, template in folder.templates.items():
             text = "---\n".join(documents[template])
             written[MANIFESTS / folder.path / name] = _head(template) + text

@@ -51,6 +51,17 @@ class InstanceSeen(msgspec.Struct, frozen=True, kw_only=True):
     """The settings in its environment, but for those that are references."""
 
 
+class InjectionSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """What gives new pods with claims the resource."""
+
+    has_policy: bool = False
+    has_binding: bool = False
+    """Whether the policy is in force."""
+    has_webhook: bool = False
+    is_trusted: bool = False
+    """Whether the API server has a CA for the webhook's certificate."""
+
+
 class ClassSeen(msgspec.Struct, frozen=True, kw_only=True):
     """A StorageClass."""
 
@@ -85,6 +96,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     service: Body | Unread | None
     slices: Sequence[Body] | Unread
     """All EndpointSlices of the Service."""
+    injection: InjectionSeen | Unread
+    second_scheduler: str | Unread | None
+    """The image of the second kube-scheduler."""
     network_policies: Sequence[NetworkPolicy] | Unread
     """Those of the service's namespace."""
     classes: Sequence[ClassSeen] | Unread

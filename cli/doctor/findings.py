@@ -1,6 +1,6 @@
 """Turns what was read into findings; pure."""
 
-from cli.doctor import access, endpoints, leading, settings, storage
+from cli.doctor import access, endpoints, injecting, leading, settings, storage
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Severity
 from cli.doctor.seen import fine, unread
@@ -14,6 +14,8 @@ _CHECKS = {
     Check.SERVICE: endpoints.address,
     Check.ENDPOINTS: endpoints.endpoints,
     Check.ACCESS: access.access,
+    Check.INJECTION: injecting.injection,
+    Check.SCHEDULER: injecting.second_scheduler,
     Check.REQUESTS: leading.requests,
     Check.CANDIDATES: leading.candidates,
     Check.STORAGE_CLASSES: storage.classes,

@@ -28,9 +28,9 @@ from app.kube.resources import (
 )
 from app.kube.translate import ConfigMap, storage_class_record
 from cli.doctor import objects
-from cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
+from cli.doctor.facts import ClassSeen, Facts, InjectionSeen, InstanceSeen, LeaseSeen, Unread
 from cli.doctor.policies import NetworkPolicies, NetworkPolicy
-from cli.doctor.rights import Right, needed_rights
+from cli.doctor.rights import INJECTION, SECOND_SCHEDULER, Right, needed_rights
 from leader import Body
 from leader.endpointslice import SERVICE_LABEL
 
@@ -83,6 +83,8 @@ async def inspect(
         slices = tasks.create_task(inspection.slices())
         network_policies = tasks.create_task(inspection.network_policies())
         instances = tasks.create_task(inspection.instances())
+        injection = tasks.create_task(inspection.injection())
+        second_scheduler = tasks.create_task(inspection.second_scheduler())
     return Facts(
         settings=settings,
         now=now,
@@ -99,6 +101,8 @@ async def inspect(
         holder=holder.result(),
         service=service.result(),
         slices=slices.result(),
+        injection=injection.result(),
+        second_scheduler=second_scheduler.result(),
         network_policies=network_policies.result(),
         classes=classes.result(),
         kubernetes_nodes=nodes.result(),
@@ -249,6 +253,46 @@ class _Inspection:
             return (await self._get(path, NetworkPolicies)).items or ()
 
         return await _reading(self._list("networkpolicies.networking.k8s.io"), read())
+
+    async def injection(self) -> InjectionSeen | Unread:
+        """Look for the policy in the versions that the chart installs, and for the webhook."""
+
+        async def is_there(version: str, plural: str) -> bool:
+            group = f"/apis/admissionregistration.k8s.io/{version}"
+            path = path_of(group, plural, name=INJECTION)
+            return await self._object(path, dict[str, Any]) is not None
+
+        async def read() -> InjectionSeen:
+            policy = binding = False
+            for version in ("v1", "v1beta1"):
+                policy = policy or await is_there(version, "mutatingadmissionpolicies")
+                binding = binding or await is_there(version, "mutatingadmissionpolicybindings")
+            path = path_of(
+                "/apis/admissionregistration.k8s.io/v1",
+                "mutatingwebhookconfigurations",
+                name=INJECTION,
+            )
+            webhook = await self._object(path, objects.WebhookConfiguration)
+            return InjectionSeen(
+                has_policy=policy,
+                has_binding=binding,
+                has_webhook=webhook is not None,
+                is_trusted=webhook is not None and webhook.is_trusted,
+            )
+
+        what = "get mutatingadmissionpolicies, their bindings and mutatingwebhookconfigurations"
+        return await _reading(f"{what} {INJECTION}", read())
+
+    async def second_scheduler(self) -> str | Unread | None:
+        """Return the image of the second kube-scheduler, if there is one."""
+        namespace = self._settings.namespace
+        path = path_of("/apis/apps/v1", "deployments", namespace=namespace, name=SECOND_SCHEDULER)
+
+        async def read() -> str | None:
+            deployment = await self._object(path, objects.Deployment)
+            return None if deployment is None else deployment.image
+
+        return await _reading(f"get deployments.apps/{SECOND_SCHEDULER} in {namespace}", read())
 
     async def instances(self) -> Sequence[InstanceSeen] | Unread:
         async def read() -> Sequence[InstanceSeen]:

@@ -37,6 +37,49 @@ class Classes(KubeStruct, frozen=True):
     items: list[Class] | None = None
 
 
+class ClientConfig(KubeStruct, frozen=True):
+    ca_bundle: Text = None
+
+
+class Webhook(KubeStruct, frozen=True):
+    client_config: ClientConfig = ClientConfig()
+
+
+class WebhookConfiguration(KubeStruct, frozen=True):
+    webhooks: list[Webhook] | None = None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the API server can check all certificates."""
+        return all(each.client_config.ca_bundle for each in self.webhooks or ())
+
+
+class ImageOfContainer(KubeStruct, frozen=True):
+    image: Text = None
+
+
+class ImagesOfPod(KubeStruct, frozen=True):
+    containers: list[ImageOfContainer] | None = None
+
+
+class ImagesTemplate(KubeStruct, frozen=True):
+    spec: ImagesOfPod = ImagesOfPod()
+
+
+class DeploymentSpec(KubeStruct, frozen=True):
+    template: ImagesTemplate = ImagesTemplate()
+
+
+class Deployment(KubeStruct, frozen=True):
+    spec: DeploymentSpec = DeploymentSpec()
+
+    @property
+    def image(self) -> str:
+        """Of its first container."""
+        containers = self.spec.template.spec.containers or ()
+        return next((each.image or "" for each in containers), "")
+
+
 class Waiting(KubeStruct, frozen=True):
     reason: Text = None
     message: Text = None

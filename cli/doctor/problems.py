@@ -26,6 +26,8 @@ class Check(StrEnum):
     SERVICE = "service"
     ENDPOINTS = "endpoints"
     ACCESS = "access"
+    INJECTION = "injection"
+    SCHEDULER = "scheduler"
     REQUESTS = "requests"
     CANDIDATES = "candidates"
     STORAGE_CLASSES = "storage-classes"
@@ -219,6 +221,23 @@ class Problem(Enum):
         Severity.WARNING,
         "let only kube-scheduler in, by its certificate (docs/tls.md) or by its addresses "
         "(docs/security.md#the-network): whoever asks can make pods wait",
+    )
+    NOT_INJECTED = (
+        Check.INJECTION,
+        Severity.ERROR,
+        "set injection.mode of the chart to auto, and upgrade the release (docs/injection.md); "
+        "with none, pods name the resource themselves",
+    )
+    INJECTION_WITHOUT_EFFECT = (
+        Check.INJECTION,
+        Severity.ERROR,
+        "upgrade the release, which writes it again (docs/injection.md#when-it-does-not-work)",
+    )
+    SCHEDULER_OF_OTHER_VERSION = (
+        Check.SCHEDULER,
+        Severity.WARNING,
+        "upgrade the release with --reset-then-reuse-values: it takes the version of the cluster, "
+        "unless secondaryScheduler.image.tag names another one (docs/upgrade.md#how)",
     )
     NEVER_CALLED = (
         Check.REQUESTS,

@@ -5,6 +5,11 @@ from typing import NamedTuple
 from app.config import NAME, Settings
 from app.kube.sources import sources
 
+INJECTION = f"{NAME}-injection"
+"""The policy, its binding, and the configuration of the webhook have this name."""
+SECOND_SCHEDULER = "longhorn-scheduler"
+"""The Deployment of the second kube-scheduler."""
+
 
 class Right(NamedTuple):
     """One verb on the objects of one kind."""
@@ -31,7 +36,15 @@ WAKE_UP = Right("patch", "", "pods")
 
 def of_commands(settings: Settings) -> tuple[Right, ...]:
     """Return the rights that only commands in the service's pod need; they say what they miss."""
-    return (Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),)
+    injecting = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
+    return (
+        Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),
+        Right("get", "apps", "deployments", settings.namespace, SECOND_SCHEDULER),
+        *(
+            Right("get", "admissionregistration.k8s.io", plural, name=INJECTION)
+            for plural in (*injecting, "mutatingwebhookconfigurations")
+        ),
+    )
 
 
 def needed_rights(settings: Settings) -> list[Right]:

@@ -38,10 +38,12 @@ def cluster(folder: Path) -> Iterator[RunningCluster]:
 
 
 @contextmanager
-def started(folder: Path, commits: Sequence[str] = ()) -> Iterator[RunningCluster]:
-    """Run a cluster, whose nodes have images of older commits as well."""
+def started(
+    folder: Path, commits: Sequence[str] = (), flags: Sequence[str] = ()
+) -> Iterator[RunningCluster]:
+    """Run a cluster whose nodes have images of older commits as well, and its API server flags."""
     shutil.rmtree(folder / "cluster", ignore_errors=True)
-    keeper = outside.start(folder / "cluster", DISKS, commits)
+    keeper = outside.start(folder / "cluster", DISKS, commits, flags)
     try:
         yield RunningCluster(folder / "cluster")
     finally:

@@ -1,6 +1,6 @@
 """The control plane of the end-to-end tests, for real nodes: nothing is left out of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster import addresses
@@ -22,11 +22,17 @@ class NodesControlPlane(ControlPlane):
         programs: Their files.
         folder: For everything; it must be there.
         certificates: Of the cluster.
+        flags: More flags of kube-apiserver.
     """
 
     def __init__(
-        self, programs: Mapping[str, Path], folder: Path, certificates: Certificates
+        self,
+        programs: Mapping[str, Path],
+        folder: Path,
+        certificates: Certificates,
+        flags: Sequence[str],
     ) -> None:
+        self._flags = flags
         self._certificates = certificates
         super().__init__(programs, folder)
 
@@ -60,6 +66,7 @@ class NodesControlPlane(ControlPlane):
             f"--kubelet-client-certificate={client}",
             f"--kubelet-client-key={client_key}",
             "--kubelet-preferred-address-types=InternalIP",
+            *self._flags,
         ]
 
     def _controller_manager_flags(self) -> list[str]:

@@ -61,6 +61,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Gibibytes of the disk of each node, by the node's name."""
     cgroup: str
     """Of all pods, such as `/nodes`."""
+    flags: list[str] = []
+    """More flags of kube-apiserver."""
 
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the cluster."""
@@ -90,7 +92,7 @@ class Cluster:
         self._certificates = Certificates(folder / "certificates")
         own = folder / "control-plane"
         own.mkdir()
-        self._control_plane = NodesControlPlane(plan.programs, own, self._certificates)
+        self._control_plane = NodesControlPlane(plan.programs, own, self._certificates, plan.flags)
         self._nodes = [
             Node(number, folder, plan.programs, self._certificates, plan.loaded)
             for number in range(1, len(plan.disks) + 1)

@@ -54,13 +54,19 @@ class ClusterError(Exception):
     """It did not start; the text says where to look."""
 
 
-def plan(folder: Path, disks: Mapping[str, int], commits: Sequence[str] = ()) -> Plan:
+def plan(
+    folder: Path,
+    disks: Mapping[str, int],
+    commits: Sequence[str] = (),
+    flags: Sequence[str] = (),
+) -> Plan:
     """Build what a cluster needs, if it is not there.
 
     Args:
         folder: Of the cluster.
         disks: Gibibytes of each node's disk, by the node's name.
         commits: Nodes have the images of these as well, with the commit as the tag.
+        flags: More flags of kube-apiserver.
     """
     found = programs.locate()
     store = images()
@@ -77,11 +83,15 @@ def plan(folder: Path, disks: Mapping[str, int], commits: Sequence[str] = ()) ->
         loaded=loaded(store, found, wanted),
         disks=dict(disks),
         cgroup=_cgroup(folder),
+        flags=[*flags],
     )
 
 
 def start(
-    folder: Path, disks: Mapping[str, int], commits: Sequence[str] = ()
+    folder: Path,
+    disks: Mapping[str, int],
+    commits: Sequence[str] = (),
+    flags: Sequence[str] = (),
 ) -> "subprocess.Popen[bytes]":
     """Start a cluster that stays when this process ends; what an older one left goes first.
 
@@ -89,6 +99,7 @@ def start(
         folder: For everything.
         disks: Gibibytes of each node's disk, by the node's name.
         commits: Nodes have the images of these as well, with the commit as the tag.
+        flags: More flags of kube-apiserver.
 
     Returns:
         Its keeper, which ends when the cluster is stopped.
@@ -102,7 +113,7 @@ def start(
         raise ClusterError("nodes are started as root")
     stop(folder)
     folder.mkdir(parents=True)
-    plan(folder, disks, commits).write(folder)
+    plan(folder, disks, commits, flags).write(folder)
     with (folder / "cluster.log").open("wb") as log:
         keeper = subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.outside", "keep", f"--folder={folder}"],

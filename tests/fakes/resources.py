@@ -60,6 +60,10 @@ def _longhorn(plural: str, kind: str) -> Resource:
     return custom_resource("longhorn.io", "v1beta2", plural, kind)
 
 
+def _admission(plural: str, kind: str) -> Resource:
+    return Resource("admissionregistration.k8s.io", "v1", plural, kind, namespaced=False)
+
+
 RESOURCES = (
     Resource("", "v1", "namespaces", "Namespace", namespaced=False),
     Resource("", "v1", "nodes", "Node", namespaced=False),
@@ -80,6 +84,10 @@ RESOURCES = (
     ),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
+    Resource("apps", "v1", "deployments", "Deployment"),
+    _admission("mutatingadmissionpolicies", "MutatingAdmissionPolicy"),
+    _admission("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding"),
+    _admission("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
     _longhorn("nodes", "Node"),
     _longhorn("volumes", "Volume"),
     _longhorn("replicas", "Replica"),

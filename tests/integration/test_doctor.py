@@ -13,6 +13,7 @@ from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDA
 from app.kube.connection import Connection
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.findings import findings
+from cli.doctor.injecting import NOT_WANTED
 from cli.doctor.inspection import inspect
 from cli.doctor.rights import needed_rights
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
@@ -66,8 +67,10 @@ class Cluster(Processes):
         )
         for number in range(2):
             self._label(f"extender-{number}")
+        [service_of_ours] = self.server.list("services")
+        metadata = {**service_of_ours["metadata"], "annotations": {NOT_WANTED: "none"}}
         self.server.put(
-            {**self.server.list("services")[0], "spec": {**SERVICE_SPEC}},
+            {**service_of_ours, "metadata": metadata, "spec": {**SERVICE_SPEC}},
         )
         self.server.put(NETWORK_POLICY)
 
@@ -135,7 +138,8 @@ NETWORK_POLICY = {
     },
 }
 FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "instances", "lease")}
-FINE |= {f"ok {check}" for check in ("service", "endpoints", "access", "requests", "candidates")}
+FINE |= {f"ok {check}" for check in ("service", "endpoints", "access", "injection", "scheduler")}
+FINE |= {f"ok {check}" for check in ("requests", "candidates")}
 FINE |= {"ok storage-classes", "unknown api-server"}
 """The server in memory does not tell its version."""
 

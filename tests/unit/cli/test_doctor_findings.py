@@ -10,7 +10,14 @@ import pytest
 from app.config import NAME, Settings
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.objects import Metadata
-from cli.doctor.facts import ClassSeen, Facts, InstanceSeen, LeaseSeen, Unread
+from cli.doctor.facts import (
+    ClassSeen,
+    Facts,
+    InjectionSeen,
+    InstanceSeen,
+    LeaseSeen,
+    Unread,
+)
 from cli.doctor.findings import findings
 from cli.doctor.leading import sample_of
 from cli.doctor.policies import NetworkPolicy
@@ -80,6 +87,8 @@ def facts(**changes: Any) -> Facts:
         "holder": HOLDER,
         "service": SERVICE,
         "slices": [SLICE],
+        "injection": InjectionSeen(has_policy=True, has_binding=True),
+        "second_scheduler": None,
         "network_policies": [policy({"from": [CONTROL_PLANE]})],
         "classes": [seen_class(storage_class("fast"))],
         "kubernetes_nodes": 3,
@@ -361,6 +370,29 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         Problem.PORT_OPEN,
         {"network_policies": [policy({"ports": [{"port": 9504}]})]},
         "NetworkPolicy ours lets everybody in",
+    ),
+    (
+        Problem.NOT_INJECTED,
+        {"injection": InjectionSeen()},
+        "nothing gives new pods with claims longhorn.io/scheduler-extender",
+    ),
+    (
+        Problem.INJECTION_WITHOUT_EFFECT,
+        {"injection": InjectionSeen(has_policy=True)},
+        "MutatingAdmissionPolicy longhorn-scheduler-extender-injection has no binding",
+    ),
+    (
+        Problem.INJECTION_WITHOUT_EFFECT,
+        {"injection": InjectionSeen(has_webhook=True)},
+        "MutatingWebhookConfiguration longhorn-scheduler-extender-injection has no caBundle",
+    ),
+    *(
+        (
+            Problem.SCHEDULER_OF_OTHER_VERSION,
+            {"second_scheduler": f"registry.k8s.io/kube-scheduler:{tag}"},
+            f"it is {tag}, and the cluster v1.36.1",
+        )
+        for tag in ("v1.34.9", "v1.37.0", "v2.36.1")
     ),
     (
         Problem.NEVER_CALLED,
@@ -680,3 +712,44 @@ def test_only_the_policies_for_the_pods_are_named() -> None:
 
     [finding] = at(found, Check.ACCESS)
     assert finding.text == "who can reach port 9504 is limited by ours"
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {"injection": InjectionSeen(has_webhook=True, is_trusted=True)},
+            "a webhook of the service gives new pods longhorn.io/scheduler-extender",
+        ),
+        (
+            {
+                "injection": InjectionSeen(),
+                "service": {
+                    **SERVICE,
+                    "metadata": {
+                        **SERVICE["metadata"],
+                        "annotations": {"longhorn-scheduler-extender/injection": "none"},
+                    },
+                },
+            },
+            "not installed: pods name longhorn.io/scheduler-extender themselves",
+        ),
+        ({"second_scheduler": "kube-scheduler:v1.36.0"}, "it is v1.36.0, and the cluster v1.36.1"),
+        ({"second_scheduler": "a:5000/scheduler:v1.35.7"}, "it is v1.35.7"),
+        ({"second_scheduler": None}, "none is installed"),
+    ],
+)
+def test_how_pods_come_to_the_extender_is_said(changes: dict[str, Any], text: str) -> None:
+    found = findings(facts(**changes))
+
+    assert [each for each in found if each.text.startswith(text)]
+    assert {each.severity for each in found} == {Severity.OK}
+
+
+@pytest.mark.parametrize("image", ["scheduler@sha256:00", "scheduler", "scheduler:latest"])
+def test_a_version_that_is_not_said_is_unknown(image: str) -> None:
+    found = findings(facts(second_scheduler=image))
+
+    [only] = [each for each in found if each.severity is not Severity.OK]
+    assert only.severity is Severity.UNKNOWN
+    assert image in only.text

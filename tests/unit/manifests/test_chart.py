@@ -500,7 +500,16 @@ def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
     ("option", "missing"),
     [
         ("wakeUp", {("pods", "patch")}),
-        ("commandsInPod", {("networkpolicies", "list")}),
+        (
+            "commandsInPod",
+            {
+                ("networkpolicies", "list"),
+                ("deployments", "get"),
+                ("mutatingadmissionpolicies", "get"),
+                ("mutatingadmissionpolicybindings", "get"),
+                ("mutatingwebhookconfigurations", "get"),
+            },
+        ),
     ],
 )
 def test_who_does_without_has_fewer_rights(option: str, missing: set[tuple[str, str]]) -> None:

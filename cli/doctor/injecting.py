@@ -1,0 +1,74 @@
+"""Findings on how pods come to the extender: what gives them the resource, who schedules them."""
+
+import re
+from collections.abc import Iterator
+
+from app.config import RESOURCE
+from cli.doctor.facts import Facts, Unread
+from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.rights import INJECTION
+from cli.doctor.seen import fine, unknown, unread
+
+NOT_WANTED = "longhorn-scheduler-extender/injection"
+"""An annotation of the Service: `none` where whoever installed it wants no injection."""
+_VERSION = re.compile(r"v?(\d+)\.(\d+)")
+
+
+def injection(facts: Facts) -> Iterator[Finding]:
+    """Judge whether new pods with claims ask for the extender by themselves."""
+    seen = facts.injection
+    if isinstance(seen, Unread):
+        yield unread(Check.INJECTION, seen)
+    elif seen.has_policy and not seen.has_binding:
+        yield Problem.INJECTION_WITHOUT_EFFECT.found(
+            f"MutatingAdmissionPolicy {INJECTION} has no binding, so no pod gets {RESOURCE}"
+        )
+    elif seen.has_policy:
+        yield fine(
+            Check.INJECTION, f"MutatingAdmissionPolicy {INJECTION} gives new pods {RESOURCE}"
+        )
+    elif seen.has_webhook and not seen.is_trusted:
+        yield Problem.INJECTION_WITHOUT_EFFECT.found(
+            f"MutatingWebhookConfiguration {INJECTION} has no caBundle, so no pod gets {RESOURCE}"
+        )
+    elif seen.has_webhook:
+        yield fine(Check.INJECTION, f"a webhook of the service gives new pods {RESOURCE}")
+    elif _is_not_wanted(facts):
+        yield fine(Check.INJECTION, f"not installed: pods name {RESOURCE} themselves")
+    else:
+        yield Problem.NOT_INJECTED.found(
+            f"nothing gives new pods with claims {RESOURCE}, so kube-scheduler does not ask about "
+            "them"
+        )
+
+
+def _is_not_wanted(facts: Facts) -> bool:
+    if facts.service is None or isinstance(facts.service, Unread):
+        return False
+    annotations = facts.service["metadata"].get("annotations") or {}
+    return bool(annotations.get(NOT_WANTED) == "none")
+
+
+def second_scheduler(facts: Facts) -> Iterator[Finding]:
+    """Compare its version with that of the cluster: the same, or one minor version older."""
+    image, cluster = facts.second_scheduler, facts.version
+    if image is None:
+        yield fine(Check.SCHEDULER, "none is installed")
+        return
+    if isinstance(image, Unread) or isinstance(cluster, Unread):
+        which = image if isinstance(image, Unread) else cluster
+        assert isinstance(which, Unread)
+        yield unread(Check.SCHEDULER, which)
+        return
+    tag = image.rpartition(":")[2] if "@" not in image else ""
+    of_image, of_cluster = _VERSION.match(tag), _VERSION.match(cluster)
+    if of_image is None or of_cluster is None:
+        yield unknown(Check.SCHEDULER, f"its image {image} does not say its version")
+        return
+    major, minor = map(int, of_cluster.groups())
+    if tuple(map(int, of_image.groups())) in ((major, minor), (major, minor - 1)):
+        yield fine(Check.SCHEDULER, f"it is {tag}, and the cluster {cluster}")
+    else:
+        yield Problem.SCHEDULER_OF_OTHER_VERSION.found(
+            f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed"
+        )

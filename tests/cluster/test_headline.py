@@ -1,0 +1,75 @@
+"""One command on any cluster: with a policy for injection, and with a webhook where none is served."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.config import NAME
+from tests.actors.longhorn import NAMESPACE
+from tests.cluster.conftest import started
+from tests.cluster.installed import end_burst, expect_pods_with_room
+from tests.cluster.outside import REPOSITORY
+from tests.cluster.running import RunningCluster
+
+pytestmark = pytest.mark.nodes
+
+HEADLINE = (
+    *("helm", "install", NAME, "charts/longhorn-scheduler-extender"),
+    *("--namespace", NAMESPACE, "--wait", "--set", f"image.repository={REPOSITORY}"),
+)
+WITHOUT_POLICIES = (
+    "--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,"
+    "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
+    "--disable-admission-plugins=MutatingAdmissionPolicy",
+)
+POLICY = ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]
+WEBHOOK = ["mutatingwebhookconfigurations"]
+
+
+@pytest.fixture(scope="module", params=[(), WITHOUT_POLICIES], ids=["policy", "webhook"])
+def cluster(folder: Path, request: pytest.FixtureRequest) -> Iterator[RunningCluster]:
+    """A cluster that serves MutatingAdmissionPolicy, and one that does not."""
+    with started(folder, flags=request.param) as cluster:
+        yield cluster
+
+
+async def test_one_command_leads_to_pods_that_run_where_they_have_room(
+    cluster: RunningCluster,
+) -> None:
+    run = cluster.administrator.run
+    await run(*HEADLINE)
+    await run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    pods = await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+    await run("helm", "test", NAME, "--namespace", NAMESPACE)
+    report = await doctor(cluster)
+
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"longhorn-scheduler"}
+    assert report == {"port-open"}
+
+
+async def test_pods_that_nobody_sends_to_the_extender_are_found(cluster: RunningCluster) -> None:
+    administrator = cluster.administrator
+    served = await administrator.run("kubectl", "api-resources", "--output", "name")
+    kinds = POLICY if "mutatingadmissionpolicies." in served else WEBHOOK
+    for kind in kinds:
+        await administrator.run("kubectl", "delete", kind, f"{NAME}-injection")
+
+    tested = await administrator.attempt("helm", "test", NAME, "--namespace", NAMESPACE, "--logs")
+
+    assert tested.returncode != 0
+    assert "does not get longhorn.io/scheduler-extender" in tested.stdout + tested.stderr
+    assert await doctor(cluster) == {"port-open", "not-injected"}
+
+
+async def doctor(cluster: RunningCluster) -> set[str]:
+    """Return the problems that `doctor` finds in a pod of the service, with its rights."""
+    done = await cluster.administrator.attempt(
+        *("kubectl", "--namespace", NAMESPACE, "exec", f"deploy/{NAME}", "--"),
+        *(NAME, "doctor", "--output", "json"),
+    )
+    found = json.loads(done.stdout)["findings"]
+    assert [each for each in found if each["severity"] == "unknown"] == []
+    return {each["problem"] for each in found if each["severity"] in ("warning", "error")}
