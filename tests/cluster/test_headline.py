@@ -1,4 +1,4 @@
-"""One command on any cluster: with a policy for injection, and with a webhook where none is served."""
+"""One command on any cluster: injection by a policy, and by a webhook where none is served."""
 
 import json
 from collections.abc import Iterator
