@@ -15,11 +15,11 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, generate_latest
 
 from app.instance.ahead import LookingAhead
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.view import build_view
 from app.metrics import Metrics
 from benchmarks.clusters import GIB, cluster, node_name
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import ClusterView, Extender, StepLimits, StorageClass
 from longhorn import (
     DiskId,

@@ -16,9 +16,10 @@ import msgspec
 import yaml
 
 from app.errors import BrokenObjectError, InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import IN_FILES, Kinds
+from app.kube.resource import Kinds
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.resources import IN_FILES
 from cli.stdin import INPUT, name_of, read_input
 from extender import Unreadable
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import structs
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import AnyRecord
-from app.kube.view import build_view
+from app.kube.resource import AnyRecord
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import (
     Answer,
     Claim,

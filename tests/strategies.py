@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from hypothesis import strategies as st
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Claim, ClusterView, CsiNode, PersistentVolume, StorageClass, Unreadable
 from longhorn import (
     BackingImage,

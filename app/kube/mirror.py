@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from app.kube.records import Item
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Unreadable
 
 Known = AnyRecord | Unreadable

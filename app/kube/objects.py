@@ -102,26 +102,6 @@ class StorageClass(KubeStruct, frozen=True):
     volume_binding_mode: Text = None
 
 
-class Taint(KubeStruct, frozen=True):
-    key: Text = None
-    value: Text = None
-    effect: Text = None
-
-
-class KubernetesNodeMetadata(Metadata, frozen=True, rename="camel"):
-    labels: dict[str, Text] | None = None
-
-
-class KubernetesNodeSpec(KubeStruct, frozen=True):
-    unschedulable: bool | None = None
-    taints: list[Taint] | None = None
-
-
-class KubernetesNode(KubeStruct, frozen=True):
-    metadata: KubernetesNodeMetadata
-    spec: KubernetesNodeSpec | None = None
-
-
 class DiskSpec(KubeStruct, frozen=True):
     disk_type: Text = None
     allow_scheduling: bool | None = None
@@ -159,25 +139,6 @@ class LonghornNode(KubeStruct, frozen=True):
     metadata: Metadata
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
-
-
-class SaidCondition(Condition, frozen=True, rename="camel"):
-    message: Text = None
-
-
-class SaidDiskStatus(DiskStatus, frozen=True, rename="camel"):
-    conditions: Sequence[SaidCondition] | None = None
-
-
-class SaidNodeStatus(NodeStatus, frozen=True, rename="camel"):
-    conditions: Sequence[SaidCondition] | None = None
-    disk_status: Mapping[str, SaidDiskStatus | None] | None = None
-
-
-class SaidNode(LonghornNode, frozen=True, rename="camel"):
-    """A Longhorn Node with what its conditions say, which the service does not read."""
-
-    status: SaidNodeStatus | None = None
 
 
 class TopologyRequirement(KubeStruct, frozen=True):
@@ -243,21 +204,6 @@ class Volume(KubeStruct, frozen=True):
     metadata: VolumeMetadata
     spec: VolumeSpec | None = None
     status: VolumeStatus | None = None
-
-
-class SaidVolumeSpec(VolumeSpec, frozen=True, rename="camel"):
-    offline_rebuilding: Text = None
-
-
-class SaidVolumeStatus(VolumeStatus, frozen=True, rename="camel"):
-    conditions: Sequence[SaidCondition] | None = None
-
-
-class SaidVolume(Volume, frozen=True, rename="camel"):
-    """A Volume with what it says of itself besides, which the service does not read."""
-
-    spec: SaidVolumeSpec | None = None
-    status: SaidVolumeStatus | None = None
 
 
 class ReplicaSpec(KubeStruct, frozen=True):

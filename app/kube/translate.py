@@ -10,14 +10,6 @@ from sys import intern
 import msgspec
 
 from app.kube import objects
-from app.kube.placement import (
-    WholePersistentVolume,
-    WholePod,
-    WholeStorageClass,
-    class_terms,
-    volume_terms,
-    wishes_of,
-)
 from app.quantity import parse_bytes
 from extender import Claim, ClaimKey, GroupKey, PersistentVolume, PodRef, PodStatus, StorageClass
 from longhorn import (
@@ -39,10 +31,8 @@ from longhorn import (
     TopologyTerm,
     Volume,
     VolumeName,
-    VolumeTold,
     shard_size_bytes,
 )
-from planner.records import KubernetesNode, Taint, Wishes
 
 
 class ConfigMap(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,8 +73,6 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
 
     ref: PodRef
     status: PodStatus
-    wishes: Wishes | None = None
-    """What else it asks for; read for the command line alone."""
 
     @property
     def key(self) -> str:
@@ -95,11 +83,6 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
 def pod_record(pod: objects.Pod) -> Pod:
     """Translate a Pod."""
     return Pod(ref=pod_ref(pod), status=pod_status(pod))
-
-
-def whole_pod_record(pod: WholePod) -> Pod:
-    """Translate a Pod with all that it asks of kube-scheduler."""
-    return msgspec.structs.replace(pod_record(pod), wishes=wishes_of(pod))
 
 
 def pod_status(pod: objects.Pod) -> PodStatus:
@@ -164,19 +147,6 @@ def persistent_volume_record(volume: objects.PersistentVolume) -> PersistentVolu
     )
 
 
-def whole_persistent_volume_record(volume: WholePersistentVolume) -> PersistentVolume:
-    """Translate a PersistentVolume with the nodes that it is limited to, and what becomes of it.
-
-    Without a policy it is retained (kubernetes pkg/apis/core/v1/defaults.go).
-    """
-    policy = volume.spec.persistent_volume_reclaim_policy if volume.spec else None
-    return msgspec.structs.replace(
-        persistent_volume_record(volume),
-        terms=volume_terms(volume),
-        retained=policy in (None, "", "Retain"),
-    )
-
-
 def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
     """Translate a StorageClass."""
     annotations = storage_class.metadata.annotations or objects.StorageClassAnnotations()
@@ -191,57 +161,6 @@ def storage_class_record(storage_class: objects.StorageClass) -> StorageClass:
     )
 
 
-def whole_storage_class_record(storage_class: WholeStorageClass) -> StorageClass:
-    """Translate a StorageClass with the nodes that its volumes are limited to."""
-    return msgspec.structs.replace(
-        storage_class_record(storage_class),
-        terms=class_terms(storage_class),
-        retains=storage_class.reclaim_policy == "Retain",
-    )
-
-
-def kubernetes_node_record(node: objects.KubernetesNode) -> KubernetesNode:
-    """Translate a Kubernetes Node."""
-    spec, labels = node.spec or objects.KubernetesNodeSpec(), node.metadata.labels or {}
-    return KubernetesNode(
-        name=NodeName(node.metadata.name),
-        labels={name: value or "" for name, value in labels.items()},
-        cordoned=bool(spec.unschedulable),
-        taints=tuple(
-            Taint(key=each.key or "", value=each.value or "", effect=each.effect or "")
-            for each in spec.taints or ()
-        ),
-    )
-
-
-def said_node_record(node: objects.SaidNode) -> Node:
-    """Translate a Longhorn Node with what its conditions say, which changes all the time."""
-    record = node_record(node)
-    status = node.status or objects.SaidNodeStatus()
-    disks = status.disk_status or {}
-    return msgspec.structs.replace(
-        record,
-        ready=_said(record.ready, status.conditions, "Ready"),
-        schedulable=_said(record.schedulable, status.conditions, "Schedulable"),
-        disks=tuple(
-            msgspec.structs.replace(
-                disk,
-                ready=_said(disk.ready, said.conditions, "Ready"),
-                schedulable=_said(disk.schedulable, said.conditions, "Schedulable"),
-            )
-            for disk in record.disks
-            for said in (disks[disk.name] or objects.SaidDiskStatus(),)
-        ),
-    )
-
-
-def _said(
-    condition: Condition, conditions: Iterable[objects.SaidCondition] | None, type_: str
-) -> Condition:
-    messages = (each.message for each in conditions or () if each.type == type_)
-    return msgspec.structs.replace(condition, message=next(messages, None) or "")
-
-
 def node_record(node: objects.LonghornNode) -> Node:
     """Translate a Longhorn Node; disks missing in spec or in status are left out."""
     spec, status = node.spec or objects.NodeSpec(), node.status or objects.NodeStatus()
@@ -253,8 +172,8 @@ def node_record(node: objects.LonghornNode) -> Node:
         tags=_tags(tuple(spec.tags or ())),
         allow_scheduling=bool(spec.allow_scheduling),
         evicting=bool(spec.eviction_requested),
-        ready=_condition(status.conditions, "Ready"),
-        schedulable=_condition(status.conditions, "Schedulable"),
+        ready=condition_of(status.conditions, "Ready"),
+        schedulable=condition_of(status.conditions, "Schedulable"),
         deleting=bool(node.metadata.deletion_timestamp),
         disks=tuple(
             _disk(name, disk_spec, disk_statuses[name] or objects.DiskStatus())
@@ -273,8 +192,8 @@ def _disk(name: str, spec: objects.DiskSpec, status: objects.DiskStatus) -> Disk
         tags=_tags(tuple(spec.tags or ())),
         allow_scheduling=bool(spec.allow_scheduling),
         evicting=bool(spec.eviction_requested),
-        ready=_condition(status.conditions, "Ready"),
-        schedulable=_condition(status.conditions, "Schedulable"),
+        ready=condition_of(status.conditions, "Ready"),
+        schedulable=condition_of(status.conditions, "Schedulable"),
         maximum_bytes=_bytes(status.storage_maximum),
         reserved_bytes=_bytes(spec.storage_reserved),
         available_bytes=_bytes(status.storage_available),
@@ -325,22 +244,6 @@ def volume_record(volume: objects.Volume) -> Volume:
     )
     layout = spec.data_layout
     return record if layout is None or layout.type != "sharded" else _in_shards(record, layout)
-
-
-def said_volume_record(volume: objects.SaidVolume) -> Volume:
-    """Translate a Longhorn Volume with what it says of itself besides."""
-    spec = volume.spec or objects.SaidVolumeSpec()
-    status = volume.status or objects.SaidVolumeStatus()
-    scheduled = _condition(status.conditions, "Scheduled")
-    return msgspec.structs.replace(
-        volume_record(volume),
-        told=VolumeTold(
-            state=status.state or "",
-            robustness=status.robustness or "",
-            scheduled=_said(scheduled, status.conditions, "Scheduled"),
-            offline_rebuilding=spec.offline_rebuilding or "",
-        ),
-    )
 
 
 def _in_shards(volume: Volume, layout: objects.DataLayout) -> Volume:
@@ -446,7 +349,7 @@ def disk_schedule_record(schedule: objects.DiskSchedule) -> DiskSchedule:
     """Translate a DiskSchedule."""
     spec = schedule.spec or objects.DiskScheduleSpec()
     status = schedule.status or objects.DiskScheduleStatus()
-    ready = _condition(status.conditions, "Ready").status
+    ready = condition_of(status.conditions, "Ready").status
     return DiskSchedule(
         name=DiskId(schedule.metadata.name),
         node=NodeName(spec.node_id or ""),
@@ -484,7 +387,7 @@ def config_map_record(config_map: objects.ConfigMap) -> ConfigMap:
     )
 
 
-def _condition(conditions: Iterable[objects.Condition] | None, type_: str) -> Condition:
+def condition_of(conditions: Iterable[objects.Condition] | None, type_: str) -> Condition:
     """Return the first condition of the type (longhorn-manager types/condition.go)."""
     for condition in conditions or ():
         if condition.type == type_:

@@ -15,22 +15,21 @@ from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.mirror import Known
 from app.kube.paths import path_of
+from app.kube.resource import Resource
 from app.kube.resources import (
     CONFIG_MAPS,
     DISK_SCHEDULES,
-    KUBERNETES_NODES,
     LONGHORN_RESOURCES,
     NODES,
-    PODS,
     SETTINGS,
     STORAGE_CLASSES,
-    Resource,
 )
 from app.kube.translate import ConfigMap, storage_class_record
 from cli.doctor import objects
 from cli.doctor.facts import ClassSeen, Facts, InjectionSeen, InstanceSeen, LeaseSeen, Unread
 from cli.doctor.policies import NetworkPolicies, NetworkPolicy
 from cli.doctor.rights import INJECTION, SECOND_SCHEDULER, Right, needed_rights
+from cli.kube.resources import KUBERNETES_NODES, PODS
 from leader import Body
 from leader.endpointslice import SERVICE_LABEL
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.kube.cluster_objects import ClusterObjects
 from app.kube.mirror import Known
-from app.kube.view import build_view
 from cli.doctor.facts import ClassSeen, Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.seen import fine, unknown, unread
 from cli.doctor.settings import longhorn_values
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.view import build_view
 from extender import (
     Claim,
     ClaimKey,

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
 from extender import Unreadable
 from longhorn import NodeName, Setting, Shard, VolumeName
 

@@ -8,10 +8,10 @@ import typer
 from msgspec import structs
 
 from app.errors import InputError
-from app.kube.translate import Pod
-from app.kube.view import build_view
 from app.page.now import claims_by_volume, node_now
 from cli.drawing import check_writable, draw
+from cli.kube.pods import Pod
+from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM
 from cli.options import (
     Also,
@@ -64,9 +64,9 @@ def show_overview(
     settings = load_settings()
     check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
-        from app.instance import service  # noqa: PLC0415 (it takes long)
+        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-        cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
+        cluster, problems, _ = snapshot.read_cluster(settings, kubeconfig, context)
         warn(problems, quiet=quiet)
     else:
         cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)

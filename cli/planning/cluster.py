@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.translate import Pod
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
 from extender import rebuild
 from longhorn import CORDONED, Moment, Node, NodeName
 from planner import records

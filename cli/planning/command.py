@@ -13,13 +13,13 @@ from msgspec import structs
 
 from app.config import Settings
 from app.errors import InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import PLANNED
-from app.kube.translate import Pod
-from app.kube.workloads import MOST_PODS
 from app.logs import has_colours
 from cli.drawing import check_writable, draw
 from cli.explaining.remedies import REMEDIES, in_words
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import PLANNED
+from cli.kube.workloads import MOST_PODS
 from cli.missing import PLANNED_FROM
 from cli.options import (
     Also,
@@ -277,10 +277,9 @@ def _read_live(
     settings: Settings, kubeconfig: Path | None, context: str | None
 ) -> tuple[ClusterObjects, list[str], str, Moment]:
     """Read a live cluster; return its objects, what they lack, what to call it, and the time."""
-    from app.instance import service  # noqa: PLC0415 (it takes long, and so does the next one)
-    from app.kube.snapshot import PLANNING  # noqa: PLC0415
+    from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-    objects, problems, _ = service.read_cluster(settings, kubeconfig, context, PLANNING)
+    objects, problems, _ = snapshot.read_cluster(settings, kubeconfig, context, snapshot.PLANNING)
     return objects, problems, "the live cluster", datetime.now(UTC)
 
 

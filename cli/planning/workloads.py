@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.errors import BrokenObjectError, InputError
-from app.kube.records import read_object
-from app.kube.resources import PLACED
 from cli.files import load_documents
+from cli.kube.documents import read_object
+from cli.kube.resources import PLACED
 from cli.stdin import name_of
 from extender import PersistentVolume, StorageClass, Unreadable
 from planner.additions import Addition, Wanted

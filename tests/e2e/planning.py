@@ -13,8 +13,7 @@ import yaml
 from msgspec import structs
 
 from app.config import Settings
-from app.instance import service
-from app.kube.snapshot import PLANNING
+from cli.kube import snapshot
 from cli.planning.running import Planned, run_plan
 from cli.planning.workloads import place_step
 from planner.outcome import Kind, PlanReport
@@ -103,7 +102,9 @@ class Planning:
 
     def _forecasts(self, policy: Policy, seeds: Sequence[int]) -> list[Forecast]:
         settings = Settings()
-        objects, problems, _ = service.read_cluster(settings, self._kubeconfig, None, PLANNING)
+        objects, problems, _ = snapshot.read_cluster(
+            settings, self._kubeconfig, None, snapshot.PLANNING
+        )
         assert not problems, problems
         planned = Planned(
             objects=objects,

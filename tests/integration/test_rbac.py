@@ -9,8 +9,8 @@ import pytest
 from app.config import NAME, Settings
 from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
-from app.kube.snapshot import read_snapshot
 from cli.doctor.inspection import inspect
+from cli.kube.snapshot import read_snapshot
 from tests.fakes import DISK_SCHEDULES, Call, Object
 from tests.integration.instances import (
     NAMESPACE,

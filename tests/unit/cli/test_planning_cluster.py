@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import PLANNED
 from cli.files import load_cluster
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM, missing
 from cli.planning.cluster import planned_cluster
 from extender import Claim, NodeTerm, PersistentVolume, Requirement, Unreadable

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from cli.commands import run_command
 from cli.schema import schema
 from cli.survey.findings import Rule, Severity, Survey, survey

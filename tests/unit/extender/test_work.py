@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.config import Settings
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import ClusterView, Extender, PodStatus, Timeouts
 from longhorn import Locality, Node, NodeName
 from tests.builders import GIB, bound, disk, node, pod, replica, view_of, volume

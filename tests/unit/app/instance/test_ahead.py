@@ -15,7 +15,7 @@ from app.instance.ahead import (
     LookingAhead,
     bounded,
 )
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from app.metrics import Metrics
 from extender import ClusterView, Extender, Mode
 from extender.ahead.room import Left, NodeClass

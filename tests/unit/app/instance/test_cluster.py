@@ -15,8 +15,8 @@ from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.kube.connection import Connection
 from app.kube.reflector import CAUSES
-from app.kube.view import build_view
 from app.metrics import Metrics
+from cli.kube.view import build_view
 from extender.building import NODES_AT_ONCE
 from tests.builders import core_document, document, node_document, objects_of, read
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, WatchCut

@@ -11,7 +11,7 @@ import msgspec
 
 from app.instance.debug import RoleState
 from app.instance.picture import Sources, draw
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from app.serving.turns import Turns
 from extender import ClusterView, Hold, Ledger, WaitingPods
 from extender.verdicts.rejections import NodeNotReady

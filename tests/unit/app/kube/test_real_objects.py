@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.view import build_view
 from cli.files import load_cluster, load_documents
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import (
     Basis,
     Claim,

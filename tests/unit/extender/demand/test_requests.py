@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import PodRef, StorageClass, Unreadable, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
 from longhorn import Locality, Need, TopologyTerm, Volume

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Basis, ClusterView, CsiNode, Extender, PodRef, Unreadable, ViewBuilder
 from extender.verdicts.rejections import (
     DriverMissing,

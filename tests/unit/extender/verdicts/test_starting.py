@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Basis, ClusterView, Extender, PodStatus, Timeouts
 from extender.verdicts.rejections import (
     NoRoomAnywhere,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import ViewBuilder
 from extender.waiting.lookout import Lookout, Stir
 from extender.waiting.node_sets import ALL, NodeSets

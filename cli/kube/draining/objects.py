@@ -4,20 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.kube.draining.records import (
-    Attachment,
-    Copy,
-    Guard,
-    Guest,
-    Host,
-    Manager,
-    Ticket,
-    Use,
-)
 from app.kube.objects import Condition, Integer, KubeStruct, Metadata, Text
-from app.kube.planned import BudgetSpec
-from app.kube.planned_pods import EmptyDir, Owner, owner_of
-from app.kube.planned_rules import selector_of
+from cli.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
+from cli.kube.planned import BudgetSpec
+from cli.kube.planned_pods import EmptyDir, Owner, owner_of
+from cli.kube.planned_rules import selector_of
 from longhorn import NodeName, VolumeName
 
 _NODE_LABEL = "longhornnode"

@@ -1,4 +1,4 @@
-"""What kube-scheduler itself reads of pods and volumes, for commands that explain its choice.
+"""What kube-scheduler itself reads of pods, volumes and nodes, for commands that explain.
 
 The service does not read this: it is asked only about nodes that pass kube-scheduler's own filters.
 """
@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
-from app.kube import objects
-from extender import NodeTerm, Requirement
+from app.kube import objects, translate
+from cli.kube.pods import Pod, pod_record
+from extender import NodeTerm, PersistentVolume, Requirement, StorageClass
+from longhorn import NodeName
 from planner import records
 from planner.records import Wishes
 
@@ -117,6 +119,67 @@ class TopologySelectorTerm(objects.KubeStruct, frozen=True):
 class WholeStorageClass(objects.StorageClass, frozen=True, rename="camel"):
     allowed_topologies: list[TopologySelectorTerm] | None = None
     reclaim_policy: objects.Text = None
+
+
+class Taint(objects.KubeStruct, frozen=True):
+    key: objects.Text = None
+    value: objects.Text = None
+    effect: objects.Text = None
+
+
+class KubernetesNodeMetadata(objects.Metadata, frozen=True, rename="camel"):
+    labels: dict[str, objects.Text] | None = None
+
+
+class KubernetesNodeSpec(objects.KubeStruct, frozen=True):
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class KubernetesNode(objects.KubeStruct, frozen=True):
+    metadata: KubernetesNodeMetadata
+    spec: KubernetesNodeSpec | None = None
+
+
+def whole_pod_record(pod: WholePod) -> Pod:
+    """Translate a Pod with all that it asks of kube-scheduler."""
+    return pod_record(pod, wishes_of(pod))
+
+
+def whole_persistent_volume_record(volume: WholePersistentVolume) -> PersistentVolume:
+    """Translate a PersistentVolume with the nodes that it is limited to, and what becomes of it.
+
+    Without a policy it is retained (kubernetes pkg/apis/core/v1/defaults.go).
+    """
+    policy = volume.spec.persistent_volume_reclaim_policy if volume.spec else None
+    return msgspec.structs.replace(
+        translate.persistent_volume_record(volume),
+        terms=volume_terms(volume),
+        retained=policy in (None, "", "Retain"),
+    )
+
+
+def whole_storage_class_record(storage_class: WholeStorageClass) -> StorageClass:
+    """Translate a StorageClass with the nodes that its volumes are limited to."""
+    return msgspec.structs.replace(
+        translate.storage_class_record(storage_class),
+        terms=class_terms(storage_class),
+        retains=storage_class.reclaim_policy == "Retain",
+    )
+
+
+def kubernetes_node_record(node: KubernetesNode) -> records.KubernetesNode:
+    """Translate a Kubernetes Node."""
+    spec, labels = node.spec or KubernetesNodeSpec(), node.metadata.labels or {}
+    return records.KubernetesNode(
+        name=NodeName(node.metadata.name),
+        labels={name: value or "" for name, value in labels.items()},
+        cordoned=bool(spec.unschedulable),
+        taints=tuple(
+            records.Taint(key=each.key or "", value=each.value or "", effect=each.effect or "")
+            for each in spec.taints or ()
+        ),
+    )
 
 
 def wishes_of(pod: WholePod) -> Wishes:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.discovery import is_served
-from app.kube.draining.kinds import DRAINED, GUESTS
 from app.kube.errors import ApiError
 from app.kube.feed import Source
 from app.kube.listing import list_records
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.draining.kinds import DRAINED, GUESTS
 from extender import Unreadable
 from longhorn import NodeName
 

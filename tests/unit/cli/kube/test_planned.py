@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.kube.records import read_object
-from app.kube.resources import PLANNED
+from cli.kube.documents import read_object
+from cli.kube.resources import PLANNED
 from extender import Claim, NodeTerm, PersistentVolume, Requirement, StorageClass, Unreadable
 from planner.records import Budget, KubernetesNode, Selector, Service
 from tests.builders import GIB, core_document

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import structs
 
-from app.kube import objects, placement
+from app.kube import objects
+from cli.kube import placement
 from extender import Requirement
 from planner.records import PodTerm, PreferredNodes, PreferredPods, Selector, Spread
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import AnyRecord
-from app.kube.translate import Pod
+from app.kube.resource import AnyRecord
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
 from extender import PodStatus, Unreadable
 from longhorn import NodeName, Settings
 from planner.records import KubernetesNode

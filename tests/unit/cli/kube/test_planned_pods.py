@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from app.config import RESOURCE
-from app.kube.records import read_object
-from app.kube.resources import PLANNED
-from app.kube.translate import Pod
+from cli.kube.documents import read_object
+from cli.kube.pods import Pod
+from cli.kube.resources import PLANNED
 from extender import Requirement, Unreadable
 from planner.records import CloudDisk, HostPort, PodTerm, Selector, Wishes
 from tests.builders import GIB, MIB, core_document

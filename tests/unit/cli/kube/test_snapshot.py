@@ -7,23 +7,15 @@ import msgspec
 import pytest
 
 from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
-from app.kube.resources import (
-    BUDGETS,
-    CLAIMS,
-    KUBERNETES_NODES,
-    PLANNED,
-    PODS,
-    SERVICES,
-    VOLUMES,
-    WORKLOADS,
-    Resource,
-)
-from app.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
-from app.kube.translate import Pod
-from app.kube.view import build_view
+from app.kube.resource import Resource
+from app.kube.resources import CLAIMS, VOLUMES
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
+from cli.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
+from cli.kube.view import build_view
 from extender import Claim, CsiNode, PersistentVolume, StorageClass
 from longhorn import (
     BackingImage,

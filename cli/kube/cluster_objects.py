@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from app.kube.draining.kinds import DRAINED
 from app.kube.mirror import Known
-from app.kube.resources import PLANNED, RESOURCES
+from cli.kube.draining.kinds import DRAINED
+from cli.kube.resources import IN_FILES, PLANNED
 from extender import Unreadable
 from longhorn import Node, NodeName
 from planner.records import KubernetesNode
@@ -16,7 +16,7 @@ Kept = TypeVar("Kept")
 _KEYS: Mapping[type, Callable[[Any], Any]] = {
     **{
         resource.record: resource.key_of
-        for resource in (*RESOURCES, *PLANNED.values(), *DRAINED.values())
+        for resource in (*IN_FILES.values(), *PLANNED.values(), *DRAINED.values())
     },
     Unreadable: lambda record: (record.kind, record.name),
 }

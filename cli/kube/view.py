@@ -1,6 +1,6 @@
 """The view of all records of one cluster."""
 
-from app.kube.cluster_objects import ClusterObjects
+from cli.kube.cluster_objects import ClusterObjects
 from extender import ClusterView, ViewBuilder, opt_out
 from planner.records import KubernetesNode
 

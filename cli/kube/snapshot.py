@@ -1,30 +1,23 @@
 """A live cluster read once, for commands that answer one question."""
 
+import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 from msgspec import structs
 
 from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
 from app.kube.connection import Connection
 from app.kube.discovery import is_served
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
-from app.kube.resources import (
-    ASKED,
-    BUDGETS,
-    CONFIG_MAPS,
-    KUBERNETES_NODES,
-    OPTED_OUT_NODES,
-    PLANNED,
-    PODS,
-    SERVICES,
-    WORKLOADS,
-    Kinds,
-)
+from app.kube.resource import Kinds
+from app.kube.resources import CONFIG_MAPS, OPTED_OUT_NODES
 from app.kube.sources import sources
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.resources import ASKED, BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
 from extender import Unreadable
 from longhorn import Node
 
@@ -58,6 +51,30 @@ PLANNING = Scope(
         **{each.name: "only those of its pods count that there are" for each in WORKLOADS},
     },
 )
+
+
+def read_cluster(
+    settings: Settings, kubeconfig: Path | None, context: str | None, scope: Scope = EXPLAINING
+) -> tuple[ClusterObjects, list[str], str]:
+    """Read a live cluster once.
+
+    Returns:
+        Its objects, a line for each that cannot be read, and the namespace of what a user names
+        without one.
+
+    Raises:
+        AppError: There is no cluster to connect to, or it does not let us.
+    """
+    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
+
+    async def read() -> tuple[ClusterObjects, list[str], str]:
+        connection = await connect(kubeconfig, context)
+        try:
+            return *await read_snapshot(connection, settings, scope), connection.namespace
+        finally:
+            await connection.close()
+
+    return asyncio.run(read())
 
 
 async def read_snapshot(

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import structs
 
 from app.kube import objects
-from app.kube.planned_pods import (
+from app.quantity import parse_bytes
+from cli.kube.planned_pods import (
     Owner,
     PlannedMetadata,
     PlannedPod,
@@ -19,7 +20,6 @@ from app.kube.planned_pods import (
     owner_of,
     planned_wishes,
 )
-from app.quantity import parse_bytes
 from longhorn import NodeName
 from planner.records import Wishes
 from planner.workloads import (

@@ -2,19 +2,10 @@
 
 from msgspec import structs
 
-from app.kube.draining import objects, records
-from app.kube.resources import (
-    BUDGETS,
-    INSTANCE_MANAGERS,
-    KUBERNETES_NODES,
-    PODS,
-    REPLICAS,
-    SETTINGS,
-    SHARDS,
-    VOLUMES,
-    Kinds,
-    Resource,
-)
+from app.kube.resource import Kinds, Resource
+from app.kube.resources import INSTANCE_MANAGERS, REPLICAS, SETTINGS, SHARDS, VOLUMES
+from cli.kube.draining import objects, records
+from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PODS
 
 HOSTS = structs.replace(
     KUBERNETES_NODES,

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.kube.planned_pods import PlannedPod, planned_wishes
+from cli.kube.planned_pods import PlannedPod, planned_wishes
 from extender import NodeTerm, Requirement
 from planner.records import PodTerm, PreferredNodes, PreferredPods, Selector, Spread, Wishes
 

@@ -4,14 +4,11 @@ import re
 
 from msgspec import structs
 
-from app.kube import objects, translate
-from app.kube.planned_pods import (
-    Amounts,
-    PlannedPod,
-    amounts,
-    planned_wishes,
-)
-from app.kube.planned_rules import LabelSelector, selector_of
+from app.kube import objects
+from cli.kube import placement
+from cli.kube.planned_pods import Amounts, PlannedPod, amounts, planned_wishes
+from cli.kube.planned_rules import LabelSelector, selector_of
+from cli.kube.pods import Pod, pod_record
 from planner.records import Budget, KubernetesNode, Service
 
 _SHARE = re.compile("[0-9]{1,9}%?")
@@ -22,7 +19,7 @@ class NodeStatus(objects.KubeStruct, frozen=True):
     allocatable: Amounts | None = None
 
 
-class PlannedNode(objects.KubernetesNode, frozen=True, rename="camel"):
+class PlannedNode(placement.KubernetesNode, frozen=True, rename="camel"):
     status: NodeStatus | None = None
 
 
@@ -46,13 +43,13 @@ class PodDisruptionBudget(objects.KubeStruct, frozen=True):
     spec: BudgetSpec | None = None
 
 
-def planned_pod_record(pod: PlannedPod) -> translate.Pod:
+def planned_pod_record(pod: PlannedPod) -> Pod:
     """Translate a Pod with all that a plan takes into account.
 
     Raises:
         ValueError: What it asks for is no quantity, or negative.
     """
-    return structs.replace(translate.pod_record(pod), wishes=planned_wishes(pod))
+    return pod_record(pod, planned_wishes(pod))
 
 
 def planned_node_record(node: PlannedNode) -> KubernetesNode:
@@ -66,7 +63,7 @@ def planned_node_record(node: PlannedNode) -> KubernetesNode:
     """
     status = node.status or NodeStatus()
     given = status.capacity if status.allocatable is None else status.allocatable
-    return structs.replace(translate.kubernetes_node_record(node), allocatable=amounts(given))
+    return structs.replace(placement.kubernetes_node_record(node), allocatable=amounts(given))
 
 
 def service_record(service: ServiceObject) -> Service:

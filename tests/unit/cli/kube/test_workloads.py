@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.kube.records import read_object
-from app.kube.resources import PLACED, PLANNED
+from cli.kube.documents import read_object
+from cli.kube.resources import PLACED, PLANNED
 from extender import Unreadable
 from planner.records import Wishes
 from planner.workloads import NewClaim, Workload

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import structs
 
 from app.config import RESOURCE
-from app.kube import objects, placement, planned_rules
+from app.kube import objects
 from app.quantity import parse_bytes, parse_thousandths
+from cli.kube import placement, planned_rules
 from planner.records import CPU, MEMORY, CloudDisk, HostPort, Wishes
 
 Amounts = dict[str, str | int | float | None]
