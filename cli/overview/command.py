@@ -33,7 +33,7 @@ from cli.overview.lines import lines
 from cli.paragraphs import output_width
 from extender import ClusterView, Extender, Ledger, rebuild
 from longhorn import NodeName
-from planner.outcome import PlanReport, StepReport
+from planner.picture import Picture, StepReport
 
 
 def show_overview(
@@ -87,13 +87,11 @@ def show_overview(
     print_answer(found, output, shown)
 
 
-def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> PlanReport:
+def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> Picture:
     """Return the nodes as the page draws them."""
     claims = claims_by_volume(view.claims.values(), view)
     nodes = tuple(
         node_now(view.spaces[NodeName(each.name)], view, ledger, claims) for each in found.nodes
     )
     now = StepReport(title="now", nodes=nodes)
-    return PlanReport(
-        origin=origin, policy="", seed=0, notes=found.notes, steps=(now,), placed=0, pending=0
-    )
+    return Picture(origin=origin, notes=found.notes, steps=(now,))

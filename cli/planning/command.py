@@ -46,7 +46,8 @@ from cli.planning.scenario import Workloads
 from cli.planning.steps import STEPS, Given, step_kind
 from cli.planning.workloads import fill_step, place_step
 from longhorn import Moment
-from planner.outcome import Event, PlanReport
+from planner.outcome import PlanReport
+from planner.picture import Event
 from planner.plan import Step
 from planner.steps.scaling import Scale
 from planner.steps.workloads import MOST_PODS as MOST_TRIED
@@ -264,7 +265,7 @@ def plan(
     report = answered(_with_remedies(report), is_capacity=is_capacity)
     report = structs.replace(report, notes=(*problems, *report.notes))
     if html is not None:
-        draw(report, html)
+        draw(report.picture(), html)
     form = Form(width=output_width(), show_all=show_all)
     print_answer(report, output, lines(report, form))
     raise typer.Exit(_DOES_NOT if report.works is False else _WORKS)

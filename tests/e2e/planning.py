@@ -16,7 +16,8 @@ from app.config import Settings
 from cli.kube import snapshot
 from cli.planning.running import Planned, run_plan
 from cli.planning.workloads import place_step
-from planner.outcome import Kind, PlanReport
+from planner.outcome import PlanReport
+from planner.picture import Kind
 from planner.policy import TODAY_POLICY, Policy
 from tests.actors import api as kinds
 from tests.actors.api import Object
