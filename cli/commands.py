@@ -50,8 +50,7 @@ from cli.scheduler_config.command import configure_scheduler
 from cli.survey.command import show_survey
 from cli.volumes.command import VOLUMES, explain_volume
 from cli.volumes.lines import volume_lines
-from extender import Unreadable
-from longhorn import Node, NodeName
+from longhorn import Node, NodeName, Unreadable
 from planner.errors import unknown
 from planner.naming import first_of
 from planner.records import KubernetesNode

@@ -21,7 +21,7 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object
 from cli.kube.resources import IN_FILES
 from cli.stdin import INPUT, name_of, read_input
-from extender import Unreadable
+from longhorn import Unreadable
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _SIZE_LIMIT_BYTES = 2**30

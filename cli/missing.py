@@ -9,30 +9,32 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from app.kube.resource import Resource
-from app.kube.resources import (
+from app.kube.longhorn.resources import (
     BACKING_IMAGES,
-    CLAIMS,
-    CLUSTER_RESOURCES,
-    CSI_NODES,
     ENGINE_IMAGES,
     INSTANCE_MANAGERS,
     LONGHORN_RESOURCES,
     NODES,
-    PERSISTENT_VOLUMES,
     REPLICAS,
     SETTINGS,
     SHARDS,
-    STORAGE_CLASSES,
     VOLUMES,
+)
+from app.kube.resource import Resource
+from app.kube.resources import (
+    CLAIMS,
+    CLUSTER_RESOURCES,
+    CSI_NODES,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
 )
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import KUBERNETES_NODES, PODS
-from extender import Claim, PersistentVolume, Unreadable, UnresolvableClaimError, UnseenObjectError
+from extender import Claim, PersistentVolume, UnresolvableClaimError, UnseenObjectError
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import LONGHORN_DRIVERS
-from longhorn import Node, Replica, Setting, Volume, default_values
+from longhorn import Node, Replica, Setting, Unreadable, Volume, default_values
 
 _KINDS = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES)
 _RUNNERS = (ENGINE_IMAGES, INSTANCE_MANAGERS, CSI_NODES)

@@ -46,7 +46,6 @@ from extender.kubernetes import (
     PodStatus,
     Requirement,
     StorageClass,
-    Unreadable,
     opt_out,
 )
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
@@ -126,7 +125,6 @@ __all__ = [
     "StorageClass",
     "Timeouts",
     "TooMuchHeldError",
-    "Unreadable",
     "UnresolvableClaimError",
     "UnseenObjectError",
     "ViewBuilder",

@@ -26,7 +26,6 @@ from extender import (
     Rejection,
     StepLimits,
     StorageClass,
-    Unreadable,
     local_disks,
 )
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
@@ -52,6 +51,7 @@ from longhorn import (
     Setting,
     Shard,
     TopologyTerm,
+    Unreadable,
     Volume,
     VolumeName,
     default_values,

@@ -19,14 +19,14 @@ import structlog
 from app.config import NAME
 from app.disk_schedule.known import KnownDisks
 from app.disk_schedule.patches import FINALIZER, Patch, release_patch, spec_patch, status_patch
+from app.disk_schedule.stored import IMAGE_COPIES, STORED_SCHEDULES, StoredSchedule
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, ImpossibleNameError, MalformedError, StatusError
+from app.kube.longhorn.resources import REPLICAS
 from app.kube.mirror import Change
 from app.kube.objects import KubeStruct, Metadata
 from app.kube.records import read_item
-from app.kube.resources import IMAGE_COPIES, REPLICAS, STORED_SCHEDULES
-from app.kube.schedules import StoredSchedule
 from longhorn import (
     Decision,
     DiskId,

@@ -16,10 +16,10 @@ from app.disk_schedule.controller import Controller
 from app.disk_schedule.figures import disk_figures
 from app.disk_schedule.keeping import Keeping
 from app.disk_schedule.known import KnownDisks
+from app.disk_schedule.stored import SCHEDULED
 from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.following import Following
-from app.kube.resources import SCHEDULED
 from app.kube.store import NamespaceStore
 from app.metrics import ControllerMetrics
 from app.serving.connections import Connections

@@ -22,13 +22,14 @@ from app.disk_schedule.objects import (
     known_node,
     new_object,
 )
+from app.disk_schedule.stored import STORED_SCHEDULES, StoredSchedule
 from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.longhorn.objects import LonghornNode
+from app.kube.longhorn.resources import NODES
 from app.kube.mirror import Change
-from app.kube.objects import KubeStruct, LonghornNode, Metadata
-from app.kube.resources import NODES, STORED_SCHEDULES
-from app.kube.schedules import StoredSchedule
+from app.kube.objects import KubeStruct, Metadata
 from longhorn import DiskId, DiskName, Node, NodeName
 
 log = structlog.get_logger()

@@ -7,9 +7,8 @@ at again because time has passed.
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
+from app.disk_schedule.stored import ImageCopies, StoredSchedule
 from app.kube.mirror import Change, Known
-from app.kube.schedules import ImageCopies, StoredSchedule
-from extender import Unreadable
 from longhorn import (
     DiskId,
     DiskSchedule,
@@ -21,6 +20,7 @@ from longhorn import (
     ReplicaName,
     Setting,
     Settings,
+    Unreadable,
     owners_of,
     parse_int,
     unowned,

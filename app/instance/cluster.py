@@ -11,13 +11,13 @@ from app.config import Settings
 from app.instance.live_settings import LiveSettings, read_live_settings, relevant
 from app.kube.connection import Connection
 from app.kube.following import Following, Gap
+from app.kube.longhorn.resources import NODES
 from app.kube.mirror import Change
-from app.kube.resources import NODES
 from app.kube.sources import sources
 from app.kube.translate import ConfigMap
 from app.metrics import Metrics
-from extender import ClusterView, Unreadable, ViewBuilder
-from longhorn import Setting
+from extender import ClusterView, ViewBuilder
+from longhorn import Setting, Unreadable
 
 log = structlog.get_logger()
 

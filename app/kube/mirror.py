@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.kube.records import Item
 from app.kube.resource import AnyRecord
-from extender import Unreadable
+from longhorn import Unreadable
 
 Known = AnyRecord | Unreadable
 

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from app.errors import BrokenObjectError
+from app.kube.longhorn.resources import DISK_SCHEDULES, REPLICAS
 from app.kube.resource import AnyRecord, Resource
-from app.kube.resources import DISK_SCHEDULES, REPLICAS
-from extender import Unreadable
-from longhorn import NodeName, VolumeName, named_volume
+from longhorn import NodeName, Unreadable, VolumeName, named_volume
 
 
 class Item(NamedTuple):

@@ -2,12 +2,8 @@
 
 from app.config import NAME, Settings
 from app.kube.feed import Source
-from app.kube.resources import (
-    CLUSTER_RESOURCES,
-    CONFIG_MAPS,
-    LONGHORN_RESOURCES,
-    OPTED_OUT_NODES,
-)
+from app.kube.longhorn.resources import LONGHORN_RESOURCES
+from app.kube.resources import CLUSTER_RESOURCES, CONFIG_MAPS, OPTED_OUT_NODES
 from longhorn import V2_OFF_LABEL
 
 

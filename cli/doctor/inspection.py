@@ -13,17 +13,11 @@ from app.kube.discovery import is_served
 from app.kube.errors import ApiError, MalformedError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
+from app.kube.longhorn.resources import DISK_SCHEDULES, LONGHORN_RESOURCES, NODES, SETTINGS
 from app.kube.mirror import Known
 from app.kube.paths import path_of
 from app.kube.resource import Resource
-from app.kube.resources import (
-    CONFIG_MAPS,
-    DISK_SCHEDULES,
-    LONGHORN_RESOURCES,
-    NODES,
-    SETTINGS,
-    STORAGE_CLASSES,
-)
+from app.kube.resources import CONFIG_MAPS, STORAGE_CLASSES
 from app.kube.translate import ConfigMap, storage_class_record
 from cli.doctor import objects
 from cli.doctor.facts import ClassSeen, Facts, InjectionSeen, InstanceSeen, LeaseSeen, Unread

@@ -13,7 +13,6 @@ from extender import (
     Claim,
     ClaimKey,
     ClusterView,
-    Unreadable,
     UnresolvableClaimError,
     node_rejection,
     why_unusable,
@@ -21,7 +20,7 @@ from extender import (
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 from extender.space import NodeSpace
-from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule
+from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule, Unreadable
 from planner.naming import first_of
 
 _SHOWN = 5

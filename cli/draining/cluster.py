@@ -8,8 +8,7 @@ import msgspec
 
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
-from extender import Unreadable
-from longhorn import NodeName, Setting, Shard, VolumeName
+from longhorn import NodeName, Setting, Shard, Unreadable, VolumeName
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from app.errors import InputError
+from app.kube.longhorn.resources import SETTINGS, SHARDS
 from app.kube.resource import Resource
-from app.kube.resources import SETTINGS, SHARDS
 from cli.draining.cluster import Cluster
 from cli.draining.guarding import AUTOSCALER, POLICY
 from cli.kube.draining.kinds import ATTACHMENTS, COPIES, GUARDS, GUESTS, HOSTS, MANAGERS, USES

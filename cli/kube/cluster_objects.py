@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 from app.kube.mirror import Known
 from cli.kube.draining.kinds import DRAINED
 from cli.kube.resources import IN_FILES, PLANNED
-from extender import Unreadable
-from longhorn import Node, NodeName
+from longhorn import Node, NodeName, Unreadable
 from planner.records import KubernetesNode
 
 Kept = TypeVar("Kept")

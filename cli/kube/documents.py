@@ -6,7 +6,7 @@ from app.errors import BrokenObjectError
 from app.kube.records import unreadable
 from app.kube.resource import AnyRecord, Kinds
 from cli.kube.resources import IN_FILES
-from extender import Unreadable
+from longhorn import Unreadable
 
 _GROUP_ALIASES = {"longhorn.rancher.io": "longhorn.io"}
 

@@ -6,16 +6,9 @@ from typing import Any
 from msgspec import structs
 
 from app.kube import resources
+from app.kube.longhorn.resources import LONGHORN_RESOURCES, NODES, VOLUMES
 from app.kube.resource import AnyRecord, Kinds, Resource
-from app.kube.resources import (
-    CLAIMS,
-    CLUSTER_RESOURCES,
-    LONGHORN_RESOURCES,
-    NODES,
-    PERSISTENT_VOLUMES,
-    STORAGE_CLASSES,
-    VOLUMES,
-)
+from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from cli.kube import placement, planned, said, workloads
 from cli.kube.planned_pods import PlannedPod
 from cli.kube.pods import Pod

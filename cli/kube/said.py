@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
-from app.kube import objects
-from app.kube.translate import condition_of, node_record, volume_record
+from app.kube import objects as kube
+from app.kube.longhorn import objects
+from app.kube.longhorn.translate import condition_of, node_record, volume_record
 from longhorn import Condition, Node, Volume, VolumeTold
 
 
-class SaidCondition(objects.Condition, frozen=True, rename="camel"):
-    message: objects.Text = None
+class SaidCondition(kube.Condition, frozen=True, rename="camel"):
+    message: kube.Text = None
 
 
 class SaidDiskStatus(objects.DiskStatus, frozen=True, rename="camel"):
@@ -32,7 +33,7 @@ class SaidNode(objects.LonghornNode, frozen=True, rename="camel"):
 
 
 class SaidVolumeSpec(objects.VolumeSpec, frozen=True, rename="camel"):
-    offline_rebuilding: objects.Text = None
+    offline_rebuilding: kube.Text = None
 
 
 class SaidVolumeStatus(objects.VolumeStatus, frozen=True, rename="camel"):

@@ -18,8 +18,7 @@ from app.kube.resources import CONFIG_MAPS, OPTED_OUT_NODES
 from app.kube.sources import sources
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.resources import ASKED, BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
-from extender import Unreadable
-from longhorn import Node
+from longhorn import Node, Unreadable
 
 _PAGE_SECONDS = 60.0
 _FORBIDDEN, _FORBIDDEN_OR_ABSENT = frozenset({403}), frozenset({403, 404})

@@ -9,7 +9,8 @@ from cli.files import load_documents
 from cli.kube.documents import read_object
 from cli.kube.resources import PLACED
 from cli.stdin import name_of
-from extender import PersistentVolume, StorageClass, Unreadable
+from extender import PersistentVolume, StorageClass
+from longhorn import Unreadable
 from planner.additions import Addition, Wanted
 from planner.steps.workloads import MOST_PODS, Fill, PlaceWorkloads
 from planner.workloads import (

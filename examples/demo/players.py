@@ -8,19 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+from app.kube.longhorn.resources import LONGHORN_RESOURCES, NODES, REPLICAS, VOLUMES
 from app.kube.pods import WOKEN_AT
 from app.kube.resource import Resource
-from app.kube.resources import (
-    CLAIMS,
-    CLUSTER_RESOURCES,
-    LONGHORN_RESOURCES,
-    NODES,
-    PERSISTENT_VOLUMES,
-    PODS,
-    REPLICAS,
-    STORAGE_CLASSES,
-    VOLUMES,
-)
+from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
 from app.quantity import parse_bytes
 from cli.files import load_documents
 from cli.kube.resources import KUBERNETES_NODES

@@ -2,8 +2,8 @@
 
 from msgspec import structs
 
+from app.kube.longhorn.resources import INSTANCE_MANAGERS, REPLICAS, SETTINGS, SHARDS, VOLUMES
 from app.kube.resource import Kinds, Resource
-from app.kube.resources import INSTANCE_MANAGERS, REPLICAS, SETTINGS, SHARDS, VOLUMES
 from cli.kube.draining import objects, records
 from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PODS
 

@@ -10,8 +10,7 @@ from app.kube.feed import Source
 from app.kube.listing import list_records
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.draining.kinds import DRAINED, GUESTS
-from extender import Unreadable
-from longhorn import NodeName
+from longhorn import NodeName, Unreadable
 
 _PAGE_SECONDS = 60.0
 

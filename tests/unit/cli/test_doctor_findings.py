@@ -23,8 +23,9 @@ from cli.doctor.leading import sample_of
 from cli.doctor.policies import NetworkPolicy
 from cli.doctor.problems import Check, Finding, Problem, Severity
 from cli.doctor.rights import WAKE_UP, Right, needed_rights
-from extender import Mode, StorageClass, Unreadable
+from extender import Mode, StorageClass
 from leader.endpointslice import backend_of, desired_slices
+from longhorn import Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
 
 SETTINGS = Settings()

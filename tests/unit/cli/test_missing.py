@@ -14,11 +14,10 @@ from extender import (
     ClaimProblem,
     PodRef,
     PodStatus,
-    Unreadable,
     UnresolvableClaimError,
     UnseenObjectError,
 )
-from longhorn import NodeName
+from longhorn import NodeName, Unreadable
 from planner.records import KubernetesNode
 from tests.builders import (
     backing_image,

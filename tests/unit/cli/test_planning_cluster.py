@@ -12,8 +12,8 @@ from cli.kube.documents import read_object
 from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM, missing
 from cli.planning.cluster import planned_cluster
-from extender import Claim, NodeTerm, PersistentVolume, Requirement, Unreadable
-from longhorn import Node, NodeName, Setting
+from extender import Claim, NodeTerm, PersistentVolume, Requirement
+from longhorn import Node, NodeName, Setting, Unreadable
 from planner.cluster import Cluster
 from tests.builders import (
     GIB,

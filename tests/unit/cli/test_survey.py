@@ -14,8 +14,8 @@ from app.kube.resource import AnyRecord
 from cli.commands import run_command
 from cli.schema import schema
 from cli.survey.findings import Rule, Severity, Survey, survey
-from extender import Extender, Unreadable
-from longhorn import Locality, Volume, VolumeName
+from extender import Extender
+from longhorn import Locality, Unreadable, Volume, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,

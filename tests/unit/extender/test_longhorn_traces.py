@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.kube.resources import NODES, REPLICAS, VOLUMES
+from app.kube.longhorn.resources import NODES, REPLICAS, VOLUMES
 from cli.kube.documents import read_object
 from extender import ViewBuilder
 from extender.upcoming.forecast import Forecast

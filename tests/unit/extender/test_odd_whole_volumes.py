@@ -15,13 +15,12 @@ from extender import (
     Extender,
     PodStatus,
     Timeouts,
-    Unreadable,
     UnresolvableClaimError,
     ViewBuilder,
 )
 from extender.holds.hold import End, Hold
 from extender.verdicts.rejections import NoRoomAnywhere, SettingUnreadable, TooFewReplicas
-from longhorn import Locality, Node, NodeName, Volume
+from longhorn import Locality, Node, NodeName, Unreadable, Volume
 from tests.builders import (
     GENEROUS,
     GIB,

@@ -14,10 +14,10 @@ from msgspec import structs
 
 from app.disk_schedule.controller import Controller
 from app.disk_schedule.known import KnownDisks
+from app.disk_schedule.stored import SCHEDULED
 from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.reflector import Reflector
-from app.kube.resources import SCHEDULED
 from longhorn import Decision
 from tests.builders import GIB, document, node_document
 from tests.contract.exchange import ask

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
+from app.kube.longhorn.resources import NODES
 from app.kube.records import read_item
 from app.kube.resource import Kinds
-from app.kube.resources import NODES, PERSISTENT_VOLUMES
+from app.kube.resources import PERSISTENT_VOLUMES
 from cli.kube.documents import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import PLACED, PLANNED
@@ -27,7 +28,6 @@ from extender import (
     PodStatus,
     Requirement,
     StorageClass,
-    Unreadable,
 )
 from longhorn import (
     Condition,
@@ -40,6 +40,7 @@ from longhorn import (
     Replica,
     Setting,
     Shard,
+    Unreadable,
     Volume,
 )
 from planner.records import KubernetesNode, Wishes

@@ -6,7 +6,7 @@ import pytest
 
 from cli.kube.documents import read_object
 from cli.kube.resources import PLACED, PLANNED
-from extender import Unreadable
+from longhorn import Unreadable
 from planner.records import Wishes
 from planner.workloads import NewClaim, Workload
 from tests.builders import GIB, core_document

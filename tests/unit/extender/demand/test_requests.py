@@ -4,9 +4,9 @@ import pytest
 from msgspec import structs
 
 from app.kube.resource import AnyRecord
-from extender import PodRef, StorageClass, Unreadable, UnresolvableClaimError
+from extender import PodRef, StorageClass, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
-from longhorn import Locality, Need, TopologyTerm, Volume
+from longhorn import Locality, Need, TopologyTerm, Unreadable, Volume
 from tests.builders import (
     GIB,
     backing_image,

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Basis, ClusterView, CsiNode, Extender, PodRef, Unreadable, ViewBuilder
+from extender import Basis, ClusterView, CsiNode, Extender, PodRef, ViewBuilder
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,
@@ -18,7 +18,7 @@ from extender.verdicts.rejections import (
 )
 from extender.waiting.lookout import Lookout
 from extender.waiting.node_sets import NodeSets
-from longhorn import EngineImage, InstanceManager, Locality, NodeName, Volume
+from longhorn import EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume
 from planner.records import KubernetesNode
 from tests.builders import (
     GENEROUS,

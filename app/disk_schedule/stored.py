@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
-from app.kube import objects
-from app.kube.objects import Bytes, Integer, KubeStruct, Metadata, Text
-from app.kube.translate import disk_schedule_record
+from app.kube.longhorn import objects
+from app.kube.longhorn.resources import BACKING_IMAGES, DISK_SCHEDULES, NODES, REPLICAS, SETTINGS
+from app.kube.longhorn.translate import disk_schedule_record
+from app.kube.objects import Bytes, Condition, Integer, KubeStruct, Metadata, Text
 from longhorn import DiskId, DiskSchedule
 
 READY = "Ready"
@@ -91,7 +93,7 @@ def stored_schedule_record(stored: StoredObject) -> StoredSchedule:
                 replicas=status.replicas,
                 backing_images=status.backing_images,
                 storage_scheduled=status.storage_scheduled,
-                conditions=msgspec.convert(conditions, tuple[objects.Condition, ...]),
+                conditions=msgspec.convert(conditions, tuple[Condition, ...]),
             ),
         )
     )
@@ -117,3 +119,17 @@ def image_copies_record(image: Image) -> ImageCopies:
         is_v2=spec.data_engine == "v2",
         deleting=bool(image.metadata.deletion_timestamp),
     )
+
+
+STORED_SCHEDULES = structs.replace(
+    DISK_SCHEDULES,
+    structure=StoredObject,
+    record=StoredSchedule,
+    record_of=stored_schedule_record,
+    is_optional=False,
+)
+IMAGE_COPIES = structs.replace(
+    BACKING_IMAGES, structure=Image, record=ImageCopies, record_of=image_copies_record
+)
+SCHEDULED = (STORED_SCHEDULES, NODES, REPLICAS, IMAGE_COPIES, SETTINGS)
+"""What the controller reads, in Longhorn's namespace."""

@@ -3,7 +3,6 @@
 import msgspec
 
 from app.kube.objects import KubeStruct, Metadata, Text
-from extender import LONGHORN_DRIVERS, CsiNode, EngineOptOut
 from longhorn import EngineImage, InstanceManager, NodeName
 
 _DEPLOYED = frozenset({"deployed", "deploying"})
@@ -43,25 +42,6 @@ class InstanceManagerObject(KubeStruct, frozen=True):
     status: InstanceManagerStatus | None = None
 
 
-class CsiDriver(KubeStruct, frozen=True):
-    name: Text = None
-
-
-class CsiNodeSpec(KubeStruct, frozen=True):
-    drivers: list[CsiDriver] | None = None
-
-
-class CsiNodeObject(KubeStruct, frozen=True):
-    metadata: Metadata
-    spec: CsiNodeSpec | None = None
-
-
-class OptedOutNode(KubeStruct, frozen=True):
-    """A Kubernetes Node of which only the label matters that it was selected by."""
-
-    metadata: Metadata
-
-
 def engine_image_record(image: EngineImageObject) -> EngineImage:
     """Translate an EngineImage.
 
@@ -88,17 +68,3 @@ def instance_manager_record(manager: InstanceManagerObject) -> InstanceManager:
         is_running=spec.type == _AIO and status.current_state == "running",
         deleting=bool(manager.metadata.deletion_timestamp),
     )
-
-
-def csi_node_record(node: CsiNodeObject) -> CsiNode:
-    """Translate a CSINode."""
-    drivers = (node.spec.drivers if node.spec else None) or ()
-    return CsiNode(
-        name=NodeName(node.metadata.name),
-        has_longhorn=any(driver.name in LONGHORN_DRIVERS for driver in drivers),
-    )
-
-
-def opted_out_record(node: OptedOutNode) -> EngineOptOut:
-    """Translate a Kubernetes Node with the label."""
-    return EngineOptOut(name=NodeName(node.metadata.name))
