@@ -12,9 +12,9 @@ from statistics import median
 
 import msgspec
 
-from app.config import Settings
 from app.kube import objects
 from app.kube.translate import pod_ref
+from app.settings import Settings
 from benchmarks.clusters import GIB, cluster, node_name, pod
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object

@@ -20,11 +20,11 @@ import uvicorn
 from kubernetes_asyncio import client
 from prometheus_client import CollectorRegistry
 
-from app.config import Settings
 from app.instance.cluster import LiveCluster
 from app.kube.connection import JSON, Chunks, Connection, Query
-from app.metrics import Metrics
-from app.serving.process import pass_over_modules
+from app.process.life import pass_over_modules
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from benchmarks.objects import DOUBLE_PERCENT, kinds
 from longhorn import limit_bytes
 

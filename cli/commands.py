@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from app.config import NAME, load_controller
+from app.config import NAME
+from app.disk_schedule.settings import load_controller
 from app.errors import AppError, InputError
 from app.logs import configure_logs
 from cli.draining.command import may_drain

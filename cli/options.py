@@ -11,11 +11,11 @@ import msgspec
 import typer
 import yaml
 
-from app.config import Settings, load
 from app.errors import InputError
 from app.kube.kubeconfig import kubeconfig_files
 from app.kube.resource import Kinds
 from app.logs import has_colours
+from app.settings import Settings, load
 from cli.files import bundled_namespaces, load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.resources import IN_FILES

@@ -11,20 +11,21 @@ from functools import partial
 from random import Random
 from uuid import UUID
 
-from app.config import CONTROLLER_NAME, ControllerSettings
+from app.config import CONTROLLER_NAME
 from app.disk_schedule.controller import Controller
 from app.disk_schedule.figures import disk_figures
 from app.disk_schedule.keeping import Keeping
 from app.disk_schedule.known import KnownDisks
+from app.disk_schedule.metrics import ControllerMetrics
+from app.disk_schedule.settings import ControllerSettings
 from app.disk_schedule.stored import SCHEDULED
 from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.following import Following
 from app.kube.store import NamespaceStore
-from app.metrics import ControllerMetrics
-from app.serving.connections import Connections
-from app.serving.http import create_health_app
-from app.serving.process import Serve, live
+from app.process.connections import Connections
+from app.process.health import create_health_app
+from app.process.life import Serve, live
 from leader import Election, Leadership, LeaseSettings
 from longhorn import Decision
 

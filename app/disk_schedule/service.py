@@ -9,11 +9,12 @@ from random import SystemRandom
 
 import msgspec
 
-from app.config import NAME, ControllerSettings
+from app.config import NAME
 from app.disk_schedule.instance import ControllerInstance
-from app.metrics import ControllerMetrics
-from app.serving.process import clock, new_registry, run_until_told
-from app.serving.server import listen, serve_plainly
+from app.disk_schedule.metrics import ControllerMetrics
+from app.disk_schedule.settings import ControllerSettings
+from app.process.life import clock, new_registry, run_until_told
+from app.process.servers import listen, serve_plainly
 
 
 def run_controller(

@@ -7,7 +7,6 @@ from typing import NoReturn
 
 import structlog
 
-from app.config import Settings
 from app.instance.live_settings import LiveSettings, read_live_settings, relevant
 from app.kube.connection import Connection
 from app.kube.following import Following, Gap
@@ -15,7 +14,8 @@ from app.kube.longhorn.resources import NODES
 from app.kube.mirror import Change
 from app.kube.sources import sources
 from app.kube.translate import ConfigMap
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from extender import ClusterView, ViewBuilder
 from longhorn import Setting, Unreadable
 

@@ -21,8 +21,8 @@ from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
-from app.metrics import Metrics
 from app.serving.decisions import Asking, UnavailableError
+from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,

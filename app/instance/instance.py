@@ -12,12 +12,13 @@ from itertools import filterfalse
 from random import Random
 from uuid import UUID
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.ahead import LookingAhead
 from app.instance.attaching import attached_bytes
 from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
+from app.instance.figures import show_ahead
 from app.instance.holds import Holds
 from app.instance.picture import Sources, draw
 from app.instance.scores import LastScores
@@ -27,13 +28,14 @@ from app.instance.waking import Waking
 from app.kube.connection import Connection
 from app.kube.mirror import Change
 from app.kube.store import NamespaceStore
-from app.metrics import Metrics
-from app.serving.connections import Connections
+from app.process.connections import Connections
+from app.process.life import Serve, live
 from app.serving.decisions import Asking, Decisions
 from app.serving.http import create_apps
+from app.serving.metrics import Metrics
 from app.serving.mutating import Mutating
-from app.serving.process import Serve, live
 from app.serving.wire import ExtenderRequest, Verb
+from app.settings import Settings
 from extender import Answer, Extender, Mode
 from leader import Election, Leadership, LeaseSettings, Publisher, PublisherSettings
 from longhorn import DiskSchedule, NodeName, Replica, Volume
@@ -127,7 +129,7 @@ class Instance:
             clock=clock,
             wall_clock=wall_clock,
         )
-        metrics.show_ahead(lambda: self._looking_ahead.figures)
+        show_ahead(metrics.registry, lambda: self._looking_ahead.figures)
         self._taking_over = TakingOver(
             extender,
             self.holds,

@@ -10,15 +10,16 @@ from random import SystemRandom
 
 import msgspec
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.instance import Instance
-from app.metrics import Metrics
-from app.serving.connections import Connections
+from app.process.connections import Connections
+from app.process.life import clock, new_registry, run_until_told
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.metrics import Metrics
 from app.serving.mutating import Mutating
-from app.serving.process import clock, new_registry, run_until_told
 from app.serving.server import Listeners, Servers
+from app.settings import Settings
 from extender import ClusterView, Extender
 
 

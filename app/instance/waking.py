@@ -20,7 +20,7 @@ from app.kube.backoff import Backoff
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
 from app.kube.pods import wake
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
 from extender import (
     NODES_IN_ONE_GO,
     ClusterView,

@@ -12,11 +12,12 @@ from prometheus_client import Histogram
 from starlette.requests import ClientDisconnect
 
 from app.errors import BadRequestError
-from app.metrics import Metrics
+from app.process.health import JSON, LOGGED_TEXT_LENGTH
 from app.serving import wire
-from app.serving.answers import JSON, Holding, response_of
+from app.serving.answers import Holding, response_of
 from app.serving.body import Bodies, Body, UnreadableBodyError
 from app.serving.decisions import Asking, UnavailableError
+from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Parts
@@ -24,7 +25,6 @@ from extender import UnresolvableClaimError
 
 log = structlog.get_logger()
 
-LOGGED_TEXT_LENGTH = 500
 Found = TypeVar("Found")
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.kube.connection import Connection, Query
 from app.kube.discovery import is_served
 from app.kube.errors import ApiError, MalformedError, StatusError
@@ -19,6 +19,7 @@ from app.kube.paths import path_of
 from app.kube.resource import Resource
 from app.kube.resources import CONFIG_MAPS, STORAGE_CLASSES
 from app.kube.translate import ConfigMap, storage_class_record
+from app.settings import Settings
 from cli.doctor import objects
 from cli.doctor.facts import ClassSeen, Facts, InjectionSeen, InstanceSeen, LeaseSeen, Unread
 from cli.doctor.policies import NetworkPolicies, NetworkPolicy

@@ -9,9 +9,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app.config import Settings
 from app.errors import InputError
 from app.kube.errors import ApiError
+from app.settings import Settings
 from cli.draining.cluster import Cluster, Means, cluster_of, situation
 from cli.draining.completeness import check_files, check_live, unknown, unknown_pods
 from cli.draining.judging import May, judge

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.config import Settings
+from app.settings import Settings
 from cli.explaining.claims import claim_names, claim_reports
 from cli.explaining.exclusions import exclusions
 from cli.explaining.notes import (

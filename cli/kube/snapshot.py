@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from app.config import Settings
 from app.kube.connection import Connection
 from app.kube.discovery import is_served
 from app.kube.errors import ApiError, StatusError
@@ -16,6 +15,7 @@ from app.kube.listing import list_records
 from app.kube.resource import Kinds
 from app.kube.resources import CONFIG_MAPS, OPTED_OUT_NODES
 from app.kube.sources import sources
+from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.resources import ASKED, BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
 from longhorn import Node, Unreadable

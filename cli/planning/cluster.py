@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from app.config import Settings
+from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from extender import rebuild

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
-from app.config import Settings
 from app.errors import InputError
 from app.logs import has_colours
+from app.settings import Settings
 from cli.drawing import check_writable, draw
 from cli.explaining.remedies import REMEDIES, in_words
 from cli.kube.cluster_objects import ClusterObjects

@@ -5,8 +5,8 @@ from random import Random
 
 import msgspec
 
-from app.config import Settings
 from app.errors import InputError
+from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.planning.cluster import planned_cluster
 from longhorn import Moment

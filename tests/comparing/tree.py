@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import structlog
 from prometheus_client import CollectorRegistry
 
-from app.config import load
 from app.instance.instance import Instance
 from app.kube.connection import Connection
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
+from app.settings import load
 from tests.fakes import FakeApiServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ import msgspec
 import yaml
 from msgspec import structs
 
-from app.config import Settings
+from app.settings import Settings
 from cli.kube import snapshot
 from cli.planning.running import Planned, run_plan
 from cli.planning.workloads import place_step

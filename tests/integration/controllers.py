@@ -15,10 +15,11 @@ from typing import Any, Self
 import httpx
 from prometheus_client import CollectorRegistry
 
-from app.config import CONTROLLER_NAME, ControllerSettings
+from app.config import CONTROLLER_NAME
 from app.disk_schedule.instance import ControllerInstance
+from app.disk_schedule.metrics import ControllerMetrics
+from app.disk_schedule.settings import ControllerSettings
 from app.kube.connection import Connection
-from app.metrics import ControllerMetrics
 from tests.builders import GIB, document, node_document
 from tests.fakes import Call, FakeApiServer, Object
 from tests.integration.processes import Gate, Line, start_process

@@ -20,10 +20,11 @@ import yaml
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.instance import Instance
 from app.kube.connection import Connection
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from tests.fakes import Call, FakeApiServer, Object
 from tests.integration.processes import Gate, Line, start_process
 from tests.integration.rbac import Rules, shipped

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
+from app.settings import Settings
 from cli.doctor.inspection import inspect
 from cli.kube.snapshot import read_snapshot
 from tests.fakes import DISK_SCHEDULES, Call, Object

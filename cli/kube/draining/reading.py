@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.config import Settings
 from app.kube.connection import Connection
 from app.kube.discovery import is_served
 from app.kube.errors import ApiError
 from app.kube.feed import Source
 from app.kube.listing import list_records
+from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.draining.kinds import DRAINED, GUESTS
 from longhorn import NodeName, Unreadable

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.objects import Metadata
+from app.settings import Settings
 from cli.doctor.facts import (
     ClassSeen,
     Facts,

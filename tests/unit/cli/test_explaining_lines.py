@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.config import RESOURCE, Settings
+from app.config import RESOURCE
+from app.settings import Settings
 from cli.commands import run_command
 from cli.explaining.command import Explainer
 from cli.explaining.lines import Form, lines

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.config import Settings
+from app.settings import Settings
 from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object

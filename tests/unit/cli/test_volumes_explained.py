@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from app.config import Settings
+from app.settings import Settings
 from cli.commands import run_command
 from cli.explaining.command import Explainer
 from cli.kube.cluster_objects import ClusterObjects

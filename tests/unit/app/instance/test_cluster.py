@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.kube.connection import Connection
 from app.kube.reflector import CAUSES
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from cli.kube.view import build_view
 from extender.building import NODES_AT_ONCE
 from tests.builders import core_document, document, node_document, objects_of, read

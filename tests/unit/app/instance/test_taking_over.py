@@ -17,7 +17,7 @@ from app.instance.scores import LastScores
 from app.instance.taking_over import TakingOver
 from app.instance.waking import PODS_IN_ONE_GO, Waking
 from app.kube.connection import Connection
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
 from extender import ClusterView, Extender
 from tests.builders import GENEROUS, bound, core_document, node, view_of, volume
 from tests.fakes import FakeApiServer

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from app.instance.waking import Waking
 from app.kube.connection import Connection
 from app.kube.resource import AnyRecord
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
 from extender import (
     ChangeLog,
     ClaimKey,

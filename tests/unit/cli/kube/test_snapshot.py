@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.config import Settings
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.longhorn.resources import VOLUMES
 from app.kube.resource import Resource
 from app.kube.resources import CLAIMS
+from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.serving.process import run_until_told
+from app.process.life import run_until_told
 
 
 @pytest.fixture

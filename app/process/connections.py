@@ -6,6 +6,7 @@ not read is kept for ever. The limits on bodies are in `app/serving/body.py`.
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import h11
@@ -16,7 +17,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.config import ProcessSettings
 from app.metrics import ProcessMetrics
-from app.serving.tls import names_of
 
 log = structlog.get_logger()
 
@@ -223,3 +223,19 @@ class Connection(H11Protocol):
         if self._answer_clock is not None:
             self._answer_clock.cancel()
             self._answer_clock = None
+
+
+def names_of(certificate: Mapping[str, Any]) -> set[str]:
+    """Return the names that a certificate is for, as `ssl.SSLSocket.getpeercert` tells it.
+
+    These are its common names, and its subject alternative names of every kind but whole
+    directory names.
+    """
+    subject = {
+        value
+        for part in certificate.get("subject", ())
+        for field, value in part
+        if field == "commonName"
+    }
+    others = (value for _, value in certificate.get("subjectAltName", ()))
+    return subject | {value for value in others if isinstance(value, str)}
