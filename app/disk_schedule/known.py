@@ -55,7 +55,7 @@ class KnownDisks:
         self._images: dict[str, ImageCopies] = {}
         self._unreadable: dict[tuple[str, str], Unreadable] = {}
 
-    def take(self, changes: Iterable[Change]) -> set[DiskId]:
+    def note_changes(self, changes: Iterable[Change]) -> set[DiskId]:
         """Take in what has changed; return the schedules that it may change."""
         due: set[DiskId] = set()
         for old, new in changes:

@@ -7,7 +7,6 @@ pods that have a hold, counts and logs how holds end, and tells who waits for ro
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
-from random import Random
 from typing import NoReturn
 
 import structlog
@@ -15,12 +14,12 @@ import structlog
 from app.instance.cluster import LiveCluster
 from app.instance.scores import LastScores
 from app.instance.vouching import Vouching
-from app.kube.connection import Connection
 from app.kube.following import restart_counter
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
+from app.process.surroundings import Surroundings
 from app.serving.decisions import Asking, UnavailableError
 from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
@@ -62,14 +61,12 @@ class Holds:
     """The holds of one instance. It has none while it does not lead.
 
     Args:
+        around: What the instance finds around it.
         extender: Has the ledger.
         cluster: What is known of the cluster.
         waiting: The pods that wait for room.
-        connection: To its API server.
         scores: What was told of each node; the chosen one is compared with the others.
         metrics: Counts what becomes of holds.
-        clock: Monotonic seconds.
-        random: Spreads pauses.
 
     Attributes:
         ledger: The holds.
@@ -82,16 +79,14 @@ class Holds:
 
     def __init__(
         self,
+        around: Surroundings,
         extender: Extender,
         cluster: LiveCluster,
         waiting: WaitingPods,
-        connection: Connection,
         scores: LastScores,
         metrics: Metrics,
-        *,
-        clock: Callable[[], float],
-        random: Random,
     ) -> None:
+        connection, clock, _, random = around
         self.ledger = extender.ledger
         self.listeners: list[Callable[[frozenset[NodeName]], None]] = []
         self._extender = extender
@@ -200,7 +195,7 @@ class Holds:
         now = self._clock()
         self._act(self.ledger.drop_all(End.HANDED_OVER, now), now)
 
-    def take(self, changes: Sequence[Change]) -> None:
+    def note_changes(self, changes: Sequence[Change]) -> None:
         """Compare the holds with what has changed in the cluster."""
         if not len(self.ledger):
             return

@@ -14,6 +14,7 @@ from app.config import NAME
 from app.instance.instance import Instance
 from app.process.connections import Connections
 from app.process.life import clock, new_registry, run_until_told
+from app.process.surroundings import Surroundings
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.metrics import Metrics
@@ -77,14 +78,11 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
         metrics = _metrics(release)
         connection = await connect(kubeconfig, context)
         instance = Instance(
-            connection,
+            Surroundings(connection, clock, lambda: datetime.now(UTC), SystemRandom()),
             settings,
             port=listeners.port,
             metrics=metrics,
             version=release,
-            clock=clock,
-            wall_clock=lambda: datetime.now(UTC),
-            random=SystemRandom(),
         )
 
         def serve_requests(stop: asyncio.Event) -> Coroutine[None, None, None]:

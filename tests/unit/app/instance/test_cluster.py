@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
@@ -15,6 +16,7 @@ from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.kube.connection import Connection
 from app.kube.reflector import CAUSES
+from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from app.settings import Settings
 from cli.kube.view import build_view
@@ -73,11 +75,11 @@ class Running:
         self.metrics = Metrics(CollectorRegistry(), version="1")
         clock = asyncio.get_running_loop().time
         self.cluster = LiveCluster(
-            connection,
+            Surroundings(
+                connection, clock, lambda: datetime(2026, 1, 1, tzinfo=UTC), random.Random(2)
+            ),
             settings,
             self.metrics,
-            clock=clock,
-            random=random.Random(2),
         )
 
     @property
