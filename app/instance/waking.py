@@ -169,7 +169,7 @@ class Waking:
 
     def note_changes(self) -> None:
         """Look for pods that fit because of what has changed in the cluster."""
-        self._lookout.take(self._current_view())
+        self._lookout.note_changes(self._current_view())
         if len(self.pods):
             self._stir()
         else:

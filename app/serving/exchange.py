@@ -92,8 +92,8 @@ class Exchange:
         self._bodies = bodies
         self._metrics = metrics
 
-    async def take(self, request: Request, by: Answering) -> Response:
-        """Take one request, and return what is answered *by* its verb."""
+    async def answer(self, request: Request, by: Answering) -> Response:
+        """Return what is answered to a request *by* its verb."""
         with self._metrics.requests_in_flight.track_inprogress(), ExitStack() as held:
             try:
                 body = held.enter_context(self._bodies.body(by.most_bytes))
@@ -104,7 +104,7 @@ class Exchange:
                     raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
                 # uvloop's own clock has a resolution of a millisecond.
                 call = Call(body, client, request.is_disconnected, perf_counter(), held)
-                response = await self._answer(call, by)
+                response = await self._answer_call(call, by)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), by)
             except ClientDisconnect:
@@ -114,7 +114,7 @@ class Exchange:
                 response.headers["Connection"] = "close"
             return Holding(response, held.pop_all())
 
-    async def _answer(self, call: Call, by: Answering) -> Response:
+    async def _answer_call(self, call: Call, by: Answering) -> Response:
         self._metrics.request_bytes.observe(len(call.body.content))
         try:
             return await by.answer(call)

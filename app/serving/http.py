@@ -127,12 +127,12 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     @router.post("/filter", openapi_extra=request_body, responses=FILTER_RESPONSES)
     async def filter_nodes(request: Request) -> Response:
         """Say which of the candidate nodes can hold the pod's Longhorn volumes, and why not."""
-        return await exchange.take(request, filtering)
+        return await exchange.answer(request, filtering)
 
     @router.post("/prioritize", openapi_extra=request_body, responses=PRIORITIZE_RESPONSES)
     async def prioritize_nodes(request: Request) -> Response:
         """Say how good each candidate node is for the pod's Longhorn volumes."""
-        return await exchange.take(request, prioritizing)
+        return await exchange.answer(request, prioritizing)
 
     @router.post(
         "/preempt",
@@ -141,7 +141,7 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     )
     async def preempt_pods(request: Request) -> Response:
         """Say on which nodes the pod's Longhorn volumes find room once others are evicted."""
-        return await exchange.take(request, preempting)
+        return await exchange.answer(request, preempting)
 
     app.include_router(router)
 
@@ -152,7 +152,7 @@ def _add_webhook(app: FastAPI, mutating: Mutating, exchange: Exchange) -> None:
 
     @router.post("/mutate", include_in_schema=False)
     async def mutate(request: Request) -> Response:
-        return await exchange.take(request, mutating)
+        return await exchange.answer(request, mutating)
 
     app.include_router(router)
 

@@ -334,12 +334,12 @@ def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None
     for record in instead(starting):
         builder.apply(None, record)
     builder.settle()
-    lookout.take(builder.view)
+    lookout.note_changes(builder.view)
     lookout.drain()
 
     builder.apply(starting, instance_manager("node-1"))
     builder.settle()
-    lookout.take(builder.view)
+    lookout.note_changes(builder.view)
 
     assert lookout.drain().nodes & known
 

@@ -34,7 +34,7 @@ class World:
             self.builder.apply(None, each)
         self._records = records
         self.builder.settle()
-        self.lookout.take(self.builder.view)
+        self.lookout.note_changes(self.builder.view)
         return self.lookout.drain()
 
     def roomier(self, *records: AnyRecord) -> list[NodeName]:
