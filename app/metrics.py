@@ -57,9 +57,8 @@ class ProcessMetrics:
             "Connections ended by this side before the client had its answer, by cause.",
             ["cause"],
         )
-        gauge("build_info", "Always 1; the label is the version.", ["version"]).labels(version).set(
-            1
-        )
+        build = gauge("build_info", "Always 1; the label is the version.", ["version"])
+        build.labels(version).set(1)
         for role in ROLES:
             self.leader_transitions_total.labels(role)
         for cause in CONNECTION_ENDS:

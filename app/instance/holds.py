@@ -89,12 +89,8 @@ class Holds:
         connection, clock, _, random = around
         self.ledger = extender.ledger
         self.listeners: list[Callable[[frozenset[NodeName]], None]] = []
-        self._extender = extender
-        self._cluster = cluster
-        self._waiting = waiting
-        self._scores = scores
-        self._metrics = metrics
-        self._clock = clock
+        self._extender, self._cluster, self._clock = extender, cluster, clock
+        self._waiting, self._scores, self._metrics = waiting, scores, metrics
         self._is_due = asyncio.Event()
         """Set when a hold may have to end, or another deadline is the next one."""
         self._changed = asyncio.Event()
@@ -107,12 +103,7 @@ class Holds:
             random=random,
         )
         self._vouching = Vouching(
-            extender.ledger,
-            waiting,
-            connection,
-            metrics,
-            on_found=self._pod_found,
-            random=random,
+            extender.ledger, waiting, connection, metrics, on_found=self._pod_found, random=random
         )
         self.is_known = self._vouching.is_known
         self.vouch = self._vouching.vouch

@@ -47,6 +47,35 @@ class Metrics(ProcessMetrics):
         counter = partial(Counter, namespace=NAMESPACE, registry=registry)
         gauge = partial(Gauge, namespace=NAMESPACE, registry=registry)
         histogram = partial(Histogram, namespace=NAMESPACE, registry=registry)
+        self._declare_verbs(counter, histogram)
+        self._declare_requests(counter, gauge, histogram)
+        self._declare_nodes_chosen(counter, histogram)
+        self._declare_holds(counter, gauge)
+        self._declare_waiting(counter, gauge, histogram)
+        self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
+        shown_from_the_start = (
+            (self.prioritizations_total, PRIORITIZE_OUTCOMES),
+            (self.preemptions_total, PREEMPT_OUTCOMES),
+            (self.mutations_total, MUTATE_OUTCOMES),
+            (self.attached_bytes_total, DATA),
+            (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
+            (self.node_reservation_duration_seconds, ("true", "false")),
+            (self.holds_ended_total, End),
+            (self.remembered_bytes, REMEMBERED),
+            (self.not_remembered_total, REMEMBERED[:2]),
+            (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
+            (self.tls_reloads_total, TLS_OUTCOMES),
+            (self.wake_ups_total, WAKE_UP_OUTCOMES),
+        )
+        for metric, labels in shown_from_the_start:
+            for label in labels:
+                metric.labels(label)
+        self._forecast = {
+            state: self.forecast_replicas.labels(state) for state in ("sure", "open", "nowhere")
+        }
+        self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
+
+    def _declare_verbs(self, counter: partial[Counter], histogram: partial[Histogram]) -> None:
         self.filter_duration_seconds = histogram(
             "filter_duration_seconds",
             "Time from decoding a filter request to having sent the answer.",
@@ -82,6 +111,10 @@ class Metrics(ProcessMetrics):
         self.mutations_total = counter(
             "mutations_total", "Reviews of new pods answered, by outcome.", ["outcome"]
         )
+
+    def _declare_requests(
+        self, counter: partial[Counter], gauge: partial[Gauge], histogram: partial[Histogram]
+    ) -> None:
         self.requests_in_flight = gauge(
             "requests_in_flight", "Requests of every verb being read or answered now."
         )
@@ -106,6 +139,10 @@ class Metrics(ProcessMetrics):
             "settings_errors_total",
             "Values of live settings that could not be used, each counted once.",
         )
+
+    def _declare_nodes_chosen(
+        self, counter: partial[Counter], histogram: partial[Histogram]
+    ) -> None:
         self.pod_scheduling_wait_duration_seconds = histogram(
             "pod_scheduling_wait_duration_seconds",
             "Time from the answer that made a hold until the pod was bound, or until the hold "
@@ -137,6 +174,8 @@ class Metrics(ProcessMetrics):
             "(local) or on others only (remote); without shared volumes. Counted by the leader.",
             ["data"],
         )
+
+    def _declare_holds(self, counter: partial[Counter], gauge: partial[Gauge]) -> None:
         self.holds = gauge(
             "holds", "Holds: open (on all accepted nodes) or chosen (on one).", ["state"]
         )
@@ -162,6 +201,10 @@ class Metrics(ProcessMetrics):
         )
         for why in Refuted:
             self.refuted_requests_total.labels(why)
+
+    def _declare_waiting(
+        self, counter: partial[Counter], gauge: partial[Gauge], histogram: partial[Histogram]
+    ) -> None:
         self.remembered_bytes = gauge(
             "remembered_bytes",
             "Memory that is kept for what clients asked, as it is estimated.",
@@ -204,28 +247,6 @@ class Metrics(ProcessMetrics):
             "Changes found in the certificate files, by whether the new ones could be used.",
             ["outcome"],
         )
-        self._decisions = {outcome: self.decisions_total.labels(outcome) for outcome in OUTCOMES}
-        shown_from_the_start = (
-            (self.prioritizations_total, PRIORITIZE_OUTCOMES),
-            (self.preemptions_total, PREEMPT_OUTCOMES),
-            (self.mutations_total, MUTATE_OUTCOMES),
-            (self.attached_bytes_total, DATA),
-            (self.pod_scheduling_wait_duration_seconds, ("true", "false")),
-            (self.node_reservation_duration_seconds, ("true", "false")),
-            (self.holds_ended_total, End),
-            (self.remembered_bytes, REMEMBERED),
-            (self.not_remembered_total, REMEMBERED[:2]),
-            (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
-            (self.tls_reloads_total, TLS_OUTCOMES),
-            (self.wake_ups_total, WAKE_UP_OUTCOMES),
-        )
-        for metric, labels in shown_from_the_start:
-            for label in labels:
-                metric.labels(label)
-        self._forecast = {
-            state: self.forecast_replicas.labels(state) for state in ("sure", "open", "nowhere")
-        }
-        self._rejections = {reason: self.rejections_total.labels(reason) for reason in REASONS}
 
     def count_result(self, result: Answer, rejections: Tally[str]) -> None:
         """Count a decision and its rejections by reason."""
