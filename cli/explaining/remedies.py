@@ -1,7 +1,7 @@
 """Every reason that `filter` gives: its code, what it means, and what to do.
 
 docs/troubleshooting.md has a row for each that an event shows, docs/reasons.md for the others. A
-reason is why a node is rejected, why kube-scheduler leaves a node out, why a disk takes nothing, why
+reason is why a node is rejected, why kube-scheduler leaves it out, why a disk takes nothing, why
 a claim cannot be judged, or a note on the pod.
 """
 
