@@ -52,7 +52,8 @@ from extender.kubernetes import (
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.rejections import REASONS, Rejection
+from extender.verdicts.reasons import REASONS
+from extender.verdicts.rejections import Rejection
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor

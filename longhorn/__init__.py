@@ -91,24 +91,18 @@ from longhorn.records import (
     Disk,
     DiskId,
     DiskName,
-    DiskSchedule,
-    Entry,
-    EntryState,
     Locality,
     Moment,
     Node,
     NodeName,
-    Replica,
     ReplicaName,
     Setting,
-    Shard,
     TopologyTerm,
     Volume,
     VolumeName,
     VolumeTold,
-    named_volume,
-    new_replica,
 )
+from longhorn.replicas import Replica, Shard, named_volume, new_replica
 from longhorn.reuse import (
     RETRY_LIMIT,
     is_potentially_reusable,
@@ -117,6 +111,7 @@ from longhorn.reuse import (
     takes_back,
     wait_is_over,
 )
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 from longhorn.settings import (
     SCHEDULER_SETTINGS,
     Settings,

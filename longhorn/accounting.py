@@ -18,18 +18,9 @@ from msgspec import structs
 from longhorn.disks import DiskSpace, disk_space
 from longhorn.growth import missing_copies, with_growth
 from longhorn.parts import Part, Standing, parts
-from longhorn.records import (
-    BackingImage,
-    Disk,
-    DiskSchedule,
-    Entry,
-    EntryState,
-    NodeName,
-    Replica,
-    ReplicaName,
-    Shard,
-    VolumeName,
-)
+from longhorn.records import BackingImage, Disk, NodeName, ReplicaName, VolumeName
+from longhorn.replicas import Replica, Shard
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 from longhorn.settings import Settings
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from longhorn.disks import DiskSpace
-from longhorn.records import BackingImage, Disk, Replica, Volume, VolumeName
+from longhorn.records import BackingImage, Disk, Volume, VolumeName
+from longhorn.replicas import Replica
 from longhorn.settings import Settings
 
 

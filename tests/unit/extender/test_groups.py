@@ -19,7 +19,8 @@ from extender import (
     State,
     Timeouts,
 )
-from extender.verdicts.rejections import InsufficientStorage, MemberElsewhere, RoomHeld
+from extender.verdicts.rejections import MemberElsewhere
+from extender.verdicts.shortages import InsufficientStorage, RoomHeld
 from longhorn import Locality, NodeName, Volume
 from tests.builders import (
     GENEROUS,

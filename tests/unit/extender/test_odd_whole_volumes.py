@@ -20,7 +20,8 @@ from extender import (
     ViewBuilder,
 )
 from extender.holds.hold import End, Hold
-from extender.verdicts.rejections import NoRoomAnywhere, SettingUnreadable, TooFewReplicas
+from extender.verdicts.rejections import SettingUnreadable
+from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas
 from longhorn import Locality, Node, NodeName, Volume
 from tests.builders import (
     GENEROUS,

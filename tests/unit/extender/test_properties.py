@@ -21,7 +21,7 @@ from extender import (
     local_disks,
     node_space,
 )
-from extender.verdicts.rejections import LocalRoomAtRisk
+from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes

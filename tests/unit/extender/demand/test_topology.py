@@ -3,7 +3,7 @@
 import pytest
 
 from extender import Extender, PodStatus, Sighting, Timeouts, UnresolvableClaimError
-from extender.verdicts.rejections import NoRoomAnywhere
+from extender.verdicts.shortages import NoRoomAnywhere
 from longhorn import Node, NodeName, Setting
 from tests.builders import (
     GENEROUS,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from app.kube.resources import AnyRecord
 from extender import Answer, ClusterView, Extender, PodStatus, Rejection, Timeouts
 from extender.upcoming.forecast import Forecast
-from extender.verdicts.rejections import LocalRoomAtRisk, NoRoomAnywhere
+from extender.verdicts.shortages import LocalRoomAtRisk, NoRoomAnywhere
 from longhorn import Locality, Node, NodeName, Volume, VolumeName
 from tests.builders import (
     GENEROUS,

@@ -19,7 +19,8 @@ from extender import (
 )
 from extender.demand.requests import resolve
 from extender.holds.hold import Sighting
-from extender.verdicts.rejections import InsufficientStorage, RoomHeld, UnknownNode
+from extender.verdicts.rejections import UnknownNode
+from extender.verdicts.shortages import InsufficientStorage, RoomHeld
 from longhorn import Node, NodeName
 from packing import Bin, Item, Packed, pack
 from tests.builders import (

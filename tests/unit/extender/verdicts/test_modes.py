@@ -4,12 +4,8 @@ import pytest
 
 from extender import Answer, Basis, Extender, Mode, PodStatus, Timeouts
 from extender.holds.hold import Sighting, State
-from extender.verdicts.rejections import (
-    InsufficientStorage,
-    NodeReserved,
-    PodUnscheduled,
-    UnknownNode,
-)
+from extender.verdicts.rejections import NodeReserved, PodUnscheduled, UnknownNode
+from extender.verdicts.shortages import InsufficientStorage
 from longhorn import NodeName
 from tests.builders import (
     GENEROUS,

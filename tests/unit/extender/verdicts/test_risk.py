@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from extender import ClusterView, Extender, PodStatus, Timeouts
-from extender.verdicts.rejections import LocalRoomAtRisk
+from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import (
     Candidate,
     Candidates,

@@ -5,10 +5,10 @@ from msgspec.structs import replace
 
 from app.kube.resources import AnyRecord
 from extender import Basis, ClusterView, Extender, PodStatus, Timeouts
-from extender.verdicts.rejections import (
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import (
     NoRoomAnywhere,
     PendingReplicas,
-    Rejection,
     TooFewReplicas,
     TooFewShards,
 )
