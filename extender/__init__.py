@@ -15,7 +15,6 @@ from extender.demand.requests import (
 )
 from extender.errors import (
     ClaimProblem,
-    ExtenderError,
     TooMuchHeldError,
     UnresolvableClaimError,
     UnseenObjectError,
@@ -27,7 +26,7 @@ from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Hold, Mode, Sighting, State
 from extender.holds.ledger import Ledger
-from extender.holds.outcome import Advanced, Ended, Outcome
+from extender.holds.outcome import Ended, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.shown import rooms_taken
 from extender.holds.size import size_bytes
@@ -50,7 +49,7 @@ from extender.kubernetes import (
     opt_out,
 )
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
-from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
+from extender.space import DiskRefusal, NodeSpace, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.reasons import REASONS
 from extender.verdicts.rejections import Rejection
@@ -71,7 +70,6 @@ __all__ = [
     "NOBODY",
     "NODES_IN_ONE_GO",
     "REASONS",
-    "Advanced",
     "Answer",
     "Balance",
     "Basis",
@@ -90,7 +88,6 @@ __all__ = [
     "EngineOptOut",
     "Expected",
     "Extender",
-    "ExtenderError",
     "Found",
     "GroupKey",
     "Headroom",
@@ -149,7 +146,6 @@ __all__ = [
     "looks",
     "needed_class",
     "node_rejection",
-    "node_space",
     "opt_out",
     "rebuild",
     "resolve",

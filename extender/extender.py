@@ -171,7 +171,6 @@ class Extender:
             self.ledger,
             self._outlook,
             limits=self._limits,
-            work=Work(self._limits.per_request),
             utc=utc,
         )
 

@@ -89,17 +89,28 @@ class Seed:
         self._worst = worst | {step: before}
         self._olds |= msgspec.convert(old["answers"], dict[str, Answer])
         self._news |= msgspec.convert(new["answers"], dict[str, Answer])
-        is_apart = self._olds.keys() != self._news.keys()
-        for key in [key for key in self._olds if key in self._news]:
-            history = self._worst[int(key.split()[1])]
+        both = sorted(self._olds.keys() & self._news.keys(), key=_asked)
+        is_apart = len(both) < len(self._olds) or len(both) < len(self._news)
+        for key in both:
+            asked, _ = _asked(key)
+            history = self._worst[asked]
             found = [*_of_answers(self._olds.pop(key), self._news.pop(key))]
-            is_apart = is_apart or bool(found)
+            if found and not found[0][0].startswith("score"):
+                is_apart = True
+                self._worst[asked] = History.OTHER  # of the requests that came after this one
             yield Compared(history, _differences(step, history, found), is_answer=True)
         one, other = (_timeless({part: of[part] for part in STATE}) for of in (old, new))
         history = History.OTHER if is_apart else before
         found = [*_differing("state", one, other)]
         yield Compared(history, _differences(step, history, found), is_answer=False)
-        self.history = _history(old, new)
+        one_waits = self._olds.keys() != self._news.keys()
+        self.history = History.OTHER if one_waits else _history(old, new)
+
+
+def _asked(key: str) -> tuple[int, int]:
+    """Return the event of a request, and which one of its requests it was."""
+    _, event, number = key.split()
+    return int(event), int(number)
 
 
 def _history(old: Mapping[str, Any], new: Mapping[str, Any]) -> History:

@@ -27,7 +27,7 @@ PAUSES = [0.0617, 0.3137, 1.0171]
 WAITS = [2.113, 2.113, 5.317, 5.317, 11.13, 31.17, 61.19, 611.3]
 END, ANOTHER_LEADER = -1, -2
 """Events that are not drawn."""
-AT_ONCE = [1, 4, 8, 8, 12]
+AT_ONCE = [1, 6, 12, 12, 20]
 """So many pods are asked about before anything else happens."""
 LONGEST_ANSWER_SECONDS = 7.0
 
