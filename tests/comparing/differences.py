@@ -90,10 +90,13 @@ class Seed:
         self._olds |= msgspec.convert(old["answers"], dict[str, Answer])
         self._news |= msgspec.convert(new["answers"], dict[str, Answer])
         both = sorted(self._olds.keys() & self._news.keys(), key=_asked)
-        is_apart = len(both) < len(self._olds) or len(both) < len(self._news)
+        by_one = self._olds.keys() ^ self._news.keys()  # the other still waits
+        is_apart = bool(by_one)
         for key in both:
-            asked, _ = _asked(key)
+            asked, number = _asked(key)
             history = self._worst[asked]
+            if any((asked, 0) <= _asked(each) < (asked, number) for each in by_one):
+                history = History.OTHER
             found = [*_of_answers(self._olds.pop(key), self._news.pop(key))]
             if found and not found[0][0].startswith("score"):
                 is_apart = True
@@ -103,8 +106,7 @@ class Seed:
         history = History.OTHER if is_apart else before
         found = [*_differing("state", one, other)]
         yield Compared(history, _differences(step, history, found), is_answer=False)
-        one_waits = self._olds.keys() != self._news.keys()
-        self.history = History.OTHER if one_waits else _history(old, new)
+        self.history = History.OTHER if by_one else _history(old, new)
 
 
 def _asked(key: str) -> tuple[int, int]:
