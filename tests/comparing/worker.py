@@ -24,11 +24,13 @@ from tests.comparing.world import PODS, World
 RESOLUTION = 2**-20
 PAUSES = [0.0617, 0.3137, 1.0171]
 """After an event, so that all is done that it leads to, or not."""
-WAITS = [2.113, 2.113, 5.317, 5.317, 11.13, 31.17, 61.19, 611.3]
+WAITS = [2.113, 5.317, 11.13, 31.17] * 4 + [61.19, 61.19, 611.3]
 END, ANOTHER_LEADER = -1, -2
 """Events that are not drawn."""
-AT_ONCE = [1, 6, 12, 12, 20]
-"""So many pods are asked about before anything else happens."""
+AT_ONCE = [1, 6, 12, 20]
+"""So many pods are asked about, some twice, before anything else happens."""
+BETWEEN_REQUESTS = 0.0173
+"""So that each is answered before the next is sent, unless it is to wait."""
 LONGEST_ANSWER_SECONDS = 7.0
 
 
@@ -136,7 +138,7 @@ class Player:
             return "another leader, so that both know the same"
         draw = random.random()
         if draw < 0.5:
-            what = self._ask(number, random)
+            what = await self._ask(number, random)
         elif draw < 0.57:
             seconds = random.choice(WAITS)
             what = f"{seconds:g} s pass"
@@ -150,8 +152,8 @@ class Player:
         await asyncio.sleep(random.choice(PAUSES))
         return what
 
-    def _ask(self, number: int, random: Random) -> str:
-        """Send requests, and go on with what comes of them when they are answered."""
+    async def _ask(self, number: int, random: Random) -> str:
+        """Send requests one after another, and go on with what comes of them when it comes."""
         drawn = [draw_request(self.world, random) for _ in range(random.choice(AT_ONCE))]
         requests = {each.pod: each for each in drawn}.values()
         for count, request in enumerate(requests):
@@ -159,6 +161,7 @@ class Player:
             self._facts.append([*self.world.plan.facts(request.pod), form])
             key = f"{request.pod} {number} {count}"
             self._asking[key] = asyncio.create_task(self._answer(key, request))
+            await asyncio.sleep(BETWEEN_REQUESTS)
         return "; ".join(map(str, requests))
 
     async def _answer(self, key: str, request: Request) -> Answer:
