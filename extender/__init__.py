@@ -24,7 +24,7 @@ from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
 from extender.explaining.spreads import Hindrance, Spread, spreads
 from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Hold, Mode, Sighting, State
+from extender.holds.hold import Asked, End, Hold, Mode, Sighting, State
 from extender.holds.ledger import Ledger
 from extender.holds.outcome import Ended, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
@@ -65,7 +65,7 @@ from extender.work import StepLimits
 
 __all__ = [
     "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "NOBODY", "NODES_IN_ONE_GO",
-    "REASONS", "Answer", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
+    "REASONS", "Answer", "Asked", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
     "ClaimProblem", "ClaimTemplate", "ClusterView", "CsiNode", "Cursor", "DiskRefusal", "End",
     "Ended", "EngineOptOut", "Expected", "Extender", "Found", "GroupKey", "Headroom", "Hindrance",
     "Hold", "Injection", "Ledger", "LocalDisks", "Look", "Lookout", "Mode", "NewPod", "NodeSet",

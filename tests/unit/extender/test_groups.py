@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from extender import (
     Answer,
+    Asked,
     Balance,
     ClusterView,
     End,
     Extender,
     GroupKey,
     Mode,
-    PodStatus,
     Sighting,
     State,
     Timeouts,
@@ -77,10 +77,9 @@ class Attempts:
             answer = self.extender.for_member(answer)
         self.extender.hold(
             answer,
-            PodStatus(),
+            Asked(group=group),
             timeouts=TIMEOUTS,
             now=now,
-            group=group,
             keeps_earlier=keeps_earlier,
         )
         return answer

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from extender import (
     Answer,
+    Asked,
     Basis,
     ClusterView,
     Extender,
     PodRef,
-    PodStatus,
     StepLimits,
     Timeouts,
 )
@@ -56,7 +56,7 @@ def hold(
         accepted=[NodeName(each) for each in nodes],
         rejected={} if only else {NodeName("another"): UnknownNode()},
     )
-    extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
 
 
 def ask_second(extender: Extender, view: ClusterView) -> Answer:
@@ -311,7 +311,7 @@ def test_what_is_due_where_a_pod_leaves_is_held_for_where_it_goes(
     extender, first = Extender(GENEROUS), pod("vol", name="first")
 
     answer = extender.filter(first, [NodeName("node-1")], view)
-    extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
 
     assert answer.accepted == ["node-1"]
     assert bool([*extender.ledger]) is is_held
