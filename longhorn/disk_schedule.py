@@ -28,7 +28,9 @@ from longhorn.grants import (
     Refusal,
 )
 from longhorn.owners import disk_of, entries_of, granted_limit_bytes, requirements
-from longhorn.records import Disk, DiskSchedule, Entry, EntryState, Node, Replica, ReplicaName
+from longhorn.records import Disk, Node, ReplicaName
+from longhorn.replicas import Replica
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 
 
 def decide_schedule(

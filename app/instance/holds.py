@@ -26,6 +26,7 @@ from app.serving.decisions import Asking, UnavailableError
 from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
+    Asked,
     Claim,
     End,
     Extender,
@@ -153,11 +154,13 @@ class Holds:
         try:
             outcome = self._extender.hold(
                 result,
-                found or asking.request.status,
+                Asked(
+                    status=found or asking.request.status,
+                    client=asking.client,
+                    group=asking.request.group,
+                ),
                 timeouts=self.timeouts,
                 now=now,
-                client=asking.client,
-                group=asking.request.group,
                 keeps_earlier=is_anothers,
             )
         except TooMuchHeldError:

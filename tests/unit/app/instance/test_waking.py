@@ -16,6 +16,7 @@ from app.kube.connection import Connection
 from app.kube.resources import AnyRecord
 from app.metrics import Metrics
 from extender import (
+    Asked,
     ChangeLog,
     ClaimKey,
     ClusterView,
@@ -23,7 +24,6 @@ from extender import (
     Extender,
     PodRef,
     PodRequest,
-    PodStatus,
     Timeouts,
     resolve,
 )
@@ -143,7 +143,7 @@ class Bench:
         """Answer about a pod, and hold what is said."""
         result = self.extender.filter(pod, [ONE, TWO], self.view)
         timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-        self.extender.hold(result, PodStatus(), timeouts=timeouts, now=0.0)
+        self.extender.hold(result, Asked(), timeouts=timeouts, now=0.0)
         assert result.accepted
 
     @property

@@ -20,7 +20,7 @@ from extender import (
     why_unusable,
 )
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
-from extender.verdicts.rejections import NoUsableDisk
+from extender.verdicts.shortages import NoUsableDisk
 from longhorn import Condition, DiskSpace, Node, NodeName, Replica, Volume, need_of
 from tests.builders import GENEROUS, bound, disk, node, rejection, setting, view_of, volume
 
