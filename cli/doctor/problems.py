@@ -31,6 +31,7 @@ class Check(StrEnum):
     REQUESTS = "requests"
     CANDIDATES = "candidates"
     STORAGE_CLASSES = "storage-classes"
+    AUTOSCALER = "autoscaler"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,6 +288,19 @@ class Problem(Enum):
         Severity.ERROR,
         "delete the class and create it again; until then Longhorn refuses its volumes, and the "
         "extender the pods",
+    )
+
+    AUTOSCALER_NOT_TOLD = (
+        Check.AUTOSCALER,
+        Severity.WARNING,
+        "give it what `scheduler-config --for cluster-autoscaler` prints "
+        "(docs/cluster-autoscaler.md)",
+    )
+    AUTOSCALER_SEES_NO_ROOM = (
+        Check.AUTOSCALER,
+        Severity.WARNING,
+        "set it to true, after the capacity of new nodes is there (docs/cluster-autoscaler.md); "
+        "ignore this if no node is to be added for room on disks",
     )
 
     def __init__(self, check: Check, severity: Severity, remedy: str) -> None:
