@@ -22,7 +22,7 @@ from benchmarks.clusters import GIB, cluster, node_name, pod
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object
 from cli.kube.view import build_view
-from extender import Extender, PodStatus, State, Timeouts, ViewBuilder
+from extender import Asked, Extender, State, Timeouts, ViewBuilder
 from extender.holds.hold import Sighting
 from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
 
@@ -108,7 +108,7 @@ def _beside_a_burst(nodes: int, pods: int) -> list[float]:
     refs = [pod_ref(msgspec.convert(each, objects.Pod)) for each in wanted]
     for asked in refs[:pods]:
         result = extender.filter(asked, candidates, view)
-        extender.hold(result, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, Asked(), timeouts=TIMEOUTS, now=0.0)
         extender.ledger.see(asked.uid, Sighting(node=random.choice(result.accepted)), 0.0)
     assert extender.ledger.count(State.CHOSEN) == pods
     seconds = []

@@ -19,7 +19,7 @@ from benchmarks.clusters import GIB, cluster, node_name, pod
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object
 from cli.kube.view import build_view
-from extender import ClusterView, Extender, PodRef, PodStatus, State, Timeouts
+from extender import Asked, ClusterView, Extender, PodRef, State, Timeouts
 from extender.holds.hold import Sighting
 from longhorn import NodeName
 
@@ -80,7 +80,7 @@ def _burst(view: ClusterView, pods: list[PodRef], open_: int) -> Iterator[float]
     for number, asked in enumerate(pods[1:]):
         started = time.process_time()
         result = extender.filter(asked, candidates, view)
-        extender.hold(result, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, Asked(), timeouts=TIMEOUTS, now=0.0)
         seconds = time.process_time() - started
         if number >= open_:
             yield seconds
@@ -97,7 +97,7 @@ def _settle(holds: int) -> Iterator[float]:
     for number in range(holds):
         asked = msgspec.structs.replace(pods[number % PODS], uid=f"uid-{number}")
         result = extender.filter(asked, [NodeName(node_name(0))], view)
-        extender.hold(result, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, Asked(), timeouts=TIMEOUTS, now=0.0)
     for _ in range(SETTLINGS):
         started = time.process_time()
         outcome = extender.ledger.settle(view, TIMEOUTS, 1.0)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from benchmarks.asking import Cluster, measured, pod_record
 from benchmarks.clusters import GIB, cluster, pod
 from benchmarks.worst_cluster import COPIES, DISKS, SEED
-from extender import ClusterView, End, Ledger, PodRef, PodStatus, Sighting, Timeouts
+from extender import Asked, ClusterView, End, Ledger, PodRef, Sighting, Timeouts
 from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
 
 NODES = (1_000, 5_000)
@@ -70,7 +70,7 @@ class Burst:
         began = time.process_time()
         answer = extender.filter(asked, candidates, view)
         answered = time.process_time()
-        extender.hold(answer, PodStatus(), timeouts=_TIMEOUTS, now=0.0)
+        extender.hold(answer, Asked(), timeouts=_TIMEOUTS, now=0.0)
         held = time.process_time()
         scores = extender.prioritize(asked, answer.accepted, view)
         scored = time.process_time()
@@ -154,9 +154,7 @@ def settle() -> None:
         for number in range(HOLDS):
             own = replace(asked, uid=f"uid-{number}")
             request = replace(answer.request, pod=own)
-            extender.hold(
-                replace(answer, request=request), PodStatus(), timeouts=_TIMEOUTS, now=0.0
-            )
+            extender.hold(replace(answer, request=request), Asked(), timeouts=_TIMEOUTS, now=0.0)
         taken = [measured(lambda: _settle(extender.ledger, view)) for _ in range(SETTLINGS)]
         print(f"{state:8}{median(taken):9.2f}{max(taken):9.2f}", flush=True)
 

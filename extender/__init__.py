@@ -15,7 +15,6 @@ from extender.demand.requests import (
 )
 from extender.errors import (
     ClaimProblem,
-    ExtenderError,
     TooMuchHeldError,
     UnresolvableClaimError,
     UnseenObjectError,
@@ -25,9 +24,9 @@ from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
 from extender.explaining.spreads import Hindrance, Spread, spreads
 from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Hold, Mode, Sighting, State
+from extender.holds.hold import Asked, End, Hold, Mode, Sighting, State
 from extender.holds.ledger import Ledger
-from extender.holds.outcome import Advanced, Ended, Outcome
+from extender.holds.outcome import Ended, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.shown import rooms_taken
 from extender.holds.size import size_bytes
@@ -49,9 +48,10 @@ from extender.kubernetes import (
     opt_out,
 )
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
-from extender.space import DiskRefusal, NodeSpace, node_space, why_unusable
+from extender.space import DiskRefusal, NodeSpace, why_unusable
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.rejections import REASONS, Rejection
+from extender.verdicts.reasons import REASONS
+from extender.verdicts.rejections import Rejection
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor
@@ -63,98 +63,18 @@ from extender.waiting.wants import Wants, wants_of
 from extender.work import StepLimits
 
 __all__ = [
-    "HIGHEST_SCORE",
-    "LONGHORN_DRIVERS",
-    "LONGHORN_PROVISIONERS",
-    "NOBODY",
-    "NODES_IN_ONE_GO",
-    "REASONS",
-    "Advanced",
-    "Answer",
-    "Balance",
-    "Basis",
-    "ChangeLog",
-    "Charge",
-    "Claim",
-    "ClaimKey",
-    "ClaimProblem",
-    "ClaimTemplate",
-    "ClusterView",
-    "CsiNode",
-    "Cursor",
-    "DiskRefusal",
-    "End",
-    "Ended",
-    "EngineOptOut",
-    "Expected",
-    "Extender",
-    "ExtenderError",
-    "Found",
-    "GroupKey",
-    "Headroom",
-    "Hindrance",
-    "Hold",
-    "Injection",
-    "Ledger",
-    "LocalDisks",
-    "Look",
-    "Lookout",
-    "Mode",
-    "NewPod",
-    "NodeSet",
-    "NodeSets",
-    "NodeSpace",
-    "NodeTerm",
-    "Outcome",
-    "PersistentVolume",
-    "PodRef",
-    "PodRequest",
-    "PodStatus",
-    "Reasons",
-    "Rejection",
-    "Requirement",
-    "Robustness",
-    "Score",
-    "Scores",
-    "Shortfall",
-    "Sighting",
-    "Situation",
-    "Spread",
-    "State",
-    "StepLimits",
-    "StorageClass",
-    "Timeouts",
-    "TooMuchHeldError",
-    "UnresolvableClaimError",
-    "UnseenObjectError",
-    "ViewBuilder",
-    "WaitingPod",
-    "WaitingPods",
-    "Wants",
-    "are_unseen",
-    "charges",
-    "class_name",
-    "class_of",
-    "default_class",
-    "estimate_volume",
-    "expected",
-    "future_backing_image",
-    "judge_claims",
-    "judge_pod",
-    "key_of",
-    "local_disks",
-    "looks",
-    "needed_class",
-    "node_rejection",
-    "node_space",
-    "opt_out",
-    "rebuild",
-    "resolve",
-    "rooms_taken",
-    "shortfalls",
-    "size_bytes",
-    "source_replicas",
-    "spreads",
-    "wants_of",
-    "why_unusable",
+    "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "NOBODY", "NODES_IN_ONE_GO",
+    "REASONS", "Answer", "Asked", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
+    "ClaimProblem", "ClaimTemplate", "ClusterView", "CsiNode", "Cursor", "DiskRefusal", "End",
+    "Ended", "EngineOptOut", "Expected", "Extender", "Found", "GroupKey", "Headroom", "Hindrance",
+    "Hold", "Injection", "Ledger", "LocalDisks", "Look", "Lookout", "Mode", "NewPod", "NodeSet",
+    "NodeSets", "NodeSpace", "NodeTerm", "Outcome", "PersistentVolume", "PodRef", "PodRequest",
+    "PodStatus", "Reasons", "Rejection", "Requirement", "Robustness", "Score", "Scores",
+    "Shortfall", "Sighting", "Situation", "Spread", "State", "StepLimits", "StorageClass",
+    "Timeouts", "TooMuchHeldError", "UnresolvableClaimError", "UnseenObjectError",
+    "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen", "charges", "class_name",
+    "class_of", "default_class", "estimate_volume", "expected", "future_backing_image",
+    "judge_claims", "judge_pod", "key_of", "local_disks", "looks", "needed_class", "node_rejection",
+    "opt_out", "rebuild", "resolve", "rooms_taken", "shortfalls", "size_bytes", "source_replicas",
+    "spreads", "wants_of", "why_unusable",
 ]  # fmt: skip

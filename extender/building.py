@@ -187,11 +187,7 @@ class ViewBuilder:
         """Note what must be settled now that *record* has come or gone."""
         match record:
             case Replica():
-                self._at_once.add_volume(record.volume)
-                self._note_volumes(self._known.clones_of.of(record.volume))
-                node = record.node or record.hard_node_affinity
-                if node is not None:
-                    self._at_once.add_node(node, record.disk)
+                self._note_replica(record)
             case DiskSchedule():
                 self._at_once.add_node(record.node, record.name)
             case Volume():
@@ -208,16 +204,17 @@ class ViewBuilder:
             case Unreadable():
                 self._is_outdated = True
                 self._note_readability(*self._unread.note(record))
-            case _:
-                self._note_runner(record)
-
-    def _note_runner(self, record: Record) -> None:
-        """Note what runs on a node, or does no more."""
-        match record:
             case InstanceManager():
                 self._at_once.add_node(record.node)
             case CsiNode() | EngineOptOut():
                 self._at_once.add_node(record.name)
+
+    def _note_replica(self, replica: Replica) -> None:
+        self._at_once.add_volume(replica.volume)
+        self._note_volumes(self._known.clones_of.of(replica.volume))
+        node = replica.node or replica.hard_node_affinity
+        if node is not None:
+            self._at_once.add_node(node, replica.disk)
 
     def _note_kinds(self) -> None:
         """Note whether the objects of a kind tell of nodes, and did not before, or the reverse."""

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from extender.known import Index, Known, put
 from extender.kubernetes import CsiNode, EngineOptOut
-from extender.space import KnownDisk, NodeSpace, node_space
+from extender.space import KnownDisk, NodeSpace, There, node_space
 from extender.view import ClusterView, Running, running_on
 from longhorn import (
     NOTHING_DUE,
@@ -17,6 +17,7 @@ from longhorn import (
     Due,
     EngineImage,
     Engines,
+    Growth,
     InstanceManager,
     Node,
     NodeName,
@@ -71,6 +72,7 @@ class Derived:
         """The size of volumes whose Replica objects are still smaller."""
         self._images: dict[VolumeName, BackingImage] = {}
         """The backing images of volumes, as far as they are known."""
+        self._growth = Growth(expanded=self._expanded, images=self._images)
 
     def work_out_node(
         self, name: NodeName, disks: set[DiskId | None] | None, view: ClusterView, work: Work
@@ -90,18 +92,19 @@ class Derived:
             changed = [disk.id for disk in node.disks if disk.name not in known]
             space = node_space(
                 node,
-                [
-                    replica
-                    for disk in dict.fromkeys((None, *changed))
-                    for replica in self._known.replicas_on.of((name, disk))
-                ],
+                There(
+                    [
+                        replica
+                        for disk in dict.fromkeys((None, *changed))
+                        for replica in self._known.replicas_on.of((name, disk))
+                    ],
+                    {schedule.name: schedule for schedule in self._known.schedules_on.of(name)},
+                    self._engines_on(name, view.settings),
+                ),
                 view.settings,
                 self.kinds,
-                self._expanded,
-                self._images,
-                {schedule.name: schedule for schedule in self._known.schedules_on.of(name)},
+                self._growth,
                 known,
-                self._engines_on(name, view.settings),
             )
         for each in _differently_turned_away(before, space):
             now = self._known.all(Replica).get(each.name, each)

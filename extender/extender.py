@@ -6,13 +6,13 @@ from extender.demand.requests import PodRequest, resolve
 from extender.demand.topology import by_place
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Mode, widened
+from extender.holds.hold import Asked, End, Mode, widened
 from extender.holds.ledger import Ledger
 from extender.holds.making import hold_for
 from extender.holds.outcome import NO_CHANGE, Outcome
 from extender.holds.shown import is_shown, may_be_refused
 from extender.holds.size import has_room, node_set
-from extender.kubernetes import GroupKey, PodRef, PodStatus
+from extender.kubernetes import PodRef
 from extender.last_answer import LastAnswer
 from extender.scoring.best import best_alone
 from extender.scoring.prioritizing import prioritize
@@ -171,7 +171,6 @@ class Extender:
             self.ledger,
             self._outlook,
             limits=self._limits,
-            work=Work(self._limits.per_request),
             utc=utc,
         )
 
@@ -187,12 +186,10 @@ class Extender:
     def hold(
         self,
         answer: Answer,
-        asked: PodStatus,
+        asked: Asked,
         *,
         timeouts: Timeouts,
         now: float,
-        client: str | None = None,
-        group: GroupKey | None = None,
         keeps_earlier: bool = False,
     ) -> Outcome:
         """Hold for the pod what *answer* says; its view has not changed since.
@@ -203,11 +200,9 @@ class Extender:
 
         Args:
             answer: The answer that is about to be given.
-            asked: What kube-scheduler told of the pod.
+            asked: What was told of the pod, and by whom.
             timeouts: How long holds stand now.
             now: The time of the answer.
-            client: Who asks.
-            group: The PodGroup that the pod is a member of.
             keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
                 not be kube-scheduler. Room is held on the newly accepted nodes as well.
 
@@ -232,14 +227,11 @@ class Extender:
             accepted = [*filter(view.spaces.__contains__, accepted)]
         hold = hold_for(
             request,
-            answer.existing,
             node_set(accepted, self.ledger),
             view,
             asked=asked,
             only_candidate=only_candidate,
             now=now,
-            client=client,
-            group=group,
         )
         before = self.ledger.get(pod.uid) if keeps_earlier else None
         if before is not None:

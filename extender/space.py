@@ -9,10 +9,12 @@ since a new volume holds none. docs/accounting.md has a worked example.
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+import msgspec
+
 from extender.rooms import Room, UsableDisk, room_of
 from longhorn import (
     ALL_RUNS,
-    BackingImage,
+    NO_GROWTH,
     Disk,
     DiskId,
     DiskKind,
@@ -20,12 +22,12 @@ from longhorn import (
     DiskSchedule,
     DiskSpace,
     Engines,
+    Growth,
     Node,
     NodeRefusal,
     Replica,
     ReplicaName,
     Settings,
-    VolumeName,
     account,
     refusal_of,
     takes_replicas,
@@ -80,32 +82,37 @@ KnownDisk = tuple[DiskSpace, UsableDisk | None]
 """What is worked out of one disk."""
 
 
+class There(msgspec.Struct, frozen=True):
+    """What there is on a node besides its disks."""
+
+    replicas: Iterable[Replica]
+    """All that are placed on it or bound to it by hardNodeAffinity."""
+    schedules: Mapping[DiskId, DiskSchedule] = {}
+    """The DiskSchedules that name the node."""
+    engines: Engines = ALL_RUNS
+    """What runs on it."""
+
+
 def node_space(
     node: Node,
-    replicas: Iterable[Replica],
+    there: There,
     settings: Settings,
     kinds: dict[DiskKind, int],
-    expanded: Mapping[VolumeName, int] | None = None,
-    images: Mapping[VolumeName, BackingImage] | None = None,
-    schedules: Mapping[DiskId, DiskSchedule] | None = None,
+    growth: Growth = NO_GROWTH,
     known: Mapping[DiskName, KnownDisk] | None = None,
-    engines: Engines = ALL_RUNS,
 ) -> NodeSpace:
     """Work out what *node* has left.
 
     Args:
         node: The node with its disks.
-        replicas: All replicas placed on it or bound to it by hardNodeAffinity.
+        there: What is on it besides.
         settings: Longhorn's settings; with an unreadable one the node takes nothing.
         kinds: The number of each disk kind known so far; new ones are added.
-        expanded: The size that volumes are to have which are being expanded.
-        images: The backing images of volumes.
-        schedules: The DiskSchedules that name the node.
+        growth: What is yet to come to disks.
         known: What those of its disks have left for which nothing of the above has changed. The
             replicas on them may be left out.
-        engines: What runs on it.
     """
-    replicas, known, schedules = tuple(replicas), known or {}, schedules or {}
+    replicas, known = tuple(there.replicas), known or {}
     placed: dict[DiskId, list[Replica]] = {}
     for replica in replicas:
         if replica.node is not None and replica.disk is not None:
@@ -119,21 +126,20 @@ def node_space(
         else:
             here, schedule = [], None
             if disk.id is not None:
-                here, schedule = placed.get(disk.id, []), schedules.get(disk.id)
+                here, schedule = placed.get(disk.id, []), there.schedules.get(disk.id)
             space = account(
                 disk,
                 settings,
                 here,
                 node=node.name,
                 schedule=schedule,
-                expanded=expanded,
-                images=images,
+                growth=growth,
             )
             away |= space.turned_away
             disks.append((space, _usable(space, kinds)))
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
-    return _summed_up(node, engines, disks, replicas, away, kinds)
+    return _summed_up(node, there.engines, disks, replicas, away, kinds)
 
 
 def _summed_up(

@@ -59,7 +59,6 @@ from longhorn.eviction import drain_may_end, needs_eviction
 from longhorn.grants import (
     Closed,
     Decision,
-    EntryChange,
     Happened,
     LetGo,
     NodeUnknown,
@@ -68,7 +67,7 @@ from longhorn.grants import (
     Refusal,
 )
 from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
-from longhorn.growth import expanded_bytes, missing_copies, takes_growth, with_growth
+from longhorn.growth import NO_GROWTH, Growth, expanded_bytes, takes_growth
 from longhorn.hosts import Hosts, disk_reason
 from longhorn.needs import Engine, Need, Place, need_of
 from longhorn.nodes import (
@@ -91,24 +90,18 @@ from longhorn.records import (
     Disk,
     DiskId,
     DiskName,
-    DiskSchedule,
-    Entry,
-    EntryState,
     Locality,
     Moment,
     Node,
     NodeName,
-    Replica,
     ReplicaName,
     Setting,
-    Shard,
     TopologyTerm,
     Volume,
     VolumeName,
     VolumeTold,
-    named_volume,
-    new_replica,
 )
+from longhorn.replicas import Replica, Shard, named_volume, new_replica
 from longhorn.reuse import (
     RETRY_LIMIT,
     is_potentially_reusable,
@@ -117,6 +110,7 @@ from longhorn.reuse import (
     takes_back,
     wait_is_over,
 )
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 from longhorn.settings import (
     SCHEDULER_SETTINGS,
     Settings,
@@ -139,12 +133,12 @@ from longhorn.tracking import (
 from longhorn.unreadable import Unreadable
 
 __all__ = [
-    "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE",
+    "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "NO_GROWTH",
     "OFFLINE_REBUILDING", "RETRY_LIMIT",
     "SCHEDULER_SETTINGS", "V2_OFF_LABEL", "AttachRefusal", "Attachment", "BackingImage",
     "Candidate", "Candidates", "Capacity", "Closed", "Condition", "Decision", "Disk", "DiskId",
     "DiskKind", "DiskName", "DiskSchedule", "DiskSpace", "Due", "Engine", "EngineImage", "Engines",
-    "Entry", "EntryChange", "EntryState", "Group", "Happened", "Hosts", "InstanceManager", "LetGo",
+    "Entry", "EntryState", "Group", "Growth", "Happened", "Hosts", "InstanceManager", "LetGo",
     "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown",
     "Owner", "OwnerKind", "Part", "Place", "Reason", "Refusal", "Replica", "ReplicaName",
     "Selector", "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Unreadable", "Usage",
@@ -155,12 +149,12 @@ __all__ = [
     "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags",
     "images_on", "is_down", "is_on", "is_placed", "is_potentially_reusable", "is_schedulable",
     "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone", "meets_topology",
-    "minimal_available_bytes", "mismatch", "missing_copies", "named_volume", "need_of",
+    "minimal_available_bytes", "mismatch", "named_volume", "need_of",
     "needed_to_start", "needs_eviction", "needs_new_replica", "new_replica", "node_space",
     "owners_of", "parse_bool", "parse_int", "parts", "read_settings",
     "rebuilds_offline", "refusal_of", "refused_owners", "reusable",
     "runs", "search", "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match",
     "takes_back", "takes_growth", "takes_replicas", "told_bytes", "tracked_need", "unowned",
     "usage_of", "value_for_engine", "volume_size_bytes", "wait_is_over", "waits_for_attach",
-    "wants_replica_on_node", "with_growth",
+    "wants_replica_on_node",
 ]  # fmt: skip

@@ -16,20 +16,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from longhorn.disks import DiskSpace, disk_space
-from longhorn.growth import missing_copies, with_growth
+from longhorn.growth import NO_GROWTH, Growth, missing_copies, with_growth
 from longhorn.parts import Part, Standing, parts
-from longhorn.records import (
-    BackingImage,
-    Disk,
-    DiskSchedule,
-    Entry,
-    EntryState,
-    NodeName,
-    Replica,
-    ReplicaName,
-    Shard,
-    VolumeName,
-)
+from longhorn.records import Disk, NodeName, ReplicaName
+from longhorn.replicas import Replica, Shard
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 from longhorn.settings import Settings
 
 
@@ -40,8 +31,7 @@ def account(
     *,
     node: NodeName,
     schedule: DiskSchedule | None = None,
-    expanded: Mapping[VolumeName, int] | None = None,
-    images: Mapping[VolumeName, BackingImage] | None = None,
+    growth: Growth = NO_GROWTH,
 ) -> DiskSpace:
     """Work out what *disk* has left, with all that is known to be placed there.
 
@@ -57,30 +47,29 @@ def account(
         replicas: All that are placed on it.
         node: Its node.
         schedule: Its DiskSchedule, if there is one.
-        expanded: The size that volumes are to have which are being expanded.
-        images: The backing images of volumes.
+        growth: What is yet to come to disks.
     """
     if schedule is None or not _is_of_disk(schedule, node, disk):
-        copies = missing_copies(disk, replicas, images) if images else None
+        copies = missing_copies(disk, replicas, growth.images) if growth.images else None
         space = disk_space(disk, settings, _unlisted(disk, replicas), copies)
-        return with_growth(space, replicas, expanded) if expanded else space
+        return with_growth(space, replicas, growth.expanded) if growth.expanded else space
     of_replicas = parts(schedule.replicas, schedule.held_replicas)
     of_images = parts(schedule.images, schedule.held_images)
     if not schedule.ready:
-        space = account(disk, settings, replicas, node=node, expanded=expanded, images=images)
+        space = account(disk, settings, replicas, node=node, growth=growth)
         return _with_requests(space, of_replicas, of_images)
     refused = {name for name, part in of_replicas.items() if part.standing is Standing.REFUSED}
     there = [each for each in replicas if each.name not in refused]
     running = [each for each in replicas if each.name in refused and of_replicas[each.name].bytes]
     counted = _as_scheduled(disk, of_replicas, of_images)
-    copies = missing_copies(counted, [*there, *running], images or {})
+    copies = missing_copies(counted, [*there, *running], growth.images)
     space = disk_space(
         counted,
         settings,
         _unlisted(counted, there),
         {name: size for name, size in copies.items() if name not in of_images},
     )
-    space = with_growth(space, there, expanded or {})
+    space = with_growth(space, there, growth.expanded)
     space = _with_contested(space, of_replicas, of_images)
     new = [replica for replica in replicas if not replica.healthy_once]
     return structs.replace(

@@ -14,7 +14,8 @@ from longhorn.hosts import Host, Hosts, first_with_room
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, meets_topology, refusal_of
 from longhorn.reasons import Reason
-from longhorn.records import BackingImage, DiskId, Locality, NodeName, Replica, Volume
+from longhorn.records import BackingImage, DiskId, Locality, NodeName, Volume
+from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, wait_is_over
 from longhorn.settings import Settings
 

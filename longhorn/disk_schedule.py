@@ -9,7 +9,7 @@ says which version that was. Then, whatever the order in which things are asked:
 - A pass over its own result changes nothing.
 
 Source: longhorn/longhorn PR 11924 and longhorn-manager PR 4366 at c65c877,
-controller/disk_schedule_controller.go. docs/disk-schedule.md says where this differs, and why.
+controller/disk_schedule_controller.go. Decision 18 says where this differs, and why.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,9 @@ from longhorn.grants import (
     Refusal,
 )
 from longhorn.owners import disk_of, entries_of, granted_limit_bytes, requirements
-from longhorn.records import Disk, DiskSchedule, Entry, EntryState, Node, Replica, ReplicaName
+from longhorn.records import Disk, Node, ReplicaName
+from longhorn.replicas import Replica
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 
 
 def decide_schedule(

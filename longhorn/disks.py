@@ -11,7 +11,9 @@ import msgspec
 from longhorn.arithmetic import limit_bytes, minimal_available_bytes
 from longhorn.needs import Need
 from longhorn.reasons import Reason
-from longhorn.records import Disk, DiskSchedule, NodeName, Replica, ReplicaName
+from longhorn.records import Disk, NodeName, ReplicaName
+from longhorn.replicas import Replica
+from longhorn.schedules import DiskSchedule
 from longhorn.settings import Settings
 from longhorn.tags import all_match
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from longhorn.records import Locality, NodeName, Replica, Volume
+from longhorn.records import Locality, NodeName, Volume
+from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, may_wait
 from longhorn.settings import Settings
 

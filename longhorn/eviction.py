@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable
 
 from longhorn.disks import is_on
 from longhorn.nodes import is_down
-from longhorn.records import Node, NodeName, Replica, Shard
+from longhorn.records import Node, NodeName
+from longhorn.replicas import Replica, Shard
 from longhorn.settings import Settings
 
 

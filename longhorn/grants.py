@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from longhorn.records import DiskSchedule, NodeName
+from longhorn.records import NodeName
+from longhorn.schedules import DiskSchedule
 
 
 class OwnerKind(StrEnum):

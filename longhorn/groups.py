@@ -10,7 +10,8 @@ import msgspec
 
 from longhorn.disks import is_under_pressure
 from longhorn.nodes import NodeSpace
-from longhorn.records import NodeName, Replica, Volume
+from longhorn.records import NodeName, Volume
+from longhorn.replicas import Replica
 from longhorn.settings import Settings
 
 

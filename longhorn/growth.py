@@ -9,11 +9,25 @@ scheduler/replica_scheduler.go CheckReplicasSizeExpansion.
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
 from msgspec import structs
 
 from longhorn.disks import DiskSpace
-from longhorn.records import BackingImage, Disk, Replica, Volume, VolumeName
+from longhorn.records import BackingImage, Disk, Volume, VolumeName
+from longhorn.replicas import Replica
 from longhorn.settings import Settings
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """What disks are yet to take for the replicas of volumes, by volume."""
+
+    expanded: Mapping[VolumeName, int] = {}
+    """The size that those are to have which are being expanded."""
+    images: Mapping[VolumeName, BackingImage] = {}
+    """The backing images of volumes."""
+
+
+NO_GROWTH = Growth()
 
 
 def expanded_bytes(volume: Volume | None, replicas: Iterable[Replica]) -> int:

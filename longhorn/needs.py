@@ -5,15 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from longhorn.records import (
-    BackingImage,
-    DiskId,
-    NodeName,
-    Replica,
-    TopologyTerm,
-    Volume,
-    VolumeName,
-)
+from longhorn.records import BackingImage, DiskId, NodeName, TopologyTerm, Volume, VolumeName
+from longhorn.replicas import Replica
 from longhorn.tags import Selector
 
 Place = tuple[NodeName, DiskId]

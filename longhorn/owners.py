@@ -5,7 +5,8 @@ from typing import TypeVar
 
 from longhorn.arithmetic import limit_bytes
 from longhorn.grants import Owner, OwnerKind
-from longhorn.records import Disk, DiskSchedule, Entry, EntryState, Node, ReplicaName
+from longhorn.records import Disk, Node, ReplicaName
+from longhorn.schedules import DiskSchedule, Entry, EntryState
 
 Name = TypeVar("Name", bound=str)
 

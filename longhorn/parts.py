@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from longhorn.records import Entry, EntryState
+from longhorn.schedules import Entry, EntryState
 
 Name = TypeVar("Name", bound=str)
 

@@ -13,7 +13,8 @@ from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, first_with_room
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, has_tags, refusal_of
-from longhorn.records import BackingImage, NodeName, Replica, Volume
+from longhorn.records import BackingImage, NodeName, Volume
+from longhorn.replicas import Replica
 from longhorn.settings import Settings
 
 RETRY_LIMIT = 5

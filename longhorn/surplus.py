@@ -7,7 +7,8 @@ getPreferredReplicaCandidatesForDeletion.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from longhorn.records import Locality, NodeName, Replica, Volume
+from longhorn.records import Locality, NodeName, Volume
+from longhorn.replicas import Replica
 
 
 def surplus(

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from extender import (
     Answer,
+    Asked,
     Balance,
     Claim,
     ClusterView,
@@ -12,7 +13,6 @@ from extender import (
     EngineOptOut,
     Extender,
     PersistentVolume,
-    PodStatus,
     Score,
     Sighting,
     StepLimits,
@@ -242,7 +242,7 @@ class Cluster:
 
         The room counts on each node that was accepted, until `see` says which one was chosen.
         """
-        self.extender.hold(answer, PodStatus(), timeouts=_TIMEOUTS, now=self._now)
+        self.extender.hold(answer, Asked(), timeouts=_TIMEOUTS, now=self._now)
         self._answered = None
 
     def see(self, pod: Pod) -> None:

@@ -25,6 +25,7 @@ from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
+    Asked,
     Claim,
     End,
     Extender,
@@ -139,11 +140,13 @@ class Holds:
         try:
             outcome = self._extender.hold(
                 result,
-                found or asking.request.status,
+                Asked(
+                    status=found or asking.request.status,
+                    client=asking.client,
+                    group=asking.request.group,
+                ),
                 timeouts=self.timeouts,
                 now=now,
-                client=asking.client,
-                group=asking.request.group,
                 keeps_earlier=is_anothers,
             )
         except TooMuchHeldError:

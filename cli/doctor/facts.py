@@ -69,6 +69,15 @@ class ClassSeen(msgspec.Struct, frozen=True, kw_only=True):
     binding_mode: str = "Immediate"
 
 
+class AutoscalerSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod of cluster-autoscaler."""
+
+    name: str
+    """With its namespace."""
+    arguments: Sequence[str] = ()
+    """Of its containers, their commands included."""
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is judged. None is an object that does not exist."""
 
@@ -102,5 +111,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     network_policies: Sequence[NetworkPolicy] | Unread
     """Those of the service's namespace."""
     classes: Sequence[ClassSeen] | Unread
+    autoscalers: Sequence[AutoscalerSeen] | Unread
     kubernetes_nodes: int | Unread
     """How many there are."""

@@ -1,6 +1,6 @@
 """Turns what was read into findings; pure."""
 
-from cli.doctor import access, endpoints, injecting, leading, settings, storage
+from cli.doctor import access, autoscaler, endpoints, injecting, leading, settings, storage
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Severity
 from cli.doctor.seen import fine, unread
@@ -19,6 +19,7 @@ _CHECKS = {
     Check.REQUESTS: leading.requests,
     Check.CANDIDATES: leading.candidates,
     Check.STORAGE_CLASSES: storage.classes,
+    Check.AUTOSCALER: autoscaler.autoscaler,
 }
 
 

@@ -1,16 +1,14 @@
 """Reads what `doctor` judges. A reading that fails does not stop the others."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
-
-import msgspec
+from typing import Any
 
 from app.config import NAME
 from app.kube.connection import Connection, Query
 from app.kube.discovery import is_served
-from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.longhorn.resources import DISK_SCHEDULES, LONGHORN_RESOURCES, NODES, SETTINGS
@@ -21,22 +19,28 @@ from app.kube.resources import CONFIG_MAPS, STORAGE_CLASSES
 from app.kube.translate import ConfigMap, storage_class_record
 from app.settings import Settings
 from cli.doctor import objects
-from cli.doctor.facts import ClassSeen, Facts, InjectionSeen, InstanceSeen, LeaseSeen, Unread
+from cli.doctor.autoscaler import SELECTORS
+from cli.doctor.facts import (
+    AutoscalerSeen,
+    ClassSeen,
+    Facts,
+    InjectionSeen,
+    InstanceSeen,
+    LeaseSeen,
+    Unread,
+)
 from cli.doctor.policies import NetworkPolicies, NetworkPolicy
+from cli.doctor.reading import Read, decoded, reading, why_unread
 from cli.doctor.rights import INJECTION, SECOND_SCHEDULER, Right, needed_rights
 from cli.kube.resources import KUBERNETES_NODES, PODS
 from leader import Body
 from leader.endpointslice import SERVICE_LABEL
 
-Read = TypeVar("Read")
-
 _REQUEST_SECONDS = 10.0
-_READING_SECONDS = 60.0
-"""Most that a whole reading may take, with all its requests."""
 _LOOK_SECONDS = 0.5
 """Pause between two looks at the Lease; leaders renew it every second."""
 _LONGEST_WATCH_SECONDS = 30.0
-_FORBIDDEN, _NOT_FOUND, _UNAUTHORIZED = 403, 404, 401
+_NOT_FOUND, _UNAUTHORIZED = 404, 401
 _GROUPS = ("system:serviceaccounts", "system:authenticated")
 
 
@@ -70,6 +74,7 @@ async def inspect(
         config_map = tasks.create_task(inspection.config_map())
         classes = tasks.create_task(inspection.classes())
         nodes = tasks.create_task(inspection.kubernetes_nodes())
+        autoscalers = tasks.create_task(inspection.autoscalers())
         lease = tasks.create_task(inspection.lease())
     async with asyncio.TaskGroup() as tasks:  # as of the holder that the Lease had at last
         holder = tasks.create_task(inspection.holder(lease.result()))
@@ -99,6 +104,7 @@ async def inspect(
         second_scheduler=second_scheduler.result(),
         network_policies=network_policies.result(),
         classes=classes.result(),
+        autoscalers=autoscalers.result(),
         kubernetes_nodes=nodes.result(),
     )
 
@@ -118,7 +124,7 @@ class _Inspection:
         except StatusError as error:
             if error.status == _UNAUTHORIZED:
                 raise
-            return _unread("get /version", error)
+            return why_unread("get /version", error)
 
     async def is_served(self, resource: Resource) -> bool | Unread:
         path = resource.path(self._settings.longhorn_namespace)
@@ -132,11 +138,11 @@ class _Inspection:
                 raise
             return True
 
-        return await _reading(self._list(resource.name, longhorn=True), read())
+        return await reading(self._list(resource.name, longhorn=True), read())
 
     async def longhorn(self, resource: Resource) -> Sequence[Known] | Unread:
         source = Source(resource=resource, namespace=self._settings.longhorn_namespace)
-        return await _reading(self._list(resource.name, longhorn=True), self._records(source))
+        return await reading(self._list(resource.name, longhorn=True), self._records(source))
 
     async def disk_schedules(self) -> Sequence[Known] | Unread | None:
         source = Source(resource=DISK_SCHEDULES, namespace=self._settings.longhorn_namespace)
@@ -146,7 +152,7 @@ class _Inspection:
                 return None
             return await self._records(source)
 
-        return await _reading(self._list(DISK_SCHEDULES.name, longhorn=True), read())
+        return await reading(self._list(DISK_SCHEDULES.name, longhorn=True), read())
 
     async def config_map(self) -> Mapping[str, str] | Unread | None:
         source = Source(
@@ -161,7 +167,7 @@ class _Inspection:
                     return record.data
             return None
 
-        return await _reading(self._list(f"configmaps/{NAME}"), read())
+        return await reading(self._list(f"configmaps/{NAME}"), read())
 
     async def classes(self) -> Sequence[ClassSeen] | Unread:
         async def read() -> Sequence[ClassSeen]:
@@ -174,7 +180,7 @@ class _Inspection:
                 for each in listed.items or ()
             ]
 
-        return await _reading("list storageclasses.storage.k8s.io", read())
+        return await reading("list storageclasses.storage.k8s.io", read())
 
     async def kubernetes_nodes(self) -> int | Unread:
         """Count them without reading them: of large clusters they are tens of megabytes."""
@@ -186,7 +192,7 @@ class _Inspection:
                 return len(await self._records(Source(resource=KUBERNETES_NODES)))
             return len(page.items or ()) + (left or 0)
 
-        return await _reading("list nodes", read())
+        return await reading("list nodes", read())
 
     async def rights(self) -> Mapping[Right, bool] | Unread:
         """Ask for each right of the service's account, as itself or as an administrator."""
@@ -206,11 +212,11 @@ class _Inspection:
                 for right in needed_rights(self._settings)
             }
 
-        return await _reading(f"create {plural}.authorization.k8s.io", read())
+        return await reading(f"create {plural}.authorization.k8s.io", read())
 
     async def lease(self) -> LeaseSeen | Unread | None:
         """Read the Lease, and watch it until it is renewed or others should have taken it over."""
-        return await _reading(f"get {self._named('leases.coordination.k8s.io')}", self._lease())
+        return await reading(f"get {self._named('leases.coordination.k8s.io')}", self._lease())
 
     async def holder(self, lease: LeaseSeen | Unread | None) -> Body | Unread | None:
         """Return the pod of the lease's holder."""
@@ -221,11 +227,11 @@ class _Inspection:
         async def read() -> Body | None:
             return await self._object(PODS.path(namespace, pod), dict[str, Any])
 
-        return await _reading(f"get pods in {namespace}", read())
+        return await reading(f"get pods in {namespace}", read())
 
     async def service(self) -> Body | Unread | None:
         path = path_of("/api/v1", "services", namespace=self._settings.namespace, name=NAME)
-        return await _reading(f"get {self._named('services')}", self._object(path, dict[str, Any]))
+        return await reading(f"get {self._named('services')}", self._object(path, dict[str, Any]))
 
     async def slices(self) -> Sequence[Body] | Unread:
         path = path_of(
@@ -236,7 +242,7 @@ class _Inspection:
             query = [("labelSelector", f"{SERVICE_LABEL}={NAME}")]
             return (await self._get(path, objects.Bodies, query=query)).items or []
 
-        return await _reading(self._list("endpointslices.discovery.k8s.io"), read())
+        return await reading(self._list("endpointslices.discovery.k8s.io"), read())
 
     async def network_policies(self) -> Sequence[NetworkPolicy] | Unread:
         path = path_of(
@@ -246,7 +252,7 @@ class _Inspection:
         async def read() -> Sequence[NetworkPolicy]:
             return (await self._get(path, NetworkPolicies)).items or ()
 
-        return await _reading(self._list("networkpolicies.networking.k8s.io"), read())
+        return await reading(self._list("networkpolicies.networking.k8s.io"), read())
 
     async def injection(self) -> InjectionSeen | Unread:
         """Look for the policy in the versions that the chart installs, and for the webhook."""
@@ -275,7 +281,7 @@ class _Inspection:
             )
 
         what = "get mutatingadmissionpolicies, their bindings and mutatingwebhookconfigurations"
-        return await _reading(f"{what} {INJECTION}", read())
+        return await reading(f"{what} {INJECTION}", read())
 
     async def second_scheduler(self) -> str | Unread | None:
         """Return the image of the second kube-scheduler, if there is one."""
@@ -286,7 +292,7 @@ class _Inspection:
             deployment = await self._object(path, objects.Deployment)
             return None if deployment is None else deployment.image
 
-        return await _reading(f"get deployments.apps/{SECOND_SCHEDULER} in {namespace}", read())
+        return await reading(f"get deployments.apps/{SECOND_SCHEDULER} in {namespace}", read())
 
     async def instances(self) -> Sequence[InstanceSeen] | Unread:
         async def read() -> Sequence[InstanceSeen]:
@@ -296,7 +302,22 @@ class _Inspection:
                 objects.instance_seen(pod) for pod in pods.items or () if not objects.is_over(pod)
             ]
 
-        return await _reading(self._list("pods"), read())
+        return await reading(self._list("pods"), read())
+
+    async def autoscalers(self) -> Sequence[AutoscalerSeen] | Unread:
+        """Find them by their labels: the service may list pods everywhere, and no Deployments."""
+
+        async def read() -> Sequence[AutoscalerSeen]:
+            found = dict[str, AutoscalerSeen]()
+            for selector in SELECTORS:
+                query = [("labelSelector", selector)]
+                for pod in (await self._get(PODS.path(), objects.Pods, query=query)).items or ():
+                    if not objects.is_over(pod):
+                        seen = objects.autoscaler_seen(pod)
+                        found[seen.name] = seen
+            return [found[name] for name in sorted(found)]
+
+        return await reading("list pods in all namespaces", read())
 
     async def _lease(self) -> LeaseSeen | None:
         path = path_of(
@@ -346,7 +367,7 @@ class _Inspection:
             raise
 
     async def _get(self, path: str, type_: type[Read], *, query: Query = ()) -> Read:
-        return _decoded(
+        return decoded(
             await self._connection.request(
                 "GET", path, query=query, deadline_seconds=_REQUEST_SECONDS
             ),
@@ -354,7 +375,7 @@ class _Inspection:
         )
 
     async def _post(self, path: str, body: Mapping[str, Any], type_: type[Read]) -> Read:
-        return _decoded(
+        return decoded(
             await self._connection.request(
                 "POST", path, body=body, deadline_seconds=_REQUEST_SECONDS
             ),
@@ -367,26 +388,3 @@ class _Inspection:
 
     def _named(self, kind: str) -> str:
         return f"{kind}/{NAME} in {self._settings.namespace}"
-
-
-async def _reading(what: str, reading: Coroutine[Any, Any, Read]) -> Read | Unread:
-    """Return what is read, or why it cannot be; *what* as a right."""
-    try:
-        async with asyncio.timeout(_READING_SECONDS):
-            return await reading
-    except ApiError as error:
-        return _unread(what, error)
-    except TimeoutError:
-        return Unread(what=what, why=f"it took longer than {_READING_SECONDS:g} s")
-
-
-def _unread(what: str, error: ApiError) -> Unread:
-    forbidden = isinstance(error, StatusError) and error.status == _FORBIDDEN
-    return Unread(what=what, why=str(error), is_forbidden=forbidden)
-
-
-def _decoded(content: bytes, type_: type[Read]) -> Read:
-    try:
-        return msgspec.json.decode(content, type=type_)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise MalformedError(f"the answer cannot be decoded: {error}") from error

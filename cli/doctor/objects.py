@@ -8,7 +8,7 @@ import msgspec
 from app.config import PREFIX
 from app.kube import objects as kube
 from app.kube.objects import KubeStruct, Metadata, PodCondition, StorageClass, Text
-from cli.doctor.facts import InstanceSeen, LeaseSeen
+from cli.doctor.facts import AutoscalerSeen, InstanceSeen, LeaseSeen
 
 
 class Version(KubeStruct, frozen=True):
@@ -104,6 +104,8 @@ class Variable(KubeStruct, frozen=True):
 
 class Container(KubeStruct, frozen=True):
     env: list[Variable] | None = None
+    command: list[str] | None = None
+    args: list[str] | None = None
 
 
 class PodSpec(KubeStruct, frozen=True):
@@ -195,6 +197,19 @@ def instance_seen(pod: Pod) -> InstanceSeen:
             for variable in container.env or ()
             if variable.name.startswith(PREFIX) and variable.value is not None
         },
+    )
+
+
+def autoscaler_seen(pod: Pod) -> AutoscalerSeen:
+    """Say how a pod of cluster-autoscaler is started."""
+    containers = (pod.spec or PodSpec()).containers or ()
+    return AutoscalerSeen(
+        name=f"{pod.metadata.namespace}/{pod.metadata.name}",
+        arguments=[
+            argument
+            for each in containers
+            for argument in (*(each.command or ()), *(each.args or ()))
+        ],
     )
 
 

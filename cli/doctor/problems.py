@@ -31,6 +31,7 @@ class Check(StrEnum):
     REQUESTS = "requests"
     CANDIDATES = "candidates"
     STORAGE_CLASSES = "storage-classes"
+    AUTOSCALER = "autoscaler"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,15 +45,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-_APPLY = "apply the manifests again (docs/install.md#4-service)"
+_APPLY = "apply the manifests again (docs/install.md#the-command)"
 
 ASK_FOR_SCORES = (
     "set prioritizeVerb: prioritize and a weight in the extender's entry of kube-scheduler's "
-    "configuration, and restart it (docs/install.md#3-kube-scheduler)"
+    "configuration, and restart it (docs/kube-scheduler.md)"
 )
 SEND_ALL_NODES = (
-    "set percentageOfNodesToScore: 100 in kube-scheduler's configuration "
-    "(docs/install.md#3-kube-scheduler)"
+    "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/kube-scheduler.md)"
 )
 """Remedies that `scheduler-config --check` gives, too."""
 
@@ -188,7 +188,7 @@ class Problem(Enum):
         Check.SERVICE,
         Severity.ERROR,
         "delete the Service and create it with type ClusterIP and an address "
-        "(docs/install.md#2-address)",
+        "(docs/kube-scheduler.md#an-address)",
     )
     ENDPOINTS_ABSENT = (
         Check.ENDPOINTS,
@@ -244,7 +244,7 @@ class Problem(Enum):
         Severity.WARNING,
         "start a pod that asks for longhorn.io/scheduler-extender; if this stays, check urlPrefix, "
         "filterVerb and managedResources in kube-scheduler's configuration, and that it was "
-        "restarted with it (docs/install.md#3-kube-scheduler)",
+        "restarted with it (docs/kube-scheduler.md)",
     )
     NEVER_PRIORITIZED = (
         Check.REQUESTS,
@@ -288,6 +288,19 @@ class Problem(Enum):
         Severity.ERROR,
         "delete the class and create it again; until then Longhorn refuses its volumes, and the "
         "extender the pods",
+    )
+
+    AUTOSCALER_NOT_TOLD = (
+        Check.AUTOSCALER,
+        Severity.WARNING,
+        "give it what `scheduler-config --for cluster-autoscaler` prints "
+        "(docs/cluster-autoscaler.md)",
+    )
+    AUTOSCALER_SEES_NO_ROOM = (
+        Check.AUTOSCALER,
+        Severity.WARNING,
+        "set it to true, after the capacity of new nodes is there (docs/cluster-autoscaler.md); "
+        "ignore this if no node is to be added for room on disks",
     )
 
     def __init__(self, check: Check, severity: Severity, remedy: str) -> None:

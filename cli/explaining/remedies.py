@@ -1,7 +1,8 @@
 """Every reason that `filter` gives: its code, what it means, and what to do.
 
-docs/troubleshooting.md has a row for each. A reason is why a node is rejected, why kube-scheduler
-leaves a node out, why a disk takes nothing, why a claim cannot be judged, or a note on the pod.
+docs/troubleshooting.md has a row for each that an event shows, docs/reasons.md for the others. A
+reason is why a node is rejected, why kube-scheduler leaves it out, why a disk takes nothing, why
+a claim cannot be judged, or a note on the pod.
 """
 
 import re
@@ -26,9 +27,8 @@ class Remedy(msgspec.Struct, frozen=True):
 REJECTIONS: Mapping[str, Remedy] = {
     "insufficient_storage": Remedy(
         "without room on one disk",
-        "The largest volume that fits nowhere has this size. No single disk of the right kind has "
-        "enough logical headroom for it, or enough physical headroom for the data that the volume "
-        "already holds.",
+        "No single disk of the right kind has the logical headroom for a volume of this size,"
+        " or the physical headroom for the data that it holds.",
         "Add a disk, free one, ask for less, or raise `storage-over-provisioning-percentage`.",
     ),
     "volumes_do_not_fit": Remedy(
@@ -39,60 +39,55 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "room_held": Remedy(
         "with room that is held for other pods",
-        "There is room, but it is held for pods that were accepted a moment ago: for replicas on "
-        "this node, or for replicas that may go anywhere and are forecast here. Other replicas "
-        "may be in the way as well: the reason names the least certain.",
+        "There is room, but it is held for pods that were accepted a moment ago, or is "
+        "forecast for their replicas.",
         "Nothing: holds end within seconds, and the pod is woken if there is still room.",
     ),
     "pending_replicas": Remedy(
         "with room that other replicas are about to take",
-        "Longhorn will place replicas on this node only, or replicas that may go anywhere are "
-        "forecast here. They have no disk yet.",
+        "Longhorn is about to place replicas here that have no disk yet.",
         "Look for them: `nodeID` of the Replica is empty. The `filter` command names their "
         "volumes. The pod is woken when any node gains room.",
     ),
     "no_room_anywhere": Remedy(
         "rejected, since no disk anywhere takes a replica",
-        "The volume has no replica on any disk, and none finds room in the whole cluster, beside "
-        "all that Longhorn is about to place. Longhorn would not attach it: the pod would get a "
-        "node and hang there. All nodes get this reason.",
+        "The volume has no replica, and none finds room in the whole cluster. Longhorn would "
+        "not attach it, so the pod would hang on any node. All nodes get this reason.",
         "Add a disk, free one, or ask for less. If disks seem to have room: do the volume's tags "
         "fit them, and what does `filter` say is about to take the room?",
     ),
     "too_few_shards": Remedy(
         "with too few nodes for the shards of a volume",
-        "The volume is erasure-coded. Longhorn starts it only with all its shards, each on "
-        "a disk of type block of another node. All nodes get this reason.",
+        "Longhorn starts an erasure-coded volume only with all its shards. All nodes get this"
+        " reason.",
         "Add nodes or disks, or choose a class with fewer `dataChunks` and `parityChunks`.",
     ),
     "too_few_replicas": Remedy(
         "rejected, since not all replicas have room",
-        "The volume is new and has locality `disabled`. With this setting Longhorn attaches it "
-        "only when all replicas have a disk. All nodes get this reason.",
+        "With this setting Longhorn attaches a new volume of locality `disabled` only when "
+        "all its replicas have a disk. All nodes get this reason.",
         "Add nodes, zones or disks, or set `numberOfReplicas` to what the cluster can hold. Or set "
         "`allow-volume-creation-with-degraded-availability` to `true`: then one replica is enough.",
     ),
     "local_room_at_risk": Remedy(
         "with room that other replicas may take",
-        "There is room now. But replicas of other volumes that may go to this node, or those of "
-        "this pod that may go to another pod's node, could take room that a local replica needs. A "
-        "best-effort volume would then get no replica on its pod's node; a strict-local one would "
-        "hang for ever. A pod with strict-local volumes also gets this where its own volumes fit "
-        "only if Longhorn places them in the right order.",
+        "There is room now. But replicas that may go to any node, of this pod or of others, "
+        "could take what a replica on the pod's node needs. A best-effort volume would then "
+        "get no replica there, and a strict-local one would hang for ever.",
         "Mostly nothing: the pod is woken when the other replicas are placed, which takes some "
         "seconds. If it stays, the disks are nearly full: make more room than the volumes need.",
     ),
     "replicas_elsewhere": Remedy(
         "without the replicas that another node has",
-        "Never the only text: the extender accepted another node, and kube-scheduler then rejected "
-        "it for another reason.",
+        "Never the only text: the extender accepted another node, and kube-scheduler rejected"
+        " that one.",
         "Nothing, while the pod can go to its data. If it stays Pending, read the other texts of "
         "the event.",
     ),
     "linked_clone_elsewhere": Remedy(
         "without the data of a linked clone",
-        "A linked clone shares data with the replicas of another volume, on the same disks. The "
-        "node has no healthy replica of that one.",
+        "A linked clone shares data with the replicas of another volume, and the node has no "
+        "healthy one of these.",
         "Make the pod fit where these are, or move a replica of that volume to the node.",
     ),
     "strict_local_elsewhere": Remedy(
@@ -107,50 +102,47 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "unknown_node": Remedy(
         "without Longhorn",
-        "Longhorn does not run there, as is usual on control-plane nodes. No volume of Longhorn "
-        "can be attached there: the pod would get the node and hang.",
+        "Longhorn does not run there, as is usual on control-plane nodes. A pod with its "
+        "volumes would hang.",
         "Nothing, if that is intended. Otherwise see why longhorn-manager is not there.",
     ),
     "driver_missing": Remedy(
         "without Longhorn's CSI driver",
-        "The CSINode of this name does not list `driver.longhorn.io`: longhorn-csi-plugin does not "
-        "run there, or has not registered yet. No volume can be mounted.",
+        "The CSINode does not list `driver.longhorn.io`: longhorn-csi-plugin does not run "
+        "there, or not yet.",
         "See why the pod of longhorn-csi-plugin does not run on the node: its taints, and "
         "Longhorn's settings `system-managed-components-node-selector` and `taint-toleration`.",
     ),
     "engine_image_missing": Remedy(
         "without the engine image",
-        "The EngineImage that the volume names is not ready there (its `nodeDeploymentMap`). "
-        "Longhorn would refuse to attach the volume, and the pod would hang.",
+        "The EngineImage of the volume is not ready there, so Longhorn would refuse to attach"
+        " the volume.",
         "See why the pod of the DaemonSet `engine-image-ei-…` does not run on the node, or "
         "upgrade the volume's engine if the image is gone.",
     ),
     "instance_manager_missing": Remedy(
         "without an instance manager",
-        "No InstanceManager of the volume's data engine runs there; for v1 it must be of the image "
-        "that Longhorn's setting `default-instance-manager-image` names. The volume would hang in "
-        "attaching. So it is for some seconds after a node has come up.",
+        "No InstanceManager of the volume's data engine runs there, so the volume would hang "
+        "in attaching. This is normal for some seconds after a node has come up.",
         "Mostly nothing: the pod is woken when it runs. If it stays, see the instance-manager pod "
         "of the node, and for v2 whether huge pages are enough on all nodes.",
     ),
     "replicas_cannot_start": Remedy(
         "rejected, since the replicas of a volume cannot be started where they are",
-        "The volume is detached. On every node with a replica of its data no instance manager runs "
-        "for it, or its engine image is not ready. Longhorn would mark these replicas failed when "
-        "the volume is to be attached, on whatever node. All nodes get this reason.",
+        "The volume is detached, and no node with its data has an instance manager and the "
+        "engine image for it. Longhorn would mark the replicas failed. All nodes get this "
+        "reason.",
         "Mostly nothing: the pod is woken when one of them can be started. If it stays, uncordon a "
         "node with a replica, and see its instance-manager pod.",
     ),
     "engine_switched_off": Remedy(
         "where data engine v2 is switched off",
-        "The Kubernetes Node has the label `node.longhorn.io/disable-v2-data-engine=true`. A "
-        "volume of data engine v2 would never be attached there.",
+        "The Kubernetes Node has the label `node.longhorn.io/disable-v2-data-engine=true`.",
         "Nothing, if that is intended. Otherwise take the label off.",
     ),
     "unreadable_node": Remedy(
         "unreadable",
-        "The Node object, or the object of one of its replicas, has a form that the extender does "
-        "not understand.",
+        "The Node, or a replica on it, has a form that the extender does not understand.",
         "The log (`view.object_unreadable`) names the object and the field.",
     ),
     "setting_unreadable": Remedy(
@@ -165,8 +157,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "node_not_ready": Remedy(
         "not ready in Longhorn",
-        "Its condition `Ready` is not `True`: the node is down, under pressure, or "
-        "longhorn-manager is not running there.",
+        "The node is down or under pressure, or longhorn-manager does not run there.",
         "See the node's conditions in Longhorn.",
     ),
     "node_not_schedulable": Remedy(
@@ -186,7 +177,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "node_tags": Remedy(
         "without the node tags",
-        "The StorageClass or the backing image asks for these tags. The second text needs "
+        "The StorageClass or backing image asks for these tags. The second text needs "
         "`allow-empty-node-selector-volume` to be `false`.",
         "Tag the node, or change the selector. Case counts, and so do spaces.",
     ),
@@ -217,8 +208,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "member_elsewhere": Remedy(
         "not chosen for this member of its group",
-        "The pod is a member of a PodGroup. Such a pod is given the best node alone, since where "
-        "the others of the group go does not show yet.",
+        "The pod is a member of a PodGroup, and is given the best node alone.",
         "Nothing. If something else keeps the pod off its node, see to that.",
     ),
     "pod_unscheduled": Remedy(
@@ -263,15 +253,13 @@ EXCLUSIONS: Mapping[str, Remedy] = {
     ),
     "volume_node_affinity": Remedy(
         "outside the node affinity of a volume",
-        "`nodeAffinity` of the claim's PersistentVolume names other nodes. kube-scheduler says "
-        "`node(s) had volume node affinity conflict`.",
+        "`nodeAffinity` of the PersistentVolume names other nodes.",
         "Make the pod fit on one of these nodes, or give a new node their labels. If they are gone "
         "for ever, restore the volume from a backup, with a new claim.",
     ),
     "allowed_topologies": Remedy(
         "outside the topologies of a StorageClass",
-        "The claim has no volume yet, and `allowedTopologies` of its StorageClass names other "
-        "nodes. kube-scheduler says `node(s) didn't find available persistent volumes to bind`.",
+        "The claim has no volume yet, and `allowedTopologies` of its class names other nodes.",
         "Label the node, make the pod fit on one of these nodes, or use a StorageClass with other "
         "`allowedTopologies`.",
     ),
@@ -286,7 +274,7 @@ PREDICATES: Mapping[str, Remedy] = {
     ),
     "insufficient_resources": Remedy(
         "with too little CPU, memory or other resources",
-        "The requests of the node's pods and of this one are more than the node's allocatable.",
+        "CPU, memory or another resource of the node is requested already.",
         "Add nodes, or ask for less in the pod's `resources.requests`.",
     ),
     "too_many_pods": Remedy(
@@ -296,7 +284,7 @@ PREDICATES: Mapping[str, Remedy] = {
     ),
     "disk_conflict": Remedy(
         "with a pod that mounts the same disk",
-        "Another pod of the node mounts the disk of GCE or Amazon EBS that the pod mounts.",
+        "Another pod there mounts the disk of GCE or Amazon EBS that the pod mounts.",
         "Let both only read it (GCE), or use a claim.",
     ),
     "node_name": Remedy(
@@ -311,8 +299,8 @@ PREDICATES: Mapping[str, Remedy] = {
     ),
     "claim_selected_node": Remedy(
         "other than the one that was chosen for a claim",
-        "The claim has no volume yet, and kube-scheduler has chosen a node for it (annotation "
-        "`volume.kubernetes.io/selected-node`).",
+        "The claim has no volume yet, and kube-scheduler has chosen another node for it "
+        "(annotation `volume.kubernetes.io/selected-node`).",
         "Make the pod fit there, or create the claim anew.",
     ),
     "pod_affinity": Remedy(
@@ -332,23 +320,23 @@ PREDICATES: Mapping[str, Remedy] = {
     ),
     "topology_spread": Remedy(
         "where the pod's topology spread allows no more",
-        "With the pod, this node's domain would have more pods than `maxSkew` allows beyond the "
-        "emptiest one. A domain counts while it has nodes, also if none of them has room.",
+        "With the pod, this node's domain would have more pods than `maxSkew` allows. A "
+        "domain without room counts, too.",
         "Make room in the domains with fewer pods, or change `maxSkew` or `whenUnsatisfiable`.",
     ),
     "topology_label": Remedy(
         "without a label that the pod spreads over",
-        "The pod has a topology spread with `DoNotSchedule` over a label that the node lacks.",
+        "The node lacks the label of a topology spread with `DoNotSchedule`.",
         "Label the node, or change the pod's `topologySpreadConstraints`.",
     ),
     "service_affinity": Remedy(
         "apart from the pods of the service",
-        "The policy keeps pods of one service together, and they are elsewhere by these labels.",
+        "The policy keeps pods of one service together, and they are elsewhere.",
         "Make room near them, or change the policy's `serviceAffinity`.",
     ),
     "labels_presence": Remedy(
         "by their labels",
-        "The policy wants a label that the node lacks, or lets no node pass that has it.",
+        "The policy asks for a label that the node lacks, or forbids one that it has.",
         "Label the node, or change the policy's `labelsPresence`.",
     ),
 }
@@ -373,8 +361,8 @@ DISKS: Mapping[str, Remedy] = {
     ),
     "disk_not_schedulable": Remedy(
         "",
-        "Its condition `Schedulable` is not `True`. With the reason `DiskPressure` less is "
-        "available than `storage-minimal-available-percentage` asks for, or more is scheduled than "
+        "Longhorn's reason `DiskPressure`: less is available than "
+        "`storage-minimal-available-percentage`, or more is scheduled than "
         "`storage-over-provisioning-percentage` allows.",
         "Delete what is not needed on the disk (snapshots, replicas, other files), enlarge it, or "
         "change that setting.",
@@ -390,15 +378,14 @@ DISKS: Mapping[str, Remedy] = {
 SHORTAGES: Mapping[str, Remedy] = {
     "room_reserved": Remedy(
         "",
-        "What is reserved on the disk would be enough: Longhorn schedules nothing in "
-        "`storageReserved` of a disk. For the default disk of a node that is 30 % at first "
-        "(`storage-reserved-percentage-for-default-disk`).",
+        "`storageReserved` of the disk would be enough; Longhorn schedules nothing in it. On "
+        "the default disk of a node it is 30 % at first.",
         "Lower `storageReserved` of the disk, if nothing else writes to it.",
     ),
     "room_written": Remedy(
         "",
-        "The disk has too little available for what volumes hold already. A new replica gets all "
-        "of it, snapshots too, so that a volume may hold more than its size.",
+        "Too little is available for what volumes hold already, snapshots included: a new "
+        "replica gets all of it.",
         "Delete snapshots of the volume that are not needed, or other files on the disk; or lower "
         "`storage-minimal-available-percentage`.",
     ),
@@ -408,8 +395,7 @@ SHORTAGES: Mapping[str, Remedy] = {
 ERRORS: Mapping[str, Remedy] = {
     "object_not_found": Remedy(
         "",
-        "A claim, or the PersistentVolume, StorageClass, Volume or BackingImage that it names, is "
-        "not there.",
+        "A claim, or an object that it leads to, is not there.",
         "Create it. If it exists, the extender has not seen it: see [The extender does not "
         "answer](#the-extender-does-not-answer). If a Volume is lost, delete the claim.",
     ),
@@ -426,8 +412,8 @@ ERRORS: Mapping[str, Remedy] = {
     ),
     "claim_without_class": Remedy(
         "",
-        "The claim is not bound, and names no StorageClass, or the empty one, so that nothing "
-        "makes a volume for it. kube-scheduler refuses its pod as well.",
+        "The claim is not bound and names no StorageClass, so nothing makes a volume. "
+        "kube-scheduler refuses its pod as well.",
         "Name a StorageClass, make one the default, or make the PersistentVolume that the claim "
         "is to be bound to.",
     ),
@@ -435,10 +421,9 @@ ERRORS: Mapping[str, Remedy] = {
     "negative_size": Remedy("", "The claim asks for less than nothing.", "Correct the claim."),
     "bad_parameter": Remedy(
         "",
-        "Longhorn would not create a volume with this parameter of the StorageClass; the text says "
-        "what to use. It may name a tag that no node or disk has: case and spaces count, and `a, "
-        "b` asks for a tag that begins with a space. `numberOfReplicas` may be no number, or above "
-        "20; 0 means the setting `default-replica-count`.",
+        "Longhorn would not create a volume with this parameter of the StorageClass; the text"
+        " says what to use. It may name a tag that no node or disk has (case and spaces "
+        "count), or a wrong `numberOfReplicas`.",
         "Create a StorageClass with another value, or tag nodes or disks.",
     ),
     "bad_setting": Remedy(
@@ -450,7 +435,7 @@ ERRORS: Mapping[str, Remedy] = {
 NOTES: Mapping[str, Remedy] = {
     "pod_bound": Remedy(
         "",
-        "The pod has its node already. What is shown is what a pod like it would get now.",
+        "The pod has its node already; this is what a pod like it would get now.",
         "If it does not start, see its events: `kubectl describe pod`.",
     ),
     "pod_finished": Remedy(
@@ -458,26 +443,25 @@ NOTES: Mapping[str, Remedy] = {
     ),
     "pod_deleting": Remedy(
         "",
-        "The pod is being deleted. kube-scheduler does not look for a node for it.",
+        "kube-scheduler looks for no node for it.",
         "Wait until it is gone.",
     ),
     "does_not_ask": Remedy(
         "",
-        "No container of the pod asks for the resource `longhorn.io/scheduler-extender`, so "
-        "kube-scheduler does not ask the extender: the pod may get a node where its volumes have "
-        "no room. Injection does not change pods that exist.",
+        "No container asks for the resource `longhorn.io/scheduler-extender`, so "
+        "kube-scheduler does not ask about this pod. Injection does not change pods that "
+        "exist.",
         "Set `resources.limits` of a container to `longhorn.io/scheduler-extender: 1`, or turn "
         "injection on and create the pod again: [Injection](injection.md).",
     ),
     "opted_out": Remedy(
         "",
-        "As `does_not_ask`; and the label `longhorn-scheduler-extender/injection: disabled` keeps "
-        "injection from changing the pod.",
+        "The label `longhorn-scheduler-extender/injection: disabled` keeps injection from the pod.",
         "Take the label away and create the pod again, or set the resource yourself.",
     ),
     "of_daemon_set": Remedy(
         "",
-        "As `does_not_ask`: a DaemonSet has chosen the pod's node, and injection leaves it out.",
+        "A DaemonSet has chosen the pod's node, and injection leaves it out.",
         "Nothing, if each node has its own volume.",
     ),
     "other_scheduler": Remedy(
@@ -487,95 +471,86 @@ NOTES: Mapping[str, Remedy] = {
     ),
     "capacity_tracking": Remedy(
         "",
-        "Longhorn's setting `csi-storage-capacity-tracking` is on: kube-scheduler leaves out nodes "
-        "whose best disk is smaller than a new volume, by figures that are renewed once a minute. "
-        "It does so also for volumes that need no room on their pod's node.",
+        "With Longhorn's setting `csi-storage-capacity-tracking` kube-scheduler leaves out "
+        "nodes whose best disk is smaller than a new volume, by figures up to a minute old.",
         "Turn the setting off: the extender looks at each disk itself. Or give the class "
         "`storageCapacityMode: zone`.",
     ),
     "immediate_binding": Remedy(
         "",
-        "The claim is not bound, and its StorageClass has `volumeBindingMode: Immediate`. "
-        "kube-scheduler refuses the pod until the volume exists (`pod has unbound immediate "
-        "PersistentVolumeClaims`), and the volume is made without regard to the pod.",
+        "With `volumeBindingMode: Immediate` kube-scheduler refuses the pod until the volume "
+        "exists, and the volume is made without regard to the pod.",
         "Use a StorageClass with `volumeBindingMode: WaitForFirstConsumer`; if the claim stays "
         "unbound, see its events: `kubectl describe pvc`.",
     ),
     "nothing_local": Remedy(
         "",
-        "No volume of the pod must have a replica on its node, so that disks decide nothing. Only "
-        "whether Longhorn could start the volumes was looked at.",
+        "No volume of the pod must have a replica on its node. Only whether Longhorn could "
+        "start them was looked at.",
         "Nothing. To have data beside the pod, use `dataLocality: best-effort`.",
     ),
     "never_local": Remedy(
         "",
-        "No volume of the pod can have its data beside it: those that several nodes share "
-        "(ReadWriteMany) are served over the network, and erasure-coded ones have their shards on "
-        "other nodes as well. Only whether Longhorn could start the volumes was looked at.",
+        "Shared (ReadWriteMany) and erasure-coded volumes are never local. Only whether "
+        "Longhorn could start them was looked at.",
         "Nothing: `dataLocality` makes no difference for them.",
     ),
     "no_longhorn_volume": Remedy(
         "",
-        "No claim of the pod leads to a Longhorn volume: the extender accepts every node.",
+        "No claim of the pod leads to a Longhorn volume: every node is accepted.",
         "If it should be one: see the claim's StorageClass or PersistentVolume.",
     ),
     "pod_rules_unjudged": Remedy(
         "",
-        "The pod has affinity to other pods, or topology spread. kube-scheduler judges these; they "
-        "are not judged here.",
+        "Affinity to other pods and topology spread are kube-scheduler's, and not judged here.",
         "If no node is left: read the texts in the pod's event `FailedScheduling`.",
     ),
     "nodes_unknown": Remedy(
         "",
-        "The Kubernetes Nodes are not known, so that it is not judged which of them kube-scheduler "
-        "leaves out by taint, nodeSelector or node affinity. Of a cordon Longhorn's Nodes tell, "
-        "some seconds later, unless `disable-scheduling-on-cordoned-node` is `false`.",
+        "The Kubernetes Nodes are not known, so taints, nodeSelector and node affinity are "
+        "not judged, and cordons as Longhorn knows them.",
         "Add the output of `kubectl get nodes -o yaml` to the files, or run this with the right "
         "to list nodes.",
     ),
     "open_holds_unknown": Remedy(
         "",
-        "These pods are being scheduled. Before their nodes are chosen, only the memory of the "
-        "leader has the room that it holds for them, for some seconds at most. So a node may be "
-        "accepted here that the extender rejects at this moment as `room_held`. Holds for pods "
-        "with a chosen node count.",
+        "What the leader holds for these pods, for some seconds, is in its memory alone. It "
+        "may reject a node that is accepted here.",
         "Nothing; if the pod stays Pending, ask again in some seconds.",
     ),
     "strict_local_placed": Remedy(
         "",
-        "The volume is strict-local and has its replica: its pod can run on that node alone.",
+        "The volume has its replica: its pod can run on that node alone.",
         "Make the pod fit there, or restore the volume on another node.",
     ),
     "replicas_need_nodes": Remedy(
         "",
-        "Each replica of a volume needs a node of its own (`replica-soft-anti-affinity` is "
-        "`false`), and there are fewer nodes with room than replicas. The volume stays degraded.",
+        "`replica-soft-anti-affinity` is `false`, and fewer nodes with room than replicas. "
+        "The volume stays degraded.",
         "Add a node with room, set `numberOfReplicas` to what the cluster can hold, or set "
         "`replica-soft-anti-affinity` to `true`.",
     ),
     "replicas_need_zones": Remedy(
         "",
-        "Each replica of a volume needs a zone of its own (`replica-zone-soft-anti-affinity` is "
-        "`false`), and there are fewer zones with room than replicas. The volume stays degraded.",
+        "`replica-zone-soft-anti-affinity` is `false`, and fewer zones with room than "
+        "replicas. The volume stays degraded.",
         "Add a node in another zone, set `numberOfReplicas` to what the cluster can hold, or set "
         "`replica-zone-soft-anti-affinity` to `true`.",
     ),
     "replicas_need_room": Remedy(
         "",
-        "Some replicas of a volume find no room, beside all else that is to be placed. Unless "
-        "nodes are rejected for it, the volume starts, and stays degraded.",
+        "Some replicas find no room. Unless nodes are rejected for it, the volume starts, and"
+        " stays degraded.",
         "Add a disk, free one, or ask for less.",
     ),
     "replicas_need_usable_disks": Remedy(
         "",
-        "All nodes or their disks are not ready, not schedulable, being evicted, or have "
-        "scheduling disabled.",
+        "No disk takes new replicas now.",
         "Do for one of the nodes or disks what `filter` says of it.",
     ),
     "replicas_need_disks": Remedy(
         "",
-        "No disk of the right type that takes replicas has the tags that replicas of a volume "
-        "need, on a node that has theirs.",
+        "No disk of the right type has the tags that replicas of a volume need.",
         "Tag disks and nodes, or change the selectors.",
     ),
 }

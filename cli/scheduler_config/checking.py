@@ -69,7 +69,7 @@ def _around(config: Mapping[str, Any], distribution: Distribution) -> Iterator[F
             shares.append((f"profiles[{index}].{ALL_NODES}", share))
     for name, share in shares:
         if share != 100 or isinstance(share, bool):
-            text = f"{name} is {_shown(share)}: of 100 and more nodes only a sample is sent"
+            text = f"{name} is {_shown(share)}: of more than 100 nodes only a sample is sent"
             yield Flaw(text=text, remedy=SEND_ALL_NODES)
     if distribution is Distribution.SECONDARY:
         yield from _secondary(config, [at(profile, ["schedulerName"]) for profile in profiles])

@@ -1,6 +1,6 @@
 """The command `scheduler-config`: options, files, and what is printed where."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +9,16 @@ import typer
 
 from app.errors import InputError
 from cli.files import read_bytes
-from cli.options import Output, Printed, Quiet, print_answer, warn
+from cli.options import Output, Printed, Quiet, load_settings, print_answer, warn
 from cli.paragraphs import output_width, paragraph
+from cli.scheduler_config.autoscaler import CONFIGURATION, For, template_capacities
 from cli.scheduler_config.checking import Flaw, flaws
 from cli.scheduler_config.editing import merged, removed
 from cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
 from cli.scheduler_config.wanted import (
     SERVER_NAME,
     Distribution,
+    Wanted,
     check_reachable,
     checked_url,
     make_wanted,
@@ -37,7 +39,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def configure_scheduler(
-    distribution: Annotated[Distribution, typer.Option(help="What kube-scheduler is run by.")],
+    distribution: Annotated[
+        Distribution | None, typer.Option(help="What kube-scheduler is run by.")
+    ] = None,
     url: Annotated[
         str | None,
         typer.Option(
@@ -79,38 +83,99 @@ def configure_scheduler(
     tls_server_name: Annotated[
         str, typer.Option(metavar="NAME", help="A name in the service's certificate.")
     ] = SERVER_NAME,
+    for_: Annotated[
+        For,
+        typer.Option(
+            "--for",
+            help="Whose configuration. cluster-autoscaler's has no extender; the next three are "
+            "for its new nodes.",
+        ),
+    ] = For.KUBE_SCHEDULER,
+    storage_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Print the CSIStorageCapacity that new nodes have for this class, not the "
+            "configuration. May be given several times.",
+        ),
+    ] = None,
+    template_node_disk: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What Longhorn may put on a disk of a new node, like 350Gi: its size less what is "
+            "reserved, times over-provisioning. Once for each disk.",
+        ),
+    ] = None,
+    template_node_label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A label of the nodes of the node group; without, all new nodes have such disks.",
+        ),
+    ] = None,
     output: Printed = Output.TABLE,
     quiet: Quiet = False,  # noqa: FBT002 (a flag)
 ) -> None:
     """Print kube-scheduler's configuration with the extender in it; change no file.
+
+    With --for cluster-autoscaler print the one for its --scheduler-config-file.
 
     FILE may be -, which is what comes in on stdin.
 
     Exit status: 0 printed, or nothing is wrong, 1 --check found something, 2 the input cannot be
     used.
     """
-    if sum(file is not None for file in (merge, check, remove)) > 1:
-        raise InputError("--merge, --check and --remove exclude each other")
-    if (check or remove) and (tls_ca or tls_cert or tls_key):
-        raise InputError(
-            "--tls-ca, --tls-cert and --tls-key are of no use with --check or --remove"
+    of_scheduler = {
+        "--distribution": distribution,
+        "--url": url,
+        "--merge": merge,
+        "--check": check,
+        "--remove": remove,
+        "--talos-document": talos_document,
+        "--tls-ca": tls_ca,
+        "--tls-cert": tls_cert,
+        "--tls-key": tls_key,
+        f"-o {output}": output is not Output.TABLE,
+    }
+    of_autoscaler = {
+        "--storage-class": storage_class,
+        "--template-node-disk": template_node_disk,
+        "--template-node-label": template_node_label,
+    }
+    others = of_scheduler if for_ is For.CLUSTER_AUTOSCALER else of_autoscaler
+    _refuse(f"{name} is of no use with --for {for_}" for name, given in others.items() if given)
+    if for_ is For.CLUSTER_AUTOSCALER:
+        _print_for_autoscaler(
+            storage_class or [], template_node_disk or [], template_node_label or []
         )
-    if talos_document and (merge or check or remove):
+        return
+    if distribution is None:
         raise InputError(
-            "--talos-document is of no use with --merge, --check or --remove: the file shows it"
+            f"--distribution is missing: what kube-scheduler is run by, one of "
+            f"{', '.join(Distribution)}"
         )
-    if talos_document and distribution is not Distribution.TALOS:
-        raise InputError(f"--talos-document is of no use with --distribution {distribution}")
-    if output is not Output.TABLE and check is None:
-        raise InputError(
-            f"-o {output} is how --check prints what it finds; the rest is YAML anyway"
-        )
+    wrong = {
+        "--merge, --check and --remove exclude each other": (
+            sum(file is not None for file in (merge, check, remove)) > 1
+        ),
+        "--tls-ca, --tls-cert and --tls-key are of no use with --check or --remove": (
+            (check or remove) and (tls_ca or tls_cert or tls_key)
+        ),
+        "--talos-document is of no use with --merge, --check or --remove: the file shows it": (
+            talos_document and (merge or check or remove)
+        ),
+        f"--talos-document is of no use with --distribution {distribution}": (
+            talos_document and distribution is not Distribution.TALOS
+        ),
+        f"-o {output} is how --check prints what it finds; the rest is YAML anyway": (
+            output is not Output.TABLE and check is None
+        ),
+    }
+    _refuse(text for text, is_so in wrong.items() if is_so)
     address = None if url is None else _address(url, distribution)
     if check is not None:
-        given = _read(check, distribution)
-        found = Checked(file=name_of(check), flaws=flaws(given, distribution, address))
-        print_answer(found, output, _lines(found))
-        raise typer.Exit(_WRONG if found.flaws else _RIGHT)
+        raise typer.Exit(_check(check, distribution, address, output))
     if remove is not None:
         _print_file(removed(_read(remove, distribution), address))
         return
@@ -121,9 +186,39 @@ def configure_scheduler(
     if merge is None:
         _print_file(written(wanted, own_document=talos_document))
         return
-    text = merged(_read(merge, distribution), wanted)
-    result = read_given(name_of(merge), text.encode(), distribution)
-    left = flaws(result, distribution, address)  # what is not ours to set
+    _print_merged(merge, wanted, address, quiet=quiet)
+
+
+def _refuse(found: Iterable[str]) -> None:
+    """Refuse what is given for the first reason found, if there is one."""
+    for text in found:
+        raise InputError(text)
+
+
+def _print_for_autoscaler(
+    classes: Sequence[str], disks: Sequence[str], labels: Sequence[str]
+) -> None:
+    if classes or disks or labels:
+        namespace = load_settings().longhorn_namespace
+        _print_file(template_capacities(classes, disks, labels, namespace))
+    else:
+        _print_file(CONFIGURATION)
+
+
+def _check(file: Path, distribution: Distribution, address: str | None, output: Output) -> int:
+    """Print what is missing or wrong in a configuration; return the exit status."""
+    found = Checked(
+        file=name_of(file), flaws=flaws(_read(file, distribution), distribution, address)
+    )
+    print_answer(found, output, _lines(found))
+    return _WRONG if found.flaws else _RIGHT
+
+
+def _print_merged(file: Path, wanted: Wanted, address: str | None, *, quiet: bool) -> None:
+    """Print a configuration with our entry in it, and warn of what is not ours to set."""
+    distribution = wanted.distribution
+    text = merged(_read(file, distribution), wanted)
+    left = flaws(read_given(name_of(file), text.encode(), distribution), distribution, address)
     warn((f"{each.text} -> {each.remedy}" for each in left), quiet=quiet)
     _print_file(text)
 

@@ -31,7 +31,7 @@ _WIDTH = 100
 _WHY = {
     "kubeconfig": "With --config kube-scheduler ignores --kubeconfig, so the path must be here.",
     ALL_NODES: (
-        "All nodes. Otherwise kube-scheduler sends only a sample of a cluster of 100 and more, and "
+        "All nodes. Otherwise kube-scheduler sends only a sample of more than 100 nodes, and "
         "the one node with room may not be in it."
     ),
     "urlPrefix": (

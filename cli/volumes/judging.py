@@ -18,10 +18,9 @@ from extender.verdicts.rejections import (
     EngineImageMissing,
     EngineSwitchedOff,
     InstanceManagerMissing,
-    InsufficientStorage,
     LinkedCloneElsewhere,
-    VolumesDoNotFit,
 )
+from extender.verdicts.shortages import InsufficientStorage, VolumesDoNotFit
 from extender.verdicts.suitability import node_mismatch
 from longhorn import (
     Candidate,

@@ -84,14 +84,23 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
         engine_image=view.setting_values.get("default-engine-image", ""),
     )
-    if not (said.shards or view.unreadable_nodes):  # these may have any tag
+    _check(volume, storage_class, view)
+    return volume
+
+
+def _check(volume: Volume, storage_class: StorageClass, view: ClusterView) -> None:
+    """See that the driver would create a volume that is read without error so far.
+
+    Raises:
+        UnresolvableClaimError: It would not.
+    """
+    if not (volume.sharded or view.unreadable_nodes):  # these may have any tag
         check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
         check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
-    if volume.locality is Locality.STRICT_LOCAL and wanted_replicas != 1:
+    if volume.locality is Locality.STRICT_LOCAL and volume.wanted_replicas != 1:
         raise bad_parameter(
             storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
         )
-    return volume
 
 
 def _kept_place(said: Said, storage_class: StorageClass, view: ClusterView) -> tuple[bool, bool]:

@@ -8,7 +8,7 @@ import msgspec
 from extender.demand.items import all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.verdicts.answering import Answer
-from extender.verdicts.rejections import NoRoomAnywhere
+from extender.verdicts.shortages import NoRoomAnywhere
 from extender.verdicts.situation import Situation
 from longhorn import DiskName, NodeName
 from packing import Bin, Item, Packed, pack

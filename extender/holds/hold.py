@@ -101,6 +101,17 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
         return (Signal.REFUSED if self.refused else Signal.NOTHING), None
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was told of a pod when it was asked about, and by whom."""
+
+    status: PodStatus = PodStatus()
+    """The pod, as it was told or found."""
+    client: str | None = None
+    """Who asks; None if a leader before was asked."""
+    group: GroupKey | None = None
+    """The PodGroup that the pod is a member of."""
+
+
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """What we keep for one pod."""
 

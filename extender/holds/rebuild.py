@@ -10,10 +10,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from extender.demand.existing import existing_of
 from extender.demand.requests import PodRequest, resolve_for_scheduled
 from extender.errors import UnresolvableClaimError, UnseenObjectError
-from extender.holds.hold import Hold, Mode, Signal, State, advance
+from extender.holds.hold import Asked, Hold, Mode, Signal, State, advance
 from extender.holds.making import hold_for
 from extender.holds.shown import is_confirmed
 from extender.holds.sightings import sighting_of
@@ -43,11 +42,8 @@ def rebuild(
         except UnresolvableClaimError:
             continue
         if request.volumes or request.remote:
-            asked = PodStatus(version=status.version, refusal=status.refusal)
-            existing = existing_of(request, view)
-            made = hold_for(
-                request, existing, frozenset(), view, asked=asked, only_candidate=True, now=now
-            )
+            asked = Asked(status=PodStatus(version=status.version, refusal=status.refusal))
+            made = hold_for(request, frozenset(), view, asked=asked, only_candidate=True, now=now)
             hold = _on_chosen_node(made, request, status, view)
             if hold is not None and not is_confirmed(hold, view):
                 holds.append(_reopened(hold) if mode is Mode.NODE else hold)

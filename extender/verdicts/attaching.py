@@ -11,9 +11,9 @@ from extender.verdicts.rejections import (
     InstanceManagerMissing,
     NodeNotReady,
     Rejection,
-    ReplicasCannotStart,
     UnknownNode,
 )
+from extender.verdicts.shortages import ReplicasCannotStart
 from extender.view import ClusterView, Running, running_on
 from longhorn import (
     Attachment,

@@ -9,14 +9,9 @@ import msgspec
 from extender.holds.hold import Mode
 from extender.upcoming.bound_to_others import OpenHolds
 from extender.verdicts.judging import glance, judge
-from extender.verdicts.rejections import (
-    NodeReserved,
-    PackingUndecided,
-    Rejection,
-    UnknownNode,
-    UnreadableNode,
-)
+from extender.verdicts.rejections import NodeReserved, Rejection, UnknownNode, UnreadableNode
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
+from extender.verdicts.shortages import PackingUndecided
 from extender.verdicts.situation import Situation
 from extender.view import ChangeLog
 from longhorn import Need, NodeName

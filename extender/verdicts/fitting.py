@@ -2,13 +2,13 @@
 
 from extender.demand.items import Demand
 from extender.space import NodeSpace, why_unusable
-from extender.verdicts.rejections import (
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import (
     DiskTags,
     FilesystemLimit,
     InsufficientStorage,
     NoDiskOfType,
     NoUsableDisk,
-    Rejection,
     VolumesDoNotFit,
 )
 from extender.view import ClusterView

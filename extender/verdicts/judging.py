@@ -11,13 +11,11 @@ from extender.verdicts.competitors import competitors_of
 from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
     LinkedCloneElsewhere,
-    PackingUndecided,
-    PendingReplicas,
     Rejection,
-    RoomHeld,
     StrictLocalElsewhere,
     StrictLocalUnusable,
 )
+from extender.verdicts.shortages import PackingUndecided, PendingReplicas, RoomHeld
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_mismatch, node_rejection
 from longhorn import NodeName

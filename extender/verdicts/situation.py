@@ -87,7 +87,6 @@ def situation_of(
     outlook: Outlook,
     *,
     limits: StepLimits,
-    work: Work,
     utc: Moment | None,
 ) -> Situation:
     """Gather what an answer to *request* rests on.
@@ -98,9 +97,9 @@ def situation_of(
         ledger: What is held for pods.
         outlook: What else will take room, up to date with both.
         limits: Bounds on the packing's work.
-        work: What may be done for the answer.
         utc: The date and time, None if it is not known.
     """
+    work = Work(limits.per_request)
     wanted = (*request.volumes, *request.remote)
     names = frozenset(volume.name for volume in wanted)
     bound, forecast, others = outlook.without(request.pod.uid, names, utc, work)

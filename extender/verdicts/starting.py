@@ -7,10 +7,10 @@ from msgspec import structs
 from extender.upcoming.finding import beside, find_room
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Certainty, Upcoming
-from extender.verdicts.rejections import (
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import (
     NoRoomAnywhere,
     PendingReplicas,
-    Rejection,
     TooFewReplicas,
     TooFewShards,
 )

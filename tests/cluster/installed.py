@@ -13,7 +13,7 @@ from tests.docs.pages import DOCS
 from tests.e2e.deployed import clean_clone, write_program
 from tests.e2e.waiting import until
 
-CHAPTER = Chapter(DOCS / "install.md", "in-five-commands")
+CHAPTER = Chapter(DOCS / "kube-scheduler.md", "kubeadm")
 ADDRESS = "10.96.0.95"
 """What propose-address finds."""
 SERVICE = f"http://{ADDRESS}:9504/filter"

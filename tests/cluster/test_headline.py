@@ -10,15 +10,13 @@ from app.config import NAME
 from tests.actors.longhorn import NAMESPACE
 from tests.cluster.conftest import started
 from tests.cluster.installed import end_burst, expect_pods_with_room
-from tests.cluster.outside import REPOSITORY
 from tests.cluster.running import RunningCluster
+from tests.docs.consoles import Chapter, commands_of
+from tests.docs.pages import DOCS
 
 pytestmark = pytest.mark.nodes
 
-HEADLINE = (
-    *("helm", "install", NAME, "charts/longhorn-scheduler-extender"),
-    *("--namespace", NAMESPACE, "--wait", "--set", f"image.repository={REPOSITORY}"),
-)
+CHAPTER = Chapter(DOCS / "install.md", "the-command")
 WITHOUT_POLICIES = (
     "--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,"
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
@@ -39,7 +37,8 @@ async def test_one_command_leads_to_pods_that_run_where_they_have_room(
     cluster: RunningCluster,
 ) -> None:
     run = cluster.administrator.run
-    await run(*HEADLINE)
+    [command] = commands_of(CHAPTER)
+    await run("bash", "-euc", command.text.replace("REPOSITORY", "registry.example"))
     await run("kubectl", "apply", "--filename", "examples/burst.yaml")
     pods = await expect_pods_with_room(cluster)
     await end_burst(cluster)

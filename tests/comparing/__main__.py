@@ -5,15 +5,19 @@ import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from tests.comparing.differences import Difference, difference, general
+from tests.comparing.differences import Compared, Difference, History, Seed, general
+from tests.comparing.worker import ANOTHER_LEADER, END, Choices, Task
 
 HERE = Path(__file__).parents[2]
 EVENTS = 150
+PATIENCE = 5
+"""So many events are played before both begin anew again."""
 SHRINKING = 100
 """So many attempts are made to show a difference with fewer events."""
 BEGIN = """
@@ -54,23 +58,20 @@ class Checkout:
         assert self._process.stdout
         self._input, self._output = self._process.stdin, self._process.stdout
 
-    def ask(self, seed: int, events: Sequence[int]) -> None:
-        """Have events of a seed played."""
-        self._input.write(msgspec.json.encode({"seed": seed, "events": events}) + b"\n")
+    def play(self, task: Task) -> bytes:
+        """Have an event played, and return what comes of it."""
+        self._input.write(msgspec.json.encode(task) + b"\n")
         self._input.flush()
+        line = self._output.readline()
+        if not line:
+            raise SystemExit("one of the checkouts has failed; see above")
+        return line
 
     def end(self) -> None:
         """Let it end."""
         self._input.close()
         self._output.close()
         self._process.wait()
-
-    def lines(self) -> Iterator[bytes]:
-        """Read what comes of the next seed that was asked for, one line for an event."""
-        while (line := self._output.readline()) != b"\n":
-            if not line:
-                raise SystemExit("one of the checkouts has failed; see above")
-            yield line.rstrip(b"\n")
 
 
 class Comparison:
@@ -81,39 +82,46 @@ class Comparison:
         found: The differences, by their cause.
     """
 
-    def __init__(self, old: Path, ignored: Sequence[str]) -> None:
-        self._ignored = ignored
+    def __init__(self, old: Path) -> None:
         self.counts: Counter[str] = Counter()
         self.found: dict[str, list[Found]] = defaultdict(list)
         # Sets are not in the same order, so that an answer that depends on that differs.
-        self._checkouts = Checkout(old, 1), Checkout(HERE, 2)
+        self._begun = 0
+        self._old, self._new = Checkout(old, 1), Checkout(HERE, 2)
 
-    def ask(self, seed: int, events: Sequence[int]) -> None:
-        """Have events of a seed played by both."""
-        for checkout in self._checkouts:
-            checkout.ask(seed, events)
+    def compare(self, number: int, events: Sequence[int]) -> list[Compared]:
+        """Play events of a seed in both; where what they know differs, both begin anew."""
+        seed, compared, wait = Seed(), [], 0
+        self._begun += 1
+        for event in [*events, END]:
+            compared += self._compare(seed, number, event)
+            wait -= 1
+            if event != END and wait < 0 and seed.history != History.SAME:
+                compared += self._compare(seed, number, ANOTHER_LEADER)
+                wait = PATIENCE
+        return compared
 
-    def compare(self, *, show: bool = False) -> list[Difference]:
-        """Read what comes of the next seed: all differences up to the first that is told."""
-        differences: list[Difference] = []
-        old, new = (checkout.lines() for checkout in self._checkouts)
-        for line in old:
-            other = next(new, b"{}")
-            if differences and not differences[-1].is_only_expected:
-                continue
-            if show:
-                print(_title(line))
-            found = difference(line, other, self._ignored)
-            if found is None or found.is_only_expected:
-                self._count(other)
-            if found is not None and found.cause not in [each.cause for each in differences]:
-                differences.append(found)
-        for _ in new:
-            pass
-        return differences
+    def _compare(self, seed: Seed, number: int, event: int) -> list[Compared]:
+        """Have the new one follow what the old one chose, and compare both."""
+        old = msgspec.json.decode(self._old.play(Task(self._begun, number, event)))
+        choices = msgspec.convert(old["choices"], Choices)
+        new = msgspec.json.decode(self._new.play(Task(self._begun, number, event, choices)))
+        self._count(new)
+        return [*seed.compare(old, new)]
+
+    def note(self, number: int, events: Sequence[int], compared: Sequence[Compared]) -> None:
+        """Keep what differs."""
+        for each in compared:
+            what = "answer" if each.is_answer else "state"
+            outcome = "differs" if each.differences else "is the same"
+            if each.differences and each.differences[0].path.startswith("score"):
+                outcome = "differs in scores alone"
+            self.counts[f"compared: {what} {outcome}, history: {each.history.name}"] += 1
+            for cause in {difference.cause: difference for difference in each.differences}.values():
+                self.found[cause.cause].append(_until(number, events, cause))
 
     def end(self) -> None:
-        for checkout in self._checkouts:
+        for checkout in (self._old, self._new):
             checkout.end()
 
     def shrink(self, found: Found) -> Found:
@@ -123,23 +131,24 @@ class Comparison:
             start = 0
             while start < len(found.events) and left:
                 fewer = [*found.events[:start], *found.events[start + size :]]
-                shown, left = self._show(found.seed, fewer, found.difference.cause), left - 1
+                shown, left = self._show(found, fewer), left - 1
                 found, start = (shown, start) if shown else (found, start + size)
             size //= 2
         return found
 
-    def _show(self, seed: int, events: Sequence[int], cause: str) -> Found | None:
-        self.ask(seed, events)
-        counts = self.counts.copy()
-        shown = [each for each in self.compare() if each.cause == cause]
+    def _show(self, found: Found, events: Sequence[int]) -> Found | None:
+        counts, sought = self.counts.copy(), found.difference
+        compared = self.compare(found.seed, events)
         self.counts = counts
-        return _until(seed, events, shown[0]) if shown else None
+        for difference in (each for of in compared for each in of.differences):
+            if (difference.cause, difference.history) == (sought.cause, sought.history):
+                return _until(found.seed, events, difference)
+        return None
 
-    def _count(self, line: bytes) -> None:
+    def _count(self, shown: Mapping[str, Any]) -> None:
         """Count what a line shows."""
-        shown = msgspec.json.decode(line)
         counts = self.counts
-        counts["events"] += 1
+        counts["events"] += bool(shown["what"])
         counts.update(f"asked with {fact}" for facts in shown["facts"] for fact in facts)
         for answer in shown["answers"].values():
             counts["answers of /filter"] += 1
@@ -167,11 +176,6 @@ class Comparison:
             counts[f"metric {name}"] += count
 
 
-def _title(line: bytes) -> str:
-    shown = msgspec.json.decode(line)
-    return f"{shown['step']:4} {shown['what']}"
-
-
 def _until(seed: int, events: Sequence[int], difference: Difference) -> Found:
     """Return a difference with the events up to it; at the end of a seed all are needed."""
     until = events if difference.step < 0 else events[: events.index(difference.step) + 1]
@@ -183,24 +187,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.comparing", description=__doc__)
     parser.add_argument("--old", type=Path, required=True, help="the checkout to compare with")
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--seed", type=int, help="show one, up to the first difference")
+    which.add_argument("--seed", type=int, help="show one, with all that differs in it")
     which.add_argument("--seeds", type=int, help="go through as many, from the first one")
     parser.add_argument("--first", type=int, default=0, help="the first one of many")
     parser.add_argument("--events", help="play only these of each seed, as in 0,3,17")
-    parser.add_argument(
-        "--ignore",
-        nargs="*",
-        default=[],
-        help="go on after differences whose cause has such a text",
-    )
+    parser.add_argument("--shrink", action="store_true", help="look for the fewest events for each")
     arguments = parser.parse_args()
-    comparison = Comparison(arguments.old.resolve(), arguments.ignore)
+    comparison = Comparison(arguments.old.resolve())
     given = arguments.events
     events = [int(each) for each in given.split(",")] if given else [*range(EVENTS)]
     if arguments.seed is None:
         seeds = range(arguments.first, arguments.first + arguments.seeds)
         _go_through(comparison, seeds, events)
-        differs = _report(comparison, arguments.old)
+        differs = _report(comparison, arguments.old, is_shrunk=arguments.shrink)
     else:
         differs = _show(comparison, arguments.seed, events)
     comparison.end()
@@ -208,44 +207,40 @@ def main() -> int:
 
 
 def _show(comparison: Comparison, seed: int, events: Sequence[int]) -> bool:
-    """Print what happens in a seed, and say whether an answer differs."""
-    comparison.ask(seed, events)
-    differences = comparison.compare(show=True)
+    """Print what differs in a seed, and say whether anything does."""
+    compared = comparison.compare(seed, events)
+    differences = [difference for each in compared for difference in each.differences]
     for each in differences:
-        print(f"{each.step:4} {each.path}\n     old: {each.old}\n     new: {each.new}")
-    return any(not each.is_only_expected for each in differences)
+        print(f"{each.step:4} {each.history.name} {each.path}")
+        print(f"     old: {each.old}\n     new: {each.new}")
+    return bool(differences)
 
 
 def _go_through(comparison: Comparison, seeds: range, events: Sequence[int]) -> None:
-    """Compare all seeds; both checkouts know the next one in advance, so that none waits."""
-    for seed in seeds[:2]:
-        comparison.ask(seed, events)
+    """Compare all seeds."""
     for count, seed in enumerate(seeds):
-        if count and count % 100 == 0:
+        if count and count % 20 == 0:
             print(f"{count} seeds", file=sys.stderr, flush=True)
-        if seed + 2 in seeds:
-            comparison.ask(seed + 2, events)
-        for each in comparison.compare():
-            if each.cause not in comparison.found:
-                print(f"seed {seed}: {each.cause}", flush=True)
-            comparison.found[each.cause].append(_until(seed, events, each))
+        comparison.note(seed, events, comparison.compare(seed, events))
 
 
-def _report(comparison: Comparison, old: Path) -> bool:
-    """Print what was compared and what differs, and say whether an answer does."""
+def _report(comparison: Comparison, old: Path, *, is_shrunk: bool) -> bool:
+    """Print what was compared and what differs, and say whether anything does."""
     for what, count in sorted(comparison.counts.items()):
         print(f"{count:8} {what}")
-    causes = sorted(comparison.found.items(), key=lambda cause: -len(cause[1]))
-    for cause, found in causes:
-        least = comparison.shrink(min(found, key=lambda each: len(each.events)))
+    for cause, found in sorted(comparison.found.items(), key=lambda cause: -len(cause[1])):
+        histories = Counter(each.difference.history for each in found)
+        least = min(found, key=lambda each: (each.difference.history, len(each.events)))
+        if is_shrunk and least.difference.history == History.SAME:
+            least = comparison.shrink(least)
+        counted = ", ".join(f"{histories[each]} {each.name}" for each in sorted(histories))
+        print(f"\n{len(found)} times ({counted}): {cause}")
         numbers = ",".join(map(str, least.events))
-        print(f"\n{len(found)} seeds: {cause}")
         print(f"  python -m tests.comparing --old {old} --seed {least.seed} --events {numbers}")
-        print(f"  {least.difference.path}")
+        print(f"  {least.difference.step} {least.difference.path}")
         print(f"  old: {least.difference.old}\n  new: {least.difference.new}", flush=True)
-    told = [found[0] for _, found in causes if not found[0].difference.is_only_expected]
-    print(f"\n{len(told)} kinds of difference" if told else "\nno difference that anybody is told")
-    return bool(told)
+    print(f"\n{len(comparison.found)} kinds of difference")
+    return bool(comparison.found)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Scores(msgspec.Struct, kw_only=True):
     """What was answered to /prioritize.
 
     Attributes:
-        parts: What the scores are made of, by node.
+        parts: What the scores are made of, by node, as it is shown afterwards.
     """
 
     error: str = ""
@@ -92,8 +92,10 @@ def draw_request(world: World, random: Random) -> Request:
     )
 
 
-async def ask(service: Service, request: Request, now: Callable[[], float]) -> Answer:
-    """Ask, and for scores as well, as soon as there is an answer."""
+async def ask(
+    service: Service, request: Request, now: Callable[[], float], scored: Sequence[str] | None
+) -> Answer:
+    """Ask, and then for scores, of *scored* if given in place of what is accepted."""
     began = now()
     sent = request.body(request.nodes)
     status, body = await service.post("/filter", sent, request.client)
@@ -110,9 +112,10 @@ async def ask(service: Service, request: Request, now: Callable[[], float]) -> A
             each for each in (status, body.get("FailedNodes"), *changed) if each not in (200, {})
         ],
     )
-    scored = {"accepted": accepted, "all": request.nodes, "none": []}[request.scores]
-    if scored:
-        answer.scores = await _scores(service, request, scored)
+    to_score = accepted if scored is None else scored
+    nodes = {"accepted": to_score, "all": request.nodes, "none": []}[request.scores]
+    if nodes:
+        answer.scores = await _scores(service, request, nodes)
     return answer
 
 
@@ -120,7 +123,5 @@ async def _scores(service: Service, request: Request, nodes: Sequence[str]) -> S
     status, body = await service.post("/prioritize", request.body(nodes), request.client)
     if status != 200:
         return Scores(error=f"{status} {body['error']}")
-    told = (await service.state())["scores"]
-    parts: Object = next((e["best"] for e in told if e["pod"] == f"default/{request.pod}"), {})
     order = [each["Host"] for each in body]
-    return Scores(totals={e["Host"]: e["Score"] for e in body}, order=order, parts=parts)
+    return Scores(totals={e["Host"]: e["Score"] for e in body}, order=order)

@@ -78,8 +78,15 @@ class Service:
         return await self._call("POST", path, json.dumps(body).encode(), client)
 
     async def state(self) -> Any:
-        """Return what /debug/state shows."""
-        return (await self._call("GET", "/debug/state", b"", "127.0.0.1")).body
+        """Return what /debug/state shows, by the names of today."""
+        shown = (await self._call("GET", "/debug/state", b"", "127.0.0.1")).body
+        for each in [
+            *shown["holds"],
+            *(held for of in shown["nodes"].values() for held in of["holds"]),
+        ]:
+            if "bytes" in each:
+                each["volume_bytes"] = each.pop("bytes")
+        return shown
 
     def counts(self) -> dict[str, int]:
         """Return how often everything was decided or ended that is counted, zeros included."""

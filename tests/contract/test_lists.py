@@ -123,6 +123,7 @@ async def test_a_token_expires_with_its_version(cluster: Cluster, namespace: str
         pytest.param({"fieldSelector": "metadata.namespace=other"}, [], id="namespace"),
         pytest.param({"labelSelector": "app=x"}, ["a", "b"], id="label"),
         pytest.param({"labelSelector": "app=x,tier=db"}, ["b"], id="two-labels"),
+        pytest.param({"labelSelector": "tier in (db, web),app=x"}, ["b"], id="one-of-a-set"),
     ],
 )
 async def test_selectors(

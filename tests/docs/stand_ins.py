@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,8 @@ from pathlib import Path
 _NOBODY = "http://127.0.0.1:1"
 _REFUSED = ("connection refused", "was refused")
 _FILES_ON_NODES = frozenset({"--merge", "--check", "--remove"})
-_OF_UPGRADES = frozenset({"--install", "--reuse-values", "--reset-then-reuse-values"})
+_KEEPING = "--reset-then-reuse-values"
+_OF_UPGRADES = frozenset({"--install", "--reuse-values", _KEEPING})
 _CLUSTER = ("cluster.yaml", "pods.yaml")
 _KINDS = {
     "nodes": ("v1", "Node"),
@@ -52,6 +54,8 @@ def kubectl(arguments: list[str]) -> int:
         _check_files(_following(arguments, "-k", "-f"))
     if "get" in arguments and "json" in arguments:
         sys.stdout.write(json.dumps(_listed(arguments[arguments.index("get") + 1 :])))
+    if "configmap" in arguments and "yaml" in arguments:
+        sys.stdout.write(_second_schedulers_configuration())
     if "secret" in arguments and any('"tls.crt"' in argument for argument in arguments):
         sys.stdout.write(_certificate())
     return 0
@@ -82,7 +86,9 @@ def helm(arguments: list[str]) -> int:
     # The chart refuses capital letters in a repository, so a reader cannot forget to replace these.
     filled_in = [each.replace("REPOSITORY", "registry.example") for each in rest]
     options = [each for each in filled_in if each not in _OF_UPGRADES]
-    dry_run = [real, "install", *options, "--dry-run=client"]
+    # Of the values that are used again, the chart cannot do without this one.
+    kept = ["--set=image.repository=kept"] if _KEEPING in rest else []
+    dry_run = [real, "install", *options, *kept, "--dry-run=client"]
     done = subprocess.run(dry_run, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TroubleError(done.stderr)
@@ -116,7 +122,7 @@ def curl(arguments: list[str]) -> int:
     if any("/debug/state" in argument for argument in arguments):
         return 0  # a cluster from a file has none
     port = os.environ["SERVICE_PORT"]
-    for host in ("127.0.0.1:9504", "10.96.0.95:9504"):
+    for host in ("127.0.0.1:9504", "10.43.0.95:9504", "10.96.0.95:9504"):
         arguments = ["--connect-to", f"{host}:127.0.0.1:{port}", *arguments]
     command = [os.environ["REAL_CURL"], "--fail", "--silent", "--show-error", *arguments]
     return subprocess.run(command, check=False).returncode
@@ -148,6 +154,17 @@ def _listed(arguments: list[str]) -> dict[str, object]:
         documents += filter(None, yaml.load_all(text, yaml.CSafeLoader))
     items = [each for each in documents if (each["apiVersion"], each["kind"]) in kinds]
     return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def _second_schedulers_configuration() -> str:
+    """Return its ConfigMap as `kubectl get --output yaml` prints it."""
+    shipped = Path("manifests/secondary-scheduler/config.yaml").read_text(encoding="utf-8")
+    return (
+        "apiVersion: v1\ndata:\n  config.yaml: |\n"
+        + textwrap.indent(shipped, "    ")
+        + "kind: ConfigMap\nmetadata:\n  name: longhorn-scheduler-config\n"
+        + '  namespace: longhorn-system\n  resourceVersion: "1"\n'
+    )
 
 
 def _certificate() -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.kube.resource import AnyRecord
-from extender import NOBODY, Answer, Extender, PodStatus, Timeouts, charges, expected
+from extender import NOBODY, Answer, Asked, Extender, Timeouts, charges, expected
 from extender.holds.hold import Sighting
 from longhorn import Locality, NodeName
 from tests.builders import (
@@ -49,7 +49,7 @@ def rows() -> Iterator[list[str]]:
 
     def hold_on_node_1(answer: Answer) -> None:
         uid = answer.request.pod.uid
-        extender.hold(answer, PodStatus(), timeouts=FOREVER, now=0.0)
+        extender.hold(answer, Asked(), timeouts=FOREVER, now=0.0)
         extender.ledger.see(uid, Sighting(node=NODES[0]), 0.0)
 
     def held() -> list[str]:

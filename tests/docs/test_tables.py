@@ -127,22 +127,22 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "reasons"),
+    ("page", "section", "reasons"),
     [
-        ("rejections", REJECTIONS),
-        ("nodes-that-kube-scheduler-leaves-out", EXCLUSIONS),
-        ("nodes-that-a-plan-leaves-out", PREDICATES),
-        ("disks-that-take-nothing", DISKS),
-        ("disks-that-are-short", SHORTAGES),
-        ("the-extender-cannot-find-a-volume", ERRORS),
-        ("notes-on-the-pod", NOTES),
+        ("troubleshooting.md", "rejections", REJECTIONS),
+        ("reasons.md", "nodes-that-kube-scheduler-leaves-out", EXCLUSIONS),
+        ("reasons.md", "nodes-that-a-plan-leaves-out", PREDICATES),
+        ("reasons.md", "disks-that-take-nothing", DISKS),
+        ("reasons.md", "disks-that-are-short", SHORTAGES),
+        ("troubleshooting.md", "the-extender-cannot-find-a-volume", ERRORS),
+        ("reasons.md", "notes-on-the-pod", NOTES),
     ],
     ids=["rejections", "exclusions", "predicates", "disks", "shortages", "errors", "notes"],
 )
 def test_every_reason_has_a_row_with_its_meaning_and_remedy(
-    section: str, reasons: dict[str, Remedy]
+    page: str, section: str, reasons: dict[str, Remedy]
 ) -> None:
-    rows = {code_in(row[0])[0]: row[-2:] for row in table("troubleshooting.md", section)}
+    rows = {code_in(row[0])[0]: row[-2:] for row in table(page, section)}
 
     assert rows == {code: [each.meaning, each.action] for code, each in reasons.items()}
 
@@ -250,7 +250,7 @@ def test_the_figures_of_the_worst_day_are_those_of_the_benchmarks() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", ["settings.md", "metrics.md", "troubleshooting.md"])
+@pytest.mark.parametrize("page", ["settings.md", "metrics.md", "troubleshooting.md", "reasons.md"])
 def test_tables_have_rows_of_one_length(page: str) -> None:
     # A bar within a cell would begin another one, which is left out.
     text = (DOCS / page).read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ RUN = ("cat", "grep", "head", "mkdir", "openssl", "sed", "tail", "xargs")
 """Run as they are."""
 REPLACED = tuple(stand_ins.STAND_INS)
 """Replaced by `stand_ins.py`, which says for each what is left of it."""
-ELSEWHERE = ("cmp", "cosign", "crictl", "gh", "kubeadm", "ssh", "systemctl", "talosctl")
+ELSEWHERE = ("cmp", "cosign", "crictl", "gh", "git", "kubeadm", "ssh", "systemctl", "talosctl")
 """Left out: they work on the nodes of a cluster, or on what replaced programs would have made."""
 
 _COPIED = (

@@ -160,6 +160,7 @@ async def test_every_defect_is_found_and_gone_when_it_is_mended(make_world: Make
         await doctor.finds()
         await rights_and_longhorn(world, doctor)
         await storage_classes(world, doctor)
+        await autoscaler(world, doctor)
         await instances(world, doctor)
         await settings(world, doctor)
         await endpoints(world, doctor)
@@ -227,6 +228,27 @@ async def storage_classes(world: World, doctor: Doctor) -> None:
     await api.delete(kinds.STORAGE_CLASSES, Key("", STORAGE_CLASS))
     await doctor.finds("no-class")
     await api.create(storage_class(STORAGE_CLASS), kinds.STORAGE_CLASSES)
+
+
+async def autoscaler(world: World, doctor: Doctor) -> None:
+    """Its pods are found with the rights of the service's account, too."""
+    account = Doctor(world.control_plane, EXTENDER)
+    scaler = pod("scaler", extender=False)
+    scaler["metadata"]["labels"] = {"app.kubernetes.io/name": "aws-cluster-autoscaler"}
+    [container] = scaler["spec"]["containers"]
+    container["command"] = ["./cluster-autoscaler"]
+    await world.api.create(scaler, kinds.PODS)
+    for each in (doctor, account):
+        await each.finds("autoscaler-not-told", "autoscaler-sees-no-room")
+    await world.api.delete(kinds.PODS, key_of(scaler), at_once=True)
+    container["command"].append("--scheduler-config-file=/etc/scheduler/config.yaml")
+    scaler["metadata"]["name"] = "told"
+    await world.set_longhorn("csi-storage-capacity-tracking", "true")
+    await world.api.create(scaler, kinds.PODS)
+    await doctor.finds()
+    await world.set_longhorn("csi-storage-capacity-tracking", "false")
+    await doctor.finds("autoscaler-sees-no-room")
+    await world.api.delete(kinds.PODS, key_of(scaler), at_once=True)
 
 
 async def instances(world: World, doctor: Doctor) -> None:

@@ -1,4 +1,4 @@
-"""The commands of docs/install.md, run as they stand there, lead to pods that have room.
+"""The commands of docs/kube-scheduler.md, run as they stand there, lead to pods that have room.
 
 What they need besides this clone is stood in for: the image is what runs here, and a control-plane
 node is a script that takes what is sent to it.
@@ -23,7 +23,7 @@ from tests.e2e.users import ADMIN, SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.world import World
 
-CHAPTER = Chapter(DOCS / "install.md", "in-five-commands")
+CHAPTER = Chapter(DOCS / "kube-scheduler.md", "kubeadm")
 MOST_COMMANDS = 5
 PODS = 16
 NODES = ("node-1", "node-2", "node-3", "node-4")

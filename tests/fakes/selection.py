@@ -1,5 +1,6 @@
 """Which objects a list or watch asks for: namespace, field selector, label selector."""
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -8,6 +9,10 @@ from tests.fakes.resources import Object, Resource
 from tests.fakes.status import bad_request
 
 Predicate = Callable[[Object], bool]
+
+
+_BETWEEN_TERMS = re.compile(r",(?![^(]*\))")
+_IN = re.compile(r"([^ ,=!]+) in \(([^()]+)\)")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -24,13 +29,13 @@ def select(resource: Resource, namespace: str, query: Mapping[str, str]) -> Sele
     """Read the selectors of a request.
 
     Raises:
-        StatusError: 400 for a field that cannot be selected by, or any selector but equalities,
-            which this server lacks.
+        StatusError: 400 for a field that cannot be selected by, or any selector but equalities
+            and, of labels, `in`, which this server lacks.
     """
     fields = _fields(query.get("fieldSelector", ""))
     labels = query.get("labelSelector", "")
     predicates = [_field(resource, *term) for term in fields]
-    predicates += [_label(term.strip()) for term in labels.split(",") if term]
+    predicates += [_label(term.strip()) for term in _BETWEEN_TERMS.split(labels) if term]
     selective = bool(predicates)
     if namespace:
         predicates.append(lambda obj: obj["metadata"].get("namespace") == namespace)
@@ -64,6 +69,9 @@ def _look_up(obj: Object, field: str) -> object:
 
 
 def _label(term: str) -> Predicate:
+    if match := _IN.fullmatch(term):
+        values = {each.strip() for each in match[2].split(",")}
+        return lambda obj: _labels(obj).get(match[1]) in values
     key, sign, value = term.partition("=")
     if not sign or key.endswith("!") or " " in term:
         raise bad_request(f"the fake API server does not know this selector: {term!r}")

@@ -141,7 +141,7 @@ NETWORK_POLICY = {
 FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "instances", "lease")}
 FINE |= {f"ok {check}" for check in ("service", "endpoints", "access", "injection", "scheduler")}
 FINE |= {f"ok {check}" for check in ("requests", "candidates")}
-FINE |= {"ok storage-classes", "unknown api-server"}
+FINE |= {"ok storage-classes", "ok autoscaler", "unknown api-server"}
 """The server in memory does not tell its version."""
 
 
@@ -169,6 +169,33 @@ async def test_a_port_that_is_open_to_everything_is_found() -> None:
         cluster.server.delete("networkpolicies.networking.k8s.io", NAME, NAMESPACE)
 
         assert await cluster.problems() == {"port-open"}
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"app": "cluster-autoscaler"},
+        {"k8s-app": "cluster-autoscaler"},
+        {"app.kubernetes.io/name": "aws-cluster-autoscaler"},
+    ],
+)
+async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_service(
+    labels: Object,
+) -> None:
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        cluster.server.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "scaler", "namespace": "kube-system", "labels": labels},
+                "spec": {"containers": [{"name": "scaler", "command": ["./cluster-autoscaler"]}]},
+            }
+        )
+
+        assert await cluster.problems() == {"autoscaler-not-told", "autoscaler-sees-no-room"}
 
 
 @VIRTUAL_TIME

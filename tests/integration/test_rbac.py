@@ -118,6 +118,9 @@ def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
     assert everywhere == {
         *("persistentvolumeclaims", "pods"),
         *("persistentvolumes", "storageclasses", "csinodes", "nodes"),
+        # Of these, only what injects.
+        *("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+        "mutatingwebhookconfigurations",
     }
 
 

@@ -10,8 +10,8 @@ leaderElection:
   resourceNamespace: {{ .Release.Namespace }}
 profiles:
   - schedulerName: {{ .Values.secondaryScheduler.schedulerName }}
-# All nodes. Otherwise kube-scheduler sends only a sample of a cluster of 100 and more, and the one
-# node with room may not be in it.
+# All nodes. Otherwise kube-scheduler sends only a sample of more than 100 nodes, and the one node
+# with room may not be in it.
 percentageOfNodesToScore: 100
 extenders:
   # By name, since this kube-scheduler runs in the pods' network: no fixed address is needed. The

@@ -12,6 +12,7 @@ from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDA
 from app.kube.objects import Metadata
 from app.settings import Settings
 from cli.doctor.facts import (
+    AutoscalerSeen,
     ClassSeen,
     Facts,
     InjectionSeen,
@@ -93,6 +94,7 @@ def facts(**changes: Any) -> Facts:
         "second_scheduler": None,
         "network_policies": [policy({"from": [CONTROL_PLANE]})],
         "classes": [seen_class(storage_class("fast"))],
+        "autoscalers": [],
         "kubernetes_nodes": 3,
     }
     return Facts(**{**healthy, **changes})
@@ -133,6 +135,13 @@ def instance(**changes: Any) -> InstanceSeen:
 
 FAST = seen_class(storage_class("fast"))
 ASLEEP = instance(variables={"EXTENDER_WAKE_UP": "false"})
+
+
+def autoscaler(*arguments: str) -> AutoscalerSeen:
+    return AutoscalerSeen(name="kube-system/scaler", arguments=["./cluster-autoscaler", *arguments])
+
+
+TOLD = "--scheduler-config-file=/etc/scheduler/config.yaml"
 
 
 def stray(**changes: Any) -> dict[str, Any]:
@@ -472,6 +481,19 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "placed there, and Longhorn's setting csi-storage-capacity-tracking is true",
     ),
     (
+        Problem.AUTOSCALER_NOT_TOLD,
+        {"autoscalers": [autoscaler("--v=4")], "longhorn_settings": [TRACKED]},
+        "pod kube-system/scaler runs without --scheduler-config-file: to cluster-autoscaler, pods "
+        "that ask for longhorn.io/scheduler-extender fit on no node, so that it adds none for them",
+    ),
+    (
+        Problem.AUTOSCALER_SEES_NO_ROOM,
+        {"autoscalers": [autoscaler(TOLD)]},
+        "cluster-autoscaler (kube-system/scaler) does not know which nodes have room for new "
+        "volumes, so that it adds none when disks are full: Longhorn's setting "
+        "csi-storage-capacity-tracking is not true",
+    ),
+    (
         Problem.CLASS_UNUSABLE,
         {
             "classes": [
@@ -530,6 +552,23 @@ def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
     titles = {finding.problem for finding in findings(facts(**{**left_out, **changes}))}
 
     assert Problem.COMPUTE_NODES_LEFT_OUT.title not in titles
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"autoscalers": [autoscaler(TOLD)]}, Severity.OK),
+        ({"autoscalers": [autoscaler(f"sh -c './cluster-autoscaler {TOLD}'")]}, Severity.OK),
+        ({"autoscalers": FORBIDDEN}, Severity.UNKNOWN),
+        ({"autoscalers": [autoscaler(TOLD)], "longhorn_settings": FORBIDDEN}, Severity.UNKNOWN),
+    ],
+)
+def test_an_autoscaler_that_is_told_is_fine_if_that_can_be_seen(
+    changes: Mapping[str, Any], severity: Severity
+) -> None:
+    found = findings(facts(**{"longhorn_settings": [TRACKED], **changes}))
+
+    assert [each.severity for each in at(found, Check.AUTOSCALER)] == [severity]
 
 
 def test_every_problem_has_a_case() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.doctor.facts import InstanceSeen, LeaseSeen
-from cli.doctor.objects import Lease, Pod, instance_seen, is_over
+from cli.doctor.facts import AutoscalerSeen, InstanceSeen, LeaseSeen
+from cli.doctor.objects import Lease, Pod, autoscaler_seen, instance_seen, is_over
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -23,6 +23,16 @@ def unready(**status: Any) -> dict[str, Any]:
 
 def test_a_pod_that_is_ready_has_no_trouble() -> None:
     assert instance_seen(pod(status=READY)) == InstanceSeen(name="extender-0")
+
+
+def test_commands_and_arguments_of_all_containers_are_an_autoscalers() -> None:
+    containers = [{"command": ["./cluster-autoscaler"], "args": ["--v=4"]}, {}, {"args": ["x"]}]
+
+    seen = autoscaler_seen(pod(metadata={"namespace": "a"}, spec={"containers": containers}))
+
+    assert seen == AutoscalerSeen(
+        name="a/extender-0", arguments=["./cluster-autoscaler", "--v=4", "x"]
+    )
 
 
 def waiting(**state: str) -> dict[str, Any]:

@@ -81,9 +81,9 @@ def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]
         "no entry of extenders manages longhorn.io/scheduler-extender: "
         "no pod is sent to the extender",
         "  -> have it written with --merge",
-        "percentageOfNodesToScore is 50: of 100 and more nodes only a sample is sent",
-        "  -> set percentageOfNodesToScore: 100 in kube-scheduler's configuration",
-        "     (docs/install.md#3-kube-scheduler)",
+        "percentageOfNodesToScore is 50: of more than 100 nodes only a sample is sent",
+        "  -> set percentageOfNodesToScore: 100 in kube-scheduler's configuration "
+        "(docs/kube-scheduler.md)",
     ]
 
 

@@ -8,18 +8,19 @@ from hypothesis import strategies as st
 
 from extender import (
     Answer,
+    Asked,
     Balance,
     ClusterView,
     End,
     Extender,
     GroupKey,
     Mode,
-    PodStatus,
     Sighting,
     State,
     Timeouts,
 )
-from extender.verdicts.rejections import InsufficientStorage, MemberElsewhere, RoomHeld
+from extender.verdicts.rejections import MemberElsewhere
+from extender.verdicts.shortages import InsufficientStorage, RoomHeld
 from longhorn import Locality, NodeName, Volume
 from tests.builders import (
     GENEROUS,
@@ -76,10 +77,9 @@ class Attempts:
             answer = self.extender.for_member(answer)
         self.extender.hold(
             answer,
-            PodStatus(),
+            Asked(group=group),
             timeouts=TIMEOUTS,
             now=now,
-            group=group,
             keeps_earlier=keeps_earlier,
         )
         return answer

@@ -21,19 +21,21 @@ import pytest
 
 from extender import Basis, UnresolvableClaimError
 from extender.verdicts.rejections import (
-    DiskTags,
-    FilesystemLimit,
-    InsufficientStorage,
     NodeNotReady,
     NodeNotSchedulable,
     NodeTags,
-    NoDiskOfType,
-    NoUsableDisk,
-    PendingReplicas,
     Rejection,
     SettingUnreadable,
     StrictLocalElsewhere,
     Topology,
+)
+from extender.verdicts.shortages import (
+    DiskTags,
+    FilesystemLimit,
+    InsufficientStorage,
+    NoDiskOfType,
+    NoUsableDisk,
+    PendingReplicas,
     VolumesDoNotFit,
 )
 from longhorn import Locality, Node, NodeName, Volume

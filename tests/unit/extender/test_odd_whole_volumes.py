@@ -11,15 +11,16 @@ from msgspec.structs import replace
 from app.kube.mirror import Known
 from extender import (
     Answer,
+    Asked,
     ClusterView,
     Extender,
-    PodStatus,
     Timeouts,
     UnresolvableClaimError,
     ViewBuilder,
 )
 from extender.holds.hold import End, Hold
-from extender.verdicts.rejections import NoRoomAnywhere, SettingUnreadable, TooFewReplicas
+from extender.verdicts.rejections import SettingUnreadable
+from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas
 from longhorn import Locality, Node, NodeName, Unreadable, Volume
 from tests.builders import (
     GENEROUS,
@@ -257,7 +258,7 @@ def test_room_is_held_as_well_for_who_asks_meanwhile() -> None:
     live = Live(*bound(SHOP), *OTHER, setting(percent, "a lot"))
 
     found = live.ask("shop")
-    live.extender.hold(found, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    live.extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
     live.drop(Volume, "shop")
     live.put(setting(percent, "100"))
 

@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from extender import Extender, PodStatus, Timeouts, shortfalls, spreads
+from extender import Asked, Extender, Timeouts, shortfalls, spreads
 from extender.upcoming.outlook import Outlook
 from longhorn import Locality, NodeName
 from tests.builders import GENEROUS, GIB, bound, node, pod, setting, view_of, volume
@@ -24,7 +24,7 @@ def test_filter_scores_hold_and_reports_take_one() -> None:
         extender.prioritize(pod("own"), answer.accepted, view)
         shortfalls(answer)
         spreads(answer, answer.accepted[0])
-        extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
 
     assert answer.accepted
     assert forecasts.count == 1

@@ -19,9 +19,9 @@ from extender import (
     Ledger,
     StepLimits,
     local_disks,
-    node_space,
 )
-from extender.verdicts.rejections import LocalRoomAtRisk
+from extender.space import There, node_space
+from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
@@ -344,5 +344,5 @@ def with_space(
     spaces = {other: space for other, space in view.spaces.items() if other != name}
     if node is not None:
         here = [r for r in replicas if name in (r.node, r.hard_node_affinity)]
-        spaces[name] = node_space(node, here, view.settings, kinds)
+        spaces[name] = node_space(node, There(here), view.settings, kinds)
     return msgspec.structs.replace(view, spaces=spaces, disk_kinds=kinds)

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import NodeSpace, Rejection, node_rejection, node_space, why_unusable
+from extender import NodeSpace, Rejection, node_rejection, why_unusable
+from extender.space import There, node_space
 from extender.verdicts.rejections import (
     NodeDeleting,
     NodeEvicting,
@@ -47,7 +48,7 @@ ACCOUNTING_PAGE = Path(__file__).parents[3] / "docs" / "accounting.md"
 
 def space_of(node: Node, *replicas: Replica, **values: str) -> NodeSpace:
     settings = read_settings({name.replace("_", "-"): value for name, value in values.items()})
-    return node_space(node, replicas, settings, {})
+    return node_space(node, There(replicas), settings, {})
 
 
 def scheduled_bytes(disk: Disk, *replicas: Replica) -> int:
@@ -297,7 +298,7 @@ def test_disks_that_the_same_volumes_may_use_share_a_kind() -> None:
         disk("d", filesystem="xfs"),
     )
 
-    space = node_space(node("node-1", *disks), (), read_settings({}), kinds)
+    space = node_space(node("node-1", *disks), There(()), read_settings({}), kinds)
 
     assert [bin_.kind for bin_ in space.bins] == [0, 0, 1, 2]
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
 from app.settings import Settings
-from extender import ClusterView, Extender, PodStatus, Timeouts
+from extender import Asked, ClusterView, Extender, Timeouts
 from longhorn import Locality, Node, NodeName
 from tests.builders import GIB, bound, disk, node, pod, replica, view_of, volume
 
@@ -101,7 +101,7 @@ def test_no_stretch_is_longer_than_its_bound(records: Sequence[AnyRecord]) -> No
         asked = pod("one", "two", name=f"pod-{number}")
         answer = extender.filter(asked, names, view, 0.0, NOW)
         answers.append(extender.steps)
-        extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
         extender.prioritize(asked, answer.accepted, view, 0.0, NOW)
         pieces.append(caught_up(extender, view))
 

@@ -14,6 +14,7 @@ from longhorn import (
     DiskSpace,
     Entry,
     EntryState,
+    Growth,
     NodeName,
     Part,
     Replica,
@@ -95,8 +96,10 @@ def accounted(
         replicas,
         node=NODE,
         schedule=by,
-        expanded={VolumeName(name): size for name, size in gib(expanded or {}).items()},
-        images=images,
+        growth=Growth(
+            expanded={VolumeName(name): size for name, size in gib(expanded or {}).items()},
+            images=images or {},
+        ),
     )
 
 

@@ -166,7 +166,7 @@ def test_the_address_is_one_that_kubernetes_gives_to_others_last() -> None:
     assert 10 < number < last_given  # 1 is the API server's, 10 the DNS server's
 
 
-@pytest.mark.parametrize("file", [*KUBECONFIGS, TLS_LINES, "../../docs/install.md"])
+@pytest.mark.parametrize("file", [*KUBECONFIGS, TLS_LINES, "../../docs/kube-scheduler.md"])
 def test_no_other_address_of_the_service_range_is_left_in_a_file(file: str) -> None:
     text = (MANIFESTS / "scheduler" / file).read_text(encoding="utf-8")
 
@@ -176,7 +176,7 @@ def test_no_other_address_of_the_service_range_is_left_in_a_file(file: str) -> N
 
 
 def test_the_installation_guide_names_every_file() -> None:
-    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "kube-scheduler.md").read_text(encoding="utf-8")
 
     missing = [
         file for file in KUBECONFIGS if Path("manifests/scheduler", file).as_posix() not in text

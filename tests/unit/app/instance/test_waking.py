@@ -17,6 +17,7 @@ from app.kube.resource import AnyRecord
 from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from extender import (
+    Asked,
     ChangeLog,
     ClaimKey,
     ClusterView,
@@ -24,7 +25,6 @@ from extender import (
     Extender,
     PodRef,
     PodRequest,
-    PodStatus,
     Timeouts,
     resolve,
 )
@@ -144,7 +144,7 @@ class Bench:
         """Answer about a pod, and hold what is said."""
         result = self.extender.filter(pod, [ONE, TWO], self.view)
         timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-        self.extender.hold(result, PodStatus(), timeouts=timeouts, now=0.0)
+        self.extender.hold(result, Asked(), timeouts=timeouts, now=0.0)
         assert result.accepted
 
     @property

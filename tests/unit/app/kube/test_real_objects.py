@@ -11,7 +11,7 @@ from cli.kube.documents import read_object
 from cli.kube.view import build_view
 from extender import Basis, Claim, ClusterView, Extender, PersistentVolume, PodRef, why_unusable
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
-from extender.verdicts.rejections import NoUsableDisk
+from extender.verdicts.shortages import NoUsableDisk
 from longhorn import Condition, DiskSpace, Node, NodeName, Replica, Unreadable, Volume, need_of
 from tests.builders import GENEROUS, bound, disk, node, rejection, setting, view_of, volume
 

@@ -12,6 +12,7 @@ from app.serving.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.wire import ExtenderRequest, Verb
 from extender import (
     Answer,
+    Asked,
     ClusterView,
     End,
     Extender,
@@ -122,7 +123,8 @@ class Bench:
         request = asking.request
         self.found.append(asking.found)
         self.answered.append(request.pod.name)
-        self.extender.hold(result, request.status, timeouts=TIMEOUTS, now=now, group=request.group)
+        asked = Asked(status=request.status, group=request.group)
+        self.extender.hold(result, asked, timeouts=TIMEOUTS, now=now)
 
     def metric(self, name: str, **labels: str) -> float:
         value = self.registry.get_sample_value(PREFIX + name, labels)

@@ -4,7 +4,7 @@ import pytest
 
 from extender import Basis
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
-from extender.verdicts.rejections import InsufficientStorage
+from extender.verdicts.shortages import InsufficientStorage
 from longhorn import Disk, DiskName, Node, NodeName, Replica, need_of
 from tests.builders import (
     GIB,

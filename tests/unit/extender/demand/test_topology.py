@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender import Extender, PodStatus, Sighting, Timeouts, UnresolvableClaimError
-from extender.verdicts.rejections import NoRoomAnywhere
+from extender import Asked, Extender, Sighting, Timeouts, UnresolvableClaimError
+from extender.verdicts.shortages import NoRoomAnywhere
 from longhorn import Node, NodeName, Setting
 from tests.builders import (
     GENEROUS,
@@ -120,7 +120,7 @@ def test_once_the_node_is_chosen_room_is_held_in_its_zone() -> None:
     extender, both = Extender(GENEROUS), ["a1", "b1"]
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
     first = extender.filter(pod("one", name="one"), [*map(NodeName, both)], view)
-    extender.hold(first, PodStatus(), timeouts=timeouts, now=0.0)
+    extender.hold(first, Asked(), timeouts=timeouts, now=0.0)
     [held] = extender.ledger
     extender.ledger.see(held.pod.uid, Sighting(selected=NodeName("b1")), 1.0)
 

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import ClusterView, End, Extender, Ledger, Timeouts
-from extender.demand.existing import existing_of
+from extender import Asked, ClusterView, End, Extender, Ledger, Timeouts
 from extender.demand.requests import resolve_for_scheduled
 from extender.holds.hold import Hold, Sighting, State
 from extender.holds.making import hold_for
 from extender.holds.shown import charged, is_confirmed
-from extender.kubernetes import PodStatus
 from longhorn import DiskSchedule, Due, Locality, Node, NodeName, Replica, VolumeName
 from tests.builders import (
     GENEROUS,
@@ -76,10 +74,9 @@ def made_of(view: ClusterView) -> Hold:
     request = resolve_for_scheduled(pod("vol"), view)
     return hold_for(
         request,
-        existing_of(request, view),
         frozenset([HERE]),
         view,
-        asked=PodStatus(),
+        asked=Asked(),
         only_candidate=True,
         now=0.0,
     )
@@ -239,7 +236,7 @@ def test_a_pod_that_comes_back_to_its_replica_is_held_for_if_that_may_be_refused
     extender, view = Extender(GENEROUS), seen(schedule(step), there)
     answer = extender.filter(pod("vol"), [HERE, ELSEWHERE], view)
 
-    extender.hold(answer, PodStatus(), timeouts=FOREVER, now=0.0)
+    extender.hold(answer, Asked(), timeouts=FOREVER, now=0.0)
 
     refused = seen(schedule("refused", FULL), placed())
     assert answer.accepted == [HERE]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from extender import Extender, Hold, Ledger, PodRef, PodStatus, Timeouts, TooMuchHeldError
+from extender import Asked, Extender, Hold, Ledger, PodRef, Timeouts, TooMuchHeldError
 from extender.holds.size import MOST_BYTES, has_room, node_set, size_bytes
 from longhorn import NodeName
 from tests.builders import (
@@ -72,7 +72,7 @@ def ask(extender: Extender, of: PodRef, candidates: Sequence[NodeName], client: 
     answer = extender.filter(of, candidates, view)
     is_anothers = extender.ledger.get(of.uid) is not None
     extender.hold(
-        answer, PodStatus(), timeouts=TIMEOUTS, now=1.0, client=client, keeps_earlier=is_anothers
+        answer, Asked(client=client), timeouts=TIMEOUTS, now=1.0, keeps_earlier=is_anothers
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Ended, Extender, PodStatus, Timeouts
+from extender import Asked, Ended, Extender, PodStatus, Timeouts
 from extender.view import ClusterView
 from longhorn import Disk, Locality, NodeName, Replica
 from tests.builders import (
@@ -43,7 +43,7 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
     asked = pod(name, name=name)
     found = extender.filter(asked, NODES, seen)
     assert on in found.accepted
-    extender.hold(found, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
     ended: tuple[Ended, ...] = extender.ledger.see_pod(
         asked.uid, PodStatus(version=2, node=on), seen.claims, 0.0
     ).ended

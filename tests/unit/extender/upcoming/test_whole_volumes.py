@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
-from extender import Answer, ClusterView, Extender, PodStatus, Rejection, Timeouts
+from extender import Answer, Asked, ClusterView, Extender, PodStatus, Rejection, Timeouts
 from extender.upcoming.forecast import Forecast
-from extender.verdicts.rejections import LocalRoomAtRisk, NoRoomAnywhere
+from extender.verdicts.shortages import LocalRoomAtRisk, NoRoomAnywhere
 from longhorn import Locality, Node, NodeName, Volume, VolumeName
 from tests.builders import (
     GENEROUS,
@@ -81,7 +81,7 @@ class Run:
         answer = self.extender.filter(asked, candidates, self.view)
         if not answer.accepted:
             return answer, None
-        self.extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        self.extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
         chosen = self._random.choice(answer.accepted)
         status = PodStatus(version=2, node=chosen)
         self.extender.ledger.see_pod(asked.uid, status, self.view.claims, 0.0)
@@ -217,7 +217,7 @@ def test_what_gives_way_leaves_room_for_what_is_held_on_other_disks() -> None:
 # --- any small cluster ---
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """A volume that a pod will have, of so many GiB."""
 
     name: str
@@ -260,14 +260,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """What is to find room of one volume: one replica on a node, and others anywhere."""
 
-    of: Asked
+    of: Wanted
     local: str | None
     anywhere: int
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[Node, ...]
-    pods: tuple[tuple[Asked, ...], ...]
+    pods: tuple[tuple[Wanted, ...], ...]
     allow_empty: bool
     """Whether a volume without selector may go to disks with tags."""
 
@@ -362,9 +362,9 @@ def situations(draw: st.DrawFn) -> Situation:
 
 
 @st.composite
-def asked(draw: st.DrawFn, name: str, selectors: st.SearchStrategy[str]) -> Asked:
+def asked(draw: st.DrawFn, name: str, selectors: st.SearchStrategy[str]) -> Wanted:
     locality = draw(st.sampled_from([Locality.BEST_EFFORT, *Locality]))
-    return Asked(
+    return Wanted(
         name=name,
         size=draw(st.sampled_from([1, 1, 2, 3])),
         replicas=1 if locality is Locality.STRICT_LOCAL else draw(st.integers(1, 3)),
@@ -375,7 +375,7 @@ def asked(draw: st.DrawFn, name: str, selectors: st.SearchStrategy[str]) -> Aske
     )
 
 
-def placed_now(run: Run, held: Mapping[str, tuple[Asked, NodeName]]) -> list[Placed]:
+def placed_now(run: Run, held: Mapping[str, tuple[Wanted, NodeName]]) -> list[Placed]:
     """Return what is held, and of what is forecast as much as finds room."""
     forecast = run.forecast()
     remotes = [each.volume.name for each in chain(*forecast.on.values())]
@@ -387,7 +387,7 @@ def placed_now(run: Run, held: Mapping[str, tuple[Asked, NodeName]]) -> list[Pla
     return found
 
 
-def check_sums(run: Run, held: Mapping[str, tuple[Asked, NodeName]], checker: Checker) -> None:
+def check_sums(run: Run, held: Mapping[str, tuple[Wanted, NodeName]], checker: Checker) -> None:
     """Check that every node takes what is held and forecast there."""
     by_volume = {of.volume: of for of, _ in held.values()}
     forecast = run.forecast()
@@ -398,12 +398,12 @@ def check_sums(run: Run, held: Mapping[str, tuple[Asked, NodeName]], checker: Ch
         assert checker.fits(items), f"more than {name} takes"
 
 
-def local_on(name: str, of: Sequence[Asked]) -> list[Placed]:
+def local_on(name: str, of: Sequence[Wanted]) -> list[Placed]:
     """Return what a pod must have on a node."""
     return [Placed(of=each, local=name, anywhere=0) for each in of if each.has_local]
 
 
-def needed(of: Sequence[Asked]) -> list[Placed]:
+def needed(of: Sequence[Wanted]) -> list[Placed]:
     """Return what it needs anywhere to start."""
     return [Placed(of=each, local=None, anywhere=1) for each in of if not each.has_local]
 
@@ -417,7 +417,7 @@ def test_where_a_node_is_accepted_trying_everything_finds_room(
     records = [record for of in chain(*situation.pods) for record in of.records]
     empty = setting("allow-empty-disk-selector-volume", str(situation.allow_empty).lower())
     run, checker = Run(view_of(*situation.nodes, *records, empty), random), Checker(situation)
-    held: dict[str, tuple[Asked, NodeName]] = {}
+    held: dict[str, tuple[Wanted, NodeName]] = {}
     for number, of in enumerate(situation.pods):
         before = placed_now(run, held)
 
@@ -432,7 +432,7 @@ def test_where_a_node_is_accepted_trying_everything_finds_room(
 
 
 def check_verdict(
-    answer: Answer, name: NodeName, of: Sequence[Asked], before: Sequence[Placed], checker: Checker
+    answer: Answer, name: NodeName, of: Sequence[Wanted], before: Sequence[Placed], checker: Checker
 ) -> None:
     why: Rejection | None = answer.rejected.get(name)
     event("accepted" if why is None else f"rejected: {why.reason}")

@@ -7,14 +7,13 @@ from extender import Basis, Extender, StepLimits, UnresolvableClaimError
 from extender.verdicts.rejections import (
     NodeNotReady,
     NodeNotSchedulable,
-    PackingUndecided,
     ReplicasElsewhere,
     StrictLocalElsewhere,
     StrictLocalUnusable,
     UnknownNode,
     UnreadableNode,
-    VolumesDoNotFit,
 )
+from extender.verdicts.shortages import PackingUndecided, VolumesDoNotFit
 from longhorn import Locality, Node, NodeName, Replica, Volume, VolumeName
 from tests.builders import (
     GENEROUS,

@@ -12,10 +12,10 @@ from extender.verdicts.rejections import (
     InstanceManagerMissing,
     NodeNotReady,
     Rejection,
-    ReplicasCannotStart,
     ReplicasElsewhere,
     UnknownNode,
 )
+from extender.verdicts.shortages import ReplicasCannotStart
 from extender.waiting.lookout import Lookout
 from extender.waiting.node_sets import NodeSets
 from longhorn import EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume

@@ -4,7 +4,7 @@ import pytest
 
 from app.kube.resource import AnyRecord
 from extender import StepLimits
-from extender.verdicts.rejections import InsufficientStorage, PackingUndecided, PendingReplicas
+from extender.verdicts.shortages import InsufficientStorage, PackingUndecided, PendingReplicas
 from longhorn import Replica, Volume
 from tests.builders import (
     GIB,

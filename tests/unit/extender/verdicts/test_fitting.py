@@ -4,15 +4,13 @@ import pytest
 
 from app.kube.resource import AnyRecord
 from extender import Rejection
-from extender.verdicts.rejections import (
+from extender.verdicts.rejections import NodeNotReady, NodeTags, Topology
+from extender.verdicts.shortages import (
     DiskTags,
     FilesystemLimit,
     InsufficientStorage,
-    NodeNotReady,
-    NodeTags,
     NoDiskOfType,
     NoUsableDisk,
-    Topology,
     VolumesDoNotFit,
 )
 from longhorn import Node, NodeName, Volume

@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 
 from extender import (
     Answer,
+    Asked,
     Basis,
     ClusterView,
     Extender,
     PodRef,
-    PodStatus,
     StepLimits,
     Timeouts,
 )
 from extender.demand.requests import resolve
 from extender.holds.hold import Sighting
-from extender.verdicts.rejections import InsufficientStorage, RoomHeld, UnknownNode
+from extender.verdicts.rejections import UnknownNode
+from extender.verdicts.shortages import InsufficientStorage, RoomHeld
 from longhorn import Node, NodeName
 from packing import Bin, Item, Packed, pack
 from tests.builders import (
@@ -55,7 +56,7 @@ def hold(
         accepted=[NodeName(each) for each in nodes],
         rejected={} if only else {NodeName("another"): UnknownNode()},
     )
-    extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
 
 
 def ask_second(extender: Extender, view: ClusterView) -> Answer:
@@ -310,7 +311,7 @@ def test_what_is_due_where_a_pod_leaves_is_held_for_where_it_goes(
     extender, first = Extender(GENEROUS), pod("vol", name="first")
 
     answer = extender.filter(first, [NodeName("node-1")], view)
-    extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
 
     assert answer.accepted == ["node-1"]
     assert bool([*extender.ledger]) is is_held

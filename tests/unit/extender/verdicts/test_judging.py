@@ -4,7 +4,8 @@ import pytest
 
 from extender.demand.requests import resolve
 from extender.verdicts.judging import glance
-from extender.verdicts.rejections import DiskTags, InsufficientStorage, Rejection
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import DiskTags, InsufficientStorage
 from longhorn import Node, NodeName, Volume
 from packing import Item
 from tests.builders import (

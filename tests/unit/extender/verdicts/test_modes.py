@@ -2,14 +2,10 @@
 
 import pytest
 
-from extender import Answer, Basis, Extender, Mode, PodStatus, Timeouts
+from extender import Answer, Asked, Basis, Extender, Mode, Timeouts
 from extender.holds.hold import Sighting, State
-from extender.verdicts.rejections import (
-    InsufficientStorage,
-    NodeReserved,
-    PodUnscheduled,
-    UnknownNode,
-)
+from extender.verdicts.rejections import NodeReserved, PodUnscheduled, UnknownNode
+from extender.verdicts.shortages import InsufficientStorage
 from longhorn import NodeName
 from tests.builders import (
     GENEROUS,
@@ -44,7 +40,7 @@ def ask(extender: Extender, name: str, *nodes: str, now: float = 0.0) -> Answer:
     candidates = [NodeName(each) for each in nodes] or NODES
     asked = pod(name, name=name)
     result = extender.filter(asked, candidates, VIEW)
-    extender.hold(result, PodStatus(), timeouts=TIMEOUTS, now=now)
+    extender.hold(result, Asked(), timeouts=TIMEOUTS, now=now)
     return result
 
 
@@ -125,7 +121,7 @@ def test_volumes_that_may_go_anywhere_are_held_and_lock_nobody_out(mode: Mode) -
 
     def accepted(name: str) -> list[NodeName]:
         result = extender.filter(pod(name, name=name), NODES[:1], view)
-        extender.hold(result, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+        extender.hold(result, Asked(), timeouts=TIMEOUTS, now=0.0)
         return [*result.accepted]
 
     assert accepted("first") == ["node-1"]

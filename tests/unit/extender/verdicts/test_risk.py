@@ -12,8 +12,8 @@ from random import Random
 import msgspec
 import pytest
 
-from extender import ClusterView, Extender, PodStatus, Timeouts
-from extender.verdicts.rejections import LocalRoomAtRisk
+from extender import Asked, ClusterView, Extender, PodStatus, Timeouts
+from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import (
     Candidate,
     Candidates,
@@ -80,7 +80,7 @@ class Cluster:
         asked, view = pod(of.name, name=of.name), self.view
         answer = self.extender.filter(asked, sorted(view.spaces), view)
         if answer.accepted:
-            self.extender.hold(answer, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+            self.extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
             self.node_of[of] = random.choice(answer.accepted)
             self.extender.ledger.see_pod(
                 asked.uid, PodStatus(version=2, node=self.node_of[of]), view.claims, 0.0
@@ -225,7 +225,7 @@ def test_an_answer_waits_for_the_node_of_a_pod_whose_room_it_may_take() -> None:
     view, then = view_of(*known), view_of(*known, *bound(anywhere))
     first = pod("local", name="first")
     accepted = extender.filter(first, nodes, view)
-    extender.hold(accepted, PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(accepted, Asked(), timeouts=TIMEOUTS, now=0.0)
 
     before = extender.filter(pod("anywhere", name="second"), nodes, then)
     extender.ledger.see_pod(first.uid, PodStatus(version=2, node=nodes[0]), view.claims, 0.0)
@@ -283,7 +283,7 @@ def test_a_local_replica_whose_disk_may_refuse_it_yet_may_lose_its_room(
     nodes = host(1, 20, 13)
     first = pod("local", name="first")
     before = view_of(nodes, EVERY_BYTE, *bound(local))
-    extender.hold(extender.filter(first, names, before), PodStatus(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(extender.filter(first, names, before), Asked(), timeouts=TIMEOUTS, now=0.0)
     placed = replica(
         "local-r-1", of="local", disk="disk-1-0", size_bytes=15 * GIB, healthy_once=False
     )

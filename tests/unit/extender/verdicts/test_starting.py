@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Basis, ClusterView, Extender, PodStatus, Timeouts
-from extender.verdicts.rejections import (
+from extender import Asked, Basis, ClusterView, Extender, Timeouts
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import (
     NoRoomAnywhere,
     PendingReplicas,
-    Rejection,
     TooFewReplicas,
     TooFewShards,
 )
@@ -93,7 +93,7 @@ def test_shards_take_room_of_others_while_their_hold_stands() -> None:
     extender, candidates = Extender(GENEROUS), [NodeName("node-1")]
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
     first = extender.filter(pod("a", name="a"), candidates, view)
-    extender.hold(first, PodStatus(), timeouts=timeouts, now=0.0)
+    extender.hold(first, Asked(), timeouts=timeouts, now=0.0)
 
     second = extender.filter(pod("b", name="b"), candidates, view)
 
@@ -230,7 +230,7 @@ def test_a_hold_of_a_pod_without_a_node_yet_may_be_in_the_way() -> None:
     extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
     first = extender.filter(pod("local", name="first"), names, before)
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
-    extender.hold(first, PodStatus(), timeouts=timeouts, now=0.0)
+    extender.hold(first, Asked(), timeouts=timeouts, now=0.0)
 
     answer = extender.filter(pod("anywhere", name="second"), names, then)
 
@@ -279,7 +279,7 @@ def test_two_pods_that_may_go_to_one_node_only_do_not_get_it_both() -> None:
     accepted = extender.filter(pod("local-1", "anywhere-1", name="first"), names, first)
     assert accepted.accepted == ["node-1"]
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
-    extender.hold(accepted, PodStatus(), timeouts=timeouts, now=0.0)
+    extender.hold(accepted, Asked(), timeouts=timeouts, now=0.0)
 
     answer = extender.filter(pod("local-2", "anywhere-2", name="second"), names, both)
 
@@ -299,7 +299,7 @@ def test_what_is_left_waits_for_a_volume_that_is_held_and_finds_no_room() -> Non
     for number in range(len(held)):  # as a new leader finds them, in an order of its own
         alone = Extender(GENEROUS)
         found = alone.filter(pod(f"vol-{number}", name=f"pod-{number}"), names, view)
-        alone.hold(found, PodStatus(), timeouts=timeouts, now=0.0)
+        alone.hold(found, Asked(), timeouts=timeouts, now=0.0)
         [hold] = alone.ledger
         extender.ledger.put(hold)
 

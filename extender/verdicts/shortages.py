@@ -1,0 +1,137 @@
+"""Why a node does not get the pod where it lacks disks or room, or others need what it has."""
+
+from extender.verdicts.rejections import InTheWay, Rejection
+
+
+class LocalRoomAtRisk(InTheWay, frozen=True, kw_only=True):
+    reason = "local_room_at_risk"
+    text = (
+        "replicas that Longhorn is about to place may take the room of those that are to be on "
+        "their pod's node"
+    )
+
+
+class NoRoomAnywhere(InTheWay, frozen=True, kw_only=True):
+    reason = "no_room_anywhere"
+    is_about_room = True
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"no disk of any Longhorn node takes a replica of a volume of "
+            f"{_size(self.size_bytes)}, so Longhorn could not start it"
+        )
+
+
+class TooFewReplicas(InTheWay, frozen=True, kw_only=True):
+    reason = "too_few_replicas"
+    wanted: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"not all {self.wanted} replicas of a volume of {_size(self.size_bytes)} have room, "
+            f"and Longhorn starts none with fewer "
+            f"(allow-volume-creation-with-degraded-availability is false)"
+        )
+
+
+class NoUsableDisk(Rejection, frozen=True):
+    reason = "no_usable_disk"
+    is_about_disks = True
+    text = "no disk of the Longhorn node takes new replicas"
+
+
+class NoDiskOfType(Rejection, frozen=True, kw_only=True):
+    reason = "no_disk_of_type"
+    is_about_disks = True
+    type: str
+
+    def __str__(self) -> str:
+        return f"no usable {self.type} disk on the Longhorn node"
+
+
+class DiskTags(Rejection, frozen=True, kw_only=True):
+    reason = "disk_tags"
+    is_about_disks = True
+    selector: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.selector:
+            return "no usable disk without tags, which a volume without disk selector needs"
+        return f"no usable disk has all tags of disk selector {','.join(self.selector)}"
+
+
+class FilesystemLimit(Rejection, frozen=True, kw_only=True):
+    reason = "filesystem_limit"
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"a volume of {_size(self.size_bytes)} is too large for the disks' file systems"
+
+
+class InsufficientStorage(Rejection, frozen=True, kw_only=True):
+    reason = "insufficient_storage"
+    is_about_room = is_about_disks = True
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"no disk of the Longhorn node has room for a volume of {_size(self.size_bytes)}"
+
+
+class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
+    reason = "volumes_do_not_fit"
+    is_about_room = is_about_disks = True
+    volumes: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"the {self.volumes} volumes the pod needs here ({_size(self.size_bytes)} in all) "
+            f"do not fit together on the disks of the Longhorn node"
+        )
+
+
+class TooFewShards(InTheWay, frozen=True, kw_only=True):
+    reason = "too_few_shards"
+    is_about_room = True
+    wanted: int
+    size_bytes: int
+    """Of each."""
+
+    def __str__(self) -> str:
+        return (
+            f"not all {self.wanted} shards of a volume have room: {_size(self.size_bytes)} each, "
+            "every one on a Longhorn node of its own"
+        )
+
+
+class ReplicasCannotStart(Rejection, frozen=True):
+    reason = "replicas_cannot_start"
+    is_passing = depends_on_others = True
+    text = "a volume's replicas cannot be started where they are; Longhorn would mark them failed"
+
+
+class PendingReplicas(Rejection, frozen=True):
+    reason = "pending_replicas"
+    is_about_room = is_about_disks = is_passing = depends_on_others = True
+    text = "the room is needed by replicas Longhorn is about to place"
+
+
+class RoomHeld(InTheWay, frozen=True, kw_only=True):
+    reason = "room_held"
+    is_about_room = is_about_disks = is_passing = True
+    text = "its room is held for other pods that are being scheduled"
+
+
+class PackingUndecided(Rejection, frozen=True):
+    reason = "packing_undecided"
+    text = "whether the pod's volumes fit on this node was not decided within the step limit"
+
+
+def _size(size_bytes: int) -> str:
+    """Say the size in the largest unit that is exact; volumes are multiples of 2 MiB."""
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
+        if size_bytes % unit == 0:
+            return f"{size_bytes // unit} {name}"
+    return f"{size_bytes} B"
