@@ -17,7 +17,8 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.kubeconfig import kubeconfig_files
 from app.kube.resources import IN_FILES, Kinds
 from app.logs import has_colours
-from cli.files import bundled_namespaces, load_cluster
+from cli.bundles import bundled_namespaces
+from cli.files import load_cluster
 from cli.missing import Kind, missing
 from cli.paragraphs import error_width, paragraph
 from cli.stdin import name_of

@@ -9,7 +9,7 @@ from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
 from app.kube.resources import IN_FILES, PODS_VOLUMES, Kinds
 from app.kube.translate import Pod
-from cli.files import load_documents
+from cli.documents import load_documents
 from cli.names import Named, without_kind
 from cli.stdin import INPUT, name_of
 from extender import Claim, PersistentVolume, StorageClass, Unreadable

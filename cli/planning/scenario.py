@@ -10,7 +10,7 @@ import msgspec
 
 from app.errors import InputError
 from app.kube.workloads import MOST_PODS
-from cli.files import parse_yaml, read_bytes
+from cli.documents import parse_yaml, read_bytes
 from cli.names import node_name
 from cli.planning.values import (
     Names,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.errors import BrokenObjectError, InputError
 from app.kube.records import read_object
 from app.kube.resources import PLACED
-from cli.files import load_documents
+from cli.documents import load_documents
 from cli.stdin import name_of
 from extender import PersistentVolume, StorageClass, Unreadable
 from planner.additions import Addition, Wanted

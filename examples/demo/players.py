@@ -23,7 +23,7 @@ from app.kube.resources import (
     Resource,
 )
 from app.quantity import parse_bytes
-from cli.files import load_documents
+from cli.documents import load_documents
 from examples.demo.api_server import ApiServer, Object
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"

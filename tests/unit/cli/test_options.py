@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.commands import commands, run_command
-from cli.files import parse_yaml
+from cli.documents import parse_yaml
 from cli.options import Output, WideOutput, written_yaml
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.planning.steps import steps

@@ -8,7 +8,8 @@ import pytest
 from app.kube.cluster_objects import ClusterObjects
 from app.kube.records import read_object
 from app.kube.view import build_view
-from cli.files import load_cluster, load_documents
+from cli.documents import load_documents
+from cli.files import load_cluster
 from extender import (
     Basis,
     Claim,
