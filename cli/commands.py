@@ -45,7 +45,7 @@ from cli.options import (
 )
 from cli.overview.command import show_overview
 from cli.paragraphs import output_width
-from cli.planning.command import plan
+from cli.planning.group import plan
 from cli.pods import find_pod, is_file
 from cli.scheduler_config.command import configure_scheduler
 from cli.survey.command import show_survey
@@ -265,7 +265,7 @@ commands.command("survey", short_help="What is at risk?")(show_survey)
 commands.command("scheduler-config", short_help="How is kube-scheduler to be configured?")(
     configure_scheduler
 )
-commands.command("plan", short_help="What would happen if?")(plan)
+commands.add_typer(plan, name="plan", short_help="What would happen if?")
 commands.command("may-drain", short_help="May this node be drained now?")(may_drain)
 
 

@@ -16,7 +16,8 @@ from app.kube.kubeconfig import kubeconfig_files
 from app.kube.resource import Kinds
 from app.logs import has_colours
 from app.settings import Settings, load
-from cli.files import bundled_namespaces, load_cluster
+from cli.bundles import bundled_namespaces
+from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.resources import IN_FILES
 from cli.missing import Kind, missing

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.errors import BrokenObjectError, InputError
 from app.kube.resource import Kinds
-from cli.files import load_documents
+from cli.documents import load_documents
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object
 from cli.kube.pods import Pod

@@ -12,13 +12,14 @@ import typer
 from app.errors import InputError
 from app.kube.errors import ApiError
 from app.settings import Settings
+from cli.bundles import bundled_namespaces
 from cli.draining.cluster import Cluster, Means, cluster_of, situation
 from cli.draining.completeness import check_files, check_live, unknown, unknown_pods
 from cli.draining.judging import May, judge
 from cli.draining.lines import lines, summary
 from cli.draining.report import DrainReport, make_next_report, make_report
 from cli.draining.watching import Waiting, wait_until_it_may
-from cli.files import bundled_namespaces, load_cluster
+from cli.files import load_cluster
 from cli.kube.draining.kinds import DRAINED
 from cli.names import node_name
 from cli.options import (

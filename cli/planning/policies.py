@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from app.errors import InputError
-from cli.files import read_bytes
+from cli.documents import read_bytes
 from cli.stdin import INPUT, name_of
 from planner.policy import SEED_POLICY, TODAY_POLICY, Policy, PolicyError
 from planner.policy_file import read_policy

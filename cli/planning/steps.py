@@ -1,13 +1,13 @@
-"""The words of `plan`: which step is planned, and with what."""
+"""The steps of `plan`, each a command with arguments and options of its own."""
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
-import msgspec
-from msgspec import structs
+import typer
 
-from app.errors import InputError
+from cli.kube.workloads import MOST_PODS
 from cli.names import node_name
+from cli.planning.command import InFlight, step, steps
 from cli.planning.scenario import Workloads, read_scenario
 from cli.planning.values import (
     add_disk,
@@ -18,107 +18,212 @@ from cli.planning.values import (
     settings_of,
     size_bytes,
 )
+from cli.planning.workloads import fill_step, place_step
 from planner.plan import Step
 from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
-from planner.steps.workloads import Sized
+from planner.steps.workloads import MOST_PODS as MOST_TRIED
+from planner.steps.workloads import FillSized, Sized
 
-_MOST_DIGITS = 12
-"""Of a number, longer than any that is allowed."""
+__all__ = ["steps"]
 
+_MOST_REPLICAS = 20
+"""Longhorn allows no more."""
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options say about a step; None, False or () where nothing is given."""
-
-    replicas: int | None
-    most: int | None
-    size: str | None
-    class_: str | None
-    volume_replicas: int | None
-    until_full: bool
-    like: str | None
-    reserved: str | None
-    tags: Sequence[str]
-    force: bool
-    delete_emptydir_data: bool
-
-
-class StepKind(msgspec.Struct, frozen=True):
-    """One step that the command knows."""
-
-    usage: str
-    options: frozenset[str]
-    """Fields of `Given` that it takes."""
-    least: int
-    """Of words after its name."""
-    most: int | None
-    make: Callable[[Sequence[str], Given, Workloads], list[Step]]
+_Nodes = Annotated[
+    list[str], typer.Argument(metavar="NODE...", help="Nodes of the cluster.", show_default=False)
+]
+_Most = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, max=MOST_PODS,
+        help=f"Try no more than so many pods. Default: {MOST_TRIED}.",
+    ),
+]  # fmt: skip
+_Size = Annotated[str, typer.Argument(metavar="SIZE", help="Such as 100Gi.", show_default=False)]
 
 
-def _place(words: Sequence[str], given: Given, workloads: Workloads) -> list[Step]:
-    if given.until_full:
-        if given.replicas is not None:
+@step("place", "Exit status: 0 all of it works, 1 not all of it (a pod gets no node), 2 the input "
+      "cannot be used. With --until-full it is 0 or 2.")  # fmt: skip
+def place(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="With workloads; - is stdin.", show_default=False),
+    ],
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, max=MOST_PODS,
+            help="How many pods there are to be, of each workload. Default: as its file says.",
+        ),
+    ] = None,
+    until_full: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--until-full", help="Place pods until one does not fit.")
+    ] = False,
+    most: _Most = None,
+    in_flight: InFlight = 20,
+) -> list[Step]:  # fmt: skip
+    """Create the pods of the workloads in a file."""
+    if until_full:
+        if replicas is not None:
             raise ValueError("--replicas says how many pods, and --until-full tries; give one")
-        return [workloads.fill(Path(words[0]), given.most)]
-    if given.most is not None:
+        return [_workloads(in_flight).fill(file, most)]
+    if most is not None:
         raise ValueError("--most ends --until-full, which is not given")
-    return [workloads.place(Path(words[0]), given.replicas)]
+    return [place_step(file, replicas)]
 
 
-def _capacity(words: Sequence[str], given: Given, workloads: Workloads) -> list[Step]:
-    if given.size is None:
-        if given.class_ is not None or given.volume_replicas is not None:
+@step("capacity", "Exit status: 0 it is known how many fit, 2 the input cannot be used.")
+def capacity(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="With one workload; - is stdin.", show_default=False),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size",
+            metavar="SIZE",
+            help="In place of FILE: pods with one claim of this size each.",
+        ),
+    ] = None,
+    class_: Annotated[
+        str | None,
+        typer.Option(
+            "--class", metavar="NAME",
+            help="With --size: the StorageClass of the claims. Default: the cluster's default.",
+        ),
+    ] = None,
+    volume_replicas: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=_MOST_REPLICAS,
+            help="With --size: replicas of each volume. Default: as the class says.",
+        ),
+    ] = None,
+    most: _Most = None,
+    in_flight: InFlight = 20,
+) -> list[Step]:  # fmt: skip
+    """Count how many pods of a workload or a size fit."""
+    workloads = _workloads(in_flight)
+    if size is None:
+        if class_ is not None or volume_replicas is not None:
             raise ValueError("--class and --volume-replicas go with --size, which is not given")
-        if not words:
+        if file is None:
             raise ValueError("what is to fit is missing; give a FILE with a workload, or --size")
-        return [workloads.fill(Path(words[0]), given.most)]
-    if words:
+        return [workloads.fill(file, most)]
+    if file is not None:
         raise ValueError("a FILE and --size say both what is to fit; give one")
     sized = Sized(
-        size_bytes=size_bytes(given.size),
-        storage_class=given.class_,
-        volume_replicas=given.volume_replicas,
+        size_bytes=size_bytes(size), storage_class=class_, volume_replicas=volume_replicas
     )
-    return [workloads.fill_sized(sized, given.most)]
+    return [workloads.fill_sized(sized, most)]
 
 
-def _drain(words: Sequence[str], given: Given, _workloads: Workloads) -> list[Step]:
-    return [
-        Drain(
-            nodes=names_of([*words]),
-            force=given.force,
-            delete_local_data=given.delete_emptydir_data,
-        )
-    ]
+@step("drain")
+def drain(
+    nodes: _Nodes,
+    force: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--force", help="Delete pods that no controller makes again.")
+    ] = False,
+    delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
+        bool, typer.Option("--delete-emptydir-data", help="Evict pods with an emptyDir.")
+    ] = False,
+) -> list[Step]:
+    """Drain nodes as kubectl does, one after another."""
+    return [Drain(nodes=names_of(nodes), force=force, delete_local_data=delete_emptydir_data)]
 
 
-def _add_node(words: Sequence[str], given: Given, _workloads: Workloads) -> list[Step]:
-    if given.like is None:
-        raise ValueError("--like is missing; name the node that the new one is as")
-    like = node_name(given.like)
-    return [AddNode(name=new_node(name), like=like) for name in names_of([*words])]
+@step("lose")
+def lose(nodes: _Nodes) -> list[Step]:
+    """Take nodes away for good, with their disks, all at once."""
+    return [LoseNode(nodes=names_of(nodes))]
 
 
-def _add_disk(words: Sequence[str], given: Given, _workloads: Workloads) -> list[Step]:
-    node, disk = _disk(words[0])
-    reserved = "0" if given.reserved is None else given.reserved
-    return [add_disk(node, disk, words[1], reserved=reserved, tags=given.tags)]
+@step("cordon")
+def cordon(nodes: _Nodes) -> list[Step]:
+    """Let no new pod come to nodes."""
+    return [Cordon(nodes=names_of(nodes))]
 
 
-def _remove_disk(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Step]:
-    return [RemoveDisk(node=node, disk=disk) for node, disk in map(_disk, words)]
+@step("uncordon")
+def uncordon(nodes: _Nodes) -> list[Step]:
+    """Let pods come to nodes again."""
+    return [Cordon(nodes=names_of(nodes), is_cordoned=False)]
 
 
-def _scale(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Step]:
-    if not (words[1].isascii() and words[1].isdecimal()):
-        raise ValueError(f"{words[1][:60]!r} is no number of pods; give one such as 5")
-    return [scale(words[0], int(words[1][:_MOST_DIGITS]))]
+@step("add-node")
+def add_node(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
+    like: Annotated[
+        str,
+        typer.Option(
+            metavar="NODE",
+            help="The new nodes are as this one is, with empty disks.", show_default=False,
+        ),
+    ],
+) -> list[Step]:  # fmt: skip
+    """Add nodes that are as another one."""
+    known = node_name(like)
+    return [AddNode(name=new_node(name), like=known) for name in names_of(names)]
 
 
-def _set(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Step]:
+@step("add-disk")
+def add_empty_disk(
+    disk: Annotated[str, typer.Argument(metavar="NODE/DISK", show_default=False)],
+    size: _Size,
+    reserved: Annotated[
+        str, typer.Option(metavar="SIZE", help="Reserved on the new disk.")
+    ] = "0",
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="Of the new disk. May be given several times."),
+    ] = None,
+) -> list[Step]:  # fmt: skip
+    """Add an empty disk to a node."""
+    return [add_disk(*_disk(disk), size, reserved=reserved, tags=tuple(tags or ()))]
+
+
+@step("remove-disk")
+def remove_disks(
+    disks: Annotated[list[str], typer.Argument(metavar="NODE/DISK...", show_default=False)],
+) -> list[Step]:
+    """Have Longhorn move all replicas away from disks."""
+    return [RemoveDisk(node=node, disk=disk) for node, disk in map(_disk, disks)]
+
+
+@step("resize")
+def resize_claim(
+    claim: Annotated[str, typer.Argument(metavar="[NAMESPACE/]CLAIM", show_default=False)],
+    size: _Size,
+) -> list[Step]:
+    """Expand the volume of a claim."""
+    return [resize(claim, size)]
+
+
+@step("scale")
+def scale_workload(
+    workload: Annotated[str, typer.Argument(metavar="[KIND/][NAMESPACE/]NAME", show_default=False)],
+    replicas: Annotated[
+        int,
+        typer.Argument(
+            metavar="N", min=0, max=MOST_PODS, show_default=False,
+            help="How many pods there are to be.",
+        ),
+    ],
+) -> list[Step]:  # fmt: skip
+    """Give a workload of the cluster more pods or fewer."""
+    return [scale(workload, replicas)]
+
+
+@step("set")
+def set_settings(
+    values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", show_default=False)],
+) -> list[Step]:
+    """Change settings of Longhorn."""
     pairs = {}
-    for word in words:
+    for word in values:
         name, equals, value = word.partition("=")
         if not (name and equals):
             raise ValueError(f"{word[:60]!r} sets nothing; give NAME=VALUE")
@@ -128,69 +233,30 @@ def _set(words: Sequence[str], _given: Given, _workloads: Workloads) -> list[Ste
     return settings_of(pairs)
 
 
-_FILL = frozenset({"most", "size", "class_", "volume_replicas"})
-STEPS: Mapping[str, StepKind] = {
-    "place": StepKind(
-        "place FILE [--replicas N | --until-full [--most N]]",
-        frozenset({"replicas", "until_full", "most"}), 1, 1, _place,
-    ),
-    "capacity": StepKind(
-        "capacity FILE | --size SIZE [--class NAME] [--volume-replicas N] [--most N]",
-        _FILL, 0, 1, _capacity,
-    ),
-    "drain": StepKind(
-        "drain NODE... [--force] [--delete-emptydir-data]",
-        frozenset({"force", "delete_emptydir_data"}), 1, None, _drain,
-    ),
-    "lose": StepKind(
-        "lose NODE...", frozenset(), 1, None,
-        lambda words, *_: [LoseNode(nodes=names_of([*words]))],
-    ),
-    "cordon": StepKind(
-        "cordon NODE...", frozenset(), 1, None,
-        lambda words, *_: [Cordon(nodes=names_of([*words]))],
-    ),
-    "uncordon": StepKind(
-        "uncordon NODE...", frozenset(), 1, None,
-        lambda words, *_: [Cordon(nodes=names_of([*words]), is_cordoned=False)],
-    ),
-    "add-node": StepKind(
-        "add-node NAME... --like NODE", frozenset({"like"}), 1, None, _add_node,
-    ),
-    "add-disk": StepKind(
-        "add-disk NODE/DISK SIZE [--reserved SIZE] [--tag TAG]",
-        frozenset({"reserved", "tags"}), 2, 2, _add_disk,
-    ),
-    "remove-disk": StepKind("remove-disk NODE/DISK...", frozenset(), 1, None, _remove_disk),
-    "resize": StepKind(
-        "resize [NAMESPACE/]CLAIM SIZE", frozenset(), 2, 2,
-        lambda words, *_: [resize(words[0], words[1])],
-    ),
-    "scale": StepKind("scale [KIND/][NAMESPACE/]NAME N", frozenset(), 2, 2, _scale),
-    "set": StepKind("set NAME=VALUE...", frozenset(), 1, None, _set),
-    "run": StepKind(
-        "run SCENARIO.yaml", frozenset(), 1, 1,
-        lambda words, _given, workloads: read_scenario(Path(words[0]), workloads),
-    ),
-}  # fmt: skip
-"""By the first word."""
+@step("run")
+def run(
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCENARIO.yaml", show_default=False,
+            help="With the steps, as docs/plan.md says; - is stdin.",
+        ),
+    ],
+    in_flight: InFlight = 20,
+) -> list[Step]:  # fmt: skip
+    """Take the steps of a file, one after another."""
+    return read_scenario(scenario, _workloads(in_flight))
 
 
-def step_kind(words: Sequence[str], given: Given) -> StepKind:
-    """Return the step that the first word names, for which the other words and options are."""
-    kind = STEPS.get(words[0])
-    if kind is None:
-        raise InputError(f"there is no step {words[0][:60]!r}; use one of {', '.join(STEPS)}")
-    count = len(words) - 1
-    if count < kind.least or (kind.most is not None and count > kind.most):
-        arguments = "1 argument" if count == 1 else f"{count} arguments"
-        raise InputError(f"{words[0]} has {arguments}; use: plan {kind.usage}")
-    for field in structs.fields(Given):
-        if getattr(given, field.name) not in (None, False, ()) and field.name not in kind.options:
-            other = {"tags": "tag", "class_": "class"}
-            option = other.get(field.name, field.name.replace("_", "-"))
-            raise InputError(f"--{option} means nothing to {words[0]}; use: plan {kind.usage}")
-    return kind
+def _workloads(in_flight: int) -> Workloads:
+    """Return what makes steps of files with workloads."""
+    return Workloads(
+        place=place_step,
+        fill=lambda path, most: fill_step(path, most, group=in_flight),
+        fill_sized=lambda sized, most: FillSized(
+            sized=sized, group=in_flight, most=most or MOST_TRIED
+        ),
+    )
 
 
 def _disk(word: str) -> tuple[str, str]:

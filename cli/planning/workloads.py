@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.errors import BrokenObjectError, InputError
-from cli.files import load_documents
+from cli.documents import load_documents
 from cli.kube.documents import read_object
 from cli.kube.resources import PLACED
 from cli.stdin import name_of

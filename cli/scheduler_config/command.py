@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from app.errors import InputError
-from cli.files import read_bytes
+from cli.documents import read_bytes
 from cli.options import Output, Printed, Quiet, load_settings, print_answer, warn
 from cli.paragraphs import output_width, paragraph
 from cli.scheduler_config.autoscaler import CONFIGURATION, For, template_capacities

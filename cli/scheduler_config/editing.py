@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from app.errors import InputError
-from cli.files import parse_yaml
+from cli.documents import parse_yaml
 from cli.scheduler_config.given import Given, at
 from cli.scheduler_config.wanted import (
     ALL_NODES,

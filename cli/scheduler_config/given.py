@@ -12,7 +12,7 @@ import yaml
 
 from app.config import RESOURCE
 from app.errors import InputError
-from cli.files import parse_yaml
+from cli.documents import parse_yaml
 from cli.scheduler_config.wanted import (
     API_VERSION,
     KIND,

@@ -13,7 +13,7 @@ from app.kube.pods import WOKEN_AT
 from app.kube.resource import Resource
 from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
 from app.quantity import parse_bytes
-from cli.files import load_documents
+from cli.documents import load_documents
 from cli.kube.resources import KUBERNETES_NODES
 from examples.demo.api_server import ApiServer, Object
 

@@ -14,7 +14,7 @@ from app.serving.names import (
     MOST_CHARACTERS_OF_UID,
     MOST_VOLUMES,
 )
-from cli.files import FEW_VALUES, RATIO_LIMIT, VALUES_PER_BYTE
+from cli.bundles import FEW_VALUES, RATIO_LIMIT, VALUES_PER_BYTE
 from extender.holds import size
 from extender.waiting import pods
 from tests.docs.pages import DOCS, tables

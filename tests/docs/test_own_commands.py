@@ -9,10 +9,12 @@ import pytest
 import typer
 
 from cli.commands import commands as command_line
+from cli.planning.steps import steps
 from tests.docs.consoles import SCRIPTS, SESSIONS, commands
 from tests.docs.pages import DOCS, PAGES, blocks, inline_code, name_of, tables
 
 GROUP = typer.main.get_command(command_line)
+STEPS = typer.main.get_command(steps)
 PROGRAM = r"(?:longhorn-scheduler-extender|python3? -m cli)"
 
 
@@ -38,6 +40,9 @@ def test_options_exist(page: Path) -> None:
         command = getattr(GROUP, "commands", {})[name]
 
         command.make_context(name, options)  # raises what the user would be told
+        if name == "plan":
+            step, *rest = options
+            getattr(STEPS, "commands", {})[step].make_context(step, rest)
 
 
 def test_the_calls_are_found() -> None:

@@ -9,13 +9,15 @@ import typer
 
 from cli.commands import commands
 from cli.planning.scenario import _ENTRIES, _MAKERS, Workloads, read_scenario
-from cli.planning.steps import STEPS
+from cli.planning.steps import steps
 from cli.planning.workloads import fill_step, place_step
 from planner.plan import Step
 from planner.steps.workloads import FillSized
 from tests.docs.pages import DOCS, ROOT, blocks, code_in, headings, tables
 
 PAGE = DOCS / "plan.md"
+GROUP: Any = typer.main.get_command(commands)
+STEPS: Any = typer.main.get_command(steps)
 WORKLOADS = Workloads(
     place=place_step,
     fill=lambda path, most: fill_step(path, most, group=1),
@@ -36,7 +38,7 @@ def scenario_of_the_page() -> str:
 def test_every_step_has_a_chapter_that_shows_how_it_is_used() -> None:
     names = [name for heading in headings(PAGE) for name in heading.text.split(", ")]
 
-    assert {*STEPS} - {"run"} <= {*names}
+    assert {*STEPS.commands} - {"run"} <= {*names}
     assert "`run SCENARIO.yaml`" in PAGE.read_text(encoding="utf-8")
 
 
@@ -67,10 +69,10 @@ def test_the_scenarios_of_the_examples_can_be_read(path: Path) -> None:
 
 
 def test_every_option_has_a_place_on_the_page() -> None:
-    command: Any = typer.main.get_command(commands)
     options = {
         name
-        for parameter in command.commands["plan"].params
+        for step in STEPS.commands.values()
+        for parameter in step.params
         for name in parameter.opts
         if name.startswith("--") and name != "--help"
     }
@@ -80,8 +82,7 @@ def test_every_option_has_a_place_on_the_page() -> None:
 
 
 def test_the_exit_statuses_are_those_of_the_help() -> None:
-    command: Any = typer.main.get_command(commands)
-    said = " ".join(command.commands["plan"].help.replace("\\\n", "").split())
+    said = " ".join(GROUP.commands["plan"].help.replace("\\\n", "").split())
     rows = tables(PAGE, "options")[-1]
 
     assert [status for status, _ in rows] == ["0", "1", "2"]

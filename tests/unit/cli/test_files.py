@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 
 from app.errors import InputError
-from cli.files import bundled_namespaces, load_cluster, load_documents
+from cli.bundles import bundled_namespaces
+from cli.documents import load_documents
+from cli.files import load_cluster
 from extender import Claim, ClaimKey
 from longhorn import Node, NodeName, Setting
 from planner.records import KubernetesNode

@@ -11,6 +11,7 @@ import termios
 from collections.abc import Mapping
 from fcntl import ioctl
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,13 +21,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.commands import commands, run_command
-from cli.files import parse_yaml
+from cli.documents import parse_yaml
 from cli.options import Output, WideOutput, written_yaml
 from cli.paragraphs import ANY_WIDTH, paragraph
+from cli.planning.steps import steps
 
 ROOT = Path(__file__).parents[3]
-GROUP = typer.main.get_command(commands)
-NAMES = tuple(getattr(GROUP, "commands", {}))
+GROUP: Any = typer.main.get_command(commands)
+NAMES = tuple(GROUP.commands)
+STEPS: Any = typer.main.get_command(steps)
+CALLS = [
+    *[(name,) for name in NAMES if name != "plan"],
+    *[("plan", name) for name in STEPS.commands],
+]
+"""Each command that has options, by its words."""
 SERVICES = ("serve", "disk-schedule-controller")
 BUNDLE = ("--cluster-file", "examples/bundle")
 SCHEDULER = "manifests/scheduler/k3s.yaml"
@@ -108,41 +116,41 @@ def test_quiet_keeps_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("error: no file and no pod ")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVICES])
-def test_each_command_that_answers_has_the_same_options(name: str) -> None:
-    options = {
+def options_of(call: tuple[str, ...]) -> set[str]:
+    """Return the options of a command, without --help."""
+    *_, name = call
+    command = (STEPS if len(call) > 1 else GROUP).commands[name]
+    return {
         option
-        for parameter in getattr(GROUP, "commands", {})[name].params
-        for option in parameter.opts
+        for parameter in command.params
+        for option in [*parameter.opts, *parameter.secondary_opts]
+        if option.startswith("-")
     }
 
-    assert {"--output", "-o", "--quiet", "-q"} <= options
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call[0] not in SERVICES])
+def test_each_command_that_answers_has_the_same_options(call: tuple[str, ...]) -> None:
+    assert {"--output", "-o", "--quiet", "-q"} <= options_of(call)
 
 
 def test_the_forms_of_an_answer_are_the_same_for_all() -> None:
     assert {*WideOutput} == {*Output, "wide"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("call", [*CALLS, ("plan",)])
 def test_the_help_fits_into_80_columns_and_nothing_is_cut(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
-    assert run_command([name, "--help"]) == 0
+    assert run_command([*call, "--help"]) == 0
     text = capsys.readouterr().out
-    assert run_command([name, "-h"]) == 0
+    assert run_command([*call, "-h"]) == 0
 
     assert capsys.readouterr().out == text
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "…" not in text
-    options = {
-        option
-        for parameter in getattr(GROUP, "commands", {})[name].params
-        for option in [*parameter.opts, *parameter.secondary_opts]
-        if option.startswith("-")
-    }
-    assert [option for option in options if option not in text] == []
+    assert [option for option in options_of(call) if option not in text] == []
 
 
 def test_the_list_of_commands_is_not_cut(
@@ -179,6 +187,9 @@ def completed(*words: str, program: str = "longhorn-scheduler-extender") -> list
         (("sur",), ["survey"]),
         (("overview", "-o", ""), [*WideOutput]),
         (("survey", "--q"), ["--quiet"]),
+        (("plan", "unc"), ["uncordon"]),
+        (("plan", "drain", "--fo"), ["--force"]),
+        (("plan", "--seed", "3", "add-node", "--li"), ["--like"]),
     ],
 )
 @pytest.mark.parametrize("program", ["longhorn-scheduler-extender", "kubectl-longhorn_scheduler"])

@@ -11,7 +11,8 @@ import pytest
 
 from app.errors import InputError
 from cli.commands import run_command
-from cli.files import load_cluster, load_documents
+from cli.documents import load_documents
+from cli.files import load_cluster
 from cli.stdin import INPUT, read_input
 from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run
 

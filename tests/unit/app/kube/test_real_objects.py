@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cli.files import load_cluster, load_documents
+from cli.documents import load_documents
+from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.documents import read_object
 from cli.kube.view import build_view

@@ -1,0 +1,97 @@
+"""Each step of `plan` is a command with options of its own; calls of before go on working."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cli.commands import run_command
+from tests.unit.cli.plans import BUNDLE, WIKI, Run
+
+COMMON = {
+    "--cluster-file", "--also", "--kubeconfig", "--context", "--policy", "--seed", "--runs",
+    "--in-flight", "--output", "--all", "--html", "--quiet", "--help",
+}  # fmt: skip
+OWN = {
+    "place": {"--replicas", "--until-full", "--most"},
+    "capacity": {"--size", "--class", "--volume-replicas", "--most"},
+    "drain": {"--force", "--delete-emptydir-data"},
+    "lose": set[str](),
+    "cordon": set[str](),
+    "uncordon": set[str](),
+    "add-node": {"--like"},
+    "add-disk": {"--reserved", "--tag"},
+    "remove-disk": set[str](),
+    "resize": set[str](),
+    "scale": set[str](),
+    "set": set[str](),
+    "run": set[str](),
+}
+
+
+def helped(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run_command(["plan", *words, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_help_names_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = helped(capsys).partition("Commands:\n")[2]
+
+    assert [line.split()[0] for line in listed.splitlines()] == [*OWN]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_help_of_a_step_has_its_options_and_no_others(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    text = helped(capsys, name)
+
+    listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, flags=re.MULTILINE)
+    assert {*listed} == COMMON | OWN[name]
+    assert "Exit status: 0 " in text
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_option_of_another_step_is_an_error_that_names_the_step(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    others = sorted(set().union(*OWN.values()) - OWN[name])
+
+    for option in others:
+        assert run_command(["plan", name, "a", "b", option]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith(f"error: {name}: No such option: {option}")
+
+
+@pytest.mark.parametrize(
+    ("front", "behind"),
+    [
+        (("--delete-emptydir-data", "drain", "node-2"),
+         ("drain", "node-2", "--delete-emptydir-data")),
+        (("--replicas", "1", "place", WIKI), ("place", WIKI, "--replicas", "1")),
+        (("--runs=2", "place", "--replicas=1", WIKI), ("place", WIKI, "--replicas=1", "--runs=2")),
+        (("-qo", "json", "--", "cordon", "node-1"), ("cordon", "node-1", "-q", "-o", "json")),
+        (("--tag", "a", "add-disk", "node-1/x", "--tag", "b", "1Ti"),
+         ("add-disk", "node-1/x", "1Ti", "--tag", "a", "--tag", "b")),
+    ],
+)  # fmt: skip
+def test_options_may_stand_before_the_step(
+    capsys: pytest.CaptureFixture[str], front: Sequence[str], behind: Sequence[str]
+) -> None:
+    status = run_command(["plan", "--cluster-file", BUNDLE, *behind])
+    expected = capsys.readouterr()
+
+    assert status == 0
+    assert run_command(["plan", "--cluster-file", BUNDLE, *front]) == 0
+    assert capsys.readouterr() == expected
+
+
+def test_a_scenario_that_fills_is_asked_whether_it_works(run: Run, tmp_path: Path) -> None:
+    scenario = tmp_path / "fill.yaml"
+    scenario.write_text(json.dumps({"steps": [{"fill": WIKI}]}))
+
+    assert run("run", str(scenario))[1].startswith("all of it works: 3 pods placed")
+    assert run("capacity", WIKI)[1].startswith("3 more pods fit")
