@@ -15,11 +15,11 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, generate_latest
 
 from app.instance.ahead import LookingAhead
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.view import build_view
-from app.metrics import Metrics
+from app.instance.figures import show_ahead
 from benchmarks.clusters import GIB, cluster, node_name
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import ClusterView, Extender, StepLimits, StorageClass
 from longhorn import (
     DiskId,
@@ -89,7 +89,7 @@ async def _measure(view: ClusterView) -> Found:
         wall_clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
     )
     registry = CollectorRegistry()
-    Metrics(registry, version="bench").show_ahead(lambda: looking.figures)
+    show_ahead(registry, lambda: looking.figures)
     task = asyncio.create_task(looking.run())
     found = Found([], [], [], 0)
     for number in range(ROUNDS + 1):

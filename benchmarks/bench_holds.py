@@ -12,13 +12,13 @@ from statistics import median
 
 import msgspec
 
-from app.config import Settings
 from app.kube import objects
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
 from app.kube.translate import pod_ref
-from app.kube.view import build_view
+from app.settings import Settings
 from benchmarks.clusters import GIB, cluster, node_name, pod
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import Asked, ClusterView, Extender, PodRef, State, Timeouts
 from extender.holds.hold import Sighting
 from longhorn import NodeName

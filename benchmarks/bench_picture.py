@@ -14,11 +14,11 @@ from typing import Any
 
 from app.instance.debug import RoleState
 from app.instance.picture import Sources, draw
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.view import build_view
 from app.serving.turns import Turns
 from benchmarks.clusters import GIB, cluster, node_name
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import ClusterView, Hold, Ledger, PodRef, State, WaitingPods
 from extender.demand.requests import WantedVolume
 from longhorn import Locality, Volume, VolumeName, need_of

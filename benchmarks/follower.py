@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from random import Random
 from statistics import median, quantiles
 from typing import NamedTuple
@@ -20,11 +21,12 @@ import uvicorn
 from kubernetes_asyncio import client
 from prometheus_client import CollectorRegistry
 
-from app.config import Settings
 from app.instance.cluster import LiveCluster
 from app.kube.connection import JSON, Chunks, Connection, Query
-from app.metrics import Metrics
-from app.serving.process import pass_over_modules
+from app.process.life import pass_over_modules
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from benchmarks.objects import DOUBLE_PERCENT, kinds
 from longhorn import limit_bytes
 
@@ -154,11 +156,9 @@ class Phase(NamedTuple):
 async def _measure(port: int) -> dict[str, object]:
     connection = Watched(client.ApiClient(client.Configuration(f"http://127.0.0.1:{port}")))
     cluster = LiveCluster(
-        connection,
+        Surroundings(connection, time.monotonic, lambda: datetime.now(UTC), Random(1)),
         Settings(),
         Metrics(CollectorRegistry(), version="bench"),
-        clock=time.monotonic,
-        random=Random(1),
     )
     pauses = Pauses(connection)
     tasks = [asyncio.create_task(loop) for loop in cluster.loops()]

@@ -14,10 +14,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from app.kube.resources import BY_KIND
 from benchmarks import objects
 from benchmarks.clusters import GIB, Object, cluster, kubernetes_node, pod
 from benchmarks.templates import LONGHORN, NAMESPACE
+from cli.kube.resources import IN_FILES
 
 JSON_FILE, YAML_FILE = "cluster.json", "cluster.yaml"
 POD = "bench/large"
@@ -82,7 +82,7 @@ class _Lists(ThreadingHTTPServer):
     def __init__(self, found: list[Object]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lists: dict[str, list[Object]] = {}
-        for (_, kind), resource in BY_KIND.items():
+        for (_, kind), resource in IN_FILES.items():
             wanted = resource.api_version, kind
             namespace = NAMESPACE if resource.api_version == LONGHORN else ""
             self.lists[resource.path(namespace)] = [

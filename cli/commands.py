@@ -9,17 +9,18 @@ from typing import Annotated
 
 import typer
 
-from app.config import NAME, load_controller
+from app.config import NAME
+from app.disk_schedule.settings import load_controller
 from app.errors import AppError, InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import ASKED, PODS
-from app.kube.translate import Pod
-from app.kube.view import build_view
 from app.logs import configure_logs
 from cli.draining.command import may_drain
 from cli.explaining.command import Explainer
 from cli.explaining.lines import Form, lines
 from cli.explaining.pending import PendingPods, pending_lines, pending_pods
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import ASKED, PODS
+from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM, ASKED_FROM
 from cli.names import node_name, split_kind
 from cli.options import (
@@ -50,8 +51,7 @@ from cli.scheduler_config.command import configure_scheduler
 from cli.survey.command import show_survey
 from cli.volumes.command import VOLUMES, explain_volume
 from cli.volumes.lines import volume_lines
-from extender import Unreadable
-from longhorn import Node, NodeName
+from longhorn import Node, NodeName, Unreadable
 from planner.errors import unknown
 from planner.naming import first_of
 from planner.records import KubernetesNode
@@ -167,9 +167,9 @@ def filter_pod(
     name = _only_one(wanted, pod)
     check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
-        from app.instance import service  # noqa: PLC0415 (it takes long)
+        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-        cluster, problems, in_use = service.read_cluster(settings, kubeconfig, context)
+        cluster, problems, in_use = snapshot.read_cluster(settings, kubeconfig, context)
         warn(problems, quiet=quiet)
         utc = datetime.now(UTC)
     else:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from app.errors import InputError
-from planner.outcome import PlanReport
+from planner.picture import Picture
 
 
 def check_writable(path: Path) -> None:
@@ -21,11 +21,11 @@ def check_writable(path: Path) -> None:
         raise InputError(f"--html: {path} cannot be written: {error.strerror}") from error
 
 
-def draw(report: PlanReport, path: Path) -> None:
-    """Write a report as one page for a browser."""
+def draw(picture: Picture, path: Path) -> None:
+    """Write a picture as one page for a browser."""
     from app.page.page import page  # noqa: PLC0415 (only some plans are drawn)
 
     try:
-        path.write_text(page(report), encoding="utf-8")
+        path.write_text(page(picture), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.errors import BrokenObjectError, InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import IN_FILES, Kinds
+from app.kube.resource import Kinds
 from cli.bundles import ZIP_START, BundleLoader, bundle, place_in_bundle, refuse_archive
 from cli.documents import Loader, objects, read_bytes, suffix
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.resources import IN_FILES
 from cli.stdin import INPUT, name_of
-from extender import Unreadable
+from longhorn import Unreadable
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 

@@ -9,31 +9,34 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import (
+from app.kube.longhorn.resources import (
     BACKING_IMAGES,
-    CLAIMS,
-    CSI_NODES,
     ENGINE_IMAGES,
     INSTANCE_MANAGERS,
-    KUBERNETES_NODES,
+    LONGHORN_RESOURCES,
     NODES,
-    PERSISTENT_VOLUMES,
-    PODS,
     REPLICAS,
-    RESOURCES,
     SETTINGS,
     SHARDS,
-    STORAGE_CLASSES,
     VOLUMES,
-    Resource,
 )
-from app.kube.translate import Pod
-from extender import Claim, PersistentVolume, Unreadable, UnresolvableClaimError, UnseenObjectError
+from app.kube.resource import Resource
+from app.kube.resources import (
+    CLAIMS,
+    CLUSTER_RESOURCES,
+    CSI_NODES,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+)
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import KUBERNETES_NODES, PODS
+from extender import Claim, PersistentVolume, UnresolvableClaimError, UnseenObjectError
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import LONGHORN_DRIVERS
-from longhorn import Node, Replica, Setting, Volume, default_values
+from longhorn import Node, Replica, Setting, Unreadable, Volume, default_values
 
+_KINDS = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES)
 _RUNNERS = (ENGINE_IMAGES, INSTANCE_MANAGERS, CSI_NODES)
 """The kinds that say what runs on nodes. Decisions do without."""
 _DEFAULTS = {
@@ -220,7 +223,7 @@ def unresolvable(error: UnresolvableClaimError, origin: str) -> str:
     """Return the text of *error* where the cluster comes from files: they may lack an object."""
     if not isinstance(error, UnseenObjectError):
         return str(error)
-    how = _how_to_add({each for each in RESOURCES if each.label == error.kind})
+    how = _how_to_add({each for each in _KINDS if each.label == error.kind})
     return (
         f"{error.kind} {error.name} is not in {origin}; create it, or if the cluster has it: {how}"
     )
@@ -251,5 +254,5 @@ def _absent_settings(cluster: ClusterObjects) -> str:
 
 
 def _how_to_add(resources: AbstractSet[Resource]) -> str:
-    kinds = ",".join(each.name for each in RESOURCES if each in resources)
+    kinds = ",".join(each.name for each in _KINDS if each in resources)
     return f"kubectl get --all-namespaces -o json {kinds} > more.json, then add --also more.json"

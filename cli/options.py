@@ -11,14 +11,15 @@ import msgspec
 import typer
 import yaml
 
-from app.config import Settings, load
 from app.errors import InputError
-from app.kube.cluster_objects import ClusterObjects
 from app.kube.kubeconfig import kubeconfig_files
-from app.kube.resources import IN_FILES, Kinds
+from app.kube.resource import Kinds
 from app.logs import has_colours
+from app.settings import Settings, load
 from cli.bundles import bundled_namespaces
 from cli.files import load_cluster
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.resources import IN_FILES
 from cli.missing import Kind, missing
 from cli.paragraphs import error_width, paragraph
 from cli.stdin import name_of

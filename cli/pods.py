@@ -5,14 +5,16 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from app.errors import BrokenObjectError, InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import IN_FILES, PODS_VOLUMES, Kinds
-from app.kube.translate import Pod
+from app.kube.resource import Kinds
 from cli.documents import load_documents
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.pods import Pod
+from cli.kube.resources import IN_FILES, PODS_VOLUMES
 from cli.names import Named, without_kind
 from cli.stdin import INPUT, name_of
-from extender import Claim, PersistentVolume, StorageClass, Unreadable
+from extender import Claim, PersistentVolume, StorageClass
+from longhorn import Unreadable
 from planner.workloads import Workload, pods_of
 
 _Other = Claim | PersistentVolume | StorageClass

@@ -45,7 +45,6 @@ from extender.kubernetes import (
     PodStatus,
     Requirement,
     StorageClass,
-    Unreadable,
     opt_out,
 )
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
@@ -72,7 +71,7 @@ __all__ = [
     "NodeSets", "NodeSpace", "NodeTerm", "Outcome", "PersistentVolume", "PodRef", "PodRequest",
     "PodStatus", "Reasons", "Rejection", "Requirement", "Robustness", "Score", "Scores",
     "Shortfall", "Sighting", "Situation", "Spread", "State", "StepLimits", "StorageClass",
-    "Timeouts", "TooMuchHeldError", "Unreadable", "UnresolvableClaimError", "UnseenObjectError",
+    "Timeouts", "TooMuchHeldError", "UnresolvableClaimError", "UnseenObjectError",
     "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen", "charges", "class_name",
     "class_of", "default_class", "estimate_volume", "expected", "future_backing_image",
     "judge_claims", "judge_pod", "key_of", "local_disks", "looks", "needed_class", "node_rejection",

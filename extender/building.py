@@ -20,14 +20,7 @@ from typing import Any, TypeVar
 
 from extender.deriving import Derived, Work
 from extender.known import Known, Record, is_record, put
-from extender.kubernetes import (
-    Claim,
-    CsiNode,
-    EngineOptOut,
-    PersistentVolume,
-    StorageClass,
-    Unreadable,
-)
+from extender.kubernetes import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
 from extender.unreadable import Unread
 from extender.view import ChangeLog, ClusterView
 from longhorn import (
@@ -41,6 +34,7 @@ from longhorn import (
     Replica,
     Setting,
     Settings,
+    Unreadable,
     Volume,
     VolumeName,
     read_settings,

@@ -4,14 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Generic, TypeGuard, TypeVar, get_args
 
-from extender.kubernetes import (
-    Claim,
-    CsiNode,
-    EngineOptOut,
-    PersistentVolume,
-    StorageClass,
-    Unreadable,
-)
+from extender.kubernetes import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
 from longhorn import (
     BackingImage,
     DiskId,
@@ -23,6 +16,7 @@ from longhorn import (
     Replica,
     Setting,
     Shard,
+    Unreadable,
     Volume,
     VolumeName,
 )

@@ -5,7 +5,7 @@ from typing import NewType
 
 import msgspec
 
-from longhorn import V2_OFF_LABEL, NodeName, VolumeName
+from longhorn import V2_OFF_LABEL, NodeName
 
 ClaimKey = NewType("ClaimKey", str)
 """Namespace and name of a PVC, joined by a slash."""
@@ -159,16 +159,3 @@ class NewPod(msgspec.Struct, frozen=True, kw_only=True):
     """A DaemonSet controls it, which has chosen its node."""
     is_bound: bool = False
     """It has a node already."""
-
-
-class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
-    """An object of a kind we use that could not be read."""
-
-    kind: str
-    name: str
-    """As other objects refer to it: the key that its record would have."""
-    why: str
-    nodes: tuple[NodeName, ...] = ()
-    """Nodes whose space it would have counted for."""
-    volume: VolumeName | None = None
-    """The volume that it is a Replica of, if it is one."""

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from extender.known import Known, key_of, put
-from extender.kubernetes import Unreadable
-from longhorn import Node, NodeName, VolumeName
+from longhorn import Node, NodeName, Unreadable, VolumeName
 
 
 class Unread:

@@ -130,6 +130,7 @@ from longhorn.tracking import (
     told_bytes,
     tracked_need,
 )
+from longhorn.unreadable import Unreadable
 
 __all__ = [
     "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "NO_GROWTH",
@@ -140,8 +141,8 @@ __all__ = [
     "Entry", "EntryState", "Group", "Growth", "Happened", "Hosts", "InstanceManager", "LetGo",
     "Locality", "Moment", "Need", "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown",
     "Owner", "OwnerKind", "Part", "Place", "Reason", "Refusal", "Replica", "ReplicaName",
-    "Selector", "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Usage", "Volume",
-    "VolumeName",
+    "Selector", "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Unreadable", "Usage",
+    "Volume", "VolumeName",
     "VolumeTold", "account", "all_match", "attach_refusal", "attachment_of", "capacity_of",
     "choices", "chosen_disks", "chosen_nodes", "decide_schedule", "default_values", "disk_reason",
     "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates",

@@ -18,7 +18,6 @@ from extender import (
     StepLimits,
     StorageClass,
     Timeouts,
-    Unreadable,
     ViewBuilder,
     key_of,
     opt_out,
@@ -33,6 +32,7 @@ from longhorn import (
     Replica,
     Setting,
     Shard,
+    Unreadable,
     Volume,
 )
 from planner.records import (

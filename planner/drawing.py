@@ -6,7 +6,7 @@ from extender import NodeSpace, why_unusable
 from longhorn import DiskId, DiskSpace, NodeName, Replica, ReplicaName, VolumeName, refusal_of
 from planner.cluster import Cluster
 from planner.naming import natural
-from planner.outcome import DiskReport, NodeReport, ReplicaReport
+from planner.picture import DiskReport, NodeReport, ReplicaReport
 from planner.records import CPU, MEMORY, KubernetesNode
 
 

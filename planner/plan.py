@@ -13,7 +13,8 @@ from planner.drawing import draw
 from planner.engine import Decision, Scheduler
 from planner.following import follow_nodes
 from planner.naming import first_of, natural
-from planner.outcome import Event, Kind, PlanReport, PlanWarning, StepReport
+from planner.outcome import PlanReport
+from planner.picture import Event, Kind, PlanWarning, StepReport
 from planner.policy import Policy
 from planner.records import Pod
 from planner.scheduling import Batch, Scheduling

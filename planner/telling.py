@@ -17,7 +17,7 @@ from planner.cluster import Cluster
 from planner.engine import Decision
 from planner.lacking import figures
 from planner.naming import natural
-from planner.outcome import Event, Kind, Place, PlannedVolume, Reason
+from planner.picture import Event, Kind, Place, PlannedVolume, Reason
 from planner.records import Pod
 
 

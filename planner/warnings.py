@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from longhorn import Reason, Replica, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
-from planner.outcome import PlanWarning
+from planner.picture import PlanWarning
 from planner.volumes import Volumes
 
 

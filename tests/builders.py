@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import structs
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import AnyRecord
-from app.kube.view import build_view
+from app.kube.resource import AnyRecord
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
 from extender import (
     Answer,
     Claim,
@@ -26,7 +26,6 @@ from extender import (
     Rejection,
     StepLimits,
     StorageClass,
-    Unreadable,
     local_disks,
 )
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
@@ -52,6 +51,7 @@ from longhorn import (
     Setting,
     Shard,
     TopologyTerm,
+    Unreadable,
     Volume,
     VolumeName,
     default_values,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from hypothesis import strategies as st
 
-from app.kube.resources import AnyRecord
-from extender import Claim, ClusterView, CsiNode, PersistentVolume, StorageClass, Unreadable
+from app.kube.resource import AnyRecord
+from extender import Claim, ClusterView, CsiNode, PersistentVolume, StorageClass
 from longhorn import (
     BackingImage,
     Disk,
@@ -28,6 +28,7 @@ from longhorn import (
     ReplicaName,
     Setting,
     Shard,
+    Unreadable,
     Volume,
     VolumeName,
 )

@@ -8,9 +8,7 @@ two leaders.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import datetime
 from itertools import islice
-from random import Random
 from typing import NoReturn
 
 import msgspec
@@ -19,14 +17,14 @@ import structlog
 from app.config import NAME
 from app.disk_schedule.known import KnownDisks
 from app.disk_schedule.patches import FINALIZER, Patch, release_patch, spec_patch, status_patch
+from app.disk_schedule.stored import IMAGE_COPIES, STORED_SCHEDULES, StoredSchedule
 from app.kube.backoff import Backoff
-from app.kube.connection import Connection
 from app.kube.errors import ApiError, ImpossibleNameError, MalformedError, StatusError
+from app.kube.longhorn.resources import REPLICAS
 from app.kube.mirror import Change
 from app.kube.objects import KubeStruct, Metadata
 from app.kube.records import read_item
-from app.kube.resources import IMAGE_COPIES, REPLICAS, STORED_SCHEDULES
-from app.kube.schedules import StoredSchedule
+from app.process.surroundings import Surroundings
 from longhorn import (
     Decision,
     DiskId,
@@ -60,21 +58,18 @@ class Controller:
     own, and two would never come to rest.
 
     Args:
-        connection: To the API server.
+        around: What the instance finds around it. Randomness orders those that want to grow.
         namespace: Longhorn's.
         known: What decisions rest on. This adds what is written.
         may_write: Whether this instance leads, and knows enough. Asked before each write.
         on_decision: Told of each decision once it is written, also of those that change nothing.
         on_conflict: Called when the API server has refused a write of an older version.
         on_failure: Called when a pass has failed for another reason, and is tried again.
-        clock: Monotonic seconds of the running loop.
-        wall_clock: UTC, for times that people read.
-        random: Orders those that want to grow, and spreads pauses.
     """
 
     def __init__(
         self,
-        connection: Connection,
+        around: Surroundings,
         namespace: str,
         known: KnownDisks,
         *,
@@ -82,20 +77,14 @@ class Controller:
         on_decision: Callable[[Decision], None],
         on_conflict: Callable[[], None],
         on_failure: Callable[[], None],
-        clock: Callable[[], float],
-        wall_clock: Callable[[], datetime],
-        random: Random,
     ) -> None:
-        self._connection = connection
+        self._connection, self._clock, self._wall_clock, self._random = around
         self._namespace = namespace
         self._known = known
         self._may_write = may_write
         self._on_decision = on_decision
         self._on_conflict = on_conflict
         self._on_failure = on_failure
-        self._clock = clock
-        self._wall_clock = wall_clock
-        self._random = random
         self._due: dict[DiskId, float] = {}
         """From when on each may be looked at."""
         self._busy: set[DiskId] = set()
@@ -103,10 +92,10 @@ class Controller:
         """Of those whose last pass failed."""
         self._changed = asyncio.Event()
 
-    def take(self, changes: Iterable[Change]) -> None:
+    def note_changes(self, changes: Iterable[Change]) -> None:
         """Take in what has changed, and look at what that may change."""
         had_rivals = bool(self._known.rivals())
-        self._look_at(self._known.take(changes))
+        self._look_at(self._known.note_changes(changes))
         if (rivals := self._known.rivals()) and not had_rivals:
             log.error("disk_schedule.written_by_longhorn", disks=len(rivals), first=rivals[0])
         elif had_rivals and not rivals:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.disk_schedule.known import KnownDisks
-from app.metrics import DiskFigures
+from app.disk_schedule.metrics import DiskFigures
 from longhorn import granted_bytes, granted_limit_bytes, refused_owners
 
 

@@ -7,7 +7,6 @@ asked for goes with the object.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from random import Random
 from typing import NoReturn
 
 import msgspec
@@ -22,13 +21,14 @@ from app.disk_schedule.objects import (
     known_node,
     new_object,
 )
+from app.disk_schedule.stored import STORED_SCHEDULES, StoredSchedule
 from app.kube.backoff import Backoff
-from app.kube.connection import Connection
 from app.kube.errors import ApiError, MalformedError, StatusError
+from app.kube.longhorn.objects import LonghornNode
+from app.kube.longhorn.resources import NODES
 from app.kube.mirror import Change
-from app.kube.objects import KubeStruct, LonghornNode, Metadata
-from app.kube.resources import NODES, STORED_SCHEDULES
-from app.kube.schedules import StoredSchedule
+from app.kube.objects import KubeStruct, Metadata
+from app.process.surroundings import Surroundings
 from longhorn import DiskId, DiskName, Node, NodeName
 
 log = structlog.get_logger()
@@ -50,23 +50,22 @@ class Keeping:
     """Has one DiskSchedule for each disk, while it may write.
 
     Args:
-        connection: To the API server.
+        around: What the instance finds around it. Randomness orders nodes: one that fails must not
+            stop the others.
         namespace: Longhorn's.
-        known: The nodes and schedules; brought up to date before `take` is called.
+        known: The nodes and schedules; brought up to date before `note_changes` is called.
         may_write: Whether this instance leads, and knows enough. Asked before each write.
-        random: Spreads pauses, and the order of nodes: one that fails must not stop the others.
     """
 
     def __init__(
         self,
-        connection: Connection,
+        around: Surroundings,
         namespace: str,
         known: KnownDisks,
         *,
         may_write: Callable[[], bool],
-        random: Random,
     ) -> None:
-        self._connection = connection
+        self._connection, _, _, random = around
         self._namespace = namespace
         self._known = known
         self._may_write = may_write
@@ -76,7 +75,7 @@ class Keeping:
         """The nodes of which something may be due."""
         self._changed = asyncio.Event()
 
-    def take(self, changes: Iterable[Change]) -> None:
+    def note_changes(self, changes: Iterable[Change]) -> None:
         """Look again at a node that has changed, or whose objects have."""
         for old, new in changes:
             match old, new:

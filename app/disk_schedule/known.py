@@ -7,9 +7,8 @@ at again because time has passed.
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
+from app.disk_schedule.stored import ImageCopies, StoredSchedule
 from app.kube.mirror import Change, Known
-from app.kube.schedules import ImageCopies, StoredSchedule
-from extender import Unreadable
 from longhorn import (
     DiskId,
     DiskSchedule,
@@ -21,6 +20,7 @@ from longhorn import (
     ReplicaName,
     Setting,
     Settings,
+    Unreadable,
     owners_of,
     parse_int,
     unowned,
@@ -55,7 +55,7 @@ class KnownDisks:
         self._images: dict[str, ImageCopies] = {}
         self._unreadable: dict[tuple[str, str], Unreadable] = {}
 
-    def take(self, changes: Iterable[Change]) -> set[DiskId]:
+    def note_changes(self, changes: Iterable[Change]) -> set[DiskId]:
         """Take in what has changed; return the schedules that it may change."""
         due: set[DiskId] = set()
         for old, new in changes:

@@ -9,9 +9,9 @@ may be late, and who deletes the object forgets what was asked for.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from app.kube.objects import LonghornNode, NodeStatus
-from app.kube.resources import NODES, STORED_SCHEDULES
-from app.kube.schedules import StoredSchedule
+from app.disk_schedule.stored import STORED_SCHEDULES, StoredSchedule
+from app.kube.longhorn.objects import LonghornNode, NodeStatus
+from app.kube.longhorn.resources import NODES
 from longhorn import DiskId, DiskName, NodeName
 
 NODE_LABEL = "longhornnode"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from app.kube.schedules import READY
+from app.disk_schedule.stored import READY
 from longhorn import Decision, Entry
 
 FINALIZER = "longhorn.io"

@@ -9,11 +9,13 @@ from random import SystemRandom
 
 import msgspec
 
-from app.config import NAME, ControllerSettings
+from app.config import NAME
 from app.disk_schedule.instance import ControllerInstance
-from app.metrics import ControllerMetrics
-from app.serving.process import clock, new_registry, run_until_told
-from app.serving.server import listen, serve_plainly
+from app.disk_schedule.metrics import ControllerMetrics
+from app.disk_schedule.settings import ControllerSettings
+from app.process.life import clock, new_registry, run_until_told
+from app.process.servers import listen, serve_plainly
+from app.process.surroundings import Surroundings
 
 
 def run_controller(
@@ -32,13 +34,12 @@ def run_controller(
     async def main(stop: asyncio.Event) -> None:
         release = version(NAME)
         instance = ControllerInstance(
-            await connect(kubeconfig, context),
+            Surroundings(
+                await connect(kubeconfig, context), clock, lambda: datetime.now(UTC), SystemRandom()
+            ),
             settings,
             metrics=ControllerMetrics(new_registry(), version=release),
             version=release,
-            clock=clock,
-            wall_clock=lambda: datetime.now(UTC),
-            random=SystemRandom(),
         )
 
         async def serve(stop: asyncio.Event) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NoReturn
 
-from app.metrics import Ahead
+from app.instance.figures import Ahead
 from extender import (
     LONGHORN_PROVISIONERS,
     ClusterView,

@@ -2,22 +2,21 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from random import Random
 from typing import NoReturn
 
 import structlog
 
-from app.config import Settings
 from app.instance.live_settings import LiveSettings, read_live_settings, relevant
-from app.kube.connection import Connection
 from app.kube.following import Following, Gap
+from app.kube.longhorn.resources import NODES
 from app.kube.mirror import Change
-from app.kube.resources import NODES
 from app.kube.sources import sources
 from app.kube.translate import ConfigMap
-from app.metrics import Metrics
-from extender import ClusterView, Unreadable, ViewBuilder
-from longhorn import Setting
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
+from app.settings import Settings
+from extender import ClusterView, ViewBuilder
+from longhorn import Setting, Unreadable
 
 log = structlog.get_logger()
 
@@ -26,11 +25,9 @@ class LiveCluster:
     """What is known of the cluster, and how well.
 
     Args:
-        connection: To its API server.
+        around: What the instance finds around it.
         settings: Namespaces, and how old knowledge may be.
         metrics: Shows what is followed.
-        clock: Monotonic seconds.
-        random: Spreads retries.
 
     Attributes:
         listeners: Told what has changed, when the view is up to date with it. Told without changes
@@ -39,15 +36,7 @@ class LiveCluster:
         reflectors: What follows the kinds.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        settings: Settings,
-        metrics: Metrics,
-        *,
-        clock: Callable[[], float],
-        random: Random,
-    ) -> None:
+    def __init__(self, around: Surroundings, settings: Settings, metrics: Metrics) -> None:
         self.listeners: list[Callable[[Sequence[Change]], None]] = []
         self.live_settings = LiveSettings()
         self._metrics = metrics
@@ -61,14 +50,14 @@ class LiveCluster:
         """Whether all that was listed first is worked out."""
         self._is_behind = asyncio.Event()
         self._following = Following(
-            connection,
+            around.connection,
             sources(settings),
             age_limit_seconds=settings.view_age_limit_seconds,
             metrics=metrics,
-            clock=clock,
-            random=random,
+            clock=around.clock,
+            random=around.random,
         )
-        self._following.listeners.append(self._take)
+        self._following.listeners.append(self._note_changes)
         self.reflectors = self._following.reflectors
 
     @property
@@ -77,7 +66,7 @@ class LiveCluster:
         return self._builder.view
 
     @property
-    def is_followed(self) -> bool:
+    def is_current(self) -> bool:
         """Whether nothing is known to be missed at this moment."""
         return self._following.is_current
 
@@ -103,8 +92,8 @@ class LiveCluster:
             self._is_complete = True
             self._tell(())
 
-    def _take(self, changes: Sequence[Change]) -> None:
-        """Take what one reflector heard, and bring the view and the settings up to date."""
+    def _note_changes(self, changes: Sequence[Change]) -> None:
+        """Take in what one reflector heard, and bring the view and the settings up to date."""
         for change in changes:
             self._builder.apply(*change)
             match change:

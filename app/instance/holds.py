@@ -7,7 +7,6 @@ pods that have a hold, counts and logs how holds end, and tells who waits for ro
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
-from random import Random
 from typing import NoReturn
 
 import structlog
@@ -15,14 +14,14 @@ import structlog
 from app.instance.cluster import LiveCluster
 from app.instance.scores import LastScores
 from app.instance.vouching import Vouching
-from app.kube.connection import Connection
 from app.kube.following import restart_counter
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
-from app.metrics import Metrics
+from app.process.surroundings import Surroundings
 from app.serving.decisions import Asking, UnavailableError
+from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
 from extender import (
     Answer,
@@ -63,14 +62,12 @@ class Holds:
     """The holds of one instance. It has none while it does not lead.
 
     Args:
+        around: What the instance finds around it.
         extender: Has the ledger.
         cluster: What is known of the cluster.
         waiting: The pods that wait for room.
-        connection: To its API server.
         scores: What was told of each node; the chosen one is compared with the others.
         metrics: Counts what becomes of holds.
-        clock: Monotonic seconds.
-        random: Spreads pauses.
 
     Attributes:
         ledger: The holds.
@@ -83,24 +80,18 @@ class Holds:
 
     def __init__(
         self,
+        around: Surroundings,
         extender: Extender,
         cluster: LiveCluster,
         waiting: WaitingPods,
-        connection: Connection,
         scores: LastScores,
         metrics: Metrics,
-        *,
-        clock: Callable[[], float],
-        random: Random,
     ) -> None:
+        connection, clock, _, random = around
         self.ledger = extender.ledger
         self.listeners: list[Callable[[frozenset[NodeName]], None]] = []
-        self._extender = extender
-        self._cluster = cluster
-        self._waiting = waiting
-        self._scores = scores
-        self._metrics = metrics
-        self._clock = clock
+        self._extender, self._cluster, self._clock = extender, cluster, clock
+        self._waiting, self._scores, self._metrics = waiting, scores, metrics
         self._is_due = asyncio.Event()
         """Set when a hold may have to end, or another deadline is the next one."""
         self._changed = asyncio.Event()
@@ -113,12 +104,7 @@ class Holds:
             random=random,
         )
         self._vouching = Vouching(
-            extender.ledger,
-            waiting,
-            connection,
-            metrics,
-            on_found=self._pod_found,
-            random=random,
+            extender.ledger, waiting, connection, metrics, on_found=self._pod_found, random=random
         )
         self.is_known = self._vouching.is_known
         self.vouch = self._vouching.vouch
@@ -203,7 +189,7 @@ class Holds:
         now = self._clock()
         self._act(self.ledger.drop_all(End.HANDED_OVER, now), now)
 
-    def take(self, changes: Sequence[Change]) -> None:
+    def note_changes(self, changes: Sequence[Change]) -> None:
         """Compare the holds with what has changed in the cluster."""
         if not len(self.ledger):
             return

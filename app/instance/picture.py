@@ -24,15 +24,7 @@ from extender import (
     WaitingPods,
 )
 from longhorn import VolumeName
-from planner.outcome import (
-    Event,
-    Kind,
-    PlannedVolume,
-    PlanReport,
-    PlanWarning,
-    Reason,
-    StepReport,
-)
+from planner.picture import Event, Kind, Picture, PlannedVolume, PlanWarning, Reason, StepReport
 
 Found = TypeVar("Found")
 
@@ -86,7 +78,7 @@ async def draw(
             )
         )
     await turn()
-    yield opening(_report(sources, role, events, utc))
+    yield opening(_picture(sources, role, events, utc))
     names = sorted(sources.current_view().spaces)
     for batch in _batches(names, _NODES_AT_ONCE):
         nodes = []
@@ -113,7 +105,7 @@ def _batches(found: Sequence[Found], size: int) -> Iterator[Sequence[Found]]:
         yield found[start : start + size]
 
 
-def _report(sources: Sources, role: RoleState, events: list[Event], utc: datetime) -> PlanReport:
+def _picture(sources: Sources, role: RoleState, events: list[Event], utc: datetime) -> Picture:
     waiting = len(sources.waiting)
     now = StepReport(
         title=f"now, {utc:%Y-%m-%d %H:%M:%S} UTC",
@@ -124,14 +116,10 @@ def _report(sources: Sources, role: RoleState, events: list[Event], utc: datetim
             *_left_out("waiting", waiting, "pods that wait"),
         ),
     )
-    return PlanReport(
+    return Picture(
         origin=f"instance {role.identity}, {role.role}; {len(sources.ledger)} holds, "
         f"{waiting} pods wait",
-        policy="",
-        seed=0,
         steps=(now,),
-        placed=0,
-        pending=waiting,
     )
 
 

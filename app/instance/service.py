@@ -10,17 +10,17 @@ from random import SystemRandom
 
 import msgspec
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.instance import Instance
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.snapshot import EXPLAINING, Scope, read_snapshot
-from app.metrics import Metrics
-from app.serving.connections import Connections
+from app.process.connections import Connections
+from app.process.life import clock, new_registry, run_until_told
+from app.process.surroundings import Surroundings
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.metrics import Metrics
 from app.serving.mutating import Mutating
-from app.serving.process import clock, new_registry, run_until_told
 from app.serving.server import Listeners, Servers
+from app.settings import Settings
 from extender import ClusterView, Extender
 
 
@@ -78,14 +78,11 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
         metrics = _metrics(release)
         connection = await connect(kubeconfig, context)
         instance = Instance(
-            connection,
+            Surroundings(connection, clock, lambda: datetime.now(UTC), SystemRandom()),
             settings,
             port=listeners.port,
             metrics=metrics,
             version=release,
-            clock=clock,
-            wall_clock=lambda: datetime.now(UTC),
-            random=SystemRandom(),
         )
 
         def serve_requests(stop: asyncio.Event) -> Coroutine[None, None, None]:
@@ -95,30 +92,6 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
         await instance.run(stop, serve_requests)
 
     _run(serve, settings)
-
-
-def read_cluster(
-    settings: Settings, kubeconfig: Path | None, context: str | None, scope: Scope = EXPLAINING
-) -> tuple[ClusterObjects, list[str], str]:
-    """Read a live cluster once.
-
-    Returns:
-        Its objects, a line for each that cannot be read, and the namespace of what a user names
-        without one.
-
-    Raises:
-        AppError: There is no cluster to connect to, or it does not let us.
-    """
-    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
-
-    async def read() -> tuple[ClusterObjects, list[str], str]:
-        connection = await connect(kubeconfig, context)
-        try:
-            return *await read_snapshot(connection, settings, scope), connection.namespace
-        finally:
-            await connection.close()
-
-    return asyncio.run(read())
 
 
 def _run(serve: Callable[[Listeners, asyncio.Event], Awaitable[None]], settings: Settings) -> None:

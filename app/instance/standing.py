@@ -1,41 +1,24 @@
 """What this instance may do at this very moment, and why not."""
 
-from collections.abc import Callable
-
 from app.instance.cluster import LiveCluster
+from app.process.member import Member
 from extender import Ledger
-from leader import Leadership
 
 
 class Standing:
-    """Whether this instance leads and answers.
+    """Whether this instance answers, and why not.
 
     Args:
         cluster: What is known of the cluster.
         ledger: What is held; a leader that has not taken over yet does not know all of it.
-        leadership: Until when it leads.
-        clock: Seconds that also pass while the process or the machine is suspended.
-
-    Attributes:
-        is_stopping: Whether the process is about to end.
+        member: Whether it leads.
     """
 
-    def __init__(
-        self,
-        cluster: LiveCluster,
-        ledger: Ledger,
-        leadership: Leadership,
-        clock: Callable[[], float],
-    ) -> None:
-        self.is_stopping = False
+    def __init__(self, cluster: LiveCluster, ledger: Ledger, member: Member) -> None:
+        self.is_leading = member.is_leading
         self._cluster = cluster
         self._ledger = ledger
-        self._leadership = leadership
-        self._clock = clock
-
-    def is_leading(self) -> bool:
-        """Whether it may act as the leader."""
-        return self._leadership.is_held(self._clock())
+        self._member = member
 
     def has_taken_over(self) -> bool:
         """Whether it leads and knows all that must be held."""
@@ -43,7 +26,7 @@ class Standing:
 
     def unavailable(self) -> str | None:
         """Return why kube-scheduler cannot be answered now, None if it can."""
-        if self.is_stopping:
+        if self._member.is_stopping:
             return "this instance of the extender is shutting down"
         if (reason := self.uninformed()) is not None:
             return reason
@@ -53,6 +36,10 @@ class Standing:
             return "this instance of the extender has just begun to lead; ask again"
         return None
 
+    def may_answer(self) -> bool:
+        """Whether kube-scheduler can be answered now."""
+        return self.unavailable() is None
+
     def uninformed(self) -> str | None:
         """Return why it cannot say which pods are for the extender, None if it can.
 
@@ -60,7 +47,7 @@ class Standing:
         """
         if not self._cluster.live_settings.enabled:
             return "the extender is disabled by the setting scheduler-extender-enabled"
-        if self._cluster.gaps(self._clock()):
+        if not self._member.is_informed():
             # Which kinds they are varies while the cause stands; /readyz and the log name them.
             return "this instance of the extender does not know the cluster; its /readyz says why"
         return None

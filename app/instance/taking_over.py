@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from random import Random
 from typing import NoReturn
 
 import structlog
@@ -12,9 +10,9 @@ from app.instance.cluster import LiveCluster
 from app.instance.holds import Holds
 from app.instance.waking import PODS_IN_ONE_GO, Waking
 from app.kube.backoff import Backoff
-from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.pods import list_unfinished
+from app.process.surroundings import Surroundings
 from extender import Extender, PodRef, PodStatus, rebuild
 
 log = structlog.get_logger()
@@ -24,37 +22,28 @@ class TakingOver:
     """Reads all unfinished pods once in each term, and fills the ledger from them.
 
     Args:
+        around: What the instance finds around it.
         extender: Has the ledger.
         holds: Filled with what the leader before held.
         waking: Told of the pods that the leader before rejected.
         cluster: What is known of the cluster.
-        connection: To its API server.
-        clock: Monotonic seconds.
-        wall_clock: UTC, for what Longhorn's objects say the time of.
-        random: Spreads retries.
         on_done: Called when the ledger is complete.
     """
 
     def __init__(
         self,
+        around: Surroundings,
         extender: Extender,
         holds: Holds,
         waking: Waking,
         cluster: LiveCluster,
-        connection: Connection,
-        *,
-        clock: Callable[[], float],
-        wall_clock: Callable[[], datetime],
-        random: Random,
         on_done: Callable[[], None],
     ) -> None:
         self._extender = extender
         self._holds = holds
         self._waking = waking
         self._cluster = cluster
-        self._connection = connection
-        self._clock = clock
-        self._wall_clock = wall_clock
+        self._connection, self._clock, self._wall_clock, random = around
         self._backoff = Backoff(random)
         self._on_done = on_done
         self._is_wanted = asyncio.Event()
@@ -90,7 +79,7 @@ class TakingOver:
     async def _restore(self, pods: Sequence[tuple[PodRef, PodStatus]], term: int) -> None:
         """Fill the ledger piece by piece, and give way in between: the lease must be renewed."""
         for start in range(0, len(pods), PODS_IN_ONE_GO):
-            self._take(pods[start : start + PODS_IN_ONE_GO])
+            self._restore_some(pods[start : start + PODS_IN_ONE_GO])
             await asyncio.sleep(0)
             if term != self._term:
                 return
@@ -106,7 +95,7 @@ class TakingOver:
         self._waking.look_everywhere()
         self._on_done()
 
-    def _take(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
+    def _restore_some(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
         now, ledger = self._clock(), self._extender.ledger
         statuses = {pod.uid: status for pod, status in pods}
         for hold in rebuild(pods, self._cluster.view, ledger.mode, now):

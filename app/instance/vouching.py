@@ -16,8 +16,8 @@ from app.instance.trust import Trust
 from app.kube.connection import Connection
 from app.kube.errors import ApiError, ImpossibleNameError
 from app.kube.looking_up import LookUps, Searches
-from app.metrics import Metrics, Refuted
 from app.serving.decisions import Asking, OtherPodError, UnavailableError
+from app.serving.metrics import Metrics, Refuted
 from extender import Ledger, PodRef, PodStatus, WaitingPods
 
 log = structlog.get_logger()

@@ -9,18 +9,16 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from random import Random
 from typing import NoReturn
 
 import structlog
 
 from app.budget import Budget
 from app.kube.backoff import Backoff
-from app.kube.connection import Connection
 from app.kube.errors import ApiError, StatusError
 from app.kube.pods import wake
-from app.metrics import Metrics
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
 from extender import (
     NODES_IN_ONE_GO,
     ClusterView,
@@ -64,14 +62,11 @@ class Waking:
     """Remembers the pods that got no node, and wakes those that fit on one now.
 
     Args:
+        around: What the instance finds around it.
         extender: Judges whether there is room.
         current_view: Returns the cluster as it is known now.
-        connection: To its API server.
         metrics: Counts wake-ups.
         may_wake: Whether this instance may act at this very moment.
-        clock: Monotonic seconds.
-        wall_clock: UTC, also for the annotation.
-        random: Spreads pauses.
 
     Attributes:
         pods: The pods that wait.
@@ -79,24 +74,21 @@ class Waking:
 
     def __init__(
         self,
+        around: Surroundings,
         extender: Extender,
         current_view: Callable[[], ClusterView],
-        connection: Connection,
         metrics: Metrics,
         *,
         may_wake: Callable[[], bool],
-        clock: Callable[[], float],
-        wall_clock: Callable[[], datetime],
-        random: Random,
     ) -> None:
         self._extender = extender
         self._current_view = current_view
-        self._connection = connection
+        self._connection = around.connection
         self._metrics = metrics
         self._may_wake = may_wake
-        self._clock = clock
-        self._wall_clock = wall_clock
-        self._backoff = Backoff(random)
+        clock = self._clock = around.clock
+        self._wall_clock = around.wall_clock
+        self._backoff = Backoff(around.random)
         self.pods = WaitingPods()
         self._lookout = Lookout(self.pods.nodes)
         self._budget = Budget(_SHARE, _MOST_SECONDS)
@@ -175,9 +167,9 @@ class Waking:
         self._lookout.note_everything()
         self._stir()
 
-    def take_changes(self) -> None:
+    def note_changes(self) -> None:
         """Look for pods that fit because of what has changed in the cluster."""
-        self._lookout.take(self._current_view())
+        self._lookout.note_changes(self._current_view())
         if len(self.pods):
             self._stir()
         else:

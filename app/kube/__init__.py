@@ -1,1 +1,1 @@
-"""Reading Kubernetes and Longhorn objects."""
+"""Reading Kubernetes and Longhorn objects, as far as the service needs them."""

@@ -17,7 +17,7 @@ from app.kube.connection import JSON, Query, Status, refusal_of
 from app.kube.errors import ApiError, MalformedError, StatusError
 from app.kube.mirror import Change, Mirror
 from app.kube.records import Item, read_item
-from app.kube.resources import Resource
+from app.kube.resource import Resource
 
 Decoded = TypeVar("Decoded")
 

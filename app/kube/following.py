@@ -8,7 +8,7 @@ from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.mirror import Change
 from app.kube.reflector import CAUSES, Reflector
-from app.kube.resources import Resource
+from app.kube.resource import Resource
 from app.metrics import ProcessMetrics
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from app.kube.records import Item
-from app.kube.resources import AnyRecord
-from extender import Unreadable
+from app.kube.resource import AnyRecord
+from longhorn import Unreadable
 
 Known = AnyRecord | Unreadable
 

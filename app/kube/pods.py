@@ -118,7 +118,7 @@ class FollowedPods:
         reflector = Reflector(
             self._connection,
             Source(resource=PODS, namespace=pod.namespace, fields=f"metadata.name={pod.name}"),
-            on_changes=lambda changes: self._take(pod, reflector, changes),
+            on_changes=lambda changes: self._note_changes(pod, reflector, changes),
             on_restart=self._on_restart,
             clock=self._clock,
             random=self._random,
@@ -126,7 +126,7 @@ class FollowedPods:
         )
         await reflector.run()
 
-    def _take(self, pod: PodRef, reflector: Reflector, changes: Sequence[Change]) -> None:
+    def _note_changes(self, pod: PodRef, reflector: Reflector, changes: Sequence[Change]) -> None:
         if pod not in self._wanted:
             return
         match changes[-1].new if changes else None:

@@ -1,13 +1,13 @@
-"""Reads any object: its record, or what is still known of one that cannot be read."""
+"""Reads the JSON of any object: its record, or what is still known of one that cannot be read."""
 
 from typing import Any, NamedTuple
 
 import msgspec
 
 from app.errors import BrokenObjectError
-from app.kube.resources import DISK_SCHEDULES, IN_FILES, REPLICAS, AnyRecord, Kinds, Resource
-from extender import Unreadable
-from longhorn import NodeName, VolumeName, named_volume
+from app.kube.longhorn.resources import DISK_SCHEDULES, REPLICAS
+from app.kube.resource import AnyRecord, Resource
+from longhorn import NodeName, Unreadable, VolumeName, named_volume
 
 
 class Item(NamedTuple):
@@ -17,30 +17,6 @@ class Item(NamedTuple):
     """Namespace and name, joined by a slash; the name alone if it is in none."""
     version: str
     record: AnyRecord | Unreadable
-
-
-def read_object(document: object, kinds: Kinds = IN_FILES) -> AnyRecord | Unreadable | None:
-    """Return the record of one object, None if it is of none of *kinds*.
-
-    Raises:
-        BrokenObjectError: It is not an object, or has no name to report.
-    """
-    if not isinstance(document, dict):
-        raise BrokenObjectError(f"is {type(document).__name__}, not an object")
-    api_version, kind = document.get("apiVersion"), document.get("kind")
-    if not isinstance(api_version, str) or not isinstance(kind, str):
-        raise BrokenObjectError("has no apiVersion or no kind")
-    group = api_version.rpartition("/")[0]
-    resource = kinds.get((_GROUP_ALIASES.get(group, group), kind))
-    if resource is None:
-        return None
-    if api_version != resource.api_version:
-        why = f"apiVersion {api_version} is not supported, only {resource.api_version}"
-        return _unreadable(document, resource, why)
-    try:
-        return resource.record_of(msgspec.convert(document, resource.structure))
-    except (msgspec.ValidationError, ValueError) as error:
-        return _unreadable(document, resource, str(error))
 
 
 def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
@@ -57,7 +33,7 @@ def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
         document = msgspec.json.decode(raw)
         if not isinstance(document, dict):
             raise BrokenObjectError(f"is {type(document).__name__}, not an object") from error
-        record = _unreadable(document, resource, str(error))
+        record = unreadable(document, resource, str(error))
         metadata = document["metadata"]
         namespace, name, version = (
             value if isinstance(value := metadata.get(field), str) else ""
@@ -70,7 +46,7 @@ def read_item(resource: Resource, raw: bytes | msgspec.Raw) -> Item:
     return Item(f"{namespace}/{name}" if namespace else name, version, record)
 
 
-def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unreadable:
+def unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unreadable:
     metadata, spec = document.get("metadata"), document.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     kind = resource.label
@@ -99,6 +75,3 @@ def _unreadable(document: dict[str, Any], resource: Resource, why: str) -> Unrea
         nodes=tuple(NodeName(node) for node in nodes if isinstance(node, str) and node),
         volume=VolumeName(volume) if isinstance(volume, str) and volume else None,
     )
-
-
-_GROUP_ALIASES = {"longhorn.rancher.io": "longhorn.io"}

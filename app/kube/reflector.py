@@ -16,7 +16,7 @@ from app.kube.errors import ApiError, IdleError, MalformedError, StatusError, Un
 from app.kube.feed import Feed, Source
 from app.kube.mirror import Change
 from app.kube.records import Item
-from extender import Unreadable
+from longhorn import Unreadable
 
 log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from extender import Claim, ClusterView, Ledger, NodeSpace, charges, node_rejection, why_unusable
 from longhorn import DiskSpace, ReplicaName, VolumeName, named_volume
-from planner.outcome import DiskReport, NodeReport, ReplicaReport
+from planner.picture import DiskReport, NodeReport, ReplicaReport
 
 
 def claims_by_volume(claims: Iterable[Claim], view: ClusterView) -> dict[VolumeName, str]:

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the report that is embedded in this page. Whatever comes from the cluster becomes text of
+// Draws the picture that is embedded in this page. Whatever comes from the cluster becomes text of
 // the document: no element, attribute name, style or address is made of it.
 
 const GIB = 2 ** 30;
@@ -22,9 +22,8 @@ const WORDS = {
 const LEFT_OUT = new Set(["pending", "not_created", "lost", "volume_lost", "refused"]);
 
 const find = (id) => document.getElementById(id);
-const report = JSON.parse(find("report").textContent);
-const isPlan = report.policy !== "";
-const steps = report.steps;
+const picture = JSON.parse(find("report").textContent);
+const steps = picture.steps;
 const histories = new Map(); // by node: its states as [step, node], the oldest first; null: removed
 const articles = new Map(); // by node: its element, which keeps its place
 const zones = new Map(); // by name: {details, grid, figures}
@@ -335,14 +334,13 @@ function drawLeftOut() {
 }
 
 function drawSummary() {
-  const { origin, policy, seed, summary, works } = report;
+  const { is_plan: isPlan, origin, works, summary, notes } = picture;
   const heading = isPlan ? "Plan for Longhorn's disks" : "Longhorn's disks now";
   find("heading").textContent = document.title = heading;
   find("answer").textContent = inert(summary);
   find("answer").classList.toggle("bad", works === false);
-  const text = isPlan ? `${origin}; policy ${policy}, seed ${seed}` : origin;
-  find("summary").textContent = inert(text);
-  fill(find("notes"), [...report.unplanned, ...report.notes], (note) => make("li", "", note));
+  find("summary").textContent = inert(origin);
+  fill(find("notes"), notes, (note) => make("li", "", note));
   for (const each of document.querySelectorAll(isPlan ? ".of-service" : ".of-plan")) {
     each.hidden = true;
   }

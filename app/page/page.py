@@ -1,4 +1,4 @@
-"""A report as one HTML page, which draws itself in a browser and loads nothing.
+"""A picture as one HTML page, which draws itself in a browser and loads nothing.
 
 All that is from the cluster is in JSON, in a script block that no browser runs. page.js makes text
 of it, and nothing else. By its Content-Security-Policy the page runs that script and no other, and
@@ -14,7 +14,7 @@ from string import Template
 
 import msgspec
 
-from planner.outcome import NodeReport, PlanReport
+from planner.picture import NodeReport, Picture
 
 _HARMFUL = {
     b"<": b"\\u003c",  # would end the block, or begin a comment that swallows its end
@@ -25,12 +25,12 @@ _HARMFUL = {
 }
 
 
-def page(report: PlanReport) -> str:
+def page(picture: Picture) -> str:
     """Return the whole page."""
-    return opening(report) + closing()
+    return opening(picture) + closing()
 
 
-def opening(report: PlanReport) -> str:
+def opening(picture: Picture) -> str:
     """Return the page up to where `more_nodes` may follow, and then `closing`.
 
     A large picture can so be made piece by piece.
@@ -41,7 +41,7 @@ def opening(report: PlanReport) -> str:
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    embedded = f'<script type="application/json" id="report">{_inert(report)}</script>\n'
+    embedded = f'<script type="application/json" id="report">{_inert(picture)}</script>\n'
     return Template(start).substitute(policy=policy, style=style) + embedded
 
 

@@ -7,7 +7,8 @@ from fastapi import Response
 from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
-JSON = "application/json"
+from app.process.health import JSON
+
 PIECE_BYTES = 512 * 2**10
 """At most so much is sent at once."""
 

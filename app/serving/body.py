@@ -6,7 +6,7 @@ from typing import Self
 
 from fastapi import Request
 
-from app.config import Settings
+from app.settings import Settings
 
 SMALL_BYTES = 256 * 2**10
 """A body up to this size is read whatever else is in memory, so that large ones do not keep it out.

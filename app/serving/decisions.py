@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from app.errors import AppError
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Verb

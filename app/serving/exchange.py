@@ -12,11 +12,12 @@ from prometheus_client import Histogram
 from starlette.requests import ClientDisconnect
 
 from app.errors import BadRequestError
-from app.metrics import Metrics
+from app.process.health import JSON, LOGGED_TEXT_LENGTH
 from app.serving import wire
-from app.serving.answers import JSON, Holding, response_of
+from app.serving.answers import Holding, response_of
 from app.serving.body import Bodies, Body, UnreadableBodyError
 from app.serving.decisions import Asking, UnavailableError
+from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Parts
@@ -24,7 +25,6 @@ from extender import UnresolvableClaimError
 
 log = structlog.get_logger()
 
-LOGGED_TEXT_LENGTH = 500
 Found = TypeVar("Found")
 
 
@@ -92,8 +92,8 @@ class Exchange:
         self._bodies = bodies
         self._metrics = metrics
 
-    async def take(self, request: Request, by: Answering) -> Response:
-        """Take one request, and return what is answered *by* its verb."""
+    async def answer(self, request: Request, by: Answering) -> Response:
+        """Return what is answered to a request *by* its verb."""
         with self._metrics.requests_in_flight.track_inprogress(), ExitStack() as held:
             try:
                 body = held.enter_context(self._bodies.body(by.most_bytes))
@@ -104,7 +104,7 @@ class Exchange:
                     raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
                 # uvloop's own clock has a resolution of a millisecond.
                 call = Call(body, client, request.is_disconnected, perf_counter(), held)
-                response = await self._answer(call, by)
+                response = await self._answer_call(call, by)
             except UnreadableBodyError as error:
                 response = _refusal(error.status, str(error), by)
             except ClientDisconnect:
@@ -114,7 +114,7 @@ class Exchange:
                 response.headers["Connection"] = "close"
             return Holding(response, held.pop_all())
 
-    async def _answer(self, call: Call, by: Answering) -> Response:
+    async def _answer_call(self, call: Call, by: Answering) -> Response:
         self._metrics.request_bytes.observe(len(call.body.content))
         try:
             return await by.answer(call)

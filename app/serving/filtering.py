@@ -6,11 +6,12 @@ from time import perf_counter
 import structlog
 from fastapi import Response
 
-from app.metrics import Metrics, outcome_of
+from app.process.health import LOGGED_TEXT_LENGTH
 from app.serving import wire
 from app.serving.answers import response_of
 from app.serving.decisions import Decisions, OtherPodError, UnavailableError
-from app.serving.exchange import LOGGED_TEXT_LENGTH, Call, asking_of, pod_of, timed
+from app.serving.exchange import Call, asking_of, pod_of, timed
+from app.serving.metrics import Metrics, outcome_of
 from app.serving.wire import Verb
 from extender import UnresolvableClaimError
 

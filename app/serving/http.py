@@ -7,17 +7,14 @@ import msgspec
 import structlog
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from app.config import Settings
-from app.metrics import Metrics, ProcessMetrics
-from app.serving.answers import JSON
+from app.process.health import JSON, add_health, add_metrics, refusing
 from app.serving.body import Bodies
 from app.serving.decisions import Decisions
-from app.serving.exchange import LOGGED_TEXT_LENGTH, Exchange
+from app.serving.exchange import Exchange
 from app.serving.filtering import Filtering
+from app.serving.metrics import Metrics
 from app.serving.mutating import Mutating
 from app.serving.openapi import (
     FILTER_RESPONSES,
@@ -29,6 +26,7 @@ from app.serving.openapi import (
 )
 from app.serving.preempting import Preempting
 from app.serving.prioritizing import Prioritizing
+from app.settings import Settings
 
 log = structlog.get_logger()
 
@@ -88,8 +86,8 @@ def create_apps(
     _add_verbs(main, decisions, metrics, bodies)
     other = None if settings.metrics_port is None else _app(version)
     for app in filter(None, (main, other)):
-        _add_health(app, unready)
-    _add_metrics(other or main, metrics)
+        add_health(app, unready)
+    add_metrics(other or main, metrics)
     # Never on the port of the metrics, where no client needs a certificate.
     if state is not None:
         _add_state(main, state)
@@ -105,18 +103,8 @@ def create_apps(
     return Apps(main, other, webhook)
 
 
-def create_health_app(
-    unready: Callable[[], str | None], metrics: ProcessMetrics, *, version: str
-) -> FastAPI:
-    """Build the application of a process that serves only its health and its metrics."""
-    app = _refusing(FastAPI(version=version, openapi_url=None))
-    _add_health(app, unready)
-    _add_metrics(app, metrics)
-    return app
-
-
 def _app(version: str) -> FastAPI:
-    return _refusing(
+    return refusing(
         FastAPI(
             title="Longhorn scheduler extender",
             version=version,
@@ -126,19 +114,6 @@ def _app(version: str) -> FastAPI:
             redoc_url=None,
         )
     )
-
-
-def _refusing(app: FastAPI) -> FastAPI:
-    """Have an application log what it refuses, and answer it in JSON."""
-
-    @app.exception_handler(HTTPException)
-    async def refuse(request: Request, error: HTTPException) -> Response:
-        # A wrong urlPrefix or filterVerb in kube-scheduler's configuration leaves no other trace.
-        log.warning("http.refused", path=request.url.path[:LOGGED_TEXT_LENGTH], error=str(error))
-        body = msgspec.json.encode({"error": error.detail})
-        return Response(body, error.status_code, error.headers, media_type=JSON)
-
-    return app
 
 
 def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bodies) -> None:
@@ -152,12 +127,12 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     @router.post("/filter", openapi_extra=request_body, responses=FILTER_RESPONSES)
     async def filter_nodes(request: Request) -> Response:
         """Say which of the candidate nodes can hold the pod's Longhorn volumes, and why not."""
-        return await exchange.take(request, filtering)
+        return await exchange.answer(request, filtering)
 
     @router.post("/prioritize", openapi_extra=request_body, responses=PRIORITIZE_RESPONSES)
     async def prioritize_nodes(request: Request) -> Response:
         """Say how good each candidate node is for the pod's Longhorn volumes."""
-        return await exchange.take(request, prioritizing)
+        return await exchange.answer(request, prioritizing)
 
     @router.post(
         "/preempt",
@@ -166,7 +141,7 @@ def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bod
     )
     async def preempt_pods(request: Request) -> Response:
         """Say on which nodes the pod's Longhorn volumes find room once others are evicted."""
-        return await exchange.take(request, preempting)
+        return await exchange.answer(request, preempting)
 
     app.include_router(router)
 
@@ -177,35 +152,9 @@ def _add_webhook(app: FastAPI, mutating: Mutating, exchange: Exchange) -> None:
 
     @router.post("/mutate", include_in_schema=False)
     async def mutate(request: Request) -> Response:
-        return await exchange.take(request, mutating)
+        return await exchange.answer(request, mutating)
 
     app.include_router(router)
-
-
-def _add_health(app: FastAPI, unready: Callable[[], str | None]) -> None:
-    @app.get("/healthz", responses=_plain("The process and its loops are alive."))
-    async def healthz(request: Request) -> Response:
-        """Say that the process is alive."""
-        return _state(request, 200, "ok")
-
-    @app.get(
-        "/readyz",
-        responses={
-            **_plain("The cluster is known, so that pods can be judged; also on a standby."),
-            **_plain("The reason why not.", status=503),
-        },
-    )
-    async def readyz(request: Request) -> Response:
-        """Say whether pods can be judged."""
-        reason = unready()
-        return _state(request, 200, "ok") if reason is None else _state(request, 503, reason)
-
-
-def _add_metrics(app: FastAPI, metrics: ProcessMetrics) -> None:
-    @app.get("/metrics", responses=_plain("Prometheus text format."))
-    async def prometheus() -> Response:
-        """Return the metrics."""
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def _add_state(app: FastAPI, state: Callable[[], msgspec.Struct]) -> None:
@@ -218,13 +167,3 @@ def _add_picture(app: FastAPI, picture: Callable[[], AsyncIterator[str]]) -> Non
     @app.get("/", include_in_schema=False)
     async def draw() -> Response:
         return StreamingResponse(picture(), media_type="text/html", headers=_PAGE_HEADERS)
-
-
-def _state(request: Request, status: int, text: str) -> Response:
-    if JSON in request.headers.get("accept", ""):
-        return Response(msgspec.json.encode({"status": text}), status, media_type=JSON)
-    return Response(text, status, media_type="text/plain")
-
-
-def _plain(description: str, *, status: int = 200) -> dict[int | str, dict[str, object]]:
-    return {status: {"description": description, "content": {"text/plain": {}}}}

@@ -9,10 +9,10 @@ from time import perf_counter
 import structlog
 from fastapi import Response
 
-from app.metrics import Metrics
+from app.process.health import JSON, LOGGED_TEXT_LENGTH
 from app.serving.admission import Review, decode_review, encode_answer, new_pod, patch_of
-from app.serving.answers import JSON
-from app.serving.exchange import LOGGED_TEXT_LENGTH, Call, timed
+from app.serving.exchange import Call, timed
+from app.serving.metrics import Metrics
 from extender import ClusterView, Injection, judge_claims, judge_pod
 
 log = structlog.get_logger()

@@ -8,9 +8,9 @@ from time import perf_counter
 import structlog
 from fastapi import Response
 
-from app.metrics import Metrics
 from app.serving.decisions import Decisions
 from app.serving.exchange import Call, count_unknown, found_or_status, pod_of, timed
+from app.serving.metrics import Metrics
 from app.serving.victims import decode_preemption, encode_victims
 from app.serving.wire import Verb
 

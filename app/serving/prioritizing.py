@@ -9,10 +9,10 @@ from time import perf_counter
 import structlog
 from fastapi import Response
 
-from app.metrics import Metrics
 from app.serving import wire
 from app.serving.decisions import Decisions
 from app.serving.exchange import Call, asking_of, found_or_status, pod_of, timed
+from app.serving.metrics import Metrics
 from app.serving.wire import Verb
 
 log = structlog.get_logger()

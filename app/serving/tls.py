@@ -2,14 +2,13 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import structlog
 
 from app.errors import InputError
-from app.metrics import Metrics
+from app.serving.metrics import Metrics
 
 log = structlog.get_logger()
 
@@ -123,22 +122,6 @@ class Tls:
     ) -> None:
         """Use the newest files; called in each handshake, also if the client names no host."""
         connection.context = self._newest
-
-
-def names_of(certificate: Mapping[str, Any]) -> set[str]:
-    """Return the names that a certificate is for, as `ssl.SSLSocket.getpeercert` tells it.
-
-    These are its common names, and its subject alternative names of every kind but whole
-    directory names.
-    """
-    subject = {
-        value
-        for part in certificate.get("subject", ())
-        for field, value in part
-        if field == "commonName"
-    }
-    others = (value for _, value in certificate.get("subjectAltName", ()))
-    return subject | {value for value in others if isinstance(value, str)}
 
 
 def _reporting(metrics: Metrics) -> type[ssl.SSLObject]:

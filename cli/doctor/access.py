@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from app.config import NAME
-from app.kube.planned_rules import LabelSelector, selector_of
 from cli.doctor.facts import Facts, InstanceSeen, Unread
 from cli.doctor.policies import IngressRule, NetworkPolicy, Peer
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.seen import fine, unread
 from cli.doctor.settings import settings_in_force
+from cli.kube.planned_rules import LabelSelector, selector_of
 from planner.records import Selector
 from planner.selectors import selects
 

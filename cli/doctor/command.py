@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.config import Settings
+from app.settings import Settings
 from cli.doctor.findings import findings
 from cli.doctor.inspection import inspect
 from cli.doctor.problems import Finding

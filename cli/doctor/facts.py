@@ -5,8 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from app.config import Settings
 from app.kube.mirror import Known
+from app.settings import Settings
 from cli.doctor.policies import NetworkPolicy
 from cli.doctor.rights import Right
 from extender import StorageClass

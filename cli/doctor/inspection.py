@@ -5,26 +5,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.kube.connection import Connection, Query
 from app.kube.discovery import is_served
 from app.kube.errors import ApiError, StatusError
 from app.kube.feed import Source
 from app.kube.listing import list_records
+from app.kube.longhorn.resources import DISK_SCHEDULES, LONGHORN_RESOURCES, NODES, SETTINGS
 from app.kube.mirror import Known
 from app.kube.paths import path_of
-from app.kube.resources import (
-    CONFIG_MAPS,
-    DISK_SCHEDULES,
-    KUBERNETES_NODES,
-    LONGHORN_RESOURCES,
-    NODES,
-    PODS,
-    SETTINGS,
-    STORAGE_CLASSES,
-    Resource,
-)
+from app.kube.resource import Resource
+from app.kube.resources import CONFIG_MAPS, STORAGE_CLASSES
 from app.kube.translate import ConfigMap, storage_class_record
+from app.settings import Settings
 from cli.doctor import objects
 from cli.doctor.autoscaler import SELECTORS
 from cli.doctor.facts import (
@@ -39,6 +32,7 @@ from cli.doctor.facts import (
 from cli.doctor.policies import NetworkPolicies, NetworkPolicy
 from cli.doctor.reading import Read, decoded, reading, why_unread
 from cli.doctor.rights import INJECTION, SECOND_SCHEDULER, Right, needed_rights
+from cli.kube.resources import KUBERNETES_NODES, PODS
 from leader import Body
 from leader.endpointslice import SERVICE_LABEL
 

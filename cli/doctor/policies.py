@@ -3,7 +3,7 @@
 import msgspec
 
 from app.kube.objects import KubeStruct, Metadata, Text
-from app.kube.planned_rules import LabelSelector
+from cli.kube.planned_rules import LabelSelector
 
 
 class IpBlock(KubeStruct, frozen=True):

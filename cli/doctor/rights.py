@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.kube.sources import sources
+from app.settings import Settings
 
 INJECTION = f"{NAME}-injection"
 """The policy, its binding, and the configuration of the webhook have this name."""

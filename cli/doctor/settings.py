@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from app.config import Settings, load
 from app.errors import InputError
 from app.instance.live_settings import ENABLED, LiveSettings, read_live_settings, relevant
+from app.settings import Settings, load
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.seen import fine, unread

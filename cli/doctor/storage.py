@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.kube.cluster_objects import ClusterObjects
 from app.kube.mirror import Known
-from app.kube.view import build_view
 from cli.doctor.facts import ClassSeen, Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.seen import fine, unknown, unread
 from cli.doctor.settings import longhorn_values
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.view import build_view
 from extender import (
     Claim,
     ClaimKey,
     ClusterView,
-    Unreadable,
     UnresolvableClaimError,
     node_rejection,
     why_unusable,
@@ -21,7 +20,7 @@ from extender import (
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 from extender.space import NodeSpace
-from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule
+from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule, Unreadable
 from planner.naming import first_of
 
 _SHOWN = 5

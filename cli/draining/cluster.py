@@ -6,10 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
-from extender import Unreadable
-from longhorn import NodeName, Setting, Shard, VolumeName
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
+from longhorn import NodeName, Setting, Shard, Unreadable, VolumeName
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)

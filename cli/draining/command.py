@@ -9,10 +9,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app.config import Settings
 from app.errors import InputError
-from app.kube.draining.kinds import DRAINED
 from app.kube.errors import ApiError
+from app.settings import Settings
 from cli.bundles import bundled_namespaces
 from cli.draining.cluster import Cluster, Means, cluster_of, situation
 from cli.draining.completeness import check_files, check_live, unknown, unknown_pods
@@ -21,6 +20,7 @@ from cli.draining.lines import lines, summary
 from cli.draining.report import DrainReport, make_next_report, make_report
 from cli.draining.watching import Waiting, wait_until_it_may
 from cli.files import load_cluster
+from cli.kube.draining.kinds import DRAINED
 from cli.names import node_name
 from cli.options import (
     Also,
@@ -146,7 +146,7 @@ def _asking(
 ) -> Callable[[], DrainReport]:
     """Return what reads a live cluster and judges."""
     from app.kube.connecting import connect  # noqa: PLC0415 (it takes long, as the next one does)
-    from app.kube.draining.reading import read_drained  # noqa: PLC0415
+    from cli.kube.draining.reading import read_drained  # noqa: PLC0415
 
     async def read() -> tuple[Cluster, list[str]]:
         connection = await connect(kubeconfig, context)

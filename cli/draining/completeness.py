@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterator
 
 from app.errors import InputError
-from app.kube.draining.kinds import ATTACHMENTS, COPIES, GUARDS, GUESTS, HOSTS, MANAGERS, USES
-from app.kube.resources import SETTINGS, SHARDS, Resource
+from app.kube.longhorn.resources import SETTINGS, SHARDS
+from app.kube.resource import Resource
 from cli.draining.cluster import Cluster
 from cli.draining.guarding import AUTOSCALER, POLICY
+from cli.kube.draining.kinds import ATTACHMENTS, COPIES, GUARDS, GUESTS, HOSTS, MANAGERS, USES
 
 
 def check_files(cluster: Cluster, origin: str) -> None:

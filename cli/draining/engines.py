@@ -7,9 +7,9 @@ VolumeAttachment say who wants it there.
 
 from collections.abc import Iterator
 
-from app.kube.draining.records import Manager, Use
 from cli.draining.cluster import Cluster
 from cli.draining.obstacles import Caution, Code, Hint, Obstacle
+from cli.kube.draining.records import Manager, Use
 from longhorn import NodeName, VolumeName
 
 DETACH_WHEN_CORDONED = "detach-manually-attached-volumes-when-cordoned"

@@ -7,9 +7,9 @@ pkg/registry/core/pod/storage/eviction.go for the latter.
 from collections import Counter
 from collections.abc import Iterator
 
-from app.kube.draining.records import Guard, Guest, Manager
 from cli.draining.cluster import Situation
 from cli.draining.obstacles import Caution, Code, Hint, Obstacle
+from cli.kube.draining.records import Guard, Guest, Manager
 from longhorn import NodeName
 from planner.selectors import selects
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from app.kube.draining.records import Copy, Guest, Manager
 from cli.draining.cluster import Situation
 from cli.draining.engines import staying, staying_in
 from cli.draining.obstacles import Caution, Code, Obstacle
+from cli.kube.draining.records import Copy, Guest, Manager
 from longhorn import NodeName
 
 POLICY = "node-drain-policy"

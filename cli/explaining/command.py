@@ -2,10 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.translate import Pod
-from app.kube.view import build_view
+from app.settings import Settings
 from cli.explaining.claims import claim_names, claim_reports
 from cli.explaining.exclusions import exclusions
 from cli.explaining.notes import (
@@ -20,6 +17,9 @@ from cli.explaining.notes import (
     volume_notes,
 )
 from cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.view import build_view
 from cli.missing import unresolvable
 from cli.report import Report, make_report
 from extender import (

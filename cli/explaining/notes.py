@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from app.config import RESOURCE
-from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from cli.explaining.claims import ClaimReport
 from cli.explaining.remedies import NOTES
+from cli.kube.pods import Pod
 from cli.scheduler_config.wanted import SCHEDULER_NAME
 from extender import ClusterView, Hindrance, PodRef, Spread, class_of
 from extender.demand.injection import DEFAULT_SCHEDULERS

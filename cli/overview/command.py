@@ -8,10 +8,10 @@ import typer
 from msgspec import structs
 
 from app.errors import InputError
-from app.kube.translate import Pod
-from app.kube.view import build_view
 from app.page.now import claims_by_volume, node_now
 from cli.drawing import check_writable, draw
+from cli.kube.pods import Pod
+from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM
 from cli.options import (
     Also,
@@ -33,7 +33,7 @@ from cli.overview.lines import lines
 from cli.paragraphs import output_width
 from extender import ClusterView, Extender, Ledger, rebuild
 from longhorn import NodeName
-from planner.outcome import PlanReport, StepReport
+from planner.picture import Picture, StepReport
 
 
 def show_overview(
@@ -64,9 +64,9 @@ def show_overview(
     settings = load_settings()
     check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
-        from app.instance import service  # noqa: PLC0415 (it takes long)
+        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-        cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
+        cluster, problems, _ = snapshot.read_cluster(settings, kubeconfig, context)
         warn(problems, quiet=quiet)
     else:
         cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)
@@ -87,13 +87,11 @@ def show_overview(
     print_answer(found, output, shown)
 
 
-def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> PlanReport:
+def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> Picture:
     """Return the nodes as the page draws them."""
     claims = claims_by_volume(view.claims.values(), view)
     nodes = tuple(
         node_now(view.spaces[NodeName(each.name)], view, ledger, claims) for each in found.nodes
     )
     now = StepReport(title="now", nodes=nodes)
-    return PlanReport(
-        origin=origin, policy="", seed=0, notes=found.notes, steps=(now,), placed=0, pending=0
-    )
+    return Picture(origin=origin, notes=found.notes, steps=(now,))

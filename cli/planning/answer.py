@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from planner.outcome import Event, Kind, PlanReport, Runs
+from planner.outcome import PlanReport, Runs
+from planner.picture import Event, Kind
 
 _BAD = {
     Kind.LOST: ("pod lost", "pods lost"),

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.translate import Pod
+from app.settings import Settings
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
 from extender import rebuild
 from longhorn import CORDONED, Moment, Node, NodeName
 from planner import records

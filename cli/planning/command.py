@@ -14,14 +14,14 @@ import typer
 from msgspec import structs
 from typer.core import TyperCommand
 
-from app.config import Settings
 from app.errors import InputError
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import PLANNED
-from app.kube.translate import Pod
 from app.logs import has_colours
+from app.settings import Settings
 from cli.drawing import check_writable, draw
 from cli.explaining.remedies import REMEDIES, in_words
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM
 from cli.options import (
     Also,
@@ -46,7 +46,8 @@ from cli.planning.policies import named_policy
 from cli.planning.progress import progress
 from cli.planning.running import Planned, run_plan
 from longhorn import Moment
-from planner.outcome import Event, PlanReport
+from planner.outcome import PlanReport
+from planner.picture import Event
 from planner.plan import Step
 from planner.steps.scaling import Scale
 from planner.steps.workloads import Fill, FillSized, PlaceWorkloads
@@ -185,7 +186,7 @@ def _plan(name: str, make: Callable[[], list[Step]], given: Common) -> None:
     report = answered(_with_remedies(report), is_capacity=is_capacity)
     report = structs.replace(report, notes=(*problems, *report.notes))
     if given.html is not None:
-        draw(report, given.html)
+        draw(report.picture(), given.html)
     form = Form(width=output_width(), show_all=given.show_all)
     print_answer(report, given.output, lines(report, form))
     raise typer.Exit(_DOES_NOT if report.works is False else _WORKS)
@@ -214,10 +215,9 @@ def _read_live(
     settings: Settings, kubeconfig: Path | None, context: str | None
 ) -> tuple[ClusterObjects, list[str], str, Moment]:
     """Read a live cluster; return its objects, what they lack, what to call it, and the time."""
-    from app.instance import service  # noqa: PLC0415 (it takes long, and so does the next one)
-    from app.kube.snapshot import PLANNING  # noqa: PLC0415
+    from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-    objects, problems, _ = service.read_cluster(settings, kubeconfig, context, PLANNING)
+    objects, problems, _ = snapshot.read_cluster(settings, kubeconfig, context, snapshot.PLANNING)
     return objects, problems, "the live cluster", datetime.now(UTC)
 
 

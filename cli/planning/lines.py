@@ -8,16 +8,8 @@ from cli.explaining.remedies import ERRORS
 from cli.paragraphs import paragraph, printable, table
 from cli.sizes import gib
 from planner.naming import first_of, natural
-from planner.outcome import (
-    DiskReport,
-    Event,
-    Kind,
-    NodeReport,
-    PlannedVolume,
-    PlanReport,
-    Reason,
-    StepReport,
-)
+from planner.outcome import PlanReport
+from planner.picture import DiskReport, Event, Kind, NodeReport, PlannedVolume, Reason, StepReport
 
 _MOST_BEFORE = 5
 """Of warnings about the cluster as it is."""

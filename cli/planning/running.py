@@ -5,9 +5,9 @@ from random import Random
 
 import msgspec
 
-from app.config import Settings
 from app.errors import InputError
-from app.kube.cluster_objects import ClusterObjects
+from app.settings import Settings
+from cli.kube.cluster_objects import ClusterObjects
 from cli.planning.cluster import planned_cluster
 from longhorn import Moment
 from planner.errors import PlanError

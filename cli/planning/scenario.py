@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from app.errors import InputError
-from app.kube.workloads import MOST_PODS
 from cli.documents import parse_yaml, read_bytes
+from cli.kube.workloads import MOST_PODS
 from cli.names import node_name
 from cli.planning.values import (
     Names,

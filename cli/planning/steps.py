@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.kube.workloads import MOST_PODS
+from cli.kube.workloads import MOST_PODS
 from cli.names import node_name
 from cli.planning.command import InFlight, step, steps
 from cli.planning.scenario import Workloads, read_scenario

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from app.kube.workloads import MOST_PODS
 from app.quantity import parse_bytes
+from cli.kube.workloads import MOST_PODS
 from cli.names import Named, node_name, without_kind
 from planner.plan import Step
 from planner.steps.disks import AddDisk

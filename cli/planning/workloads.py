@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.errors import BrokenObjectError, InputError
-from app.kube.records import read_object
-from app.kube.resources import PLACED
 from cli.documents import load_documents
+from cli.kube.documents import read_object
+from cli.kube.resources import PLACED
 from cli.stdin import name_of
-from extender import PersistentVolume, StorageClass, Unreadable
+from extender import PersistentVolume, StorageClass
+from longhorn import Unreadable
 from planner.additions import Addition, Wanted
 from planner.steps.workloads import MOST_PODS, Fill, PlaceWorkloads
 from planner.workloads import (

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from app.errors import InputError
-from app.kube.view import build_view
 from app.page.now import claims_by_volume
+from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM
 from cli.options import (
     Also,
@@ -52,9 +52,9 @@ def show_survey(
     settings = load_settings()
     check_origin(cluster_file, kubeconfig, context, also)
     if cluster_file is None:
-        from app.instance import service  # noqa: PLC0415 (it takes long)
+        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-        cluster, problems, _ = service.read_cluster(settings, kubeconfig, context)
+        cluster, problems, _ = snapshot.read_cluster(settings, kubeconfig, context)
         warn(problems, quiet=quiet)
     else:
         cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)

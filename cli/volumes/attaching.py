@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from app.kube.translate import Pod
 from cli.explaining.remedies import REJECTIONS
+from cli.kube.pods import Pod
 from cli.volumes.words import PODS
 from extender import (
     ClaimKey,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.kube.translate import Pod
 from cli.explaining.command import Explainer
 from cli.explaining.details import claims_of_volumes, disk_reasons, node_details
 from cli.explaining.remedies import DISKS, REJECTIONS
 from cli.explaining.report import ReasonReport
+from cli.kube.pods import Pod
 from cli.volumes.attaching import PodStanding, pods_of, standings
 from cli.volumes.finding import Target
 from cli.volumes.judging import Sought, named, place_of, seek

@@ -3,8 +3,8 @@
 import msgspec
 
 from app.errors import InputError
-from app.kube.cluster_objects import ClusterObjects
 from cli.explaining.details import claims_of_volumes
+from cli.kube.cluster_objects import ClusterObjects
 from cli.names import Named
 from cli.pods import suggestion
 from extender import LONGHORN_DRIVERS, Claim, ClaimKey, ClusterView

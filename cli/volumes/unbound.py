@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.kube.translate import Pod
 from cli.explaining.remedies import ERRORS
+from cli.kube.pods import Pod
 from cli.volumes.report import PodReport, State, VolumeReport
 from extender import Claim, ClusterView, PodRef, UnresolvableClaimError, needed_class
 from extender.demand.requests import LONGHORN_PROVISIONERS, resolve

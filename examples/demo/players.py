@@ -8,24 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+from app.kube.longhorn.resources import LONGHORN_RESOURCES, NODES, REPLICAS, VOLUMES
 from app.kube.pods import WOKEN_AT
-from app.kube.resources import (
-    BY_KIND,
-    CLAIMS,
-    CLUSTER_RESOURCES,
-    LONGHORN_RESOURCES,
-    NODES,
-    PERSISTENT_VOLUMES,
-    PODS,
-    REPLICAS,
-    STORAGE_CLASSES,
-    VOLUMES,
-    Resource,
-)
+from app.kube.resource import Resource
+from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
 from app.quantity import parse_bytes
 from cli.documents import load_documents
+from cli.kube.resources import KUBERNETES_NODES
 from examples.demo.api_server import ApiServer, Object
 
+_BY_KIND = {
+    (each.group, each.kind): each
+    for each in (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES)
+}
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -167,7 +162,7 @@ class Cluster:
 
 def _resource(obj: Object) -> Resource | None:
     """Return the kind of an object, None if the service does not read it."""
-    return BY_KIND.get((obj["apiVersion"].rpartition("/")[0], obj["kind"]))
+    return _BY_KIND.get((obj["apiVersion"].rpartition("/")[0], obj["kind"]))
 
 
 def _path(resource: Resource, name: str) -> str:

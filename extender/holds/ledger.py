@@ -105,7 +105,7 @@ class Ledger:
 
     def put(self, hold: Hold) -> Outcome:
         """Add a hold. It replaces the earlier one of the same uid."""
-        replaced = self._take(hold.pod.uid)
+        replaced = self._remove(hold.pod.uid)
         if replaced is not None and replaced.pod != hold.pod:
             self._seen.pop(hold.pod.uid, None)
         self._add(hold)
@@ -123,7 +123,7 @@ class Ledger:
 
     def drop(self, uid: str, why: End, now: float) -> Outcome:
         """End the hold of the pod with this uid, if it has one."""
-        hold = self._take(uid)
+        hold = self._remove(uid)
         self._seen.pop(uid, None)
         if hold is None:
             return NO_CHANGE
@@ -233,7 +233,7 @@ class Ledger:
         if hold.state is State.OPEN:
             self._open[uid] = hold
 
-    def _take(self, uid: str) -> Hold | None:
+    def _remove(self, uid: str) -> Hold | None:
         hold = self._holds.pop(uid, None)
         if hold is not None:
             self._unlist(hold)

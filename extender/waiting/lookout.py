@@ -65,7 +65,7 @@ class Lookout:
         """Note that there may be room on nodes. Those that nobody asked about must be *known*."""
         self._stir.nodes |= self._sets.of(names, known)
 
-    def take(self, view: ClusterView) -> None:
+    def note_changes(self, view: ClusterView) -> None:
         """Take in what has changed in the cluster."""
         nodes, nodes_seen = view.changes.since(self._cursors[0])
         volumes, volumes_seen = view.volume_changes.since(self._cursors[1])

@@ -6,7 +6,7 @@ from msgspec import structs
 from longhorn import Condition, Disk, DiskId, DiskName, Node, Replica, Volume
 from planner.errors import PlanError
 from planner.naming import first_of, natural
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.steps.finding import disk_of, longhorn_node, put_disk
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from longhorn import Node, NodeName, Replica, Volume, VolumeName, drain_may_end
 from planner.following import guarding_nodes
 from planner.naming import natural
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.records import Pod
 from planner.steps.budgets import hindrance

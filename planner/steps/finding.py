@@ -7,7 +7,7 @@ from msgspec import structs
 from longhorn import Disk, Node, NodeName
 from planner.errors import unknown
 from planner.naming import natural
-from planner.outcome import Event
+from planner.picture import Event
 from planner.plan import Plan
 from planner.predicates.nodes import CORDON_TAINT
 from planner.records import KubernetesNode, Pod

@@ -21,7 +21,7 @@ from longhorn import (
 from planner.cluster import Cluster, Record
 from planner.errors import PlanError
 from planner.naming import first_of, natural
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.records import KubernetesNode, Pod
 from planner.steps.finding import (

@@ -15,7 +15,7 @@ from extender import Claim, PersistentVolume
 from planner.additions import Wanted
 from planner.errors import PlanError, unknown
 from planner.naming import first_of, natural
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.records import Pod
 from planner.steps.workloads import PlaceWorkloads

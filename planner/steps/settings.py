@@ -14,7 +14,7 @@ from longhorn import (
 )
 from planner.errors import PlanError, unknown
 from planner.following import CORDON_SETTING
-from planner.outcome import Event
+from planner.picture import Event
 from planner.plan import Plan
 
 _LARGEST = 2**31 - 1

@@ -9,7 +9,7 @@ from extender import Claim, ClaimKey, PersistentVolume
 from longhorn import Replica, Volume, takes_growth, volume_size_bytes
 from planner.errors import PlanError, unknown
 from planner.naming import natural
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 
 

@@ -10,7 +10,7 @@ from longhorn import Node, VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown
 from planner.naming import first_of
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.scheduling import Batch
 from planner.workloads import POD, NewClaim, Workload, pods_of

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import structlog
 from prometheus_client import CollectorRegistry
 
-from app.config import load
 from app.instance.instance import Instance
 from app.kube.connection import Connection
-from app.metrics import Metrics
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
+from app.settings import load
 from tests.fakes import FakeApiServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,14 +54,16 @@ class Service:
         self._registry = CollectorRegistry()
         loop = asyncio.get_running_loop()
         instance = Instance(
-            Connection(server.client(POD)),
+            Surroundings(
+                Connection(server.client(POD)),
+                loop.time,
+                lambda: EPOCH + timedelta(seconds=loop.time()),
+                Random(0),
+            ),
             load({**_ENVIRONMENT, **environment}),
             port=9504,
             metrics=Metrics(self._registry, version="1"),
             version="1",
-            clock=loop.time,
-            wall_clock=lambda: EPOCH + timedelta(seconds=loop.time()),
-            random=Random(0),
         )
         self._stop = asyncio.Event()
         self._life = asyncio.create_task(instance.run(self._stop, _serve))

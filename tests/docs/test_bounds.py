@@ -3,10 +3,10 @@
 from app.instance import scores
 from app.instance.trust import MOST_CREDIT
 from app.instance.vouching import MOST_UNFOUND
+from app.process.connections import MOST_UNSENT_BYTES
 from app.serving import mutating
 from app.serving.arguments import MOST_NODES, MOST_POD_BYTES
 from app.serving.body import SMALL_BYTES
-from app.serving.connections import MOST_UNSENT_BYTES
 from app.serving.exchange import UNKNOWN_NODE_BYTES
 from app.serving.names import (
     MOST_CHARACTERS,

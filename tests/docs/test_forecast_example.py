@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import NOBODY, Answer, Asked, Extender, Timeouts, charges, expected
 from extender.holds.hold import Sighting
 from longhorn import Locality, NodeName

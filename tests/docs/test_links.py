@@ -7,7 +7,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.config import PREFIX, ControllerSettings, Settings
+from app.config import PREFIX
+from app.disk_schedule.settings import ControllerSettings
+from app.settings import Settings
 from tests.docs.pages import DOCS, PAGES, ROOT, headings, inline_code, inlines, name_of
 
 MADE = {"dist", "site"}

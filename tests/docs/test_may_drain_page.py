@@ -6,9 +6,9 @@ from typing import Any
 import typer
 import yaml
 
-from app.kube.draining.kinds import DRAINED
 from cli.commands import commands
 from cli.draining.obstacles import REMEDIES, Code, Hint
+from cli.kube.draining.kinds import DRAINED
 from tests.docs.pages import DOCS, ROOT, code_in, tables
 
 PAGE = DOCS / "may-drain.md"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Balance, Extender, Robustness, Score
 from longhorn import Locality, NodeName
 from tests.builders import (

@@ -7,10 +7,14 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from app.config import PREFIX, ControllerSettings, ProcessSettings, Settings
+from app.config import PREFIX, ProcessSettings
+from app.disk_schedule.metrics import ControllerMetrics
+from app.disk_schedule.settings import ControllerSettings
 from app.instance.live_settings import _FIELDS as LIVE_FIELDS
 from app.instance.live_settings import LiveSettings
-from app.metrics import ControllerMetrics, Metrics, ProcessMetrics
+from app.metrics import ProcessMetrics
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from cli.explaining.remedies import (
     DISKS,
     ERRORS,

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from app.kube.view import build_view
 from cli.files import load_cluster
+from cli.kube.view import build_view
 from extender import why_unusable
 from longhorn import DiskSpace, NodeName
 from tests.docs.pages import DOCS, ROOT, blocks, tables

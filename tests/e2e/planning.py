@@ -12,12 +12,12 @@ import msgspec
 import yaml
 from msgspec import structs
 
-from app.config import Settings
-from app.instance import service
-from app.kube.snapshot import PLANNING
+from app.settings import Settings
+from cli.kube import snapshot
 from cli.planning.running import Planned, run_plan
 from cli.planning.workloads import place_step
-from planner.outcome import Kind, PlanReport
+from planner.outcome import PlanReport
+from planner.picture import Kind
 from planner.policy import TODAY_POLICY, Policy
 from tests.actors import api as kinds
 from tests.actors.api import Object
@@ -103,7 +103,9 @@ class Planning:
 
     def _forecasts(self, policy: Policy, seeds: Sequence[int]) -> list[Forecast]:
         settings = Settings()
-        objects, problems, _ = service.read_cluster(settings, self._kubeconfig, None, PLANNING)
+        objects, problems, _ = snapshot.read_cluster(
+            settings, self._kubeconfig, None, snapshot.PLANNING
+        )
         assert not problems, problems
         planned = Planned(
             objects=objects,

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from app.config import NAME, PREFIX, Settings
+from app.config import NAME, PREFIX
 from app.instance.calls import read_most
 from app.kube.connecting import connect
+from app.settings import Settings
 from cli.doctor.findings import findings
 from cli.doctor.inspection import inspect
 from cli.doctor.problems import Check, Finding, Severity

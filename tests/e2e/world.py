@@ -98,7 +98,7 @@ class World:
             disk_schedules: What Longhorn does with DiskSchedules; our controller grants room if it
                 asks, and creates the objects if it does not.
             settings: Of our service where they are not the defaults, by the fields of
-                `app.config.Settings`.
+                `app.settings.Settings`.
             make_extender: How our service runs.
             scheduler: What differs from the shipped configuration: `nodeCacheCapable`, `ignorable`
                 and `httpTimeout` of the extender, `percentageOfNodesToScore`.

@@ -15,10 +15,12 @@ from typing import Any, Self
 import httpx
 from prometheus_client import CollectorRegistry
 
-from app.config import CONTROLLER_NAME, ControllerSettings
+from app.config import CONTROLLER_NAME
 from app.disk_schedule.instance import ControllerInstance
+from app.disk_schedule.metrics import ControllerMetrics
+from app.disk_schedule.settings import ControllerSettings
 from app.kube.connection import Connection
-from app.metrics import ControllerMetrics
+from app.process.surroundings import Surroundings
 from tests.builders import GIB, document, node_document
 from tests.fakes import Call, FakeApiServer, Object
 from tests.integration.processes import Gate, Line, start_process
@@ -49,13 +51,15 @@ class ControllerProcess:
         self._registry = CollectorRegistry()
         loop = asyncio.get_running_loop()
         self.instance = ControllerInstance(
-            self._connection,
+            Surroundings(
+                self._connection,
+                lambda: loop.time() + ahead,
+                lambda: EPOCH + timedelta(seconds=loop.time()),
+                random,
+            ),
             settings,
             metrics=ControllerMetrics(self._registry, version="1"),
             version="1",
-            clock=lambda: loop.time() + ahead,
-            wall_clock=lambda: EPOCH + timedelta(seconds=loop.time()),
-            random=random,
         )
         transport = httpx.ASGITransport(app=self.instance.app)
         self._http = httpx.AsyncClient(transport=transport, base_url="http://controller")
@@ -64,7 +68,7 @@ class ControllerProcess:
     @property
     def is_leading(self) -> bool:
         """Whether it would act, if it got to act at this moment."""
-        return not self.is_killed and self.instance.is_leading()
+        return not self.is_killed and self.instance.member.is_leading()
 
     def terminate(self) -> None:
         """Send SIGTERM."""

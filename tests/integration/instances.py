@@ -20,10 +20,12 @@ import yaml
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.instance import Instance
 from app.kube.connection import Connection
-from app.metrics import Metrics
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from tests.fakes import Call, FakeApiServer, Object
 from tests.integration.processes import Gate, Line, start_process
 from tests.integration.rbac import Rules, shipped
@@ -101,14 +103,16 @@ class Process:
         self._connection = Connection(client)
         self.registry = CollectorRegistry()
         self.instance = Instance(
-            self._connection,
+            Surroundings(
+                self._connection,
+                lambda: asyncio.get_running_loop().time() + self.clock_ahead,
+                self._wall_time,
+                random,
+            ),
             settings,
             port=9504,
             metrics=Metrics(self.registry, version="1"),
             version="1",
-            clock=lambda: asyncio.get_running_loop().time() + self.clock_ahead,
-            wall_clock=self._wall_time,
-            random=random,
         )
         self._http = _client(self.instance.apps.main)
         # Without the settings of a webhook nothing of it is served.

@@ -143,7 +143,7 @@ async def test_two_that_both_believe_to_lead_never_grant_more_than_there_is(seed
         [first] = await controllers.start_all(1)
         controllers.server.delete(LEASES, CONTROLLER_NAME, NAMESPACE)
         second = controllers.start(1)
-        first.instance._leadership.acts_until = float("inf")  # noqa: SLF001 (what must never be)
+        first.instance.member.leadership.acts_until = float("inf")  # what must never be
         await controllers.until(lambda: len(controllers.leaders) == 2, within=10)
 
         for number in range(40):

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.connection import Connection
+from app.settings import Settings
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.findings import findings
 from cli.doctor.injecting import NOT_WANTED

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.kube.resources import NODES, REPLICAS
+from app.kube.longhorn.resources import NODES, REPLICAS
 from tests.builders import GIB
 from tests.integration.instances import NAMESPACE, VIRTUAL_TIME
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.kube.connection import Connection
 from app.kube.pods import WOKEN_AT
-from app.kube.snapshot import read_snapshot
+from app.settings import Settings
 from cli.doctor.inspection import inspect
+from cli.kube.snapshot import read_snapshot
 from tests.fakes import DISK_SCHEDULES, Call, Object
 from tests.integration.instances import (
     NAMESPACE,

@@ -7,10 +7,10 @@ from hypothesis import settings
 from prometheus_client import CollectorRegistry
 from schemathesis.config import SchemathesisConfig
 
-from app.config import Settings
-from app.metrics import Metrics
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from extender import Extender
 from tests.builders import GENEROUS, bound, node, view_of, volume
 

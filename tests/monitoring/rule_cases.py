@@ -12,8 +12,11 @@ from collections.abc import Iterable
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
+from app.instance.figures import Ahead, show_ahead
 from app.kube.reflector import CAUSES
-from app.metrics import Ahead, ControllerMetrics, DiskFigures, Metrics, ProcessMetrics
+from app.metrics import ProcessMetrics
+from app.serving.metrics import Metrics
 from extender import State
 from monitoring.series import CONTROLLER_JOB, JOB, LONGHORN_DISKS, PREFIX
 
@@ -89,7 +92,7 @@ def _of_the_service(*, leads: bool) -> ProcessMetrics:
         metrics.holds.labels(state)
     if leads:
         figures = Ahead({"local": 100 * 2**30}, {}, {"data": 2, "room": 2}, 0.1)
-        metrics.show_ahead(lambda: figures)
+        show_ahead(metrics.registry, lambda: figures)
     return metrics
 
 

@@ -23,7 +23,7 @@ async def draw(program: str) -> bytes:
             await tab.resize(_WIDTH, _HEIGHT)
             await tab.call("Emulation.setScrollbarsHidden", hidden=True)
             await tab.open(
-                browser.write(Path(folder), page(answered(example(), is_capacity=False)))
+                browser.write(Path(folder), page(answered(example(), is_capacity=False).picture()))
             )
             await tab.run(_SHOWN)
             await tab.settle()

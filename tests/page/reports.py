@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from planner.outcome import (
+from planner.outcome import PlanReport
+from planner.picture import (
     DiskReport,
     Event,
     Kind,
     NodeReport,
     Place,
     PlannedVolume,
-    PlanReport,
     PlanWarning,
     Reason,
     ReplicaReport,

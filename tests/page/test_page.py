@@ -8,7 +8,8 @@ from msgspec import structs
 
 from app.page.page import closing, more_nodes, opening, page
 from cli.sizes import gib
-from planner.outcome import Event, Kind, PlanReport, PlanWarning, Reason, StepReport
+from planner.outcome import PlanReport
+from planner.picture import Event, Kind, PlanWarning, Reason, StepReport
 from tests.builders import GIB, MIB
 from tests.page.browser import Tab, write
 from tests.page.reports import disk, example, large, node, plan, replica, step
@@ -24,7 +25,7 @@ SHOWN = (
 
 async def draw(tab: Tab, folder: Path, report: PlanReport) -> None:
     """Draw a plan, and go back to its first step."""
-    await tab.open(write(folder, page(report)))
+    await tab.open(write(folder, page(report.picture())))
     await tab.run("show(0)")
     await tab.settle()
 
@@ -36,7 +37,7 @@ async def test_a_plan_opens_with_its_answer_where_all_steps_are_taken(
         example(), works=False, summary="not all of it works", notes=("no pods",), unplanned=("x",)
     )
 
-    await tab.open(write(tmp_path, page(report)))
+    await tab.open(write(tmp_path, page(report.picture())))
 
     assert await tab.text("#answer.bad") == "not all of it works"
     assert await tab.texts("#notes > li") == ["x", "no pods"]
@@ -351,7 +352,7 @@ async def test_names_that_are_markup_are_inert(tab: Tab, tmp_path: Path) -> None
 
 
 async def test_no_request_leaves_the_page(tab: Tab, tmp_path: Path) -> None:
-    address = write(tmp_path, page(example()))
+    address = write(tmp_path, page(example().picture()))
     await tab.open(address)
     await tab.press("ArrowRight")
 
@@ -446,7 +447,7 @@ async def test_one_node_without_zone_or_steps_is_drawn(tab: Tab, tmp_path: Path)
 
 async def test_a_picture_that_came_in_pieces_is_whole(tab: Tab, tmp_path: Path) -> None:
     pieces = [
-        opening(plan(step("now"))),
+        opening(plan(step("now")).picture()),
         more_nodes([node("node-1", disk("disk-1")), node("node-2")]),
         more_nodes([node("node-3")]),
         closing(),

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 import longhorn
-from app.kube.resources import (
+from app.kube.longhorn.resources import (
     BACKING_IMAGES,
     ENGINE_IMAGES,
     INSTANCE_MANAGERS,

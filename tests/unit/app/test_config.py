@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.config import ControllerSettings, Settings, load, load_controller
+from app.disk_schedule.settings import ControllerSettings, load_controller
 from app.errors import InputError
+from app.settings import Settings, load
 from extender import Balance
 
 WEBHOOK = {

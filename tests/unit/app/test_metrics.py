@@ -6,7 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from app.metrics import OUTCOMES, ControllerMetrics, DiskFigures, Metrics, outcome_of
+from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
+from app.serving.metrics import OUTCOMES, Metrics, outcome_of
 from extender import REASONS, Answer, Basis, Rejection
 from extender.demand.requests import PodRequest
 from longhorn import NodeName

@@ -6,11 +6,11 @@ A node has an instance manager that runs behind its budget, with its pod.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.draining.kinds import DRAINED
-from app.kube.records import read_object
 from cli.draining.cluster import Cluster, Means, cluster_of, situation
 from cli.draining.judging import Verdict, judge
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.draining.kinds import DRAINED
 from longhorn import NodeName
 from tests.builders import MANAGER_IMAGE, conditions, core_document, document
 

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from app.config import RESOURCE
-from app.kube.resources import CONFIG_MAPS, PODS, RESOURCES
 from cli.commands import run_command
 from cli.doctor.problems import Check
+from cli.kube.resources import IN_FILES, PODS
 from cli.schema import schema
 from tests.builders import (
     GIB,
@@ -30,8 +30,7 @@ from tests.builders import (
 NAMESPACE = "longhorn-system"
 PATHS = {
     resource.path(NAMESPACE if resource.group == "longhorn.io" else ""): resource
-    for resource in RESOURCES
-    if resource is not CONFIG_MAPS
+    for resource in IN_FILES.values()
 }
 DOCUMENTS = [
     node_document("roomy"),

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
 from app.kube.objects import Metadata
+from app.settings import Settings
 from cli.doctor.facts import (
     AutoscalerSeen,
     ClassSeen,
@@ -24,8 +25,9 @@ from cli.doctor.leading import sample_of
 from cli.doctor.policies import NetworkPolicy
 from cli.doctor.problems import Check, Finding, Problem, Severity
 from cli.doctor.rights import WAKE_UP, Right, needed_rights
-from extender import Mode, StorageClass, Unreadable
+from extender import Mode, StorageClass
 from leader.endpointslice import backend_of, desired_slices
+from longhorn import Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
 
 SETTINGS = Settings()

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.kube.draining.kinds import DRAINED, GUESTS
-from app.kube.resources import SHARDS
+from app.kube.longhorn.resources import SHARDS
 from cli.commands import run_command
+from cli.kube.draining.kinds import DRAINED, GUESTS
 from tests.unit.cli.drained import Document, node, pod, replica, settings, volume
 
 DOCUMENTS = [*node(), *node("node-2"), volume(), replica(), replica("node-2"), pod(), *settings()]

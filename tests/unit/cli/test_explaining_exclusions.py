@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from app.kube.translate import Pod
 from cli.explaining.exclusions import exclusion, exclusions
+from cli.kube.pods import Pod
 from longhorn import Condition, NodeName
 from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.config import RESOURCE, Settings
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.translate import Pod
+from app.config import RESOURCE
+from app.settings import Settings
 from cli.commands import run_command
 from cli.explaining.command import Explainer
 from cli.explaining.lines import Form, lines
 from cli.files import load_cluster
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
 from tests.builders import GIB, core_document, node_document
 from tests.unit.cli.situations import claim, pod, storage_class
 

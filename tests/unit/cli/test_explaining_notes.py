@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from app.config import RESOURCE
-from app.kube.translate import Pod
 from app.serving.admission import OPT_OUT_LABEL
 from cli.explaining.claims import claim_reports
 from cli.explaining.notes import ask_notes, hold_notes, pod_notes, unjudged_notes, volume_notes
 from cli.explaining.remedies import NOTES
+from cli.kube.pods import Pod
 from longhorn import Locality, VolumeName
 from tests.builders import bound, core_document, node, read, replica, view_of, volume
 

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import AnyRecord
-from app.kube.translate import Pod
+from app.kube.resource import AnyRecord
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.pods import Pod
 from cli.missing import ANSWERED_FROM, ASKED_FROM, missing, unresolvable
 from extender import (
     ClaimKey,
     ClaimProblem,
     PodRef,
     PodStatus,
-    Unreadable,
     UnresolvableClaimError,
     UnseenObjectError,
 )
-from longhorn import NodeName
+from longhorn import NodeName, Unreadable
 from planner.records import KubernetesNode
 from tests.builders import (
     backing_image,

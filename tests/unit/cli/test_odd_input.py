@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.config import Settings
+from app.settings import Settings
 from cli.commands import run_command
 
 ROOT = Path(__file__).parents[3]

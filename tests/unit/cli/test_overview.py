@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from cli.commands import run_command
 from cli.overview.figures import Overview, overview
 from cli.schema import schema

@@ -4,16 +4,8 @@ import pytest
 from msgspec import structs
 
 from cli.planning.answer import answer, answered, capacity, works, worst
-from planner.outcome import (
-    Event,
-    Kind,
-    Place,
-    PlannedVolume,
-    PlanReport,
-    PlanWarning,
-    Runs,
-    StepReport,
-)
+from planner.outcome import PlanReport, Runs
+from planner.picture import Event, Kind, Place, PlannedVolume, PlanWarning, StepReport
 
 
 def event(kind: Kind, *places: Place) -> Event:

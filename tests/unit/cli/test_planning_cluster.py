@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.resources import PLANNED
+from app.settings import Settings
 from cli.files import load_cluster
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM, missing
 from cli.planning.cluster import planned_cluster
-from extender import Claim, NodeTerm, PersistentVolume, Requirement, Unreadable
-from longhorn import Node, NodeName, Setting
+from extender import Claim, NodeTerm, PersistentVolume, Requirement
+from longhorn import Node, NodeName, Setting, Unreadable
 from planner.cluster import Cluster
 from tests.builders import (
     GIB,

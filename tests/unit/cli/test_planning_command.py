@@ -241,11 +241,13 @@ def test_programs_and_the_page_get_the_answer_and_the_caveats(
     _, out, err = run(*words, "-o", "json", "--html", str(page))
 
     report = json.loads(out)
-    embedded = page.read_text().partition('id="report">')[2].partition("</script>")[0]
+    embedded = json.loads(page.read_text().partition('id="report">')[2].partition("</script>")[0])
     assert (report["works"], report["summary"]) == (works, summary)
     assert err == "".join(f"warning: {each}\n" for each in report["notes"])
     assert "namespace" in err
-    assert json.loads(embedded) == report
+    assert (embedded["works"], embedded["summary"]) == (works, summary)
+    assert embedded["notes"] == [*report["unplanned"], *report["notes"]]
+    assert embedded["steps"] == report["steps"]
 
 
 def test_a_page_is_written(run: Run, tmp_path: Path) -> None:

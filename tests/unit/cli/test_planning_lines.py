@@ -6,14 +6,14 @@ import pytest
 
 from cli.planning.answer import answered
 from cli.planning.lines import Form, lines
-from planner.outcome import (
+from planner.outcome import PlanReport
+from planner.picture import (
     DiskReport,
     Event,
     Kind,
     NodeReport,
     Place,
     PlannedVolume,
-    PlanReport,
     PlanWarning,
     Reason,
     StepReport,

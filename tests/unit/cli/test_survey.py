@@ -10,12 +10,12 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from cli.commands import run_command
 from cli.schema import schema
 from cli.survey.findings import Rule, Severity, Survey, survey
-from extender import Extender, Unreadable
-from longhorn import Locality, Volume, VolumeName
+from extender import Extender
+from longhorn import Locality, Unreadable, Volume, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,

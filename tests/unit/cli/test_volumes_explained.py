@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from app.config import Settings
-from app.kube.cluster_objects import ClusterObjects
+from app.settings import Settings
 from cli.commands import run_command
 from cli.explaining.command import Explainer
+from cli.kube.cluster_objects import ClusterObjects
 from cli.names import Named
 from cli.schema import schema
 from cli.volumes.command import explain_volume

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.view import build_view
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.view import build_view
 from cli.volumes.judging import place_of, seek
 from cli.volumes.words import PLACES
 from extender import REASONS, ClusterView

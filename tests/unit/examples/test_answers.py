@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.kube.translate import Pod
-from app.kube.view import build_view
 from cli.files import load_cluster
+from cli.kube.pods import Pod
+from cli.kube.view import build_view
 from extender import ClusterView, Extender, PodRef
 from longhorn import NodeName
 from tests.builders import GENEROUS

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.resources import PLANNED
-from app.kube.translate import Pod
 from cli.files import load_cluster
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import PLANNED
 from extender import Claim, PersistentVolume
 from longhorn import Node, Replica, Volume
 from planner.records import KubernetesNode

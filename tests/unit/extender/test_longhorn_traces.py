@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.kube.records import read_object
-from app.kube.resources import NODES, REPLICAS, VOLUMES
+from app.kube.longhorn.resources import NODES, REPLICAS, VOLUMES
+from cli.kube.documents import read_object
 from extender import ViewBuilder
 from extender.upcoming.forecast import Forecast
 from longhorn import Node, Replica, Volume, VolumeName

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.kube.view import build_view
+from cli.kube.view import build_view
 from extender import ClusterView
 from extender.demand.requests import PodRequest, WantedVolume
 from extender.verdicts.judging import judge

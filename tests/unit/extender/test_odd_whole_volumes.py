@@ -15,14 +15,13 @@ from extender import (
     ClusterView,
     Extender,
     Timeouts,
-    Unreadable,
     UnresolvableClaimError,
     ViewBuilder,
 )
 from extender.holds.hold import End, Hold
 from extender.verdicts.rejections import SettingUnreadable
 from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas
-from longhorn import Locality, Node, NodeName, Volume
+from longhorn import Locality, Node, NodeName, Unreadable, Volume
 from tests.builders import (
     GENEROUS,
     GIB,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import NodeSpace, Rejection, node_rejection, why_unusable
 from extender.space import There, node_space
 from extender.verdicts.rejections import (

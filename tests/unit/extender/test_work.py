@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from app.config import Settings
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
+from app.settings import Settings
 from extender import Asked, ClusterView, Extender, Timeouts
 from longhorn import Locality, Node, NodeName
 from tests.builders import GIB, bound, disk, node, pod, replica, view_of, volume

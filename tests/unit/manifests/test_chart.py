@@ -13,8 +13,9 @@ import pytest
 import typer
 import yaml
 
-from app.config import PREFIX, Settings, load
+from app.config import PREFIX
 from app.instance.live_settings import LiveSettings, read_live_settings
+from app.settings import Settings, load
 from cli.commands import commands
 from cli.scheduler_config import Distribution, make_wanted, tls_files, written
 from extender import Balance, Mode

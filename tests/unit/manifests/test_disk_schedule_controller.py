@@ -9,7 +9,8 @@ import pytest
 import typer
 import yaml
 
-from app.config import CONTROLLER_NAME, PREFIX, ControllerSettings, load_controller
+from app.config import CONTROLLER_NAME, PREFIX
+from app.disk_schedule.settings import ControllerSettings, load_controller
 from cli.commands import commands
 from supply.manifests import CHART, MANIFESTS, OWN
 from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, find

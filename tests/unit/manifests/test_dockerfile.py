@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.config import Settings
+from app.settings import Settings
 from supply.base import pinned, tagged, with_digest
 from supply.sbom import pins
 from tests.unit.manifests.rendered import BASE, ROOT, container_of, one

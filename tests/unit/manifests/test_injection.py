@@ -10,9 +10,10 @@ import kubernetes_validate
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.config import PREFIX, load
-from app.metrics import Metrics
+from app.config import PREFIX
+from app.serving.metrics import Metrics
 from app.serving.tls import Tls, TlsFiles
+from app.settings import load
 from supply.manifests import OWN
 from tests.unit.manifests.charted import (
     WITH_ADDRESS,

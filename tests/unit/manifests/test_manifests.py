@@ -6,7 +6,8 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 
-from app.config import PREFIX, Settings, load
+from app.config import PREFIX
+from app.settings import Settings, load
 from tests.unit.manifests.rendered import (
     BASE,
     CERT_MANAGER,

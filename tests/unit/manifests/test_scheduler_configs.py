@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.config import Settings
+from app.settings import Settings
 from tests.unit.manifests.rendered import FIXED, MANIFESTS, ROOT, SECONDARY, container_of, one
 
 KUBECONFIGS = {

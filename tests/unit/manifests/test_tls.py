@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from app.config import Settings, load
+from app.settings import Settings, load
 from tests.unit.manifests.rendered import (
     BASE,
     CERT_MANAGER,

@@ -5,9 +5,12 @@ import re
 import pytest
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from app.config import CONTROLLER_NAME, NAME, Settings
+from app.config import CONTROLLER_NAME, NAME
+from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
+from app.instance.figures import Ahead, show_ahead
 from app.kube.reflector import CAUSES
-from app.metrics import Ahead, ControllerMetrics, DiskFigures, Metrics
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from extender import End, State
 from extender.ahead.room import Left, NodeClass
 from monitoring.panels import NAMESPACE, ROWS, Query
@@ -49,7 +52,7 @@ def known() -> dict[str, dict[str, set[str]]]:
         gauge.labels("pods")
     for cause in CAUSES:
         metrics.watch_restarts_total.labels("pods", cause)
-    metrics.show_ahead(lambda: AHEAD)
+    show_ahead(registry, lambda: AHEAD)
     controller = ControllerMetrics(registry, version="1")
     controller.heartbeat.labels("node-1")
     controller.show_disks(lambda: [DiskFigures("node-1", "uuid-1", 1, 2, 0)])

@@ -25,7 +25,8 @@ from longhorn import (
     find_candidates,
 )
 from planner.cluster import Cluster, Record
-from planner.outcome import Event, Kind, NodeReport, PlanReport, StepReport
+from planner.outcome import PlanReport
+from planner.picture import Event, Kind, NodeReport, StepReport
 from planner.plan import Plan, Step
 from planner.records import CPU, MEMORY, PODS, Pod
 from planner.steps.settings import ChangeSetting

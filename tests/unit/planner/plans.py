@@ -8,7 +8,7 @@ from extender import Claim, StorageClass
 from longhorn import Locality, NodeName, VolumeName
 from planner.additions import Addition, Wanted
 from planner.errors import PlanError
-from planner.outcome import Kind, StepReport
+from planner.picture import Kind, StepReport
 from planner.plan import Plan, Step
 from planner.policy import TODAY_POLICY, Policy
 from planner.records import Budget, Selector, Wishes

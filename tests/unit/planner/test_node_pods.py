@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from planner.outcome import Event, Kind
+from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.policy import TODAY_POLICY
 from planner.records import Budget, Selector

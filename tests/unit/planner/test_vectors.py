@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from app.kube.records import read_object
-from app.kube.resources import PLANNED
-from app.kube.translate import Pod
+from cli.kube.documents import read_object
+from cli.kube.pods import Pod
+from cli.kube.resources import PLANNED
 from longhorn import NodeName
 from planner import records
 from planner.cluster import Cluster

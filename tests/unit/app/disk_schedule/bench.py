@@ -14,10 +14,11 @@ from msgspec import structs
 
 from app.disk_schedule.controller import Controller
 from app.disk_schedule.known import KnownDisks
+from app.disk_schedule.stored import SCHEDULED
 from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.reflector import Reflector
-from app.kube.resources import SCHEDULED
+from app.process.surroundings import Surroundings
 from longhorn import Decision
 from tests.builders import GIB, document, node_document
 from tests.contract.exchange import ask
@@ -48,23 +49,23 @@ class Bench:
         self.conflicts = self.failures = 0
         self.known = KnownDisks()
         clock = asyncio.get_running_loop().time
+        around = Surroundings(
+            connection, clock, lambda: datetime(2026, 10, 1, 12, 0, tzinfo=UTC), Random(1)
+        )
         self.controller = Controller(
-            connection,
+            around,
             NAMESPACE,
             self.known,
             may_write=lambda: self.may_write and all(each.is_complete for each in self.reflectors),
             on_decision=self.decisions.append,
             on_conflict=self._conflict,
             on_failure=self._fail,
-            clock=clock,
-            wall_clock=lambda: datetime(2026, 10, 1, 12, 0, tzinfo=UTC),
-            random=Random(1),
         )
         self.reflectors = [
             Reflector(
                 connection,
                 Source(resource=resource, namespace=NAMESPACE),
-                on_changes=self.controller.take,
+                on_changes=self.controller.note_changes,
                 on_restart=lambda _: None,
                 clock=clock,
                 random=Random(2),

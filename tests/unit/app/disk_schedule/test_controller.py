@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from app.kube.schedules import READY
+from app.disk_schedule.stored import READY
 from tests.builders import GIB, document, node_document
 from tests.fakes import Answer, Call, Fault, LostAnswer
 from tests.unit.app.disk_schedule.bench import (

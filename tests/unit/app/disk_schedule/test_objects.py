@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from app.disk_schedule.objects import KnownNode, deletion_patch, difference, known_node, new_object
-from app.kube.objects import LonghornNode
-from app.kube.schedules import StoredObject, StoredSchedule, stored_schedule_record
+from app.disk_schedule.stored import StoredObject, StoredSchedule, stored_schedule_record
+from app.kube.longhorn.objects import LonghornNode
 from longhorn import DiskId, DiskName, NodeName
 from tests.builders import document, node_document
 

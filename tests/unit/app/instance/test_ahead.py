@@ -15,8 +15,8 @@ from app.instance.ahead import (
     LookingAhead,
     bounded,
 )
-from app.kube.resources import AnyRecord
-from app.metrics import Metrics
+from app.instance.figures import show_ahead
+from app.kube.resource import AnyRecord
 from extender import ClusterView, Extender, Mode
 from extender.ahead.room import Left, NodeClass
 from tests.builders import GENEROUS, GIB, disk, hold, node, setting, storage_class, view_of
@@ -51,7 +51,7 @@ class Bench:
             wall_clock=lambda: UTC_NOW,
         )
         self._registry = CollectorRegistry()
-        Metrics(self._registry, version="1").show_ahead(lambda: self.looks.figures)
+        show_ahead(self._registry, lambda: self.looks.figures)
 
     def shown(self, name: str) -> dict[tuple[str, ...], float]:
         """Return the series of a metric by their labels."""

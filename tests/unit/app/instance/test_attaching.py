@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from app.instance.attaching import attached_bytes
 from app.kube.mirror import Change
-from extender import Unreadable
-from longhorn import Replica
+from longhorn import Replica, Unreadable
 from tests.builders import GIB, node, replica, view_of, volume
 
 DETACHED = volume(size_bytes=10 * GIB)

@@ -4,19 +4,22 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.config import NAME, Settings
+from app.config import NAME
 from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.kube.connection import Connection
 from app.kube.reflector import CAUSES
-from app.kube.view import build_view
-from app.metrics import Metrics
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
+from app.settings import Settings
+from cli.kube.view import build_view
 from extender.building import NODES_AT_ONCE
 from tests.builders import core_document, document, node_document, objects_of, read
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, WatchCut
@@ -72,11 +75,11 @@ class Running:
         self.metrics = Metrics(CollectorRegistry(), version="1")
         clock = asyncio.get_running_loop().time
         self.cluster = LiveCluster(
-            connection,
+            Surroundings(
+                connection, clock, lambda: datetime(2026, 1, 1, tzinfo=UTC), random.Random(2)
+            ),
             settings,
             self.metrics,
-            clock=clock,
-            random=random.Random(2),
         )
 
     @property

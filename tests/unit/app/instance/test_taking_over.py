@@ -17,7 +17,8 @@ from app.instance.scores import LastScores
 from app.instance.taking_over import TakingOver
 from app.instance.waking import PODS_IN_ONE_GO, Waking
 from app.kube.connection import Connection
-from app.metrics import Metrics
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
 from extender import ClusterView, Extender
 from tests.builders import GENEROUS, bound, core_document, node, view_of, volume
 from tests.fakes import FakeApiServer
@@ -48,38 +49,21 @@ class Bench:
         cluster = cast(LiveCluster, Known(view))
         self.view = view
         self.extender = Extender(GENEROUS)
-        self.waking = Waking(
-            self.extender,
-            lambda: view,
-            connection,
-            metrics,
-            may_wake=lambda: False,
-            clock=loop.time,
-            wall_clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-            random=Random(1),
+        around = Surroundings(
+            connection, loop.time, lambda: datetime(2026, 1, 1, tzinfo=UTC), Random(1)
         )
-        holds = Holds(
-            self.extender,
-            cluster,
-            self.waking.pods,
-            connection,
-            LastScores(),
-            metrics,
-            clock=loop.time,
-            random=Random(1),
-        )
+        self.waking = Waking(around, self.extender, lambda: view, metrics, may_wake=lambda: False)
+        waiting = self.waking.pods
+        holds = Holds(around, self.extender, cluster, waiting, LastScores(), metrics)
         self.done: list[float] = []
         """When it had taken over."""
         self.taking_over = TakingOver(
+            around,
             self.extender,
             holds,
             self.waking,
             cluster,
-            connection,
-            clock=loop.time,
-            wall_clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-            random=Random(1),
-            on_done=lambda: self.done.append(loop.time()),
+            lambda: self.done.append(loop.time()),
         )
 
 

@@ -13,8 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from app.instance.waking import Waking
 from app.kube.connection import Connection
-from app.kube.resources import AnyRecord
-from app.metrics import Metrics
+from app.kube.resource import AnyRecord
+from app.process.surroundings import Surroundings
+from app.serving.metrics import Metrics
 from extender import (
     Asked,
     ChangeLog,
@@ -68,20 +69,20 @@ class Bench:
         self.rebuild()
         self.seconds_per_call, self.calls, self._passed = 0.0, 0, 0.0
         self.waking = Waking(
+            Surroundings(connection, self._clock, self._wall_clock, Random(1)),
             self.extender,
             lambda: self.view,
-            connection,
             Metrics(self.registry, version="1"),
             may_wake=lambda: self.may_wake,
-            clock=self._clock,
-            wall_clock=lambda: EPOCH + timedelta(seconds=asyncio.get_running_loop().time()),
-            random=Random(1),
         )
 
     def _clock(self) -> float:
         self.calls += 1
         self._passed += self.seconds_per_call
         return asyncio.get_running_loop().time() + self._passed
+
+    def _wall_clock(self) -> datetime:
+        return EPOCH + timedelta(seconds=asyncio.get_running_loop().time())
 
     def rebuild(self) -> None:
         """Show the nodes and claims as they are now."""
@@ -101,12 +102,12 @@ class Bench:
         self._volumes.append(replica(of=name, on=on))
         self._volume_changes.add(VolumeName(name))
         self.show(on, 0, self._node_changes)
-        self.waking.take_changes()
+        self.waking.note_changes()
 
     def change_another_volume(self) -> None:
         """Have a volume change that is nobody's, and tell of it."""
         self._volume_changes.add(VolumeName("another"))
-        self.waking.take_changes()
+        self.waking.note_changes()
 
     def add(self, *names: str, size_bytes: int = SMALL) -> list[PodRef]:
         """Create pods whose volumes are bound and not placed."""
@@ -244,7 +245,7 @@ async def test_time_counts_also_where_something_changes_all_the_time() -> None:
     async with waking() as bench:
         [pod] = bench.add("pod")
         bench.show(ONE, LARGE, bench.view.changes)
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
 
         for _ in range(120):
@@ -531,11 +532,11 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
 async def test_another_log_of_changes_may_be_room_anywhere() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
 
         bench.show(TWO, SMALL, ChangeLog[NodeName]())
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod"]
@@ -546,23 +547,23 @@ async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> 
         [pod] = bench.add("pod")
         changes = ChangeLog[NodeName]()
         bench.show(TWO, 0, changes)
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
         bench.reject([pod])
         bench.show(TWO, SMALL, changes)
 
         changes.add(ONE)
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == []
 
         changes.add(TWO)
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
 
         bench.reject([pod])
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
 
@@ -590,7 +591,7 @@ async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> No
     """A replica of it may be on a node by now."""
     async with waking() as bench:
         bench.reject(bench.add("one", "two"))
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         await asyncio.sleep(1)
 
         bench.place("two", ONE)
@@ -617,7 +618,7 @@ async def test_changes_that_help_nobody_take_no_more_than_that_share_either() ->
     async with waking() as bench:
         [pod] = bench.add("pod", size_bytes=LARGE)
         bench.show(ONE, 0, bench.view.changes)
-        bench.waking.take_changes()
+        bench.waking.note_changes()
         bench.reject([pod])
         bench.seconds_per_call = 0.005
         bench.calls = 0

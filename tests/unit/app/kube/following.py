@@ -11,10 +11,10 @@ import msgspec
 
 from app.kube.connection import Connection
 from app.kube.feed import Source
+from app.kube.longhorn.resources import VOLUMES
 from app.kube.mirror import Change, Known
 from app.kube.reflector import CAUSES, Reflector
-from app.kube.resources import VOLUMES
-from extender import Unreadable
+from longhorn import Unreadable
 from tests.builders import document, read
 from tests.fakes import Call, FakeApiServer, Fault
 

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.kube.mirror import Change, Known, Mirror
 from app.kube.records import Item
-from extender import Unreadable
+from longhorn import Unreadable
 from tests.builders import setting
 
 KEYS = st.sampled_from("abcd")

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from app.kube.errors import ImpossibleNameError
+from app.kube.longhorn.resources import NODES
 from app.kube.paths import path_of
-from app.kube.resources import CLAIMS, NODES, PODS
+from app.kube.resources import CLAIMS, PODS
 
 HOSTILE = "../../../../apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes/v"
 

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.kube import objects
 from app.kube.connection import Connection
 from app.kube.errors import StatusError
 from app.kube.pods import FollowedPods, list_pending, wake
-from app.kube.translate import Pod
+from app.kube.translate import Pod, pod_record
 from extender import PodRef, PodStatus
-from tests.builders import core_document, read
+from tests.builders import core_document
 from tests.fakes import Call, FakeApiServer, Object
 
 pytestmark = pytest.mark.looptime
@@ -85,9 +86,7 @@ def put(server: FakeApiServer, name: str = "pod", **status: Any) -> Pod:
 def get(server: FakeApiServer, name: str = "pod") -> Pod:
     found = server.get("pods", name, "default")
     assert found is not None
-    record = read(found)
-    assert isinstance(record, Pod)
-    return record
+    return pod_record(msgspec.convert(found, objects.Pod))
 
 
 def nominate(server: FakeApiServer, node: str, name: str = "pod") -> Pod:

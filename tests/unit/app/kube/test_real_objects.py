@@ -5,24 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.kube.cluster_objects import ClusterObjects
-from app.kube.records import read_object
-from app.kube.view import build_view
-from cli.documents import load_documents
-from cli.files import load_cluster
-from extender import (
-    Basis,
-    Claim,
-    ClusterView,
-    Extender,
-    PersistentVolume,
-    PodRef,
-    Unreadable,
-    why_unusable,
-)
+from cli.files import load_cluster, load_documents
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.documents import read_object
+from cli.kube.view import build_view
+from extender import Basis, Claim, ClusterView, Extender, PersistentVolume, PodRef, why_unusable
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
 from extender.verdicts.shortages import NoUsableDisk
-from longhorn import Condition, DiskSpace, Node, NodeName, Replica, Volume, need_of
+from longhorn import Condition, DiskSpace, Node, NodeName, Replica, Unreadable, Volume, need_of
 from tests.builders import GENEROUS, bound, disk, node, rejection, setting, view_of, volume
 
 REAL = Path(__file__).parents[3] / "data" / "real"

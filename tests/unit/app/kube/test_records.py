@@ -12,9 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BrokenObjectError
-from app.kube.records import read_item, read_object
-from app.kube.resources import NODES, PERSISTENT_VOLUMES, PLACED, PLANNED, PODS, Kinds
-from app.kube.translate import Pod
+from app.kube.longhorn.resources import NODES
+from app.kube.records import read_item
+from app.kube.resource import Kinds
+from app.kube.resources import PERSISTENT_VOLUMES
+from cli.kube.documents import read_object
+from cli.kube.pods import Pod
+from cli.kube.resources import PLACED, PLANNED
 from extender import (
     Claim,
     ClaimKey,
@@ -24,7 +28,6 @@ from extender import (
     PodStatus,
     Requirement,
     StorageClass,
-    Unreadable,
 )
 from longhorn import (
     Condition,
@@ -37,6 +40,7 @@ from longhorn import (
     Replica,
     Setting,
     Shard,
+    Unreadable,
     Volume,
 )
 from planner.records import KubernetesNode, Wishes
@@ -373,22 +377,18 @@ def test_pod() -> None:
     )
 
 
-def test_only_commands_read_what_conditions_say_and_pods_wish() -> None:
+def test_only_commands_read_what_conditions_say() -> None:
     """It changes all the time: the service would take each change for news of the node."""
     said = [{"type": "Ready", "status": "False", "reason": "Down", "message": "since 12:00"}]
     node_of = node_document(status={"conditions": said}, disk_status={"conditions": said})
-    pod_of = core_document("Pod", "web", spec={"schedulerName": "ours"})
 
     in_command, in_service = read(node_of), read_item(NODES, json.dumps(node_of).encode()).record
-    pod_in_service = read_item(PODS, json.dumps(pod_of).encode()).record
 
     assert isinstance(in_command, Node)
     assert in_command.ready == Condition("False", "Down", "since 12:00")
     assert in_command.disks[0].ready == in_command.ready
     assert isinstance(in_service, Node)
     assert in_service.ready == in_service.disks[0].ready == Condition("False", "Down")
-    assert isinstance(pod_in_service, Pod)
-    assert pod_in_service.wishes is None
 
 
 def test_only_commands_read_where_a_volume_may_be_used() -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from longhorn import Volume
 from tests.builders import document
 from tests.fakes import (
     Answer,
@@ -223,7 +224,8 @@ async def test_events_before_a_broken_one_count(server: FakeApiServer) -> None:
         await interrupted(server, Fault(WatchGarbage(line + b"garbage\n")))
         await asyncio.sleep(LONGEST_PAUSE_SECONDS)
 
-        named = [c.new.name for b in follower.batches for c in b if c.new is not None]  # type: ignore[union-attr]  # volumes
+        new = [change.new for batch in follower.batches for change in batch]
+        named = [each.name for each in new if isinstance(each, Volume)]
         assert "before" in named
         assert follower.is_right  # the list has shown that it does not exist
 

@@ -9,9 +9,9 @@ import pytest
 
 from app.kube.connection import Connection
 from app.kube.feed import Source
+from app.kube.longhorn.resources import DISK_SCHEDULES as KIND
 from app.kube.mirror import Change
 from app.kube.reflector import Reflector
-from app.kube.resources import DISK_SCHEDULES as KIND
 from tests.builders import document
 from tests.fakes import (
     DISK_SCHEDULES,

@@ -23,12 +23,11 @@ from extender import (
     PodRequest,
     Rejection,
     Scores,
-    Unreadable,
     UnresolvableClaimError,
     ViewBuilder,
 )
 from extender.view import MOST_CHANGES
-from longhorn import DiskSchedule, Node, NodeName, Replica, VolumeName
+from longhorn import DiskSchedule, Node, NodeName, Replica, Unreadable, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from app.page.page import closing, more_nodes, opening, page
-from planner.outcome import NodeReport, PlanReport, StepReport
+from planner.picture import NodeReport, Picture, StepReport
 
 NAMES = [
     "</script><script>alert(1)</script>",
@@ -60,9 +60,9 @@ class Parsed(HTMLParser):
         return {name: sources for name, _, sources in parts}
 
 
-def report(name: str, *nodes: NodeReport) -> PlanReport:
+def report(name: str, *nodes: NodeReport) -> Picture:
     now = StepReport(title=name, nodes=nodes)
-    return PlanReport(origin=name, policy=name, seed=1, steps=(now,), placed=0, pending=0)
+    return Picture(is_plan=True, origin=name, steps=(now,))
 
 
 @every_name

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.requests import Request
 
-from app.config import Settings
 from app.serving.body import SMALL_BYTES, Bodies, Body, UnreadableBodyError
+from app.settings import Settings
 
 LIMIT_BYTES = 4 * SMALL_BYTES
 SETTINGS = Settings(body_limit_bytes=LIMIT_BYTES, body_timeout_seconds=300)

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from app.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.decisions import Asking, Decisions, OtherPodError, UnavailableError
+from app.serving.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.wire import ExtenderRequest, Verb
 from extender import (
     Answer,

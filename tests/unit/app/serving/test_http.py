@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import Settings
-from app.metrics import Metrics
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.metrics import Metrics
+from app.settings import Settings
 from extender import Extender
 from tests.builders import GENEROUS, GIB, bound, disk, node, view_of, volume
 

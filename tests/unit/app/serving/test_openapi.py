@@ -11,13 +11,13 @@ import jsonschema
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.config import Settings
-from app.metrics import Metrics
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
+from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
 from app.serving.victims import decode_preemption, encode_victims
 from app.serving.wire import decode_request, encode_error, encode_scores
+from app.settings import Settings
 from extender import Extender, Score, Scores
 from extender.demand.requests import PodRequest
 from tests.builders import GENEROUS, view_of

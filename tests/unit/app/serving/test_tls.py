@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.serialization import (
 from prometheus_client import CollectorRegistry
 
 from app.errors import InputError
-from app.metrics import Metrics
-from app.serving.tls import Tls, TlsFiles, names_of
+from app.process.connections import names_of
+from app.serving.metrics import Metrics
+from app.serving.tls import Tls, TlsFiles
 
 HOST = "127.0.0.1"
 PREFIX = "longhorn_scheduler_extender_"

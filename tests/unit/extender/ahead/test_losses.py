@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import ClusterView
 from extender.ahead.losses import endangered, may_be_lost, with_data
 from extender.ahead.pieces import finish

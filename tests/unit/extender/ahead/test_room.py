@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender.ahead.pieces import finish
 from extender.ahead.room import Left, NodeClass, Room, room
 from longhorn import Node

@@ -3,10 +3,10 @@
 import pytest
 from msgspec import structs
 
-from app.kube.resources import AnyRecord
-from extender import PodRef, StorageClass, Unreadable, UnresolvableClaimError
+from app.kube.resource import AnyRecord
+from extender import PodRef, StorageClass, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
-from longhorn import Locality, Need, TopologyTerm, Volume
+from longhorn import Locality, Need, TopologyTerm, Unreadable, Volume
 from tests.builders import (
     GIB,
     backing_image,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Hindrance, Spread, spreads
 from extender.demand.requests import resolve
 from longhorn import Locality, NodeName, VolumeName

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Claim, Hold, Mode, PodStatus, State, rebuild
 from extender.holds.hold import Signal
 from longhorn import NodeName, Replica

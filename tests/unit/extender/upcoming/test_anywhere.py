@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Asked, Ended, Extender, PodStatus, Timeouts
 from extender.view import ClusterView
 from longhorn import Disk, Locality, NodeName, Replica

@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Hold, Ledger, State, ViewBuilder
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.hosts import Hosts

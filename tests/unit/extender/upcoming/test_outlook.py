@@ -1,6 +1,6 @@
 """What is worked out in pieces comes to the same as if there were none."""
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import ClusterView, Ledger, ViewBuilder
 from extender.upcoming.outlook import Outlook
 from extender.work import Work

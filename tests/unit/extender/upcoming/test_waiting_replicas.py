@@ -1,6 +1,6 @@
 """Replicas that name their node and wait until their volume is attached."""
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from longhorn import Locality
 from tests.builders import (
     GIB,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Answer, Asked, ClusterView, Extender, PodStatus, Rejection, Timeouts
 from extender.upcoming.forecast import Forecast
 from extender.verdicts.shortages import LocalRoomAtRisk, NoRoomAnywhere

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
-from extender import Basis, ClusterView, CsiNode, Extender, PodRef, Unreadable, ViewBuilder
+from app.kube.resource import AnyRecord
+from extender import Basis, ClusterView, CsiNode, Extender, PodRef, ViewBuilder
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,
@@ -18,7 +18,7 @@ from extender.verdicts.rejections import (
 from extender.verdicts.shortages import ReplicasCannotStart
 from extender.waiting.lookout import Lookout
 from extender.waiting.node_sets import NodeSets
-from longhorn import EngineImage, InstanceManager, Locality, NodeName, Volume
+from longhorn import EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume
 from planner.records import KubernetesNode
 from tests.builders import (
     GENEROUS,
@@ -334,12 +334,12 @@ def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None
     for record in instead(starting):
         builder.apply(None, record)
     builder.settle()
-    lookout.take(builder.view)
+    lookout.note_changes(builder.view)
     lookout.drain()
 
     builder.apply(starting, instance_manager("node-1"))
     builder.settle()
-    lookout.take(builder.view)
+    lookout.note_changes(builder.view)
 
     assert lookout.drain().nodes & known
 

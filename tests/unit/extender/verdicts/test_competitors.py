@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import StepLimits
 from extender.verdicts.shortages import InsufficientStorage, PackingUndecided, PendingReplicas
 from longhorn import Replica, Volume

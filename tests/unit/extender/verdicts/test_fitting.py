@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Rejection
 from extender.verdicts.rejections import NodeNotReady, NodeTags, Topology
 from extender.verdicts.shortages import (

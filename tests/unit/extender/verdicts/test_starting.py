@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import Asked, Basis, ClusterView, Extender, Timeouts
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import ViewBuilder
 from extender.waiting.lookout import Lookout, Stir
 from extender.waiting.node_sets import ALL, NodeSets
@@ -34,7 +34,7 @@ class World:
             self.builder.apply(None, each)
         self._records = records
         self.builder.settle()
-        self.lookout.take(self.builder.view)
+        self.lookout.note_changes(self.builder.view)
         return self.lookout.drain()
 
     def roomier(self, *records: AnyRecord) -> list[NodeName]:

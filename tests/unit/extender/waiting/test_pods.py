@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resources import AnyRecord
+from app.kube.resource import AnyRecord
 from extender import PodStatus, WaitingPod, WaitingPods, resolve, wants_of
 from extender.waiting.pods import FORGET_SECONDS, MOST_BYTES
 from longhorn import NodeName

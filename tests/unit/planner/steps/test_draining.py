@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from longhorn import Locality, NodeName
-from planner.outcome import Kind
+from planner.picture import Kind
 from planner.plan import Plan
 from planner.records import PodTerm, Selector
 from planner.steps.draining import Drain

@@ -1,7 +1,7 @@
 """The step `lose`: what survives a node that never comes back."""
 
 from longhorn import Locality
-from planner.outcome import Kind
+from planner.picture import Kind
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, LoseNode
 from tests.builders import GIB, bound, disk, node, replica, setting, volume

@@ -9,7 +9,7 @@ from extender import Claim
 from longhorn import Locality
 from planner.additions import Wanted
 from planner.errors import PlanError
-from planner.outcome import Kind
+from planner.picture import Kind
 from planner.policy import SEED_POLICY
 from planner.records import CPU
 from planner.steps.disks import AddDisk

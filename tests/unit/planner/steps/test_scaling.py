@@ -8,7 +8,7 @@ from msgspec import structs
 from extender import Claim, PersistentVolume
 from longhorn import Volume
 from planner.errors import PlanError
-from planner.outcome import Kind, StepReport
+from planner.picture import Kind, StepReport
 from planner.plan import Plan
 from planner.records import Wishes
 from planner.steps.scaling import Scale, WorkloadName

@@ -1,0 +1,1 @@
+"""What every process has that serves and may lead."""

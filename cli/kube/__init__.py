@@ -1,0 +1,1 @@
+"""What only commands read of the API server, or of files."""

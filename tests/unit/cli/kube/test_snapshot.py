@@ -1,0 +1,234 @@
+"""A live cluster is read once, as the same objects in files would be."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.kube.connection import Connection
+from app.kube.errors import ApiError
+from app.kube.longhorn.resources import VOLUMES
+from app.kube.resource import Resource
+from app.kube.resources import CLAIMS
+from app.settings import Settings
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
+from cli.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
+from cli.kube.view import build_view
+from extender import Claim, CsiNode, PersistentVolume, StorageClass
+from longhorn import (
+    BackingImage,
+    DiskSchedule,
+    EngineImage,
+    InstanceManager,
+    Node,
+    Replica,
+    Setting,
+    Shard,
+    Volume,
+)
+from planner.records import Budget, KubernetesNode, Service
+from planner.workloads import Workload
+from tests.builders import core_document, document, node_document
+from tests.fakes import DISK_SCHEDULES, Answer, Call, FakeApiServer, Fault, FaultKind
+from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
+
+pytestmark = pytest.mark.looptime
+
+SETTINGS = Settings(namespace="elsewhere")
+CLUSTER_WIDE: dict[str, Any] = {"namespace": None}
+DOCUMENTS = [
+    node_document("node-1"),
+    document("Volume", "vol", spec={"size": "1"}),
+    document("Replica", "vol-r-1", spec={"volumeName": "vol", "volumeSize": "1"}),
+    document("Setting", "storage-over-provisioning-percentage", value="200"),
+    document("BackingImage", "image"),
+    document("StorageClass", "local", metadata=CLUSTER_WIDE, provisioner="p")
+    | {"apiVersion": "storage.k8s.io/v1"},
+    core_document("PersistentVolumeClaim", "data"),
+    core_document("PersistentVolumeClaim", "data", metadata={"namespace": "shop"}),
+    core_document("PersistentVolume", "pv", metadata=CLUSTER_WIDE),
+    core_document("Pod", "web-0"),
+    core_document("Node", "node-1", metadata=CLUSTER_WIDE),
+    core_document("Node", "node-2", metadata=CLUSTER_WIDE),
+]
+
+
+def server_of(*documents: dict[str, Any]) -> FakeApiServer:
+    server = FakeApiServer(random.Random(2), chop=0.3, resources=(*RESOURCES, *PLAN_RESOURCES))
+    for each in documents:
+        server.put(each)
+    return server
+
+
+async def snapshot(
+    server: FakeApiServer, settings: Settings = SETTINGS, scope: Scope = EXPLAINING
+) -> tuple[ClusterObjects, list[str]]:
+    async with server.client("us") as client:
+        return await read_snapshot(Connection(client), settings, scope)
+
+
+async def test_a_namespace_without_longhorn_nodes_is_told() -> None:
+    settings = msgspec.structs.replace(SETTINGS, longhorn_namespace="storage")
+
+    _, [problem] = await snapshot(server_of(*DOCUMENTS), settings)
+
+    assert problem.startswith("there is no Longhorn Node (nodes.longhorn.io) in storage; ")
+
+
+async def test_everything_is_read() -> None:
+    other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
+    server = server_of(*DOCUMENTS, other)
+
+    found, problems = await snapshot(server)
+
+    assert {type(record): list(found.of(type(record))) for record in found.records()} == {
+        Claim: ["default/data", "shop/data"],
+        PersistentVolume: ["pv"],
+        StorageClass: ["local"],
+        Node: ["node-1"],
+        Volume: ["vol"],
+        Replica: ["vol-r-1"],
+        BackingImage: ["image"],
+        Setting: ["storage-over-provisioning-percentage"],
+        Pod: ["default/web-0"],
+        KubernetesNode: ["node-1", "node-2"],
+    }
+    assert problems == []
+    assert found.candidates() == ("node-1", "node-2")
+    assert {call.verb for call in server.calls if call.resource} == {"list"}
+
+
+async def test_disk_schedules_are_read_where_they_are_served() -> None:
+    server = server_of(*DOCUMENTS)
+    server.add_resource(DISK_SCHEDULES)
+    server.put(document("DiskSchedule", "uuid-disk-1"))
+
+    found, problems = await snapshot(server)
+
+    assert (list(found.of(DiskSchedule)), problems) == (["uuid-disk-1"], [])
+
+
+async def test_disk_schedules_that_may_not_be_read_are_named() -> None:
+    server = server_of(*DOCUMENTS)
+    server.add_resource(DISK_SCHEDULES)
+    server.authorize = lambda call: call.resource != "diskschedules"
+
+    with pytest.raises(ApiError, match=r"^diskschedules\.longhorn\.io cannot be listed: 403"):
+        await snapshot(server)
+
+
+async def test_large_clusters_are_read_in_pages() -> None:
+    volumes = [document("Volume", f"vol-{n:04}", spec={"size": "1"}) for n in range(1_100)]
+    server = server_of(*volumes)
+
+    found, _ = await snapshot(server)
+
+    assert len(found.of(Volume)) == 1_100
+    assert sum(call.resource == "volumes" for call in server.calls) == 3
+
+
+async def test_objects_that_cannot_be_read_are_told_and_count() -> None:
+    broken = document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
+
+    found, problems = await snapshot(server_of(*DOCUMENTS, broken))
+
+    assert problems == ["Replica r cannot be read: 'x' is not a size in bytes"]
+    assert build_view(found).unreadable_nodes == {"node-1"}
+
+
+@pytest.mark.parametrize("resource", [VOLUMES, CLAIMS, PODS, KUBERNETES_NODES])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        pytest.param(Answer(403, b"no"), "403: no", id="forbidden"),
+        pytest.param(Answer(404), "404", id="not-installed"),
+        pytest.param(Answer(200, b"<html>"), "not what an API server sends", id="html"),
+    ],
+)
+async def test_kind_that_cannot_be_listed_is_named(
+    resource: Resource, kind: FaultKind, text: str
+) -> None:
+    server, name = server_of(*DOCUMENTS), resource.name
+
+    def concerns(call: Call) -> bool:
+        return (call.group, call.resource) == (resource.group, resource.plural)
+
+    server.faults.append(Fault(kind, concerns))
+    if resource in (PODS, KUBERNETES_NODES) and kind == Answer(403, b"no"):
+        _, problems = await snapshot(server)
+        assert problems[-1].startswith(f"{name} cannot be listed; ")
+        return
+
+    with pytest.raises(ApiError) as caught:
+        await snapshot(server)
+
+    assert str(caught.value).startswith(f"{name} cannot be listed: ")
+    assert text in str(caught.value)
+
+
+POD_TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
+WORKLOAD_DOCUMENTS = [
+    core_document(kind, "db", spec={"template": POD_TEMPLATE}) | {"apiVersion": api_version}
+    for kind, api_version in {
+        "StatefulSet": "apps/v1",
+        "Deployment": "apps/v1",
+        "ReplicaSet": "apps/v1",
+        "DaemonSet": "apps/v1",
+        "Job": "batch/v1",
+    }.items()
+]
+PLAN_DOCUMENTS = [
+    *DOCUMENTS,
+    *WORKLOAD_DOCUMENTS,
+    core_document("Pod", "db-0", spec=POD_TEMPLATE["spec"]),
+    core_document("Service", "db"),
+    core_document("PodDisruptionBudget", "db") | {"apiVersion": "policy/v1"},
+]
+
+
+async def test_what_plans_rest_on_is_read_for_them() -> None:
+    found, problems = await snapshot(server_of(*PLAN_DOCUMENTS), scope=PLANNING)
+
+    assert problems == []
+    assert list(found.of(Workload)) == [
+        f"{each} default/db"
+        for each in ("StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job")
+    ]
+    assert (list(found.of(Service)), list(found.of(Budget))) == (["default/db"], ["default/db"])
+    assert list(found.of(PersistentVolume)) == ["pv"]
+    wishes = found.of(Pod)["default/db-0"].wishes
+    assert wishes is not None
+    assert wishes.requests == {"cpu": 1000}
+    others = {DiskSchedule, CsiNode, EngineImage, InstanceManager, Shard}  # there are none
+    read = {type(each) for each in found.records()} | others
+    assert {resource.record for resource in PLANNED.values()} | {PersistentVolume} == read
+
+
+async def test_what_only_plans_read_is_not_asked_for_otherwise() -> None:
+    server = server_of(*PLAN_DOCUMENTS)
+
+    found, _ = await snapshot(server)
+
+    assert not found.of(Workload)
+    assert not {call.group for call in server.calls} & {"apps", "batch", "policy"}
+
+
+@pytest.mark.parametrize("resource", [PODS, KUBERNETES_NODES, SERVICES, BUDGETS, *WORKLOADS])
+async def test_a_plan_says_what_it_means_that_a_kind_may_not_be_listed(resource: Resource) -> None:
+    server = server_of(*PLAN_DOCUMENTS)
+    server.faults.append(
+        Fault(
+            Answer(403, b"no"),
+            lambda call: (call.group, call.resource) == (resource.group, resource.plural),
+        )
+    )
+
+    found, [problem] = await snapshot(server, scope=PLANNING)
+
+    assert problem.startswith(
+        f"{resource.name} cannot be listed; {PLANNING.without[resource.name]}"
+    )
+    assert found.of(Node)
