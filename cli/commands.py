@@ -287,8 +287,9 @@ def control_disk_schedules(
 ) -> None:
     """Decide what each disk holds, by its DiskSchedule, as one of several instances.
 
-    Only for a Longhorn that writes requirements into DiskSchedules and has no controller of its
-    own: beside such a one it writes nothing. /readyz says what it lacks.
+    Experimental: no release of Longhorn needs it. Only for a Longhorn that writes requirements into
+    DiskSchedules and has no controller of its own: beside such a one it writes nothing. /readyz
+    says what it lacks.
     """
     from app.disk_schedule import service  # noqa: PLC0415 (it takes long)
 

@@ -90,6 +90,11 @@ def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
     """
     components = TLS.get(wanted.tls, ())
     if wanted.with_policy:
+        if wanted.second_scheduler and not wanted.addresses:
+            raise OverlayError(
+                "INJECTION=policy gives pods the resource and no schedulerName, so they would wait "
+                "for ever: leave it out with SECOND_SCHEDULER, or install with Helm"
+            )
         components = (*components, "injection-policy")
     if wanted.with_admission_policy:
         components = (*components, "admission-policy")

@@ -8,6 +8,7 @@ from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.rights import INJECTION
 from cli.doctor.seen import fine, unknown, unread
+from leader import Body
 
 NOT_WANTED = "longhorn-scheduler-extender/injection"
 """An annotation of the Service: `none` where whoever installed it wants no injection."""
@@ -33,7 +34,9 @@ def injection(facts: Facts) -> Iterator[Finding]:
         )
     elif seen.has_webhook:
         yield fine(Check.INJECTION, f"a webhook of the service gives new pods {RESOURCE}")
-    elif _is_not_wanted(facts):
+    elif facts.service is None:
+        yield unknown(Check.INJECTION, "there is no Service that says whether it is wanted")
+    elif _is_not_wanted(facts.service):
         yield fine(Check.INJECTION, f"not installed: pods name {RESOURCE} themselves")
     else:
         yield Problem.NOT_INJECTED.found(
@@ -42,10 +45,10 @@ def injection(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _is_not_wanted(facts: Facts) -> bool:
-    if facts.service is None or isinstance(facts.service, Unread):
+def _is_not_wanted(service: Body | Unread) -> bool:
+    if isinstance(service, Unread):
         return False
-    annotations = facts.service["metadata"].get("annotations") or {}
+    annotations = service["metadata"].get("annotations") or {}
     return bool(annotations.get(NOT_WANTED) == "none")
 
 

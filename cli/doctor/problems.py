@@ -113,8 +113,8 @@ class Problem(Enum):
     DISABLED = (
         Check.SETTINGS,
         Severity.ERROR,
-        "set scheduler-extender-enabled to true, or turn the extender off as docs/install.md says: "
-        "until then pods that ask for it stay pending",
+        "set scheduler-extender-enabled to true, or turn the extender off as "
+        "docs/install.md#turning-it-off says: until then pods that ask for it stay pending",
     )
     LONGHORN_SETTING_UNUSABLE = (
         Check.SETTINGS,

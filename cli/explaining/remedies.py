@@ -451,8 +451,9 @@ NOTES: Mapping[str, Remedy] = {
         "No container asks for the resource `longhorn.io/scheduler-extender`, so "
         "kube-scheduler does not ask about this pod. Injection does not change pods that "
         "exist.",
-        "Set `resources.limits` of a container to `longhorn.io/scheduler-extender: 1`, or turn "
-        "injection on and create the pod again: [Injection](injection.md).",
+        "Turn injection on and create the pod again ([Injection](injection.md)); or set "
+        "`resources.limits` of a container to `longhorn.io/scheduler-extender: 1`, and "
+        "`schedulerName` to the second scheduler's if there is one.",
     ),
     "opted_out": Remedy(
         "",

@@ -113,11 +113,13 @@ def _others_lack_room(situation: Situation) -> bool:
     """Whether some volume that is held for another pod finds no room to start.
 
     It had room when its pod was accepted, and may have room yet in an order that the forecast does
-    not find. What is left must not go to somebody else meanwhile.
+    not find. What is left must not go to somebody else meanwhile. A local volume starts with the
+    replica on its pod's node, which has its room there.
     """
     forecast = situation.forecast
     return bool(forecast.nowhere) and any(
         each.certainty is not Certainty.SHOWN
+        and not each.volume.needs_local_replica
         and forecast.nowhere.get(each.volume.name, 0)
         and len(forecast.nodes_of(each.volume.name)) < _needed(each, situation)
         for each in situation.others.each

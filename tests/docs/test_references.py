@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.explaining.remedies import REMEDIES, in_words
-from tests.docs.pages import ROOT, headings
+from tests.docs.pages import PAGES, ROOT, headings, name_of
 
 _REFERENCE = re.compile(r"docs/([a-z0-9-]+\.md)(#[a-z0-9-]+)?")
 _STEP = re.compile(r"docs/install\.md, step")
@@ -36,6 +36,11 @@ def test_pages_and_headings_that_messages_name_exist() -> None:
 def test_messages_name_headings_and_no_numbers_of_steps() -> None:
     """The numbers of steps have changed before, and messages kept the old ones."""
     assert [path.name for path in _sources() if _STEP.search(path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_name_headings_and_no_numbers_of_steps(page: Path) -> None:
+    assert re.findall(r"\[[Ss]teps? \d+\]\(", page.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize("code", sorted(REMEDIES))

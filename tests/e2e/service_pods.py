@@ -45,7 +45,9 @@ class Container(msgspec.Struct, kw_only=True):
     def command(self, name: str, *arguments: str) -> list[str]:
         """Return what runs a command of the container on this machine."""
         assert name == NAME, f"the image has no {name}"
-        return [sys.executable, "-m", "cli", *arguments, "--kubeconfig", str(self.kubeconfig)]
+        # In releases until 0.2.0 the commands were part of the service.
+        module = "cli" if (self.folder / "cli").exists() else "app"
+        return [sys.executable, "-m", module, *arguments, "--kubeconfig", str(self.kubeconfig)]
 
 
 class _Running(msgspec.Struct, kw_only=True):

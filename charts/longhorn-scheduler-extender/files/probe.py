@@ -1,7 +1,7 @@
 """Ask the service about a pod without volumes: it may go to any node. `helm test` runs this.
 
 `python probe.py URL [CA [CERTIFICATE KEY]]` exits with 1 and one line on stderr otherwise. It needs
-nothing but Python, and is the question of docs/install.md.
+nothing but Python, and is the question of docs/kube-scheduler.md.
 """
 
 import json

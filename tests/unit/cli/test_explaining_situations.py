@@ -295,7 +295,7 @@ def test_pod_that_does_not_ask(ask: Ask) -> None:
     assert not has_all(
         shown,
         f"note: no container asks for {RESOURCE}, so kube-scheduler does not ask the extender",
-        "-> Set `resources.limits` of a container",
+        "-> Turn injection on and create the pod again",
     )
 
 

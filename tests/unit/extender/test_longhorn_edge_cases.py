@@ -3,12 +3,14 @@
 Each id starts with the number of its row. Defaults are the table's: over-provisioning 100 %,
 minimal available 25 %, one empty file system of 100 GiB.
 
-Left for later:
+Not here:
 
 - 27-31, 43: where a second replica may go (soft anti-affinity, zones, auto-balance). We ask about
   the one replica that must be on the pod's node.
 - 32: another zone that is fresh draws the replica away from the node. That is about which of
   several good nodes Longhorn takes, not about whether this one has room.
+- 17, and 18 for new replicas: which node takes none is tested in test_space.py.
+- 44: room for a replica that is bound to the node is tested in verdicts/test_competitors.py.
 - 23, 25, 26: what runs on a node is tested in verdicts/test_attaching.py.
 - 37: how long a failed replica keeps its node for itself; only that its room counts, and that it
   is no copy, are tested (with row 38).
@@ -21,8 +23,6 @@ import pytest
 
 from extender import Basis, UnresolvableClaimError
 from extender.verdicts.rejections import (
-    NodeNotReady,
-    NodeNotSchedulable,
     NodeTags,
     Rejection,
     SettingUnreadable,
@@ -35,7 +35,6 @@ from extender.verdicts.shortages import (
     InsufficientStorage,
     NoDiskOfType,
     NoUsableDisk,
-    PendingReplicas,
     VolumesDoNotFit,
 )
 from longhorn import Locality, Node, NodeName, Volume
@@ -55,7 +54,6 @@ from tests.builders import (
     fits,
     node,
     node_document,
-    pending,
     placed,
     read,
     rejection,
@@ -244,25 +242,6 @@ def test_only_the_other_disk_is_used(closed: Any) -> None:
     view = view_of(node("node-1", closed, disk("disk-2")), *bound(volume()))
 
     assert placed(view) == {"node-1": {"vol": "disk-2"}}
-
-
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        pytest.param(node(schedulable=False), NodeNotSchedulable(), id="17-cordoned"),
-        pytest.param(node(ready=False), NodeNotReady(), id="18-manager-pod-down"),
-    ],
-)
-def test_node_that_takes_nothing_new(node: Node, expected: Rejection) -> None:
-    view = view_of(node, *bound(volume()))
-
-    assert rejection(view) == expected
-
-
-def test_node_is_a_candidate_again__17_when_cordoned_nodes_may_be_used() -> None:
-    view = view_of(node(schedulable=True), *bound(volume()))
-
-    assert fits(view)
 
 
 def test_node_keeps_its_replica__18_when_only_the_manager_pod_is_down() -> None:
@@ -509,17 +488,6 @@ def test_duplicate_of_a_migration_is_no_second_copy__42() -> None:
     view = view_of(node("node-1"), node("node-2"), *bound(volume()), replica(active=False))
 
     assert accepted(view) == ["node-1", "node-2"]
-
-
-def test_room_is_kept_for_a_replica_bound_to_the_node__44() -> None:
-    view = view_of(
-        node(),
-        *bound(volume(size_bytes=60 * GIB)),
-        volume("other", size_bytes=60 * GIB),
-        pending(size_bytes=60 * GIB),
-    )
-
-    assert rejection(view) == PendingReplicas()
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,13 @@ def test_what_is_no_version_of_kube_scheduler_is_refused(version: str) -> None:
         made(second_scheduler=version)
 
 
+def test_a_policy_that_names_no_second_scheduler_is_refused_beside_one() -> None:
+    with pytest.raises(OverlayError, match="no schedulerName"):
+        made(second_scheduler="v1.33.4", with_policy=True)
+
+    assert made(IMAGE, "10.43.0.95", second_scheduler="v1.33.4", with_policy=True)
+
+
 @pytest.mark.parametrize("image", ["", "extender", ":1", "registry.example:5000/extender"])
 def test_an_image_without_a_tag_is_refused(image: str) -> None:
     with pytest.raises(OverlayError, match="IMAGE is"):

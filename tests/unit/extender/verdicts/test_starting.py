@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Asked, Basis, ClusterView, Extender, Timeouts
+from extender import NOBODY, Asked, Basis, ClusterView, Extender, Timeouts
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import (
     NoRoomAnywhere,
@@ -307,6 +307,21 @@ def test_what_is_left_waits_for_a_volume_that_is_held_and_finds_no_room() -> Non
 
     assert sum(held) < sum(disks) - 23 < sum(held) + own  # all that is held fits, and no more
     assert answer.rejected == dict.fromkeys(names, PendingReplicas())
+
+
+def test_a_held_volume_that_starts_with_its_local_replica_keeps_nobody_waiting() -> None:
+    """Its other replica finds no node, as there is none: Longhorn starts it all the same."""
+    local = volume("local", size_bytes=10 * GIB, replicas=2)
+    view = view_of(node("node-1"), EVERY_BYTE, *bound(local, remote(replicas=1, name="anywhere")))
+    extender, names = Extender(GENEROUS), [NodeName("node-1")]
+    first = extender.filter(pod("local", name="first"), names, view)
+    timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+    extender.hold(first, Asked(), timeouts=timeouts, now=0.0)
+
+    second = extender.filter(pod("anywhere", name="second"), names, view)
+
+    assert extender.situation(NOBODY, view).forecast.nowhere == {"local": 1}
+    assert second.accepted == names
 
 
 @pytest.mark.parametrize(("disk_gib", "expected"), [(19, NOTHING), (20, None)])
