@@ -35,7 +35,7 @@ def injection(facts: Facts) -> Iterator[Finding]:
     elif seen.has_webhook:
         yield fine(Check.INJECTION, f"a webhook of the service gives new pods {RESOURCE}")
     elif facts.service is None:
-        yield unknown(Check.INJECTION, "there is no Service that says whether it is wanted")
+        yield fine(Check.INJECTION, "nothing is installed that needs it")
     elif _is_not_wanted(facts.service):
         yield fine(Check.INJECTION, f"not installed: pods name {RESOURCE} themselves")
     else:

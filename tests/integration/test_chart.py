@@ -51,7 +51,7 @@ def over_https(folders: dict[str, Path]) -> Iterator[Server]:
 
 def probe(*arguments: str) -> tuple[int, str]:
     """Run the script of the test pod; return its status and what it says."""
-    [pod] = hooks("")
+    pod = find(hooks(""), "Pod", f"{NAME}-test")
     [container] = pod["spec"]["containers"]
     script, _ = container["args"]
     assert container["command"] == ["python", "-c"]
@@ -110,7 +110,7 @@ def test_an_answer_with_an_error_does_not_pass(plain: Server) -> None:
 def test_the_pod_of_the_test_has_the_files_that_it_names(
     values: str, files: tuple[str, ...]
 ) -> None:
-    [pod] = hooks(values)
+    pod = find(hooks(values), "Pod", f"{NAME}-test")
     [container] = pod["spec"]["containers"]
     _, url, *given = container["args"]
     mounts = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
@@ -121,7 +121,7 @@ def test_the_pod_of_the_test_has_the_files_that_it_names(
 
 
 def test_the_pod_of_the_test_is_not_taken_for_an_instance() -> None:
-    [pod] = hooks("")
+    pod = find(hooks(""), "Pod", f"{NAME}-test")
 
     assert "app" not in pod["metadata"]["labels"]
     assert yaml.safe_dump(pod).count("serviceAccountName") == 0
