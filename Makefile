@@ -19,7 +19,7 @@ LABELS = --label org.opencontainers.image.version="$$($(PYTHON) -m supply.versio
 	$(if $(PYTHON_IMAGE),--label org.opencontainers.image.base.name="$(PYTHON_IMAGE)" --build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)")
 BUILD ?= docker build
 PLATFORM ?= linux-amd64
-REPORT ?= e2e-report
+REPORT ?= benchmarks/reports/$(shell date +%F)
 SEED ?=
 SEEDS ?= 500
 
@@ -78,7 +78,7 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the worst day, the picture, the figures for days to come, synchronisation, load, memory and the commands filter and plan; prints the tables of benchmarks/README.md
+bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the worst day, the picture, the figures for days to come, synchronisation, load, memory and the commands filter and plan; prints the tables of benchmarks/reports/DATE/speed.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack

@@ -13,9 +13,11 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+REPORTS = ROOT / "benchmarks" / "reports"
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "benchmarks" / "README.md",
+    *sorted(REPORTS.rglob("*.md")),
     ROOT / "charts" / "longhorn-scheduler-extender" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 )

@@ -102,7 +102,7 @@ class Report:
         self.rooms[case] = file, room
 
     def write(self, folder: Path, *, today: date, kubernetes: str) -> None:
-        """Write `report.md`, its plots, `plans.md` and `report.json` into *folder*."""
+        """Write `end-to-end.md`, its plots, `plans.md` and `report.json` into *folder*."""
         folder.mkdir(parents=True, exist_ok=True)
         rows = [*self.rows.values()]
         for case, file in self.plots.items():
@@ -120,7 +120,7 @@ class Report:
             kubernetes=kubernetes,
             machine=_machine(),
         )
-        (folder / "report.md").write_text(text)
+        (folder / "end-to-end.md").write_text(text)
         (folder / "plans.md").write_text(render_plans(self.plan_rows))
         data = {
             "rows": rows,
@@ -155,7 +155,7 @@ _HEAD = """\
 # End-to-end report
 
 {today}, Kubernetes {kubernetes}, {machine}. Made by `make e2e-report`; how the cases are set up is
-in [the tests](e2e.md).
+in [the tests](../../../docs/e2e.md).
 
 - *pods*: how many pods each node got (in the nodes' order), and in how many runs.
 - *no room*: volumes that do not fit on the disks of their pods' node, in the run with most. This is
