@@ -23,8 +23,8 @@ from monitoring.series import (
     RAN_OUT,
 )
 
-RUNBOOKS = "docs/runbooks/{}.md"
-"""Where a runbook is: in this repository, unless the documentation is published somewhere."""
+RUNBOOKS = "docs/runbooks.md#{}"
+"""A chapter of the runbooks: in this repository, unless the documentation is published."""
 LIMIT = "LIMIT"
 """Placeholder in an expression for the limit of its alert."""
 _NAME_PREFIX = "LonghornSchedulerExtender"

@@ -674,3 +674,16 @@ def test_the_test_runs_only_where_kube_scheduler_knows_the_extender() -> None:
 
     assert pod["schedulerName"] == SCHEDULER
     assert pod["containers"][0]["resources"]["limits"] == {"longhorn.io/scheduler-extender": "1"}
+
+
+def test_alerts_and_dashboard_lead_to_where_the_runbooks_are() -> None:
+    place = "https://docs.test/runbooks.html"
+    objects = charted("monitoring", FROM, f"--set=metrics.runbooks={place}")
+    [group] = find(objects, "PrometheusRule")["spec"]["groups"]
+    panels = str(find(objects, "ConfigMap", f"{NAME}-dashboard")["data"])
+
+    links = [rule["annotations"]["runbook_url"] for rule in group["rules"]]
+    assert f"{place}#no-leader" in links
+    assert all(link.startswith(f"{place}#") for link in links)
+    assert f"{place}#no-leader" in panels
+    assert "docs/runbooks.md" not in panels

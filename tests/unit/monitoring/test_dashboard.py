@@ -66,7 +66,7 @@ def test_a_panel_asks_a_question_and_gives_advice(panel: Panel) -> None:
 def test_a_panel_leads_to_the_runbooks_of_its_alerts(panel: Panel) -> None:
     runbooks = {alert.name: alert.runbook for alert in ALERTS}
 
-    assert all(f"docs/runbooks/{runbooks[name]}.md" in description(panel) for name in panel.alerts)
+    assert all(f"docs/runbooks.md#{runbooks[name]}" in description(panel) for name in panel.alerts)
 
 
 def test_every_alert_can_be_seen_on_a_panel() -> None:
