@@ -18,6 +18,10 @@ PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "benchmarks" / "README.md",
     *sorted(REPORTS.rglob("*.md")),
+    *(
+        ROOT / "tests" / name
+        for name in ("e2e/README.md", "simulation/README.md", "unit/planner/RULES.md")
+    ),
     ROOT / "charts" / "longhorn-scheduler-extender" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 )
