@@ -9,7 +9,7 @@ from packing.greedy import best_fit
 from packing.search import search
 from packing.types import Bin, Infeasible, Item, Outcome, Packed
 
-# Measured (docs/packing.md): the hardest instances of 24 items on 12 bins end within 30 ms.
+# Measured (benchmarks/reports): the hardest instances of 24 items on 12 bins end within 30 ms.
 DEFAULT_STEP_LIMIT = 800
 
 

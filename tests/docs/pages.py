@@ -17,10 +17,16 @@ REPORTS = ROOT / "benchmarks" / "reports"
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "benchmarks" / "README.md",
+    ROOT / "packing" / "README.md",
     *sorted(REPORTS.rglob("*.md")),
     *(
         ROOT / "tests" / name
-        for name in ("e2e/README.md", "simulation/README.md", "unit/planner/RULES.md")
+        for name in (
+            "comparing/README.md",
+            "e2e/README.md",
+            "simulation/README.md",
+            "unit/planner/RULES.md",
+        )
     ),
     ROOT / "charts" / "longhorn-scheduler-extender" / "README.md",
     *sorted(DOCS.rglob("*.md")),

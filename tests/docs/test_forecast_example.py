@@ -20,6 +20,7 @@ from tests.builders import (
 )
 from tests.docs.pages import DOCS, inline_code, tables
 
+PAGE = DOCS / "decisions" / "0014-every-replica-counts.md"
 ROOMS = {"node-1": 120, "node-2": 80, "node-3": 75}
 NODES = [NodeName(name) for name in ROOMS]
 SETTING = setting("allow-volume-creation-with-degraded-availability", "false")
@@ -75,10 +76,10 @@ def rows() -> Iterator[list[str]]:
 
 
 def test_the_table_is_what_is_answered() -> None:
-    [shown] = tables(DOCS / "how-it-decides.md", "replicas-that-may-go-anywhere")
+    [shown] = tables(PAGE, "an-example")
 
     assert shown == [*rows()]
 
 
 def test_the_setting_has_its_name() -> None:
-    assert SETTING.name in inline_code(DOCS / "how-it-decides.md")
+    assert SETTING.name in inline_code(PAGE)

@@ -18,6 +18,7 @@ from tests.builders import (
 )
 from tests.docs.pages import DOCS, tables
 
+PAGE = DOCS / "decisions" / "0015-scores-are-shares.md"
 ZONES = {"node-1": "east", "node-2": "east", "node-3": "west"}
 SCHEDULED = {"node-1": 300, "node-2": 700, "node-3": 200}
 NODES = [NodeName(name) for name in ZONES]
@@ -92,7 +93,7 @@ def rows() -> Iterator[list[str]]:
 
 
 def test_the_table_is_what_is_answered() -> None:
-    found = tables(DOCS / "how-it-decides.md", "the-best-of-the-nodes-that-fit")
+    found = tables(PAGE, "an-example")
     [example] = [each for each in found if each[0][0] == "zone"]
 
     assert example == [*rows()]
