@@ -104,7 +104,7 @@ schema: install ## Write the JSON schemas of what commands print with -o json
 	    $(BIN)/python -m cli.schema $$command docs/$$command.schema.json || exit 1; \
 	done
 
-monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
+monitoring: install-dev ## Write the dashboard, and the links of the alerts (RUNBOOKS=address of a runbook, {} for its name)
 	$(BIN)/python -m monitoring $(if $(RUNBOOKS),--runbooks '$(RUNBOOKS)')
 
 test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus (needs prometheus and promtool)
