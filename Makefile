@@ -104,7 +104,7 @@ schema: install ## Write the JSON schemas of what commands print with -o json
 	    $(BIN)/python -m cli.schema $$command docs/$$command.schema.json || exit 1; \
 	done
 
-monitoring: install-dev ## Write the dashboard and the alerts (RUNBOOKS=address of a runbook, {} for its name)
+monitoring: install-dev ## Write the dashboard, and the links of the alerts (RUNBOOKS=address of a runbook, {} for its name)
 	$(BIN)/python -m monitoring $(if $(RUNBOOKS),--runbooks '$(RUNBOOKS)')
 
 test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus (needs prometheus and promtool)
@@ -113,8 +113,7 @@ test-monitoring: install-dev ## Test dashboard and alerts with a real Prometheus
 test-page: install-dev ## Test the picture of a plan in a real browser (needs Chromium)
 	$(BIN)/python -m pytest -m browser tests/page
 
-picture: install-dev ## Draw docs/dashboard.png from a minute of a healthy cluster, and docs/plan.png from a plan (needs prometheus and Chromium)
-	$(BIN)/python -m tests.monitoring.healthy docs/dashboard.png
+picture: install-dev ## Draw docs/plan.png from a plan (needs Chromium)
 	$(BIN)/python -m tests.page.picture docs/plan.png
 
 manifests: install-dev ## Write what kustomize takes from the chart, and the chart's table of values (needs helm)

@@ -1,26 +1,21 @@
-"""Write the generated manifests: ``python -m monitoring [--runbooks URL]``."""
+"""Write the dashboard, and the links to runbooks: ``python -m monitoring [--runbooks URL]``."""
 
 import argparse
-from pathlib import Path
-
-import yaml
 
 from monitoring.dashboard import dashboard_json
-from monitoring.rules import RUNBOOKS, prometheus_rule
+from monitoring.rules import RULE_FILE, RUNBOOKS, with_runbooks
 
-_ROOT = Path(__file__).parents[1]
-FOLDERS = (
-    _ROOT / "manifests" / "monitoring",
-    _ROOT / "charts" / "longhorn-scheduler-extender" / "files",
-)
-"""Both get the same files: kustomize and Helm each read only what is below their own folder."""
-_HEAD = "# Written by `make monitoring` from monitoring/rules.py.\n"
+FOLDER = RULE_FILE.parent
+"""The chart's files, which are a kustomization, too: Helm and kustomize install the same."""
 
 
 def files(runbooks: str = RUNBOOKS) -> dict[str, str]:
     """Return what is written, by name of the file."""
-    rule = yaml.safe_dump(prometheus_rule(runbooks), sort_keys=False, width=100)
-    return {"dashboard.json": dashboard_json(runbooks), "prometheusrule.yaml": _HEAD + rule}
+    rule = RULE_FILE.read_text(encoding="utf-8")
+    return {
+        "dashboard.json": dashboard_json(runbooks),
+        RULE_FILE.name: with_runbooks(rule, runbooks),
+    }
 
 
 def main() -> None:
@@ -33,8 +28,7 @@ def main() -> None:
         help="where a runbook is, with {} for its name, such as no-leader (default: %(default)s)",
     )
     for name, text in files(parser.parse_args().runbooks).items():
-        for folder in FOLDERS:
-            (folder / name).write_text(text, encoding="utf-8")
+        (FOLDER / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

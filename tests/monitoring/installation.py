@@ -30,6 +30,8 @@ from tests.monitoring.prometheus import Prometheus, running
 from tests.ports import free_port
 
 _FASTER = 60
+_LIMIT = re.compile(r"(?<=_seconds\) > )\d+")
+"""How long something may last, in an expression."""
 _HOST = "127.0.0.1"
 
 
@@ -129,9 +131,11 @@ def _faster_alerts() -> tuple[Alert, ...]:
     return tuple(
         msgspec.structs.replace(
             alert,
-            expr=re.sub(r"\[(\w+)\]", lambda found: f"[{_faster(found[1])}]", alert.expr),
+            expr=_LIMIT.sub(
+                lambda found: f"{int(found[0]) / _FASTER:g}",
+                re.sub(r"\[(\w+)\]", lambda found: f"[{_faster(found[1])}]", alert.expr),
+            ),
             lasts=_faster(alert.lasts),
-            limit_seconds=alert.limit_seconds / _FASTER,
         )
         for alert in ALERTS
     )

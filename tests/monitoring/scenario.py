@@ -273,7 +273,7 @@ async def _expressions(prometheus: Prometheus) -> dict[str, str]:
     errors = {}
     for alert in ALERTS:
         try:
-            await prometheus.query(alert.promql)
+            await prometheus.query(alert.expr)
             errors[alert.alert] = ""
         except AssertionError as error:
             errors[alert.alert] = str(error)

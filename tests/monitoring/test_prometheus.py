@@ -59,6 +59,6 @@ def test_an_alert_says_what_it_is_about(name: str, recording: Recording) -> None
     told = recording.fired[alert.alert]
     texts = [told["annotations"]["summary"], told["annotations"]["description"]]
 
-    assert told["labels"]["severity"] == alert.severity
+    assert told["labels"]["severity"] == alert.labels.severity
     assert not [text for text in texts if "<no value>" in text]
     assert "{{" not in "".join(texts)

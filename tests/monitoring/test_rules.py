@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from monitoring.rules import ALERTS
+from monitoring.rules import ALERTS, RULE_FILE
 from tests.integration.server import ROOT
 from tests.monitoring.rule_cases import CASES, Case, series_of
 
-RULE = ROOT / "manifests" / "monitoring" / "prometheusrule.yaml"
 FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
 BY_NAME = {alert.name: alert.alert for alert in ALERTS}
 
@@ -21,7 +20,7 @@ BY_NAME = {alert.name: alert.alert for alert in ALERTS}
 def rules(tmp_path: Path) -> Path:
     """What is in the PrometheusRule, as Prometheus reads it."""
     file = tmp_path / "rules.yaml"
-    file.write_text(yaml.safe_dump(yaml.safe_load(RULE.read_text())["spec"]))
+    file.write_text(yaml.safe_dump(yaml.safe_load(RULE_FILE.read_text())["spec"]))
     return file
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from monitoring.rules import ALERTS, Alert, prometheus_rule
+from monitoring.rules import ALERTS, RULE_FILE, Alert, with_runbooks
+from monitoring.series import AHEAD_DAYS, FILTER_SECONDS_LIMIT
 from tests.unit.manifests.rendered import ROOT
 
 RUNBOOKS = (ROOT / "docs" / "runbooks.md").read_text(encoding="utf-8")
@@ -29,7 +30,7 @@ def test_an_alert_has_a_runbook(alert: Alert) -> None:
 def test_a_runbook_tells_the_severity_and_the_duration(alert: Alert) -> None:
     lasts = "at once" if alert.lasts == "0m" else f"after {alert.lasts}"
 
-    assert f"Severity: {alert.severity}. Fires {lasts}." in page(alert)
+    assert f"Severity: {alert.labels.severity}. Fires {lasts}." in page(alert)
 
 
 @EVERY_ALERT
@@ -45,41 +46,54 @@ def test_there_is_no_runbook_without_an_alert() -> None:
     ]
 
 
-def test_names_are_unique() -> None:
+def test_names_are_unique_and_ours() -> None:
+    assert all(alert.alert == f"LonghornSchedulerExtender{alert.name}" for alert in ALERTS)
     assert len({alert.alert for alert in ALERTS}) == len(ALERTS)
 
 
 @EVERY_ALERT
 def test_the_summary_and_the_description_are_sentences(alert: Alert) -> None:
-    assert alert.summary.endswith(".")
-    assert alert.description.endswith(".")
-    assert "{{" not in alert.summary  # it is the same for all series
+    assert alert.annotations.summary.endswith(".")
+    assert alert.annotations.description.endswith(".")
+    assert "{{" not in alert.annotations.summary  # it is the same for all series
 
 
 @EVERY_ALERT
 def test_the_description_names_the_namespace(alert: Alert) -> None:
-    assert "$labels.namespace" in alert.description or alert.name == "Absent"
+    assert "$labels.namespace" in alert.annotations.description or alert.name == "Absent"
 
 
-def test_the_rule_leads_to_runbooks_in_the_repository() -> None:
-    links = urls(prometheus_rule())
-
-    assert links == [f"docs/runbooks.md#{alert.runbook}" for alert in ALERTS]
+@EVERY_ALERT
+def test_an_alert_leads_to_its_runbook_in_the_repository(alert: Alert) -> None:
+    assert alert.annotations.runbook_url == f"docs/runbooks.md#{alert.runbook}"
 
 
 def test_the_place_of_the_runbooks_can_be_named() -> None:
-    links = urls(prometheus_rule("https://docs.test/runbooks.html#{}"))
+    written = with_runbooks(RULE_FILE.read_text("utf-8"), "https://docs.test/runbooks.html#{}")
 
-    assert "https://docs.test/runbooks.html#no-leader" in links
+    assert re.findall(r"runbook_url: (.*)", written) == [
+        f"https://docs.test/runbooks.html#{alert.runbook}" for alert in ALERTS
+    ]
 
 
-def urls(rule: dict[str, object]) -> list[str]:
-    text = str(rule)
-    return re.findall(r"'runbook_url': '([^']*)'", text)
+@pytest.mark.parametrize(
+    ("name", "expr", "said"),
+    [
+        ("EventLoopLag", 'le="0.5"', "0.5 s"),
+        ("FilterSlow", f"> {FILTER_SECONDS_LIMIT:g}", f"{FILTER_SECONDS_LIMIT:g} s"),
+        ("ClassFull", f"< {2**30}", "1 GiB"),
+        ("DiskFullSoon", f"{AHEAD_DAYS} * 86400", f"in {AHEAD_DAYS} days"),
+    ],
+)
+def test_a_limit_is_the_same_wherever_it_is_said(name: str, expr: str, said: str) -> None:
+    [alert] = [alert for alert in ALERTS if alert.name == name]
+
+    assert expr in alert.expr
+    assert said in alert.annotations.description
 
 
 def test_the_table_of_the_documentation_lists_every_alert() -> None:
     text = Path(ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(\w+)\]\(runbooks\.md#([\w-]+)\) \| (\w+) \|", text, re.MULTILINE)
 
-    assert rows == [(alert.name, alert.runbook, alert.severity) for alert in ALERTS]
+    assert rows == [(alert.name, alert.runbook, alert.labels.severity) for alert in ALERTS]
