@@ -18,6 +18,7 @@ from app.instance.calls import read_most
 from app.kube.connecting import connect
 from app.settings import Settings
 from cli.doctor.findings import findings
+from cli.doctor.injecting import NOT_WANTED
 from cli.doctor.inspection import inspect
 from cli.doctor.problems import Check, Finding, Severity
 from tests.actors import api as kinds
@@ -455,7 +456,8 @@ def stray_slice(name: str) -> Object:
 
 
 def service_of(spec: Object) -> Object:
-    return {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": spec}
+    metadata = {"name": NAME, "namespace": NAMESPACE, "annotations": {NOT_WANTED: "none"}}
+    return {"metadata": metadata, "spec": spec}
 
 
 async def is_running(world: World, key: Key) -> bool:

@@ -1,0 +1,81 @@
+"""HTTPS on real nodes, as the docs set it up, and certificates that are replaced."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.installed import (
+    ADDRESS,
+    end_burst,
+    expect_pods_with_room,
+    instances,
+    roll_out,
+)
+from tests.cluster.running import RunningCluster
+from tests.docs.consoles import Chapter, commands_of
+from tests.docs.pages import DOCS
+from tests.e2e.deployed import clean_clone
+from tests.e2e.waiting import until
+
+pytestmark = pytest.mark.nodes
+
+CHAPTER = Chapter(DOCS / "tls.md", "without-cert-manager")
+TAKEN_UP_SECONDS = 180.0
+"""A kubelet looks for new Secrets about once a minute, the service more often."""
+_ASK = f'import ssl; print(ssl.get_server_certificate(("{ADDRESS}", 9504)))'
+
+
+async def test_new_certificates_are_taken_up_without_a_restart(
+    cluster: RunningCluster, tmp_path: Path
+) -> None:
+    clone = clean_clone(tmp_path)
+    administrator = cluster.administrator_in(clone)
+    texts = [
+        command.text.replace("REPOSITORY", "registry.example") for command in commands_of(CHAPTER)
+    ]
+    for text in texts:
+        extra = " INJECTION=policy" if "make install-cluster" in text else ""
+        await administrator.run("bash", "-euc", text + extra)
+    await roll_out(cluster)
+    cluster.configure_scheduler(
+        await administrator.run(
+            *(sys.executable, "-m", "cli", "scheduler-config", "--distribution", "kubeadm"),
+            *("--url", f"https://{ADDRESS}:9504", "--tls-ca", str(clone / "ca.crt")),
+            *("--tls-cert", str(clone / "tls.crt"), "--tls-key", str(clone / "tls.key")),
+        )
+    )
+    await administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+    before, pods = await served(cluster), await instances(cluster)
+
+    renewing = [text for text in texts if "server." in text]
+    assert [text.split()[0] for text in renewing] == ["openssl", "openssl", "kubectl"]
+    for text in renewing:
+        await administrator.run("bash", "-euc", text)
+
+    async def is_another() -> bool:
+        return await served(cluster) != before
+
+    await until(is_another, within=TAKEN_UP_SECONDS)
+    await administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
+    await expect_pods_with_room(cluster)
+    await end_burst(cluster)
+    after = await instances(cluster)
+    assert [pod["status"]["containerStatuses"][0]["restartCount"] for pod in after] == [0, 0]
+    assert {pod["metadata"]["uid"] for pod in after} == {pod["metadata"]["uid"] for pod in pods}
+
+
+async def served(cluster: RunningCluster) -> str:
+    """Return the certificate that the service has where kube-scheduler runs."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        cluster.inside(sys.executable, "-c", _ASK),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return str(done.stdout)
