@@ -59,9 +59,14 @@ class PodVolume(objects.PodVolume, frozen=True):
     persistent_volume_claim: PodClaimSource | None = None
 
 
+class PodSchedulingGroup(objects.PodSchedulingGroup, frozen=True):
+    pod_group_name: NameOrNone = None
+
+
 class PodSpec(objects.PodSpec, frozen=True):
     volumes: Sequence[PodVolume] | None = None
     node_name: NameOrNone = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodStatus(objects.PodStatus, frozen=True):
