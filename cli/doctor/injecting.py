@@ -57,21 +57,22 @@ def second_scheduler(facts: Facts) -> Iterator[Finding]:
     image, cluster = facts.second_scheduler, facts.version
     if image is None:
         yield fine(Check.SCHEDULER, "none is installed")
-        return
-    if isinstance(image, Unread) or isinstance(cluster, Unread):
-        which = image if isinstance(image, Unread) else cluster
-        assert isinstance(which, Unread)
-        yield unread(Check.SCHEDULER, which)
-        return
+    elif isinstance(image, Unread):
+        yield unread(Check.SCHEDULER, image)
+    elif isinstance(cluster, Unread):
+        yield unread(Check.SCHEDULER, cluster)
+    else:
+        yield _versions(image, cluster)
+
+
+def _versions(image: str, cluster: str) -> Finding:
     tag = image.rpartition(":")[2] if "@" not in image else ""
     of_image, of_cluster = _VERSION.match(tag), _VERSION.match(cluster)
     if of_image is None or of_cluster is None:
-        yield unknown(Check.SCHEDULER, f"its image {image} does not say its version")
-        return
+        return unknown(Check.SCHEDULER, f"its image {image} does not say its version")
     major, minor = map(int, of_cluster.groups())
     if tuple(map(int, of_image.groups())) in ((major, minor), (major, minor - 1)):
-        yield fine(Check.SCHEDULER, f"it is {tag}, and the cluster {cluster}")
-    else:
-        yield Problem.SCHEDULER_OF_OTHER_VERSION.found(
-            f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed"
-        )
+        return fine(Check.SCHEDULER, f"it is {tag}, and the cluster {cluster}")
+    return Problem.SCHEDULER_OF_OTHER_VERSION.found(
+        f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed"
+    )

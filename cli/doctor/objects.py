@@ -51,33 +51,8 @@ class WebhookConfiguration(KubeStruct, frozen=True):
     @property
     def is_trusted(self) -> bool:
         """Whether the API server can check all certificates."""
-        return all(each.client_config.ca_bundle for each in self.webhooks or ())
-
-
-class ImageOfContainer(KubeStruct, frozen=True):
-    image: Text = None
-
-
-class ImagesOfPod(KubeStruct, frozen=True):
-    containers: list[ImageOfContainer] | None = None
-
-
-class ImagesTemplate(KubeStruct, frozen=True):
-    spec: ImagesOfPod = ImagesOfPod()
-
-
-class DeploymentSpec(KubeStruct, frozen=True):
-    template: ImagesTemplate = ImagesTemplate()
-
-
-class Deployment(KubeStruct, frozen=True):
-    spec: DeploymentSpec = DeploymentSpec()
-
-    @property
-    def image(self) -> str:
-        """Of its first container."""
-        containers = self.spec.template.spec.containers or ()
-        return next((each.image or "" for each in containers), "")
+        webhooks = self.webhooks or ()
+        return bool(webhooks) and all(each.client_config.ca_bundle for each in webhooks)
 
 
 class Waiting(KubeStruct, frozen=True):
@@ -103,6 +78,7 @@ class Variable(KubeStruct, frozen=True):
 
 
 class Container(KubeStruct, frozen=True):
+    image: Text = None
     env: list[Variable] | None = None
     command: list[str] | None = None
     args: list[str] | None = None
@@ -110,6 +86,24 @@ class Container(KubeStruct, frozen=True):
 
 class PodSpec(KubeStruct, frozen=True):
     containers: list[Container] | None = None
+
+
+class PodTemplate(KubeStruct, frozen=True):
+    spec: PodSpec = PodSpec()
+
+
+class DeploymentSpec(KubeStruct, frozen=True):
+    template: PodTemplate = PodTemplate()
+
+
+class Deployment(KubeStruct, frozen=True):
+    spec: DeploymentSpec = DeploymentSpec()
+
+    @property
+    def image(self) -> str:
+        """Of its first container."""
+        containers = self.spec.template.spec.containers or ()
+        return next((each.image or "" for each in containers), "")
 
 
 class PodMetadata(Metadata, frozen=True, rename="camel"):
