@@ -12,6 +12,7 @@ import yaml
 
 from app.config import RESOURCE
 from app.errors import InputError
+from app.serving.names import is_name
 from cli.planning.values import size_bytes
 from cli.scheduler_config.wanted import API_VERSION, KIND
 
@@ -40,7 +41,6 @@ _WHY_CAPACITY = """\
 # all of them. It counts for the nodes that cluster-autoscaler thinks of adding, and for no other.
 """
 _GIB = 2**30
-_CLASS = re.compile(r"(?=.{1,253}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _LABEL_KEY = re.compile(
     r"([a-z0-9][-.a-z0-9]{0,252}/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 )
@@ -75,7 +75,7 @@ def template_capacities(
         missing = "--template-node-disk" if classes else "--storage-class"
         raise InputError(f"{missing} is missing: capacity of new nodes is by class and disk")
     for name in classes:
-        if not _CLASS.fullmatch(name):
+        if not is_name(name):
             raise InputError(f"--storage-class {name[:80]!r} is no name of a StorageClass")
     sizes = [_size_bytes(disk) for disk in disks]
     group = dict(_label(each) for each in labels)
