@@ -460,7 +460,7 @@ def test_without_a_disk_schedule_nothing_is_turned_away() -> None:
 
 
 @pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])
-def test_the_example_of_the_accounting_page(logs: int, left: int) -> None:
+def test_a_refused_name_counts_as_far_as_it_would_fit(logs: int, left: int) -> None:
     of = listing(
         {"mail": 40, "shop": 20, "logs": 60, "old": 10}, images={"ubuntu": 4}, total=130 + 4 + 3
     )
