@@ -3,7 +3,7 @@
 A disk has two headrooms. The logical one is what Longhorn may still schedule: the limit less what
 is scheduled so far. The physical one is what may still be written before the file system falls to
 the minimum that Longhorn keeps free; only bytes that a volume already holds are charged to it,
-since a new volume holds none. docs/accounting.md has a worked example.
+since a new volume holds none. docs/accounting.md has an example.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
