@@ -155,7 +155,7 @@ _HEAD = """\
 # End-to-end report
 
 {today}, Kubernetes {kubernetes}, {machine}. Made by `make e2e-report`; how the cases are set up is
-in [the tests](../../../docs/e2e.md).
+in [the tests](../../../tests/e2e/README.md).
 
 - *pods*: how many pods each node got (in the nodes' order), and in how many runs.
 - *no room*: volumes that do not fit on the disks of their pods' node, in the run with most. This is
