@@ -27,11 +27,13 @@ from planner.engine import Decision, Scheduler
 from planner.records import Pod
 from planner.volumes import Settled, Volumes
 
-_FASTEST, _SLOWEST = 0.5, 3.0
+_FASTEST, _SLOWEST = 0.1, 3.0
 """A controller takes so many times as long for an object as who creates the workloads: longer, as
 it has other work, and the API server lets it ask less often; or less, as it creates pods side by
 side where they have no order (kubernetes pkg/controller/statefulset/stateful_set_control.go
-slowStartBatch)."""
+slowStartBatch), and who creates the workloads may be slow. Both are as likely, by order of
+magnitude: on a real control plane all pods of one workload came before those of the next one, and
+also the other way round."""
 _SMALL_NODES = 100
 """With more nodes the extender hears of each pod at once: there the next best node is as good, and
 room that counts on all nodes has each of them judged anew for each pod."""
@@ -146,7 +148,8 @@ class Scheduling:
         """
         created = dict[str, float]()
         for batch in batches if len(batches) > 1 else ():
-            pace = self._random.uniform(_FASTEST, _SLOWEST) * batch.objects_per_pod
+            times = _FASTEST * (_SLOWEST / _FASTEST) ** self._random.random()
+            pace = times * batch.objects_per_pod
             for number, pod in enumerate(batch.pods, start=1):
                 created[pod.key] = batch.created_after + pace * number
         return created
