@@ -1,4 +1,4 @@
-"""Every problem that `doctor` can find, with its remedy; docs/doctor.md has a row for each."""
+"""Every problem that `doctor` can find, with its remedy; docs/doctor.md names each."""
 
 from enum import Enum, StrEnum
 
