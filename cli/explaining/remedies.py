@@ -1,6 +1,6 @@
 """Every reason that `filter` gives: its code, what it means, and what to do.
 
-docs/troubleshooting.md has a row for each that an event shows, docs/reasons.md for the others. A
+docs/troubleshooting.md has a row for each that an event shows, docs/reasons.md names the others. A
 reason is why a node is rejected, why kube-scheduler leaves it out, why a disk takes nothing, why
 a claim cannot be judged, or a note on the pod.
 """
@@ -21,6 +21,7 @@ class Remedy(msgspec.Struct, frozen=True):
     short: str
     """After a number of nodes: "3 without room on one disk". Empty for what is not about nodes."""
     meaning: str
+    """Empty if the text in the case at hand says all of it."""
     action: str
 
 
@@ -231,35 +232,24 @@ REJECTIONS: Mapping[str, Remedy] = {
 
 EXCLUSIONS: Mapping[str, Remedy] = {
     "node_cordoned": Remedy(
-        "cordoned",
-        "`spec.unschedulable` of the Kubernetes Node is `true`, and the pod does not tolerate it.",
-        "`kubectl uncordon` the node, if its maintenance is over.",
+        "cordoned", "", "`kubectl uncordon` the node, if its maintenance is over."
     ),
-    "node_tainted": Remedy(
-        "tainted",
-        "The Kubernetes Node has a taint `NoSchedule` or `NoExecute` that the pod does not "
-        "tolerate.",
-        "Take the taint away, or give the pod a toleration.",
-    ),
+    "node_tainted": Remedy("tainted", "", "Take the taint away, or give the pod a toleration."),
     "node_selector": Remedy(
-        "without the labels of nodeSelector",
-        "The Kubernetes Node lacks a label that `nodeSelector` of the pod asks for.",
-        "Label the node, or change `nodeSelector`.",
+        "without the labels of nodeSelector", "", "Label the node, or change `nodeSelector`."
     ),
     "node_affinity": Remedy(
-        "outside the node affinity",
-        "The Kubernetes Node meets no term of the node affinity that the pod requires.",
-        "Label the node, or change the pod's `affinity`.",
+        "outside the node affinity", "", "Label the node, or change the pod's `affinity`."
     ),
     "volume_node_affinity": Remedy(
         "outside the node affinity of a volume",
-        "`nodeAffinity` of the PersistentVolume names other nodes.",
+        "",
         "Make the pod fit on one of these nodes, or give a new node their labels. If they are gone "
         "for ever, restore the volume from a backup, with a new claim.",
     ),
     "allowed_topologies": Remedy(
         "outside the topologies of a StorageClass",
-        "The claim has no volume yet, and `allowedTopologies` of its class names other nodes.",
+        "",
         "Label the node, make the pod fit on one of these nodes, or use a StorageClass with other "
         "`allowedTopologies`.",
     ),
@@ -268,76 +258,64 @@ EXCLUSIONS: Mapping[str, Remedy] = {
 
 PREDICATES: Mapping[str, Remedy] = {
     "port_taken": Remedy(
-        "with a port that is taken",
-        "Another pod of the node has the host port that the pod asks for.",
-        "Free the port, or leave `hostPort` out.",
+        "with a port that is taken", "", "Free the port, or leave `hostPort` out."
     ),
     "insufficient_resources": Remedy(
         "with too little CPU, memory or other resources",
-        "CPU, memory or another resource of the node is requested already.",
+        "",
         "Add nodes, or ask for less in the pod's `resources.requests`.",
     ),
     "too_many_pods": Remedy(
-        "with as many pods as they take",
-        "The node has as many pods as its allocatable `pods`.",
-        "Add nodes, or raise `maxPods` of the kubelet.",
+        "with as many pods as they take", "", "Add nodes, or raise `maxPods` of the kubelet."
     ),
     "disk_conflict": Remedy(
-        "with a pod that mounts the same disk",
-        "Another pod there mounts the disk of GCE or Amazon EBS that the pod mounts.",
-        "Let both only read it (GCE), or use a claim.",
+        "with a pod that mounts the same disk", "", "Let both only read it (GCE), or use a claim."
     ),
     "node_name": Remedy(
-        "other than the one that the pod names",
-        "`spec.nodeName` of the pod names another node.",
-        "Leave `nodeName` out, or change it.",
+        "other than the one that the pod names", "", "Leave `nodeName` out, or change it."
     ),
     "claim_in_use": Remedy(
         "rejected, since another pod has a claim",
-        "The claim is `ReadWriteOncePod`, and another pod uses it. All nodes get this reason.",
+        "",
         "Wait until the other pod is gone, or use another claim or access mode.",
     ),
     "claim_selected_node": Remedy(
         "other than the one that was chosen for a claim",
-        "The claim has no volume yet, and kube-scheduler has chosen another node for it "
-        "(annotation `volume.kubernetes.io/selected-node`).",
+        "",
         "Make the pod fit there, or create the claim anew.",
     ),
     "pod_affinity": Remedy(
         "far from the pods that the pod must be near",
-        "The pod requires affinity to pods, and none of them is in this node's domain.",
+        "",
         "Place these pods first, or change the pod's `affinity`.",
     ),
     "pod_anti_affinity": Remedy(
         "with pods that the pod must not be near",
-        "The pod requires anti-affinity to pods that are in this node's domain.",
+        "",
         "Add nodes or zones, or change the pod's `affinity`.",
     ),
     "others_anti_affinity": Remedy(
         "with pods that must not be near the pod",
-        "Pods in this node's domain require anti-affinity to pods such as this one.",
+        "",
         "Add nodes or zones, or change the `affinity` of these pods.",
     ),
     "topology_spread": Remedy(
         "where the pod's topology spread allows no more",
-        "With the pod, this node's domain would have more pods than `maxSkew` allows. A "
-        "domain without room counts, too.",
+        "",
         "Make room in the domains with fewer pods, or change `maxSkew` or `whenUnsatisfiable`.",
     ),
     "topology_label": Remedy(
         "without a label that the pod spreads over",
-        "The node lacks the label of a topology spread with `DoNotSchedule`.",
+        "",
         "Label the node, or change the pod's `topologySpreadConstraints`.",
     ),
     "service_affinity": Remedy(
         "apart from the pods of the service",
-        "The policy keeps pods of one service together, and they are elsewhere.",
+        "",
         "Make room near them, or change the policy's `serviceAffinity`.",
     ),
     "labels_presence": Remedy(
-        "by their labels",
-        "The policy asks for a label that the node lacks, or forbids one that it has.",
-        "Label the node, or change the policy's `labelsPresence`.",
+        "by their labels", "", "Label the node, or change the policy's `labelsPresence`."
     ),
 }
 """Why a plan leaves a node out, beside all of those."""

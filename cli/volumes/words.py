@@ -1,6 +1,6 @@
 """What `filter` of a volume says besides the reasons of `filter` of a pod, and what to do.
 
-docs/filter-volume.md has the same in its tables, word by word; a test compares them.
+docs/filter-volume.md names each, with its meaning word by word; a test compares them.
 """
 
 from collections.abc import Mapping
@@ -9,45 +9,30 @@ from cli.explaining.remedies import Remedy
 from longhorn import Reason
 
 PLACES: Mapping[str, Remedy] = {
-    "next": Remedy(
-        "Longhorn places the next replica here",
-        "It fits, and no node is better. Of several such nodes Longhorn takes one by chance.",
-        "Nothing.",
-    ),
-    "less_preferred": Remedy(
-        "it would do, but Longhorn prefers other nodes",
-        "It fits. Longhorn first takes nodes whose zone has no replica of the volume yet, then "
-        "other nodes without one, and of these those with the most unused room.",
-        "Nothing.",
-    ),
+    "next": Remedy("Longhorn places the next replica here", "", "Nothing."),
+    "less_preferred": Remedy("it would do, but Longhorn prefers other nodes", "", "Nothing."),
     "replica_on_node": Remedy(
         "it has a replica of the volume",
-        "Each replica needs a node of its own: `replica-soft-anti-affinity` is `false`, in the "
-        "volume or in the setting. A failed replica that may come back counts while Longhorn "
-        "waits for it.",
+        "",
         "Add a node with room, or set `replica-soft-anti-affinity` to `true`.",
     ),
     "replica_in_zone": Remedy(
         "its zone has a replica of the volume",
-        "Each replica needs a zone of its own: `replica-zone-soft-anti-affinity` is `false`, in "
-        "the volume or in the setting. Nodes without a zone are in one zone together.",
+        "",
         "Add a node in another zone, or set `replica-zone-soft-anti-affinity` to `true`.",
     ),
     "replica_on_disk": Remedy(
         "its disks with room have a replica of the volume",
-        "Each replica needs a disk of its own: `replica-disk-soft-anti-affinity` is `false`, in "
-        "the volume or in the setting.",
+        "",
         "Add a disk, or set `replica-disk-soft-anti-affinity` to `true`.",
     ),
     "not_looked_at": Remedy(
         "Longhorn does not look for a place",
-        "It cannot read a setting, the backing image, or since when the volume is degraded.",
+        "",
         "Correct the setting, or see the log of longhorn-manager.",
     ),
     "other_node": Remedy(
-        "this replica goes to another node only",
-        "It is to be on the node that the volume is attached to, and on no other.",
-        "Nothing here; see that node.",
+        "this replica goes to another node only", "", "Nothing here; see that node."
     ),
 }
 """What a node is to the next replica, beside the reasons of rejections."""
@@ -141,42 +126,21 @@ WAITS: Mapping[str, Remedy] = {
 """Why a replica that the volume lacks is not placed yet."""
 
 PODS: Mapping[str, Remedy] = {
-    "attached": Remedy("", "The volume is attached to the pod's node.", "Nothing."),
-    "shared": Remedy(
-        "",
-        "Several nodes share the volume: it is attached to the node of its share manager, and the "
-        "pod's node mounts it over the network.",
-        "Nothing.",
-    ),
-    "no_node": Remedy(
-        "", "The pod has no node yet, so nothing attaches the volume.", "Ask `filter pod/NAME`."
-    ),
+    "attached": Remedy("", "", "Nothing."),
+    "shared": Remedy("", "", "Nothing."),
+    "no_node": Remedy("", "", "Ask `filter pod/NAME`."),
     "attached_elsewhere": Remedy(
         "",
-        "The volume is attached to another node. It is detached there only when no pod of that "
-        "node uses it any more.",
+        "",
         "End the pod there. If that node is gone: delete its pod by force, so that Longhorn lets "
         "go of the volume.",
     ),
-    "faulted": Remedy(
-        "",
-        "The volume is faulted. Longhorn attaches no such volume.",
-        "See to its replicas, as above; else restore it from a backup.",
-    ),
-    "replicas_first": Remedy(
-        "",
-        "Longhorn attaches the volume only when more of its replicas have a disk.",
-        "See to what its replicas wait for, as above.",
-    ),
+    "faulted": Remedy("", "", "See to its replicas, as above; else restore it from a backup."),
+    "replicas_first": Remedy("", "", "See to what its replicas wait for, as above."),
     "on_its_way": Remedy(
-        "",
-        "Nothing that is known here keeps the volume from that node. Longhorn attaches it within "
-        "seconds.",
-        "If it stays: `kubectl describe` the pod, and `kubectl get volumeattachments`.",
+        "", "", "If it stays: `kubectl describe` the pod, and `kubectl get volumeattachments`."
     ),
-    "claim_unusable": Remedy(
-        "", "The claim of the pod cannot be judged.", "Do what the text says."
-    ),
+    "claim_unusable": Remedy("", "", "Do what the text says."),
 }
 """How a pod that uses the volume stands, beside the reasons of rejections."""
 

@@ -18,11 +18,7 @@ from app.settings import Settings
 from cli.explaining.remedies import (
     DISKS,
     ERRORS,
-    EXCLUSIONS,
-    NOTES,
-    PREDICATES,
     REJECTIONS,
-    SHORTAGES,
     Remedy,
 )
 from extender import REASONS, ClaimProblem, DiskRefusal
@@ -136,14 +132,9 @@ def test_every_rejection_has_a_row_with_its_texts() -> None:
     ("page", "section", "reasons"),
     [
         ("troubleshooting.md", "rejections", REJECTIONS),
-        ("reasons.md", "nodes-that-kube-scheduler-leaves-out", EXCLUSIONS),
-        ("reasons.md", "nodes-that-a-plan-leaves-out", PREDICATES),
-        ("reasons.md", "disks-that-take-nothing", DISKS),
-        ("reasons.md", "disks-that-are-short", SHORTAGES),
         ("troubleshooting.md", "the-extender-cannot-find-a-volume", ERRORS),
-        ("reasons.md", "notes-on-the-pod", NOTES),
     ],
-    ids=["rejections", "exclusions", "predicates", "disks", "shortages", "errors", "notes"],
+    ids=["rejections", "errors"],
 )
 def test_every_reason_has_a_row_with_its_meaning_and_remedy(
     page: str, section: str, reasons: dict[str, Remedy]
