@@ -45,7 +45,11 @@ def test_errors_are_in_bold_type() -> None:
 
 @VIRTUAL_TIME
 async def test_the_example_is_a_part_of_what_is_printed() -> None:
-    [example] = [block.text for block in blocks(PAGE) if block.text.startswith("12 ok")]
+    [example] = [
+        block.text
+        for block in blocks(PAGE)
+        if (block.section, block.language) == ("running-it", "text")
+    ]
     async with Cluster() as cluster:
         await cluster.start_all(2)
         await asyncio.sleep(2)
