@@ -5,13 +5,15 @@ from collections.abc import Iterator
 
 from app.config import RESOURCE
 from cli.doctor.facts import Facts, Unread
+from cli.doctor.leading import last_call
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.rights import INJECTION
 from cli.doctor.seen import fine, unknown, unread
 from leader import Body
 
-NOT_WANTED = "longhorn-scheduler-extender/injection"
-"""An annotation of the Service: `none` where whoever installed it wants no injection."""
+WISH = "longhorn-scheduler-extender/injection"
+"""An annotation of the Service: `none` where whoever installed it wants no injection, `waiting`
+where it begins once the cluster's kube-scheduler is said to be configured."""
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 
@@ -36,8 +38,12 @@ def injection(facts: Facts) -> Iterator[Finding]:
         yield fine(Check.INJECTION, f"a webhook of the service gives new pods {RESOURCE}")
     elif facts.service is None:
         yield fine(Check.INJECTION, "nothing is installed that needs it")
-    elif _is_not_wanted(facts.service):
+    elif _wish(facts.service) == "none":
         yield fine(Check.INJECTION, f"not installed: pods name {RESOURCE} themselves")
+    elif _wish(facts.service) == "waiting":
+        yield Problem.INJECTION_WAITS.found(
+            f"injection waits, so no new pod gets {RESOURCE}; {last_call(facts)}"
+        )
     else:
         yield Problem.NOT_INJECTED.found(
             f"nothing gives new pods with claims {RESOURCE}, so kube-scheduler does not ask about "
@@ -45,11 +51,11 @@ def injection(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _is_not_wanted(service: Body | Unread) -> bool:
+def _wish(service: Body | Unread) -> str:
     if isinstance(service, Unread):
-        return False
+        return ""
     annotations = service["metadata"].get("annotations") or {}
-    return bool(annotations.get(NOT_WANTED) == "none")
+    return str(annotations.get(WISH, ""))
 
 
 def second_scheduler(facts: Facts) -> Iterator[Finding]:

@@ -87,8 +87,7 @@ def requests(facts: Facts) -> Iterator[Finding]:
         return
     last = read_last(facts.lease.annotations, Verb.FILTER)
     if last is None:
-        since = facts.lease.created or "the Lease was made"
-        yield Problem.NEVER_CALLED.found(f"kube-scheduler has not called since {since}")
+        yield Problem.NEVER_CALLED.found(last_call(facts))
         return
     most = read_most(facts.lease.annotations)
     if most > 1 and read_last(facts.lease.annotations, Verb.PRIORITIZE) is None:
@@ -97,8 +96,17 @@ def requests(facts: Facts) -> Iterator[Finding]:
         )
     asked = read_last(facts.lease.annotations, Verb.PREEMPT)
     before = "never" if asked is None else _ago(facts.now, asked)
-    called = f"kube-scheduler called {_ago(facts.now, last)}"
-    yield fine(Check.REQUESTS, f"{called}, and before it evicts pods: {before}")
+    yield fine(Check.REQUESTS, f"{last_call(facts)}, and before it evicts pods: {before}")
+
+
+def last_call(facts: Facts) -> str:
+    """Say when kube-scheduler asked about a pod last, as far as this is known."""
+    if facts.lease is None or isinstance(facts.lease, Unread):
+        return "when kube-scheduler called last is not known"
+    last = read_last(facts.lease.annotations, Verb.FILTER)
+    if last is None:
+        return f"kube-scheduler has not called since {facts.lease.created or 'the Lease was made'}"
+    return f"kube-scheduler called {_ago(facts.now, last)}"
 
 
 def candidates(facts: Facts) -> Iterator[Finding]:

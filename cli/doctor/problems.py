@@ -228,6 +228,13 @@ class Problem(Enum):
         "set injection.mode of the chart to auto, and upgrade the release (docs/injection.md); "
         "with none, pods name the resource themselves",
     )
+    INJECTION_WAITS = (
+        Check.INJECTION,
+        Severity.ERROR,
+        "configure kube-scheduler on every control-plane node, and run `helm test`: its first pod "
+        "runs only if kube-scheduler asks; then set kubeSchedulerConfigured of the chart to true, "
+        "and upgrade the release (docs/kube-scheduler.md#if-the-service-came-first)",
+    )
     INJECTION_WITHOUT_EFFECT = (
         Check.INJECTION,
         Severity.ERROR,

@@ -28,6 +28,7 @@ HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts", "--wait"),
     *("--set", f"image.repository={REPOSITORY}", "--set", f"service.clusterIP.ipv4={ADDRESS}"),
+    *("--set", "kubeSchedulerConfigured=true"),
 )
 """As docs/upgrade.md has them."""
 SILENCE_SECONDS = 5.0

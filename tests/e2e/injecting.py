@@ -21,7 +21,7 @@ from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import RESOURCE, STORAGE_CLASS
 from tests.ports import free_ports
-from tests.unit.manifests.charted import WITH_ADDRESS, template
+from tests.unit.manifests.charted import CONFIGURED, WITH_ADDRESS, template
 
 POLICY, WEBHOOK = "policy", "webhook"
 SECOND = "longhorn-scheduler"
@@ -166,7 +166,8 @@ def certificate(ca: trustme.CA, folder: Path) -> Mapping[str, str]:
 def policy(way: Way) -> list[Object]:
     """Return the policy and its binding."""
     version = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-    return template("injection-policy", "--api-versions", version, WITH_ADDRESS, *_options(way))
+    served = ("--api-versions", version)
+    return template("injection-policy", *served, WITH_ADDRESS, CONFIGURED, *_options(way))
 
 
 def webhook(way: Way, port: int, ca: trustme.CA) -> Object:

@@ -18,7 +18,7 @@ from app.instance.calls import read_most
 from app.kube.connecting import connect
 from app.settings import Settings
 from cli.doctor.findings import findings
-from cli.doctor.injecting import NOT_WANTED
+from cli.doctor.injecting import WISH
 from cli.doctor.inspection import inspect
 from cli.doctor.problems import Check, Finding, Severity
 from tests.actors import api as kinds
@@ -456,7 +456,7 @@ def stray_slice(name: str) -> Object:
 
 
 def service_of(spec: Object) -> Object:
-    metadata = {"name": NAME, "namespace": NAMESPACE, "annotations": {NOT_WANTED: "none"}}
+    metadata = {"name": NAME, "namespace": NAMESPACE, "annotations": {WISH: "none"}}
     return {"metadata": metadata, "spec": spec}
 
 

@@ -132,6 +132,7 @@ async def installed(
                 *("helm", "install", NAME, f"charts/{NAME}", "--namespace", NAMESPACE, "--wait"),
                 *("--set", f"image.repository=registry.example/{NAME}"),
                 *("--set", f"service.clusterIP.ipv4={ADDRESS}"),
+                *("--set", "kubeSchedulerConfigured=true"),
             )
             await service.serve()
             await world.add_class(STRICT, dataLocality="strict-local")

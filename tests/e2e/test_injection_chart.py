@@ -10,8 +10,8 @@ from tests.actors.api import Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import ADMIN
+from tests.unit.manifests.charted import CONFIGURED, WITH_ADDRESS, template
 from tests.unit.manifests.charted import NAME as RELEASE
-from tests.unit.manifests.charted import WITH_ADDRESS, template
 
 SECRETS = Kind("v1", "secrets", "Secret")
 NAME = "longhorn-scheduler-extender-webhook"
@@ -74,7 +74,7 @@ def certificates(render: Render) -> dict[str, Object]:
 
 
 def test_the_policy_is_installed_where_it_is_served(render: Render) -> None:
-    kinds = [obj["kind"] for obj in render("injection-policy", WITH_ADDRESS)]
+    kinds = [obj["kind"] for obj in render("injection-policy", WITH_ADDRESS, CONFIGURED)]
 
     assert kinds == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
 

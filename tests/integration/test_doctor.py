@@ -14,7 +14,7 @@ from app.kube.connection import Connection
 from app.settings import Settings
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.findings import findings
-from cli.doctor.injecting import NOT_WANTED
+from cli.doctor.injecting import WISH
 from cli.doctor.inspection import inspect
 from cli.doctor.rights import needed_rights
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
@@ -69,7 +69,7 @@ class Cluster(Processes):
         for number in range(2):
             self._label(f"extender-{number}")
         [service_of_ours] = self.server.list("services")
-        metadata = {**service_of_ours["metadata"], "annotations": {NOT_WANTED: "none"}}
+        metadata = {**service_of_ours["metadata"], "annotations": {WISH: "none"}}
         self.server.put(
             {**service_of_ours, "metadata": metadata, "spec": {**SERVICE_SPEC}},
         )

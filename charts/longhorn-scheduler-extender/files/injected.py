@@ -1,8 +1,8 @@
 """Ask the API server what it makes of a new pod with a claim. `helm test` runs this.
 
-`python injected.py NAMESPACE [SCHEDULER]` exits with 1 and one line on stderr if the pod would not
-get the resource, and the name of the scheduler. The pod is not created (dryRun). It needs nothing
-but Python, and the right to create pods in the namespace.
+`python injected.py NAMESPACE [SCHEDULER [WHY]]` exits with 1 and one line on stderr if the pod
+would not get the resource, which ends with WHY, or not the name of the scheduler. The pod is not
+created (dryRun). It needs nothing but Python, and the right to create pods in the namespace.
 """
 
 import json
@@ -38,7 +38,7 @@ POD = {
 }
 
 
-def main(namespace: str, scheduler: str = "") -> str:
+def main(namespace: str, scheduler: str = "", why: str = "docs/injection.md says why") -> str:
     """Return what is wrong with the pod that the API server would create, "" if nothing is."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
     host = f"[{host}]" if ":" in host else host
@@ -59,10 +59,10 @@ def main(namespace: str, scheduler: str = "") -> str:
         return f"no pod can be tried in the namespace {namespace}: {error.read().decode()}"
     except (OSError, HTTPException, ValueError) as error:
         return f"the API server does not answer: {error}"
-    return problem(pod, namespace, scheduler)
+    return problem(pod, namespace, scheduler, why)
 
 
-def problem(pod: dict[str, dict[str, object]], namespace: str, scheduler: str) -> str:
+def problem(pod: dict[str, dict[str, object]], namespace: str, scheduler: str, why: str) -> str:
     """Return what the pod lacks, "" if nothing."""
     containers = pod["spec"]["containers"]
     assert isinstance(containers, list)
@@ -70,7 +70,7 @@ def problem(pod: dict[str, dict[str, object]], namespace: str, scheduler: str) -
     if RESOURCE not in limits:
         return (
             f"a new pod with a claim in the namespace {namespace} does not get {RESOURCE}, so "
-            "kube-scheduler would not ask the extender about it; docs/injection.md says why"
+            f"kube-scheduler would not ask the extender about it; {why}"
         )
     given = pod["spec"].get("schedulerName")
     if scheduler and given != scheduler:

@@ -25,6 +25,13 @@ true
 {{- end }}
 {{- end }}
 
+{{/* Whether some kube-scheduler can reach the service: true or empty. */}}
+{{- define "extender.schedulerCanCall" -}}
+{{- if or (include "extender.fixedUrl" .) (include "extender.secondScheduler" .) -}}
+true
+{{- end }}
+{{- end }}
+
 {{/* Fails where Helm asks a cluster that has no Longhorn. */}}
 {{- define "extender.needLonghorn" -}}
 {{- if and (lookup "v1" "Namespace" "" "kube-system") (not (.Capabilities.APIVersions.Has "longhorn.io/v1beta2")) -}}

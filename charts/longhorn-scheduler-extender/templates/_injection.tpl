@@ -9,18 +9,29 @@
 {{- end }}
 
 {{/* How pods get the resource: policy, webhook or none. With auto it is none only where no kube-scheduler
-can call the service: the pods would stay pending. */}}
+can call the service, and waiting while the cluster's own is not said to be configured: the pods would
+stay pending. */}}
 {{- define "extender.injection.mode" -}}
 {{- $mode := .Values.injection.mode -}}
 {{- $version := include "extender.injection.policyVersion" . -}}
 {{- if and (eq $mode "policy") (not $version) -}}
 {{- fail "injection.mode is policy, but the cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36, or 1.34 with the API admissionregistration.k8s.io/v1beta1 turned on). Set injection.mode to webhook. For `helm template`, name the API with --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
 {{- else if eq $mode "auto" -}}
-{{- $caller := or (include "extender.fixedUrl" .) (include "extender.secondScheduler" .) -}}
-{{ empty $caller | ternary "none" (empty $version | ternary "webhook" "policy") }}
+{{- if not (include "extender.schedulerCanCall" .) -}}
+none
+{{- else if not (or .Values.kubeSchedulerConfigured (include "extender.secondScheduler" .)) -}}
+waiting
+{{- else -}}
+{{ empty $version | ternary "webhook" "policy" }}
+{{- end }}
 {{- else -}}
 {{ $mode }}
 {{- end }}
+{{- end }}
+
+{{/* The command that ends the waiting. */}}
+{{- define "extender.injection.begin" -}}
+helm upgrade {{ .Release.Name }} CHART --namespace {{ .Release.Namespace }} --reset-then-reuse-values --set kubeSchedulerConfigured=true
 {{- end }}
 
 {{- define "extender.injection.resource" -}}

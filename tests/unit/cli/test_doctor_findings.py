@@ -116,6 +116,11 @@ def service(**spec: Any) -> dict[str, Any]:
     return {**SERVICE, "spec": {**SERVICE["spec"], **spec}}
 
 
+def wishing(injection: str) -> dict[str, Any]:
+    annotations = {"longhorn-scheduler-extender/injection": injection}
+    return {**SERVICE, "metadata": {**SERVICE["metadata"], "annotations": annotations}}
+
+
 def lease(**changes: Any) -> LeaseSeen:
     return msgspec.structs.replace(LEASE, **changes)
 
@@ -386,6 +391,19 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         Problem.NOT_INJECTED,
         {"injection": InjectionSeen()},
         "nothing gives new pods with claims longhorn.io/scheduler-extender",
+    ),
+    *(
+        (
+            Problem.INJECTION_WAITS,
+            {"injection": InjectionSeen(), "service": wishing("waiting"), "lease": seen},
+            f"injection waits, so no new pod gets longhorn.io/scheduler-extender; {asked}",
+        )
+        for seen, asked in (
+            (LEASE, "kube-scheduler called 30 seconds ago"),
+            (lease(annotations={}), "kube-scheduler has not called since 2026-02-01T12:00:00Z"),
+            (FORBIDDEN, "when kube-scheduler called last is not known"),
+            (None, "when kube-scheduler called last is not known"),
+        )
     ),
     (
         Problem.INJECTION_WITHOUT_EFFECT,
@@ -765,15 +783,13 @@ def test_only_the_policies_for_the_pods_are_named() -> None:
         (
             {
                 "injection": InjectionSeen(),
-                "service": {
-                    **SERVICE,
-                    "metadata": {
-                        **SERVICE["metadata"],
-                        "annotations": {"longhorn-scheduler-extender/injection": "none"},
-                    },
-                },
+                "service": wishing("none"),
             },
             "not installed: pods name longhorn.io/scheduler-extender themselves",
+        ),
+        (
+            {"service": wishing("waiting")},
+            "MutatingAdmissionPolicy longhorn-scheduler-extender-injection gives new pods",
         ),
         ({"second_scheduler": "kube-scheduler:v1.36.0"}, "it is v1.36.0, and the cluster v1.36.1"),
         ({"second_scheduler": "a:5000/scheduler:v1.35.7"}, "it is v1.35.7"),

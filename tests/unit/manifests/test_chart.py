@@ -21,6 +21,7 @@ from cli.scheduler_config import Distribution, make_wanted, tls_files, written
 from extender import Balance, Mode
 from supply.manifests import CHART, ROOT
 from tests.unit.manifests.charted import (
+    CONFIGURED,
     DEFAULTS,
     IMAGE,
     NAME,
@@ -571,6 +572,32 @@ def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> N
 )
 def test_the_notes_say_how_pods_come_to_the_extender(mode: str, text: str) -> None:
     assert text in notes(f"--set=injection.mode={mode}")
+
+
+BEGIN = "--reset-then-reuse-values --set kubeSchedulerConfigured=true"
+TEST = f"helm test {NAME} --namespace {NAMESPACE} --filter name={NAME}-test\n"
+PENDING = "WARNING: a kube-scheduler that does not know the extender"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], set()),
+        ([WITH_ADDRESS], {"INJECTION WAITS", BEGIN, TEST}),
+        ([WITH_ADDRESS, CONFIGURED], {"a webhook adds it"}),
+        ([WITH_ADDRESS, "--set=injection.mode=webhook"], {"a webhook adds it", PENDING}),
+        ([WITH_ADDRESS, WITHOUT_INJECTION], set()),
+    ],
+)
+def test_the_notes_say_whether_injection_waits_for_kube_scheduler(
+    options: list[str], said: set[str]
+) -> None:
+    text = notes(*options)
+
+    known = {"INJECTION WAITS", BEGIN, TEST, PENDING, *said}
+    assert {each for each in known if each in text} == said
+    [of_test] = [obj for obj in hooks(DEFAULTS) if obj["metadata"]["name"] == f"{NAME}-test"]
+    assert of_test["kind"] == "Pod"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from supply.overlay import Wanted, overlay
 from supply.version import version
 from tests.unit.manifests.charted import (
     CLUSTER_SCOPED,
+    CONFIGURED,
     DEFAULTS,
     NAME,
     NAMESPACE,
@@ -99,7 +100,9 @@ def overlaid(folder: Path, **more: Any) -> dict[Key, Object]:
 def test_the_policy_is_the_same(tmp_path: Path) -> None:
     served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
-    assert overlaid(tmp_path, with_policy=True) == by_key(charted("fixed-address", served))
+    assert overlaid(tmp_path, with_policy=True) == by_key(
+        charted("fixed-address", CONFIGURED, served)
+    )
 
 
 def test_the_policies_on_what_is_written_are_the_same(tmp_path: Path) -> None:

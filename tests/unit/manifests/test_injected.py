@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from supply.manifests import CHART
-from tests.unit.manifests.charted import WITHOUT_INJECTION, annotations, template
+from tests.unit.manifests.charted import (
+    CONFIGURED,
+    WITH_ADDRESS,
+    WITHOUT_INJECTION,
+    annotations,
+    template,
+)
 
 RESOURCE = "longhorn.io/scheduler-extender"
 
@@ -46,7 +52,7 @@ def pod(scheduler: str, **limits: str) -> dict[str, Any]:
 def test_a_pod_needs_the_resource_and_the_scheduler(
     injected: ModuleType, answered: dict[str, Any], scheduler: str, problem: str
 ) -> None:
-    found = injected.problem(answered, "shop", scheduler)
+    found = injected.problem(answered, "shop", scheduler, "the page says why")
 
     assert problem in found
     assert bool(found) == bool(problem)
@@ -61,6 +67,43 @@ def test_the_right_to_create_pods_is_there_for_the_test_alone() -> None:
     assert {annotations(obj)["helm.sh/hook"] for obj in objects} == {"test"}
     for kind in ("ServiceAccount", "Role", "RoleBinding"):
         assert {"hook-succeeded", "hook-failed"} <= set(policies[kind])
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ([], ["default", "longhorn-scheduler"]),
+        ([WITH_ADDRESS, CONFIGURED], ["default", ""]),
+        ([WITH_ADDRESS, "--set=injection.mode=webhook"], ["default", ""]),
+    ],
+)
+def test_it_knows_where_to_try_and_which_scheduler_is_named(
+    options: list[str], given: list[str]
+) -> None:
+    assert arguments(*options) == given
+
+
+def test_while_injection_waits_it_says_how_it_begins(injected: ModuleType) -> None:
+    namespace, scheduler, why = arguments(WITH_ADDRESS)
+
+    found = injected.problem(pod("default-scheduler"), namespace, scheduler, why)
+
+    assert "kube-scheduler would not ask the extender about it; injection waits until" in found
+    assert found.endswith(" --reset-then-reuse-values --set kubeSchedulerConfigured=true`")
+    [policy] = template(
+        "injection-policy",
+        WITH_ADDRESS,
+        *found.removesuffix("`").split()[-2:],
+        *("--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"),
+    )[:1]
+    assert policy["kind"] == "MutatingAdmissionPolicy"
+
+
+def arguments(*options: str) -> list[str]:
+    """Return what the program is called with."""
+    [tested] = [obj for obj in template("tests/injection", *options) if obj["kind"] == "Pod"]
+    [container] = tested["spec"]["containers"]
+    return [str(each) for each in container["args"][1:]]
 
 
 def test_it_is_left_out_where_nothing_is_injected() -> None:

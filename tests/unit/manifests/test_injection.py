@@ -14,10 +14,13 @@ from app.config import PREFIX
 from app.serving.metrics import Metrics
 from app.serving.tls import Tls, TlsFiles
 from app.settings import load
+from cli.doctor.injecting import WISH
 from supply.manifests import OWN
 from tests.unit.manifests.charted import (
+    CONFIGURED,
     WITH_ADDRESS,
     WITHOUT_INJECTION,
+    annotations,
     charted,
     find,
     refusal,
@@ -34,7 +37,7 @@ CERT_MANAGER = (
     "injection.webhook.tls=certManager",
 )
 WEBHOOK = ("--set", "injection.mode=webhook")
-AUTO = (WITH_ADDRESS, "--api-versions", V1)
+AUTO = (WITH_ADDRESS, CONFIGURED, "--api-versions", V1)
 SECOND = ("--set", "secondaryScheduler.enabled=true")
 NAME = "longhorn-scheduler-extender-webhook"
 WEBHOOK_KINDS = [
@@ -60,7 +63,23 @@ def only(kind: str, *options: str) -> Object:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param([WITH_ADDRESS], WEBHOOK_KINDS, id="auto, not served"),
+        pytest.param([WITH_ADDRESS, CONFIGURED], WEBHOOK_KINDS, id="auto, not served"),
+        pytest.param([WITH_ADDRESS], [], id="auto, not configured, not served"),
+        pytest.param([WITH_ADDRESS, "--api-versions", V1], [], id="auto, not configured"),
+        pytest.param(
+            [WITH_ADDRESS, *SECOND, "--api-versions", V1],
+            [V1, f"{V1}Binding"],
+            id="auto, an address and a second kube-scheduler",
+        ),
+        pytest.param(
+            [OWN, CONFIGURED, "--api-versions", V1], [], id="auto, configured without an address"
+        ),
+        pytest.param(
+            [WITH_ADDRESS, "--set", "injection.mode=policy", "--api-versions", V1],
+            [V1, f"{V1}Binding"],
+            id="policy, not configured",
+        ),
+        pytest.param([WITH_ADDRESS, *WEBHOOK], WEBHOOK_KINDS, id="webhook, not configured"),
         pytest.param([], WEBHOOK_KINDS, id="auto, not served, a second kube-scheduler"),
         pytest.param([OWN, "--api-versions", V1], [], id="auto, no kube-scheduler can call"),
         pytest.param(["--set", "injection.mode=none", "--api-versions", V1], [], id="none"),
@@ -75,7 +94,7 @@ def only(kind: str, *options: str) -> Object:
             id="auto, a second kube-scheduler",
         ),
         pytest.param(
-            [WITH_ADDRESS, "--api-versions", V1BETA1],
+            [WITH_ADDRESS, CONFIGURED, "--api-versions", V1BETA1],
             [V1BETA1, f"{V1BETA1}Binding"],
             id="auto, v1beta1 alone",
         ),
@@ -104,6 +123,25 @@ def only(kind: str, *options: str) -> Object:
 )
 def test_each_mode_installs_what_it_needs(options: list[str], expected: list[str]) -> None:
     assert kinds(*options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "wish"),
+    [
+        ([WITH_ADDRESS], "waiting"),
+        ([WITH_ADDRESS, WITHOUT_INJECTION], "none"),
+        ([WITH_ADDRESS, CONFIGURED], None),
+        ([WITH_ADDRESS, *WEBHOOK], None),
+        ([WITH_ADDRESS, *SECOND], None),
+        ([], None),
+    ],
+)
+def test_the_service_says_for_doctor_why_nothing_is_injected(
+    options: list[str], wish: str | None
+) -> None:
+    [service] = template("service", *options)
+
+    assert annotations(service).get(WISH) == wish
 
 
 @pytest.mark.parametrize(
