@@ -28,72 +28,64 @@ class Remedy(msgspec.Struct, frozen=True):
 REJECTIONS: Mapping[str, Remedy] = {
     "insufficient_storage": Remedy(
         "without room on one disk",
-        "No single disk of the right kind has the logical headroom for a volume of this size,"
-        " or the physical headroom for the data that it holds.",
+        "",
         "Add a disk, free one, ask for less, or raise `storage-over-provisioning-percentage`.",
     ),
     "volumes_do_not_fit": Remedy(
         "without room for all volumes together",
-        "Each volume would fit alone.",
+        "Each would fit alone.",
         "Add a disk, free one, ask for less, or raise `storage-over-provisioning-percentage`; or "
         "give some of the volumes another StorageClass, or locality `disabled`.",
     ),
     "room_held": Remedy(
         "with room that is held for other pods",
-        "There is room, but it is held for pods that were accepted a moment ago, or is "
-        "forecast for their replicas.",
+        "",
         "Nothing: holds end within seconds, and the pod is woken if there is still room.",
     ),
     "pending_replicas": Remedy(
         "with room that other replicas are about to take",
-        "Longhorn is about to place replicas here that have no disk yet.",
+        "",
         "Look for them: `nodeID` of the Replica is empty. The `filter` command names their "
         "volumes. The pod is woken when any node gains room.",
     ),
     "no_room_anywhere": Remedy(
         "rejected, since no disk anywhere takes a replica",
-        "The volume has no replica, and none finds room in the whole cluster. Longhorn would "
-        "not attach it, so the pod would hang on any node. All nodes get this reason.",
+        "The volume has no replica yet. All nodes get this reason.",
         "Add a disk, free one, or ask for less. If disks seem to have room: do the volume's tags "
         "fit them, and what does `filter` say is about to take the room?",
     ),
     "too_few_shards": Remedy(
         "with too few nodes for the shards of a volume",
-        "Longhorn starts an erasure-coded volume only with all its shards. All nodes get this"
-        " reason.",
+        "All nodes get this reason.",
         "Add nodes or disks, or choose a class with fewer `dataChunks` and `parityChunks`.",
     ),
     "too_few_replicas": Remedy(
         "rejected, since not all replicas have room",
-        "With this setting Longhorn attaches a new volume of locality `disabled` only when "
-        "all its replicas have a disk. All nodes get this reason.",
+        "A new volume of locality `disabled`. All nodes get this reason.",
         "Add nodes, zones or disks, or set `numberOfReplicas` to what the cluster can hold. Or set "
         "`allow-volume-creation-with-degraded-availability` to `true`: then one replica is enough.",
     ),
     "local_room_at_risk": Remedy(
         "with room that other replicas may take",
-        "There is room now. But replicas that may go to any node, of this pod or of others, "
-        "could take what a replica on the pod's node needs. A best-effort volume would then "
-        "get no replica there, and a strict-local one would hang for ever.",
+        "A best-effort volume would get no replica beside its pod, and a strict-local one "
+        "would hang for ever.",
         "Mostly nothing: the pod is woken when the other replicas are placed, which takes some "
         "seconds. If it stays, the disks are nearly full: make more room than the volumes need.",
     ),
     "replicas_elsewhere": Remedy(
         "without the replicas that another node has",
-        "Never the only text: the extender accepted another node, and kube-scheduler rejected"
-        " that one.",
+        "The extender accepted another node, and kube-scheduler rejected that one.",
         "Nothing, while the pod can go to its data. If it stays Pending, read the other texts of "
         "the event.",
     ),
     "linked_clone_elsewhere": Remedy(
         "without the data of a linked clone",
-        "A linked clone shares data with the replicas of another volume, and the node has no "
-        "healthy one of these.",
+        "",
         "Make the pod fit where these are, or move a replica of that volume to the node.",
     ),
     "strict_local_elsewhere": Remedy(
         "without the replica of a strict-local volume",
-        "Longhorn attaches such a volume only on the node of its replica.",
+        "Longhorn attaches it there alone.",
         "Make the pod fit there, or change the volume's data locality.",
     ),
     "strict_local_unusable": Remedy(
@@ -103,118 +95,111 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "unknown_node": Remedy(
         "without Longhorn",
-        "Longhorn does not run there, as is usual on control-plane nodes. A pod with its "
-        "volumes would hang.",
+        "Usual on control-plane nodes.",
         "Nothing, if that is intended. Otherwise see why longhorn-manager is not there.",
     ),
     "driver_missing": Remedy(
         "without Longhorn's CSI driver",
-        "The CSINode does not list `driver.longhorn.io`: longhorn-csi-plugin does not run "
-        "there, or not yet.",
+        "The CSINode does not list `driver.longhorn.io`.",
         "See why the pod of longhorn-csi-plugin does not run on the node: its taints, and "
         "Longhorn's settings `system-managed-components-node-selector` and `taint-toleration`.",
     ),
     "engine_image_missing": Remedy(
         "without the engine image",
-        "The EngineImage of the volume is not ready there, so Longhorn would refuse to attach"
-        " the volume.",
+        "",
         "See why the pod of the DaemonSet `engine-image-ei-…` does not run on the node, or "
         "upgrade the volume's engine if the image is gone.",
     ),
     "instance_manager_missing": Remedy(
         "without an instance manager",
-        "No InstanceManager of the volume's data engine runs there, so the volume would hang "
-        "in attaching. This is normal for some seconds after a node has come up.",
+        "Normal for some seconds after a node has come up.",
         "Mostly nothing: the pod is woken when it runs. If it stays, see the instance-manager pod "
         "of the node, and for v2 whether huge pages are enough on all nodes.",
     ),
     "replicas_cannot_start": Remedy(
         "rejected, since the replicas of a volume cannot be started where they are",
-        "The volume is detached, and no node with its data has an instance manager and the "
-        "engine image for it. Longhorn would mark the replicas failed. All nodes get this "
-        "reason.",
+        "All nodes get this reason.",
         "Mostly nothing: the pod is woken when one of them can be started. If it stays, uncordon a "
         "node with a replica, and see its instance-manager pod.",
     ),
     "engine_switched_off": Remedy(
         "where data engine v2 is switched off",
-        "The Kubernetes Node has the label `node.longhorn.io/disable-v2-data-engine=true`.",
+        "The label is `node.longhorn.io/disable-v2-data-engine=true`.",
         "Nothing, if that is intended. Otherwise take the label off.",
     ),
     "unreadable_node": Remedy(
         "unreadable",
-        "The Node, or a replica on it, has a form that the extender does not understand.",
+        "",
         "The log (`view.object_unreadable`) names the object and the field.",
     ),
     "setting_unreadable": Remedy(
         "rejected, since a Longhorn setting cannot be read",
-        "With such a value Longhorn does not schedule anything either.",
+        "Longhorn schedules nothing then, either.",
         "Correct it in Longhorn.",
     ),
     "node_deleting": Remedy(
         "being deleted in Longhorn",
-        "Longhorn places nothing on it.",
+        "",
         "Wait, or create it again.",
     ),
     "node_not_ready": Remedy(
         "not ready in Longhorn",
-        "The node is down or under pressure, or longhorn-manager does not run there.",
+        "",
         "See the node's conditions in Longhorn.",
     ),
     "node_not_schedulable": Remedy(
         "not schedulable in Longhorn",
-        "Its condition `Schedulable` is not `True`.",
+        "",
         "Uncordon it; or set `disable-scheduling-on-cordoned-node` to `false`.",
     ),
     "node_scheduling_disabled": Remedy(
         "with scheduling disabled in Longhorn",
-        "`allowScheduling` is `false`.",
+        "",
         "Allow it in Longhorn.",
     ),
     "node_evicting": Remedy(
         "being evicted in Longhorn",
-        "`evictionRequested` is `true`: Longhorn would move a new replica away at once.",
+        "",
         "End the eviction.",
     ),
     "node_tags": Remedy(
         "without the node tags",
-        "The StorageClass or backing image asks for these tags. The second text needs "
-        "`allow-empty-node-selector-volume` to be `false`.",
+        "The StorageClass or backing image asks for them.",
         "Tag the node, or change the selector. Case counts, and so do spaces.",
     ),
     "topology": Remedy(
         "outside the volume's zones",
-        "The `topologyRequirement` of the Volume names other zones or regions.",
+        "By `topologyRequirement` of the Volume.",
         "Choose a node inside.",
     ),
     "no_usable_disk": Remedy(
         "without a disk that takes replicas",
-        "Each disk is full, not ready, being evicted, without UUID, or has scheduling disabled.",
+        "",
         "Do for one of the disks what `filter` says of it.",
     ),
     "no_disk_of_type": Remedy(
         "without a disk of the type",
-        "`block` disks are for data engine v2, `filesystem` disks for v1.",
+        "`block` is for data engine v2, `filesystem` for v1.",
         "Add such a disk, or choose a class of the other engine.",
     ),
     "disk_tags": Remedy(
         "without a disk that has the tags",
-        "As for node tags; the second text needs `allow-empty-disk-selector-volume` to be `false`.",
+        "",
         "Tag the disk, or change the selector. Case counts, and so do spaces.",
     ),
     "filesystem_limit": Remedy(
         "with file systems that are too small",
-        "These file systems cannot have a file of that size.",
+        "",
         "Use another file system, or a smaller volume.",
     ),
     "member_elsewhere": Remedy(
         "not chosen for this member of its group",
-        "The pod is a member of a PodGroup, and is given the best node alone.",
+        "A member of a PodGroup is given the best node alone.",
         "Nothing. If something else keeps the pod off its node, see to that.",
     ),
     "pod_unscheduled": Remedy(
         "kept for a pod that is being scheduled",
-        "Mode `node` only: another pod is being scheduled.",
+        "Mode `node` only.",
         "Wait. In mode `capacity` pods do not wait like this.",
     ),
     "node_reserved": Remedy(
@@ -224,7 +209,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "packing_undecided": Remedy(
         "undecided",
-        "The search for a packing reached its limit. This should not happen.",
+        "This should not happen.",
         "Raise `EXTENDER_STEP_LIMIT` and `EXTENDER_REQUEST_STEP_LIMIT`, and report it.",
     ),
 }
@@ -373,40 +358,31 @@ SHORTAGES: Mapping[str, Remedy] = {
 ERRORS: Mapping[str, Remedy] = {
     "object_not_found": Remedy(
         "",
-        "A claim, or an object that it leads to, is not there.",
+        "",
         "Create it. If it exists, the extender has not seen it: see [The extender does not "
         "answer](#the-extender-does-not-answer). If a Volume is lost, delete the claim.",
     ),
     "object_deleting": Remedy(
         "",
-        "A claim or a Volume is being deleted, with its data.",
+        "",
         "Wait and create the claim again, or restore the volume and use another claim.",
     ),
-    "object_unreadable": Remedy(
-        "", "An object has a form that is not understood; the text names the field.", "Correct it."
-    ),
-    "replica_unreadable": Remedy(
-        "", "A Replica of the Volume cannot be read; the text names it.", "Correct it."
-    ),
+    "object_unreadable": Remedy("", "The text names the field.", "Correct it."),
+    "replica_unreadable": Remedy("", "The text names the Replica.", "Correct it."),
     "claim_without_class": Remedy(
         "",
-        "The claim is not bound and names no StorageClass, so nothing makes a volume. "
         "kube-scheduler refuses its pod as well.",
         "Name a StorageClass, make one the default, or make the PersistentVolume that the claim "
         "is to be bound to.",
     ),
-    "volume_without_size": Remedy("", "Longhorn has just created the Volume.", "Wait."),
-    "negative_size": Remedy("", "The claim asks for less than nothing.", "Correct the claim."),
+    "volume_without_size": Remedy("", "Longhorn has just created it.", "Wait."),
+    "negative_size": Remedy("", "", "Correct the claim."),
     "bad_parameter": Remedy(
         "",
-        "Longhorn would not create a volume with this parameter of the StorageClass; the text"
-        " says what to use. It may name a tag that no node or disk has (case and spaces "
-        "count), or a wrong `numberOfReplicas`.",
+        "Longhorn would not create such a volume; the text says what to use.",
         "Create a StorageClass with another value, or tag nodes or disks.",
     ),
-    "bad_setting": Remedy(
-        "", "A Longhorn Setting that is the default for new volumes cannot be read.", "Correct it."
-    ),
+    "bad_setting": Remedy("", "", "Correct it."),
 }
 """Why a claim cannot be judged; the texts are those of `UnresolvableClaimError`."""
 
