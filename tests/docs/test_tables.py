@@ -182,55 +182,17 @@ def _shipped(folder: str, wheres: dict[str, str]) -> Iterator[tuple[str, ...]]:
                 yield (words[role["kind"]], resource, *named, *sorted(rule["verbs"]))
 
 
-def figures() -> str:
-    """Return what was measured last."""
-    return max(REPORTS.glob("*/speed.md")).read_text(encoding="utf-8")
-
-
 def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
-    costs, explaining, planning = tables(DOCS / "limits.md", "what-it-costs")
-    measured = figures()
     rows = re.findall(
-        r"^(names|nodes) +(\d+) +4 +(again|new) +\d+ +\S+ +\S+ +(\S+)", measured, flags=re.MULTILINE
+        r"^(names|nodes) +(\d+) +4 +(again|new) +\d+ +\S+ +\S+ +(\S+)",
+        max(REPORTS.glob("*/speed.md")).read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
     )
     medians = {(form, needs, int(nodes)): f"{median} ms" for form, nodes, needs, median in rows}
     asked = [("names", "again"), ("names", "new"), ("nodes", "new")]
 
-    assert [row[1:] for row in costs] == [
+    assert [row[1:] for row in table("limits.md", "what-it-costs")] == [
         [medians[form, needs, nodes] for nodes in (100, 1000, 5000)] for form, needs in asked
-    ]
-    runs = re.findall(
-        r"^ +300  (?:live|JSON|YAML) +(?:\d+ +)?(\S+) +(\S+) +(\d+) +\d+$",
-        measured,
-        flags=re.MULTILINE,
-    )
-    assert [row[1:] for row in explaining] == [
-        [f"{seconds} s", f"{cpu} s", f"{peak} MB"] for seconds, cpu, peak in runs
-    ]
-    _, _, of_plans = measured.partition("## The command `plan`\n")
-    plans = re.findall(
-        r"^ +1000  (\S.*?)  +(\S+) +(\S+) +(\d+) +\S+ +\S+(?:  .*)?$",
-        of_plans.partition("\n## ")[0],
-        flags=re.MULTILINE,
-    )
-    assert planning == [
-        [name, f"{seconds} s", f"{cpu} s", f"{peak} MB"] for name, seconds, cpu, peak in plans
-    ]
-
-
-def test_the_figures_of_the_worst_day_are_those_of_the_benchmarks() -> None:
-    leading, _ = tables(DOCS / "limits.md", "what-the-worst-day-costs")
-    measured = figures()
-    rows = re.findall(
-        r"^ +\d+ +1002 +1  \w+ +\d+ +[\d.]+ +([\d.]+) +0 +\d+ +(\d+) +0 +(\d+) +(\d+)$",
-        measured,
-        flags=re.MULTILINE,
-    )
-
-    assert [row[1:] for row in leading] == [
-        [f"{answer} s" for answer, *_ in rows],
-        [f"{longest} ms" for _, longest, *_ in rows],
-        [f"{first} MiB; {then} MiB" for *_, first, then in rows],
     ]
 
 
