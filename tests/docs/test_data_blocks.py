@@ -8,9 +8,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tests.docs.pages import DOCS, PAGES, Block, blocks
+from tests.docs.pages import PAGES, Block, blocks
 from tests.unit.manifests.rendered import MANIFESTS, render
-from tests.unit.manifests.test_scheduler_configs import extender_at
 
 VERSION = "1.36"
 _KUSTOMIZATION = "# kustomization.yaml\n"
@@ -65,15 +64,3 @@ def test_kustomizations_can_be_rendered(block: Block, tmp_path: Path) -> None:
     (folder / "kustomization.yaml").write_text(block.text, encoding="utf-8")
 
     assert render(folder)
-
-
-def test_the_lines_for_kube_scheduler_are_the_shipped_ones() -> None:
-    [entry] = [
-        document["extenders"][0]
-        for block in of("yaml")
-        if block.page == DOCS / "tls.md"
-        for document in yaml.safe_load_all(block.text)
-    ]
-    lines = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text(encoding="utf-8"))
-
-    assert entry == {**extender_at(""), **lines}
