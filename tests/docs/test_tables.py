@@ -7,7 +7,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from app.config import PREFIX, ProcessSettings
+from app.config import PREFIX
 from app.disk_schedule.metrics import ControllerMetrics
 from app.disk_schedule.settings import ControllerSettings
 from app.instance.live_settings import _FIELDS as LIVE_FIELDS
@@ -49,20 +49,31 @@ def table(page: str, section: str) -> list[list[str]]:
     return only
 
 
-@pytest.mark.parametrize(
-    ("section", "settings"),
-    [
-        ("settings-of-the-process", Settings()),
-        ("settings-of-the-controller-of-diskschedules", ControllerSettings()),
-    ],
-)
-def test_every_setting_has_a_row_with_its_default(section: str, settings: ProcessSettings) -> None:
-    rows = {code_in(row[0])[0]: row[1].strip("`") for row in table("settings.md", section)}
+def test_every_setting_has_a_row_with_its_default() -> None:
+    rows = {
+        code_in(row[0])[0]: row[1].strip("`")
+        for row in table("settings.md", "settings-of-the-process")
+    }
 
     assert rows == {
-        f"{PREFIX}{field.upper()}": str(getattr(settings, field))
-        for field in settings.__struct_fields__
+        f"{PREFIX}{field.upper()}": str(getattr(Settings(), field))
+        for field in Settings.__struct_fields__
     }
+
+
+def test_the_settings_of_the_controller_are_those_of_the_service_and_one_more() -> None:
+    page = (DOCS / "settings.md").read_text(encoding="utf-8")
+    _, heading, chapter = page.partition("## Settings of the controller of DiskSchedules")
+    ours = set(ControllerSettings.__struct_fields__)
+
+    assert heading
+    assert {*re.findall(rf"`{PREFIX}(\w+)`", chapter)} == {field.upper() for field in ours}
+    assert ours - {*Settings.__struct_fields__} == {"manage_objects"}
+    assert [
+        field
+        for field in ours & {*Settings.__struct_fields__}
+        if getattr(ControllerSettings(), field) != getattr(Settings(), field)
+    ] == []
 
 
 def test_every_live_setting_has_a_row_with_its_default() -> None:
