@@ -90,7 +90,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "strict_local_unusable": Remedy(
         "with an unusable replica of a strict-local volume",
-        "It failed, or its node or disk is not ready.",
+        "",
         "Repair the replica in Longhorn.",
     ),
     "unknown_node": Remedy(
@@ -134,7 +134,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "setting_unreadable": Remedy(
         "rejected, since a Longhorn setting cannot be read",
-        "Longhorn schedules nothing then, either.",
+        "",
         "Correct it in Longhorn.",
     ),
     "node_deleting": Remedy(
@@ -169,7 +169,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "topology": Remedy(
         "outside the volume's zones",
-        "By `topologyRequirement` of the Volume.",
+        "",
         "Choose a node inside.",
     ),
     "no_usable_disk": Remedy(
@@ -179,7 +179,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "no_disk_of_type": Remedy(
         "without a disk of the type",
-        "`block` is for data engine v2, `filesystem` for v1.",
+        "",
         "Add such a disk, or choose a class of the other engine.",
     ),
     "disk_tags": Remedy(
@@ -199,12 +199,12 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "pod_unscheduled": Remedy(
         "kept for a pod that is being scheduled",
-        "Mode `node` only.",
+        "",
         "Wait. In mode `capacity` pods do not wait like this.",
     ),
     "node_reserved": Remedy(
         "reserved for another pod",
-        "Mode `node` only.",
+        "",
         "Wait.",
     ),
     "packing_undecided": Remedy(
@@ -367,15 +367,15 @@ ERRORS: Mapping[str, Remedy] = {
         "",
         "Wait and create the claim again, or restore the volume and use another claim.",
     ),
-    "object_unreadable": Remedy("", "The text names the field.", "Correct it."),
-    "replica_unreadable": Remedy("", "The text names the Replica.", "Correct it."),
+    "object_unreadable": Remedy("", "", "Correct it."),
+    "replica_unreadable": Remedy("", "", "Correct it."),
     "claim_without_class": Remedy(
         "",
         "kube-scheduler refuses its pod as well.",
         "Name a StorageClass, make one the default, or make the PersistentVolume that the claim "
         "is to be bound to.",
     ),
-    "volume_without_size": Remedy("", "Longhorn has just created it.", "Wait."),
+    "volume_without_size": Remedy("", "", "Wait."),
     "negative_size": Remedy("", "", "Correct the claim."),
     "bad_parameter": Remedy(
         "",
