@@ -85,7 +85,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "strict_local_elsewhere": Remedy(
         "without the replica of a strict-local volume",
-        "Longhorn attaches it there alone.",
+        "",
         "Make the pod fit there, or change the volume's data locality.",
     ),
     "strict_local_unusable": Remedy(
@@ -124,7 +124,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "engine_switched_off": Remedy(
         "where data engine v2 is switched off",
-        "The label is `node.longhorn.io/disable-v2-data-engine=true`.",
+        "",
         "Nothing, if that is intended. Otherwise take the label off.",
     ),
     "unreadable_node": Remedy(

@@ -2,6 +2,9 @@
 
 import ast
 import json
+import re
+
+import pytest
 
 from planner.policy_file import read_policy
 from planner.predicates import LONGHORN_FIT, PREDICATES
@@ -17,12 +20,20 @@ def names(section: str) -> list[str]:
     return [code_in(row[0])[0] for row in tables(PAGE, section)[0]]
 
 
-def test_every_predicate_has_a_row() -> None:
-    assert sorted(names("predicates")) == sorted([*PREDICATES, LONGHORN_FIT])
+@pytest.mark.parametrize(
+    ("section", "functions"),
+    [("Predicates", {*PREDICATES, LONGHORN_FIT}), ("Priorities", {*PRIORITIES})],
+)
+def test_every_function_is_named(section: str, functions: set[str]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    chapter = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
+
+    assert functions - {*re.findall(r"`(\w+)`", chapter)} == set()
 
 
-def test_every_priority_has_a_row() -> None:
-    assert sorted(names("priorities")) == sorted(PRIORITIES)
+def test_the_rows_are_of_functions_that_exist() -> None:
+    assert {*names("predicates")} <= {*PREDICATES, LONGHORN_FIT}
+    assert {*names("priorities")} <= {*PRIORITIES}
 
 
 def test_every_sample_has_a_row_or_is_a_built_in_policy() -> None:
