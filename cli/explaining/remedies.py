@@ -164,7 +164,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "node_tags": Remedy(
         "without the node tags",
-        "The StorageClass or backing image asks for them.",
+        "",
         "Tag the node, or change the selector. Case counts, and so do spaces.",
     ),
     "topology": Remedy(
@@ -194,7 +194,7 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "member_elsewhere": Remedy(
         "not chosen for this member of its group",
-        "A member of a PodGroup is given the best node alone.",
+        "",
         "Nothing. If something else keeps the pod off its node, see to that.",
     ),
     "pod_unscheduled": Remedy(
@@ -371,7 +371,7 @@ ERRORS: Mapping[str, Remedy] = {
     "replica_unreadable": Remedy("", "", "Correct it."),
     "claim_without_class": Remedy(
         "",
-        "kube-scheduler refuses its pod as well.",
+        "",
         "Name a StorageClass, make one the default, or make the PersistentVolume that the claim "
         "is to be bound to.",
     ),
@@ -379,7 +379,7 @@ ERRORS: Mapping[str, Remedy] = {
     "negative_size": Remedy("", "", "Correct the claim."),
     "bad_parameter": Remedy(
         "",
-        "Longhorn would not create such a volume; the text says what to use.",
+        "",
         "Create a StorageClass with another value, or tag nodes or disks.",
     ),
     "bad_setting": Remedy("", "", "Correct it."),
