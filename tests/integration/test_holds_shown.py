@@ -9,7 +9,7 @@ from structlog.typing import EventDict
 
 from extender import End
 from tests.integration.instances import VIRTUAL_TIME
-from tests.integration.scheduling import ONE, TWO, World, serving
+from tests.integration.scheduling import ONE, PLACING_SECONDS, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
 
@@ -83,14 +83,20 @@ async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end() -> N
         await world.settled()
         world.bind("first", ONE)
 
-        await asyncio.sleep(6)
+        await asyncio.sleep(PLACING_SECONDS + 1)
 
         assert observed(world, WAITED, pod_scheduled="true") == (1, 0.5)
-        assert observed(world, RESERVED, replicas_scheduled="false") == (1, 5.0)
+        assert observed(world, RESERVED, replicas_scheduled="false") == (1, PLACING_SECONDS)
 
 
 def let_time_run_out(_: World) -> None:
     """Do nothing."""
+
+
+def bind_and_place_late(world: World) -> None:
+    """Bind the pod, with five seconds for its replicas."""
+    world.set_config(node_reservation_timeout="5")
+    world.bind("first", TWO)
 
 
 async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood_still() -> None:
@@ -115,7 +121,7 @@ ENDS = [
     pytest.param(let_time_run_out, "not_chosen", "", 5.0, id="nothing"),
     pytest.param(lambda world: world.delete_pod("first"), "pod_gone", "", 0.2, id="deleted"),
     pytest.param(lambda world: world.refuse("first"), "unscheduled", "", 2.2, id="refused"),
-    pytest.param(lambda world: world.bind("first", TWO), "not_placed", TWO, 5.2, id="bound"),
+    pytest.param(bind_and_place_late, "not_placed", TWO, 5.2, id="bound"),
     pytest.param(lambda world: world.run("first", TWO), "confirmed", TWO, 0.2, id="run"),
     pytest.param(
         lambda world: world.set_config(enabled="false"), "handed_over", "", 0.5, id="disabled"
