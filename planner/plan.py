@@ -1,6 +1,6 @@
 """A plan: steps on a cluster in memory, one after another, and what they lead to."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Protocol
 
@@ -81,13 +81,7 @@ class Plan:
             in_flight=in_flight,
             asked=asked,
         )
-        names = sorted(cluster.pods, key=natural)
-        pending = (
-            pod
-            for pod in map(cluster.pods.__getitem__, names)
-            if pod.node is None and not pod.wishes.deleting
-        )
-        self._waiting = [Batch(pods=(pod,)) for pod in pending]
+        self._waiting = [Batch(pods=(pod,)) for pod in _pending(cluster)]
         self._unplanned: dict[str, list[str]] = {}
         """What pods ask for and no plan goes by, and which pods."""
         self._placed: dict[str, None] = {}
@@ -188,7 +182,7 @@ class Plan:
                 self.decisions.get(pod.key),
                 before=before.get(pod.key),
                 waits_for=done.not_created.get(pod.key),
-                new_replicas=self.volumes.new_replicas,
+                new_replicas=self.volumes.replicas.new,
                 disk_of=self.disk_of,
             )
             for pod in told
@@ -273,7 +267,7 @@ class Plan:
             self.cluster,
             self.names(),
             new_pods=self._placed,
-            new_replicas=self.volumes.new_replicas,
+            new_replicas=self.volumes.replicas.new,
         )
         self._warnings = self._warn()
         report = StepReport(
@@ -298,6 +292,14 @@ class Plan:
         return warnings_of(
             self.cluster, self.volumes, self.names(), lacking=self._lacking, stuck=stuck
         )
+
+
+def _pending(cluster: Cluster) -> Iterator[Pod]:
+    """Yield the pods that wait for a node, by their names."""
+    for name in sorted(cluster.pods, key=natural):
+        pod = cluster.pods[name]
+        if pod.node is None and not pod.wishes.deleting:
+            yield pod
 
 
 def _sorted(warnings: Iterable[PlanWarning]) -> tuple[PlanWarning, ...]:

@@ -24,6 +24,7 @@ from extender import Claim, StorageClass, UnresolvableClaimError, class_of
 from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.engine import Decision, Scheduler
+from planner.provisioning import provision
 from planner.records import Pod
 from planner.volumes import Settled, Volumes
 
@@ -277,7 +278,7 @@ class Scheduling:
 
     def _provision(self, claim: Claim, node: NodeName | None) -> None:
         try:
-            self._volumes.provision(claim, node)
+            provision(claim, node, self._cluster)
         except UnresolvableClaimError as error:
             self.failures[claim.key] = str(error)
         else:

@@ -1,56 +1,33 @@
-"""Longhorn in a plan: makes volumes, attaches them, places their replicas, and moves them away.
+"""Longhorn in a plan: attaches volumes, places their replicas, and moves them away.
 
 It does at once what Longhorn does in seconds to hours: a rebuild is done when it is placed. Its
 figures are always up to date; a real Longhorn's lag by some seconds, so that replicas placed at
 the same time may overfill a disk (docs/limits.md).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from random import Random
 
 import msgspec
 from msgspec import structs
 
-from extender import (
-    LONGHORN_DRIVERS,
-    LONGHORN_PROVISIONERS,
-    Claim,
-    PersistentVolume,
-    estimate_volume,
-    future_backing_image,
-    needed_class,
-)
+from extender import LONGHORN_DRIVERS, Claim, PersistentVolume
 from longhorn import (
-    NOTHING_DUE,
     RETRY_LIMIT,
-    Candidate,
-    Disk,
-    Due,
-    Locality,
-    Node,
     NodeName,
     Reason,
     Replica,
-    ReplicaName,
-    Shard,
     Volume,
     VolumeName,
-    due_replicas,
     has_data,
-    is_on,
-    is_placed,
     is_serving,
-    is_usable,
-    new_replica,
-    surplus,
 )
 from planner.cluster import Cluster
 from planner.following import to_be_moved
-from planner.placing import Placing
 from planner.records import Pod
+from planner.replicas import Replicas
 
-_DRIVER = "driver.longhorn.io"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 """When volumes became degraded that a plan degrades: Longhorn waits no longer for what failed."""
 
@@ -74,15 +51,13 @@ class Volumes:
         random: For all that Longhorn leaves to chance: the order of volumes, and equal choices.
 
     Attributes:
-        new_replicas: The names of all that this plan placed.
+        replicas: The replicas of each.
     """
 
     def __init__(self, cluster: Cluster, random: Random) -> None:
-        self.new_replicas: set[ReplicaName] = set()
+        self.replicas = Replicas(cluster, random)
         self._cluster = cluster
         self._random = random
-        self._placing = Placing(random)
-        self._made = 0
         self._touched: set[VolumeName] = set()
         """Volumes that something was done to since the last time they came to rest."""
         self._moved: set[VolumeName] = {
@@ -93,41 +68,6 @@ class Volumes:
         """Volumes with replicas that are to go elsewhere."""
         self._hopeless: dict[VolumeName, tuple[Reason, ...]] = {}
         """Volumes whose replicas find no room, and why, until something makes room."""
-
-    def provision(self, claim: Claim, node: NodeName | None) -> None:
-        """Bind a claim to a new volume, as its StorageClass says.
-
-        Args:
-            claim: One that is not bound.
-            node: The node of its pod; None for a class that does not wait for it.
-
-        Raises:
-            UnresolvableClaimError: There is no class for it, or the driver would refuse to create
-                the volume.
-        """
-        cluster = self._cluster
-        class_ = needed_class(claim, cluster.view)
-        if class_.provisioner not in LONGHORN_PROVISIONERS:
-            name = f"pvc-{claim.uid or claim.key.replace('/', '-')}"
-            cluster.put(
-                PersistentVolume(
-                    name=name, driver=None, volume_handle=None, retained=class_.retains
-                )
-            )
-        else:
-            volume = estimate_volume(claim, class_, cluster.view)
-            image = future_backing_image(class_)
-            if image is not None and image.name not in cluster.view.backing_images:
-                cluster.put(image)
-            if volume.name not in cluster.view.volumes:
-                cluster.put(volume)
-            name = volume.name
-            cluster.put(
-                PersistentVolume(
-                    name=name, driver=_DRIVER, volume_handle=name, retained=class_.retains
-                )
-            )
-        cluster.put(structs.replace(claim, persistent_volume=name, selected_node=node))
 
     def attach(self, pod: Pod) -> None:
         """Have the volumes of a pod attached where it is, if they are not attached elsewhere."""
@@ -202,7 +142,7 @@ class Volumes:
             self._random.shuffle(names)
             for name in names:
                 self._hopeless.pop(name, None)
-                while isinstance(found := self._fill(name), Replica):
+                while isinstance(found := self.replicas.place_next(name), Replica):
                     placed.append(found)
                     self._touched.add(name)
                 if found is not None:
@@ -240,27 +180,18 @@ class Volumes:
         known = (
             self._cluster.get(Volume, name) for name in sorted({each.volume for each in replicas})
         )
-        alive = [volume for volume in known if volume is not None and not self.is_lost(volume)]
+        alive = [
+            volume for volume in known if volume is not None and not self.replicas.is_lost(volume)
+        ]
         for replica in replicas:
             self._cluster.put(
                 structs.replace(replica, failed=True, started=False, rebuild_retries=RETRY_LIMIT)
             )
             self._touched.add(replica.volume)
-        lost = [volume for volume in alive if self.is_lost(volume)]
+        lost = [volume for volume in alive if self.replicas.is_lost(volume)]
         for volume in lost:
             self._move(volume, None)
         return lost
-
-    def is_lost(self, volume: Volume) -> bool:
-        """Whether a volume had replicas, and none is left that has its data.
-
-        One that was never written to may be started from any of its replicas.
-        """
-        replicas = self._cluster.view.replicas.get(volume.name, ())
-        left = [each for each in replicas if not each.failed]
-        if volume.sharded:
-            return len(left) < min(volume.data_chunks, len(replicas))
-        return bool(replicas) and not (has_data(left) if has_data(replicas) else left)
 
     def _users(
         self, volumes: Iterable[Volume], *, but: str | None
@@ -291,55 +222,6 @@ class Volumes:
         self._cluster.put(changed)
         self._touched.add(volume.name)
 
-    def _due(self, volume: Volume) -> Due:
-        view = self._cluster.view
-        if view.settings.unreadable is not None:
-            return NOTHING_DUE
-        replicas = view.replicas.get(volume.name, ())
-        # One that is detached is attached by Longhorn so that it can be moved.
-        moves = any(each.evicting and not each.failed for each in replicas)
-        return due_replicas(volume, replicas, view.settings, attaching=moves)
-
-    def _fill(self, name: VolumeName) -> Replica | tuple[Reason, ...] | None:
-        """Place one replica of a volume, or say why none can be; None if none is due."""
-        volume = self._cluster.get(Volume, name)
-        if volume is None or self.is_lost(volume):
-            return None
-        due = self._due(volume)
-        pending = self._pending(name)
-        if pending is None and (due.waits or not (due.anywhere or due.on_node)):
-            return None
-        replica = pending or self._new_replica(volume, due.on_node)
-        view = self._cluster.view
-        found = self._placing.place(replica, volume, view, self._cluster.utc)
-        if not isinstance(found, Candidate):
-            return found
-        done = structs.replace(replica, node=found.node, disk=found.disk)
-        self._cluster.put(done)
-        self.new_replicas.add(done.name)
-        return done
-
-    def _pending(self, name: VolumeName) -> Replica | None:
-        """Return a replica of a volume that exists, may be placed, and is not."""
-        volume = self._cluster.get(Volume, name)
-        replicas = self._cluster.view.replicas.get(name, ())
-        return next(
-            (
-                each
-                for each in replicas
-                if is_usable(each)
-                and not is_placed(each)
-                and volume is not None
-                and (volume.node is not None or volume.locality is Locality.DISABLED)
-            ),
-            None,
-        )
-
-    def _new_replica(self, volume: Volume, on_node: NodeName | None) -> Replica:
-        self._made += 1
-        name = ReplicaName(f"{volume.name}-r-plan{self._made}")
-        return new_replica(volume, name, on_node)
-
     def _judge(self, name: VolumeName) -> list[Replica]:
         """Finish what was begun for a volume, and return the replicas that it needs no more.
 
@@ -348,7 +230,7 @@ class Volumes:
         """
         cluster = self._cluster
         volume = cluster.get(Volume, name)
-        if volume is None or self.is_lost(volume):
+        if volume is None or self.replicas.is_lost(volume):
             return []
         replicas = cluster.view.replicas.get(name, ())
         placed = [each for each in replicas if is_serving(each)]
@@ -373,60 +255,13 @@ class Volumes:
                 self._touched.add(name)
         if not any(each.evicting for each in replicas):
             self._moved.discard(name)
-        spare = self._spare(volume, replicas, placed)
+        spare = self.replicas.spare(volume, replicas, placed)
         for each in spare:
             self._remove(each)
             self._touched.add(name)
         return spare
 
-    def _spare(
-        self, volume: Volume, replicas: Iterable[Replica], placed: Sequence[Replica]
-    ) -> list[Replica]:
-        """Return the replicas that a volume needs no more, given all and those on disks.
-
-        Of those that are to move, one goes for each that came in its place. Source:
-        longhorn-manager controller/volume_controller.go cleanupExtraHealthyReplicas.
-        """
-        excess = len(placed) - volume.wanted_replicas
-        if excess < 0:
-            return []
-        given_up = sorted(filter(_is_given_up, replicas), key=lambda each: each.name)
-        staying = [each for each in placed if not each.evicting]
-        moved = sorted((each for each in placed if each.evicting), key=lambda each: each.name)
-        if moved:
-            return [*given_up, *(moved[:excess] if staying else [])]
-        if given_up or not excess:
-            return given_up
-        spaces = self._cluster.view.spaces.values()
-        zones = {space.node.name: space.node.zone for space in spaces}
-        return [*surplus(volume, staying, zones)[:1]]
-
     def _remove(self, replica: Replica) -> None:
-        """Remove a replica, and give its room back where Longhorn has counted it."""
+        """Remove a replica: there is room again that others may take."""
         self._hopeless.clear()
-        self._cluster.remove(replica)
-        node = self._cluster.get(Node, replica.node or "")
-        if node is None:
-            return
-        disks = tuple(
-            structs.replace(
-                disk,
-                listed={name: size for name, size in disk.listed.items() if name != replica.name},
-                scheduled_bytes=disk.scheduled_bytes - counted,
-            )
-            if (counted := self._counted(replica, node.name, disk))
-            else disk
-            for disk in node.disks
-        )
-        if disks != node.disks:
-            self._cluster.put(structs.replace(node, disks=disks))
-
-    def _counted(self, replica: Replica, node: NodeName, disk: Disk) -> int:
-        """Return what Longhorn has counted of a replica on a disk; shards have no name there."""
-        if isinstance(replica, Shard) and is_on(replica, node, disk):
-            return 0 if replica.name in self.new_replicas else replica.size_bytes
-        return disk.listed.get(replica.name, 0)
-
-
-def _is_given_up(replica: Replica) -> bool:
-    return replica.failed and replica.rebuild_retries >= RETRY_LIMIT
+        self.replicas.remove(replica)

@@ -54,7 +54,7 @@ def _of_volumes(
         about = (
             f"Volume of {names[volume.name]}" if volume.name in names else f"Volume {volume.name}"
         )
-        if volumes.is_lost(volume):
+        if volumes.replicas.is_lost(volume):
             yield PlanWarning(
                 code="volume_lost",
                 object=about,

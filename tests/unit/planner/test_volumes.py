@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from longhorn import Locality, NodeName, Replica, Volume, VolumeName
 from planner.cluster import Cluster
+from planner.provisioning import provision
 from planner.volumes import Settled, Volumes
 from tests.builders import (
     GIB,
@@ -56,7 +57,7 @@ def test_a_claim_becomes_the_volume_of_its_class() -> None:
     cluster = cluster_of(*nodes_of("aab"), storage_class(numberOfReplicas="2"), claim())
     volumes = volumes_of(cluster)
 
-    volumes.provision(claim(), None)
+    provision(claim(), None, cluster)
 
     [made] = cluster.view.volumes.values()
     assert (made.wanted_replicas, made.locality) == (2, Locality.BEST_EFFORT)
@@ -78,7 +79,7 @@ BLOCK = [node(f"node-{n}", disk(f"node-{n}-disk", type_="block")) for n in range
 def test_each_shard_takes_its_part_and_the_volume_starts_with_all_of_them() -> None:
     cluster = cluster_of(*BLOCK[:3], IN_SHARDS, claim(size_bytes=50 * GIB))
     volumes = volumes_of(cluster)
-    volumes.provision(claim(size_bytes=50 * GIB), None)
+    provision(claim(size_bytes=50 * GIB), None, cluster)
     [made] = cluster.view.volumes.values()
     volumes.attach(pod_with("data", on="node-1"))
 
@@ -129,7 +130,7 @@ def test_a_class_of_the_first_releases_makes_longhorn_volumes_too() -> None:
     old = storage_class(provisioner="rancher.io/longhorn")
     cluster = cluster_of(*nodes_of("a"), old, claim())
 
-    volumes_of(cluster).provision(claim(), None)
+    provision(claim(), None, cluster)
 
     assert len(cluster.view.volumes) == 1
 
@@ -138,7 +139,7 @@ def test_a_claim_of_other_storage_is_bound_and_has_no_longhorn_volume() -> None:
     cluster = cluster_of(*nodes_of("a"), storage_class(provisioner="other.io"), claim())
     volumes = volumes_of(cluster)
 
-    volumes.provision(claim(), None)
+    provision(claim(), None, cluster)
 
     assert cluster.view.claims[claim().key].persistent_volume
     assert volumes.of_pod(pod_with("data")) == []
@@ -271,7 +272,7 @@ def test_with_its_last_replica_the_volume_is_lost() -> None:
     done = volumes.settle()
 
     assert lost.name == VOL
-    assert volumes.is_lost(known(cluster))
+    assert volumes.replicas.is_lost(known(cluster))
     assert done.placed == ()
 
 
