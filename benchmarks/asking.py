@@ -11,7 +11,7 @@ from app.kube import objects
 from app.kube.translate import pod_ref
 from app.settings import Settings
 from benchmarks.clusters import Object, node_name
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from extender import Extender, PodRef, ViewBuilder
 from longhorn import Moment, Node, NodeName, Replica
 

@@ -18,7 +18,7 @@ from app.instance.ahead import LookingAhead
 from app.instance.figures import show_ahead
 from benchmarks.clusters import GIB, cluster, node_name
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import ClusterView, Extender, StepLimits, StorageClass
 from longhorn import (

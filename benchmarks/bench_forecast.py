@@ -20,7 +20,7 @@ from app.kube.translate import pod_ref
 from app.settings import Settings
 from benchmarks.clusters import GIB, cluster, node_name, pod
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import Asked, Extender, State, Timeouts, ViewBuilder
 from extender.holds.hold import Sighting

@@ -17,7 +17,7 @@ from app.instance.picture import Sources, draw
 from app.serving.turns import Turns
 from benchmarks.clusters import GIB, cluster, node_name
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import ClusterView, Hold, Ledger, PodRef, State, WaitingPods
 from extender.demand.requests import WantedVolume

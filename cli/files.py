@@ -9,7 +9,7 @@ from app.kube.resource import Kinds
 from cli.bundles import ZIP_START, BundleLoader, bundle, place_in_bundle, refuse_archive
 from cli.documents import Loader, objects, read_bytes, suffix
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.resources import IN_FILES
 from cli.stdin import INPUT, name_of
 from longhorn import Unreadable

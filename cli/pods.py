@@ -8,7 +8,7 @@ from app.errors import BrokenObjectError, InputError
 from app.kube.resource import Kinds
 from cli.documents import load_documents
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import IN_FILES, PODS_VOLUMES
 from cli.names import Named, without_kind

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from app.kube.resource import AnyRecord
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import (
     Answer,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.errors import BrokenObjectError, InputError
 from cli.documents import load_documents
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.resources import PLACED
 from cli.stdin import name_of
 from extender import PersistentVolume, StorageClass

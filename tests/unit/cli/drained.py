@@ -9,7 +9,7 @@ from typing import Any
 from cli.draining.cluster import Cluster, Means, cluster_of, situation
 from cli.draining.judging import Verdict, judge
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.draining.kinds import DRAINED
 from longhorn import NodeName
 from tests.builders import MANAGER_IMAGE, conditions, core_document, document

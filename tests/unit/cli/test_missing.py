@@ -6,7 +6,7 @@ import pytest
 
 from app.kube.resource import AnyRecord
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.missing import ANSWERED_FROM, ASKED_FROM, missing, unresolvable
 from extender import (

@@ -8,7 +8,7 @@ import pytest
 from app.settings import Settings
 from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM, missing
 from cli.planning.cluster import planned_cluster

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from app.kube.longhorn.resources import NODES, REPLICAS, VOLUMES
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from extender import ViewBuilder
 from extender.upcoming.forecast import Forecast
 from longhorn import Node, Replica, Volume, VolumeName

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import PLANNED
 from longhorn import NodeName

@@ -8,7 +8,7 @@ import pytest
 from cli.documents import load_documents
 from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import Basis, Claim, ClusterView, Extender, PersistentVolume, PodRef, why_unusable
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node

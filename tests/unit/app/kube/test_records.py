@@ -16,7 +16,7 @@ from app.kube.longhorn.resources import NODES
 from app.kube.records import read_item
 from app.kube.resource import Kinds
 from app.kube.resources import PERSISTENT_VOLUMES
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import PLACED, PLANNED
 from extender import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.resources import PLANNED
 from extender import Claim, NodeTerm, PersistentVolume, Requirement, StorageClass
 from longhorn import Unreadable

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.config import RESOURCE
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import PLANNED
 from extender import Requirement

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.kube.documents import read_object
+from cli.kube.decoding import read_object
 from cli.kube.resources import PLACED, PLANNED
 from longhorn import Unreadable
 from planner.records import Wishes

@@ -1,4 +1,4 @@
-"""Reads any object of a file: its record, or what is still known of one that cannot be read."""
+"""Decodes any object: its record, or what is still known of one that cannot be read."""
 
 import msgspec
 
