@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
@@ -80,6 +81,29 @@ Quiet = Annotated[
         "--quiet", "-q", help="No warnings and no progress on stderr: the answer, and errors."
     ),
 ]
+
+
+_Given = TypeVar("_Given", bound=msgspec.Struct)
+
+
+def command_of(
+    options: type[_Given],
+) -> Callable[[Callable[[_Given], None]], Callable[..., None]]:
+    """Make a command of what takes all its arguments and options as one value.
+
+    Args:
+        options: A field for each, as Typer's own parameters are declared.
+    """
+
+    def made(run: Callable[[_Given], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            run(options(**given))
+
+        command.__signature__ = signature(options)  # type: ignore[attr-defined]
+        command.__doc__ = run.__doc__
+        return command
+
+    return made
 
 
 def load_settings(*, host: str | None = None, port: int | None = None) -> Settings:

@@ -31,6 +31,7 @@ from cli.options import (
     Printed,
     Quiet,
     check_origin,
+    command_of,
     load_settings,
     origin_of,
     print_answer,
@@ -55,47 +56,59 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
 
 
-def may_drain(
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given to the command."""
+
     nodes: Annotated[
         list[str],
         typer.Argument(metavar="NODE...", show_default=False, help="The nodes: NAME or node/NAME."),
-    ],
-    cluster_file: ClusterFile = None,
-    also: Also = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    next_: Annotated[  # noqa: FBT002 (a flag)
+    ]
+    cluster_file: ClusterFile = None
+    also: Also = None
+    kubeconfig: Kubeconfig = None
+    context: Context = None
+    next_: Annotated[
         bool,
         typer.Option("--next", help="Say which of the nodes may go next, and which two at once."),
-    ] = False,
-    force: Annotated[  # noqa: FBT002 (a flag)
+    ] = False
+    force: Annotated[
         bool,
         typer.Option("--force", help="The drain deletes pods that no controller makes again."),
-    ] = False,
-    delete_emptydir_data: Annotated[  # noqa: FBT002 (a flag)
+    ] = False
+    delete_emptydir_data: Annotated[
         bool,
         typer.Option("--delete-emptydir-data", help="The drain evicts pods with an emptyDir."),
-    ] = False,
-    watch: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--watch", help="Ask again until the answer is yes.")
-    ] = False,
+    ] = False
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Ask again until the answer is yes."),
+    ] = False
     interval: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS", min=1, max=_MOST_SECONDS, show_default=False,
+            metavar="SECONDS",
+            min=1,
+            max=_MOST_SECONDS,
+            show_default=False,
             help="Of --watch, between two questions. Default: 10.",
         ),
-    ] = None,
+    ] = None
     timeout: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS", min=0, max=_MOST_SECONDS, show_default=False,
+            metavar="SECONDS",
+            min=0,
+            max=_MOST_SECONDS,
+            show_default=False,
             help="Of --watch: give up after so long. Default: never.",
         ),
-    ] = None,
-    output: Printed = Output.TABLE,
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
-) -> None:  # fmt: skip
+    ] = None
+    output: Printed = Output.TABLE
+    quiet: Quiet = False
+
+
+@command_of(_Options)
+def may_drain(given: _Options) -> None:
     """Say whether nodes may be drained now, what is in the way, and what to do.
 
     The answer is that for `kubectl drain --ignore-daemonsets`: whether it comes
@@ -105,30 +118,36 @@ def may_drain(
     Exit status: 0 yes, 1 not yet, 2 the input cannot be used, or not enough is
     known for a yes.
     """
-    means = Means(force=force, delete_local_data=delete_emptydir_data)
-    question = _Question(nodes=_names(nodes), means=means, next=next_, quiet=quiet)
-    if not watch and (interval is not None or timeout is not None):
+    question = _Question(
+        nodes=_names(given.nodes),
+        means=Means(force=given.force, delete_local_data=given.delete_emptydir_data),
+        next=given.next_,
+        quiet=given.quiet,
+    )
+    if not given.watch and (given.interval is not None or given.timeout is not None):
         raise InputError("--interval and --timeout mean nothing without --watch")
     settings = load_settings()
-    check_origin(cluster_file, kubeconfig, context, also)
-    if cluster_file is not None:
-        if watch:
-            raise InputError("--watch waits for a live cluster to change; files do not")
-        report = _ask_files(question, cluster_file, also)
+    check_origin(given.cluster_file, given.kubeconfig, given.context, given.also)
+    if given.cluster_file is None:
+        ask = _asking(question, settings, given.kubeconfig, given.context)
+        report = _waited(ask, given) if given.watch else ask()
+    elif given.watch:
+        raise InputError("--watch waits for a live cluster to change; files do not")
     else:
-        ask = _asking(question, settings, kubeconfig, context)
-        if watch:
-            waiting = Waiting(
-                interval_seconds=10 if interval is None else interval,
-                timeout_seconds=timeout,
-                clock=time.monotonic,
-                sleep=time.sleep,
-            )
-            report = wait_until_it_may(ask, waiting, _say_nothing if quiet else _say)
-        else:
-            report = ask()
-    print_answer(report, output, lines(report, output_width()))
+        report = _ask_files(question, given.cluster_file, given.also)
+    print_answer(report, given.output, lines(report, output_width()))
     raise typer.Exit(_STATUSES[report.may])
+
+
+def _waited(ask: Callable[[], DrainReport], given: _Options) -> DrainReport:
+    """Ask again and again until the answer is yes, or it is not waited for any longer."""
+    waiting = Waiting(
+        interval_seconds=10 if given.interval is None else given.interval,
+        timeout_seconds=given.timeout,
+        clock=time.monotonic,
+        sleep=time.sleep,
+    )
+    return wait_until_it_may(ask, waiting, _say_nothing if given.quiet else _say)
 
 
 def _ask_files(question: _Question, path: Path, also: Sequence[Path] | None) -> DrainReport:
