@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Annotated
 
@@ -11,18 +10,12 @@ import typer
 
 from app.config import NAME
 from app.disk_schedule.settings import load_controller
-from app.errors import AppError, InputError
+from app.errors import AppError
 from app.logs import configure_logs
 from cli.draining.command import may_drain
-from cli.explaining.command import Explainer
-from cli.explaining.lines import Form, lines
-from cli.explaining.pending import PendingPods, pending_lines, pending_pods
-from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.pods import Pod
-from cli.kube.resources import ASKED, PODS
+from cli.filtering import filter_pod
 from cli.kube.view import build_view
-from cli.missing import ANSWERED_FROM, ASKED_FROM
-from cli.names import node_name, split_kind
+from cli.missing import ANSWERED_FROM
 from cli.options import (
     Also,
     ClusterFile,
@@ -30,38 +23,22 @@ from cli.options import (
     Kubeconfig,
     Output,
     Printed,
-    PrintedWide,
     Quiet,
-    WideOutput,
     check_origin,
     load_files,
     load_settings,
-    origin_of,
     print_answer,
-    read_files,
     tell,
-    warn,
     with_flags,
 )
 from cli.overview.command import show_overview
 from cli.paragraphs import output_width
 from cli.planning.group import plan
-from cli.pods import find_pod, is_file
 from cli.scheduler_config.command import configure_scheduler
 from cli.survey.command import show_survey
-from cli.volumes.command import VOLUMES, explain_volume
-from cli.volumes.lines import volume_lines
-from longhorn import Node, NodeName, Unreadable
-from planner.errors import unknown
-from planner.naming import first_of
-from planner.records import KubernetesNode
 
 BAD_INPUT = 2
-_FITS, _DOES_NOT_FIT, _NOT_JUDGED = 0, 1, 3
-_DONE, _NOT_DONE = 0, 1
 _RIGHT, _WRONG = 0, 1
-_NAMESPACE = "default"
-"""Of a pod in files that is named without one."""
 
 commands = typer.Typer(
     name=NAME,
@@ -113,104 +90,7 @@ def serve(
         service.serve_view(build_view(load_files(cluster_file, also, ANSWERED_FROM)), settings)
 
 
-@commands.command("filter", short_help="Why is a pod Pending, and where does it fit?")
-def filter_pod(
-    wanted: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[POD]",
-            show_default=False,
-            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one (- "
-            "is stdin). Without it: all pods that wait for a node. Or a claim or volume: "
-            "pvc/NAME, pvc/NAMESPACE/NAME, volume/NAME.",
-        ),
-    ] = None,
-    pod: Annotated[
-        str | None,
-        typer.Option("--pod", metavar="POD", show_default=False, help="The same, as an option."),
-    ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace",
-            "-n",
-            help="Of a pod or claim that is given without one. Default: that of the kubeconfig's "
-            "context in use, if a kubeconfig is read; else, and in a pod of the cluster, default.",
-        ),
-    ] = None,
-    cluster_file: ClusterFile = None,
-    also: Also = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    nodes: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
-    ] = None,
-    output: PrintedWide = WideOutput.TABLE,
-    all_nodes: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--all", help="Show every node with every disk.")
-    ] = False,
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
-) -> None:
-    """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
-
-    Without a pod: all pods that wait for a node, each in a line.
-
-    Of a claim or a volume: whether its replicas are placed and it is attached,
-    and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
-    be used.
-
-    Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none, or
-    kube-scheduler refuses it, 2 the input cannot be used, 3 a pod, or a claim of it, cannot be
-    judged.
-    """
-    settings = load_settings()
-    name = _only_one(wanted, pod)
-    check_origin(cluster_file, kubeconfig, context, also)
-    if cluster_file is None:
-        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
-
-        cluster, problems, in_use = snapshot.read_cluster(settings, kubeconfig, context)
-        warn(problems, quiet=quiet)
-        utc = datetime.now(UTC)
-    else:
-        cluster, problems = read_files(cluster_file, also, ASKED_FROM, ASKED)
-        warn(problems, quiet=quiet)
-        in_use = _NAMESPACE
-        utc = None  # of when it is, nobody knows
-    form = Form(width=output_width(), all_nodes=all_nodes, wide=output is WideOutput.WIDE)
-    candidates = cluster.candidates() if nodes is None else _node_names(nodes, cluster)
-    origin = None if cluster_file is None else origin_of(cluster_file, also)
-    kind, plain = split_kind(name) if name and not is_file(name) else (None, "")
-    asked = None
-    if name is not None and kind not in VOLUMES:
-        asked = find_pod(name, namespace or in_use, cluster)  # the cluster gets its claims
-    explainer = Explainer(cluster, settings, utc, origin)
-    if kind in VOLUMES:
-        report = explain_volume(kind, plain, namespace or in_use, explainer, candidates)
-        print_answer(report, output, volume_lines(report, form))
-        raise typer.Exit(_DONE if report.done else _NOT_DONE)
-    if asked is None:
-        unread = [each for kind, each in cluster.of(Unreadable) if kind == PODS.label]
-        if not (unread or cluster.of(Pod)):
-            raise InputError("no pod is known, so none can be judged; add pods, or name a file")
-        raise typer.Exit(_show_pending(pending_pods(explainer, candidates), output, unread))
-    found = explainer.explain(asked, candidates, all_nodes=all_nodes)
-    print_answer(found, output, lines(found, form))
-    if found.error:
-        tell("error: ", found.error)
-        raise typer.Exit(_NOT_JUDGED)
-    raise typer.Exit(_FITS if found.fits else _DOES_NOT_FIT)
-
-
-def _show_pending(found: PendingPods, output: WideOutput, unread: Sequence[str]) -> int:
-    """Print what becomes of all pods that wait; return the exit status."""
-    print_answer(found, output, pending_lines(found, output_width()))
-    if unread:
-        tell("error: ", f"Pod {first_of(unread, 3)} cannot be read: whether it waits is not known")
-        return _NOT_JUDGED
-    if any(each.error for each in found.pods):
-        return _NOT_JUDGED
-    return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
+commands.command("filter", short_help="Why is a pod Pending, and where does it fit?")(filter_pod)
 
 
 @commands.command("doctor", short_help="Is the extender installed as it must be?")
@@ -322,27 +202,6 @@ def run_command(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return _fail(f"the output cannot be written: {error.strerror}")
     return status
-
-
-def _node_names(names: str, cluster: ClusterObjects) -> list[NodeName]:
-    found = [NodeName(node_name(name.strip())) for name in names.split(",") if name.strip()]
-    if not found:
-        raise InputError("--nodes names no node")
-    known = {*cluster.of(KubernetesNode), *cluster.of(Node)}
-    for name in found:
-        if name not in known:
-            raise InputError(f"--nodes: {unknown('node', name, known)}")
-    return found
-
-
-def _only_one(wanted: str | None, option: str | None) -> str | None:
-    """Return the pod, which is given as the argument or with --pod, if one is."""
-    if wanted is not None and option is not None:
-        raise InputError(f"two pods are given, {wanted} and {option}; give one")
-    name = option if wanted is None else wanted
-    if name == "":
-        raise InputError("a pod without a name is given; give POD, or nothing for all that wait")
-    return name
 
 
 def _fail(text: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cli.explaining.command import Explainer
+from cli.explaining.explainer import Explainer
 from cli.paragraphs import paragraph
 from longhorn import NodeName
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cli.explaining.command import Explainer
+from cli.explaining.explainer import Explainer
 from cli.names import Named
 from cli.volumes.explaining import explain
 from cli.volumes.finding import find_target

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.explaining.command import Explainer
 from cli.explaining.details import claims_of_volumes, disk_reasons, node_details
+from cli.explaining.explainer import Explainer
 from cli.explaining.remedies import DISKS, REJECTIONS
 from cli.explaining.report import ReasonReport
 from cli.kube.pods import Pod

@@ -10,7 +10,7 @@ import pytest
 from app.config import RESOURCE
 from app.settings import Settings
 from cli.commands import run_command
-from cli.explaining.command import Explainer
+from cli.explaining.explainer import Explainer
 from cli.explaining.lines import Form, lines
 from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects

@@ -12,7 +12,7 @@ import pytest
 
 from app.settings import Settings
 from cli.commands import run_command
-from cli.explaining.command import Explainer
+from cli.explaining.explainer import Explainer
 from cli.kube.cluster_objects import ClusterObjects
 from cli.names import Named
 from cli.schema import schema

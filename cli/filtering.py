@@ -1,0 +1,196 @@
+"""The command `filter`: of a pod, of all pods that wait, or of a claim or volume."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+import typer
+
+from app.errors import InputError
+from app.settings import Settings
+from cli.explaining.explainer import Explainer
+from cli.explaining.lines import Form, lines
+from cli.explaining.pending import pending_lines, pending_pods
+from cli.explaining.report import Explanation
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from cli.kube.resources import ASKED, PODS
+from cli.missing import ASKED_FROM
+from cli.names import node_name, split_kind
+from cli.options import (
+    Also,
+    ClusterFile,
+    Context,
+    Kubeconfig,
+    PrintedWide,
+    Quiet,
+    WideOutput,
+    check_origin,
+    command_of,
+    load_settings,
+    origin_of,
+    print_answer,
+    read_files,
+    tell,
+    warn,
+)
+from cli.paragraphs import output_width
+from cli.pods import find_pod, is_file
+from cli.volumes.command import VOLUMES, explain_volume
+from cli.volumes.lines import volume_lines
+from cli.volumes.report import VolumeReport
+from longhorn import Moment, Node, NodeName, Unreadable
+from planner.errors import unknown
+from planner.naming import first_of
+from planner.records import KubernetesNode
+
+_FITS, _DOES_NOT_FIT, _NOT_JUDGED = 0, 1, 3
+_DONE, _NOT_DONE = 0, 1
+_NAMESPACE = "default"
+"""Of a pod in files that is named without one."""
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given to the command."""
+
+    wanted: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[POD]",
+            show_default=False,
+            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one (- "
+            "is stdin). Without it: all pods that wait for a node. Or a claim or volume: "
+            "pvc/NAME, pvc/NAMESPACE/NAME, volume/NAME.",
+        ),
+    ] = None
+    pod: Annotated[
+        str | None,
+        typer.Option("--pod", metavar="POD", show_default=False, help="The same, as an option."),
+    ] = None
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Of a pod or claim that is given without one. Default: that of the kubeconfig's "
+            "context in use, if a kubeconfig is read; else, and in a pod of the cluster, default.",
+        ),
+    ] = None
+    cluster_file: ClusterFile = None
+    also: Also = None
+    kubeconfig: Kubeconfig = None
+    context: Context = None
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
+    ] = None
+    output: PrintedWide = WideOutput.TABLE
+    all_nodes: Annotated[bool, typer.Option("--all", help="Show every node with every disk.")] = (
+        False
+    )
+    quiet: Quiet = False
+
+
+@command_of(_Options)
+def filter_pod(given: _Options) -> None:
+    """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
+
+    Without a pod: all pods that wait for a node, each in a line.
+
+    Of a claim or a volume: whether its replicas are placed and it is attached,
+    and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
+    be used.
+
+    Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none, or
+    kube-scheduler refuses it, 2 the input cannot be used, 3 a pod, or a claim of it, cannot be
+    judged.
+    """
+    settings = load_settings()
+    name = _only_one(given.wanted, given.pod)
+    check_origin(given.cluster_file, given.kubeconfig, given.context, given.also)
+    cluster, namespace, utc = _read(given, settings)
+    candidates = cluster.candidates() if given.nodes is None else _node_names(given.nodes, cluster)
+    kind, plain = split_kind(name) if name and not is_file(name) else (None, "")
+    pod = None
+    if name is not None and kind not in VOLUMES:
+        pod = find_pod(name, namespace, cluster)  # the cluster gets its claims
+    origin = None if given.cluster_file is None else origin_of(given.cluster_file, given.also)
+    explainer = Explainer(cluster, settings, utc, origin)
+    if kind in VOLUMES:
+        status = _show_volume(explain_volume(kind, plain, namespace, explainer, candidates), given)
+    elif pod is None:
+        status = _show_pending(explainer, candidates, given)
+    else:
+        status = _show_pod(explainer.explain(pod, candidates, all_nodes=given.all_nodes), given)
+    raise typer.Exit(status)
+
+
+def _read(given: _Options, settings: Settings) -> tuple[ClusterObjects, str, Moment | None]:
+    """Read the cluster; return it, the namespace of what is given without one, and the time."""
+    if given.cluster_file is None:
+        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
+
+        cluster, problems, in_use = snapshot.read_cluster(settings, given.kubeconfig, given.context)
+        utc = datetime.now(UTC)
+    else:
+        cluster, problems = read_files(given.cluster_file, given.also, ASKED_FROM, ASKED)
+        in_use, utc = _NAMESPACE, None  # of when it is, nobody knows
+    warn(problems, quiet=given.quiet)
+    return cluster, given.namespace or in_use, utc
+
+
+def _show_volume(found: VolumeReport, given: _Options) -> int:
+    """Print what becomes of a volume; return the exit status."""
+    print_answer(found, given.output, volume_lines(found, _form(given)))
+    return _DONE if found.done else _NOT_DONE
+
+
+def _show_pod(found: Explanation, given: _Options) -> int:
+    """Print what becomes of a pod; return the exit status."""
+    print_answer(found, given.output, lines(found, _form(given)))
+    if found.error:
+        tell("error: ", found.error)
+        return _NOT_JUDGED
+    return _FITS if found.fits else _DOES_NOT_FIT
+
+
+def _show_pending(explainer: Explainer, candidates: Sequence[NodeName], given: _Options) -> int:
+    """Print what becomes of all pods that wait; return the exit status."""
+    cluster = explainer.cluster
+    unread = [each for kind, each in cluster.of(Unreadable) if kind == PODS.label]
+    if not (unread or cluster.of(Pod)):
+        raise InputError("no pod is known, so none can be judged; add pods, or name a file")
+    found = pending_pods(explainer, candidates)
+    print_answer(found, given.output, pending_lines(found, output_width()))
+    if unread:
+        tell("error: ", f"Pod {first_of(unread, 3)} cannot be read: whether it waits is not known")
+        return _NOT_JUDGED
+    if any(each.error for each in found.pods):
+        return _NOT_JUDGED
+    return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
+
+
+def _form(given: _Options) -> Form:
+    is_wide = given.output is WideOutput.WIDE
+    return Form(width=output_width(), all_nodes=given.all_nodes, wide=is_wide)
+
+
+def _node_names(names: str, cluster: ClusterObjects) -> list[NodeName]:
+    found = [NodeName(node_name(name.strip())) for name in names.split(",") if name.strip()]
+    if not found:
+        raise InputError("--nodes names no node")
+    known = {*cluster.of(KubernetesNode), *cluster.of(Node)}
+    for name in found:
+        if name not in known:
+            raise InputError(f"--nodes: {unknown('node', name, known)}")
+    return found
+
+
+def _only_one(wanted: str | None, option: str | None) -> str | None:
+    """Return the pod, which is given as the argument or with --pod, if one is."""
+    if wanted is not None and option is not None:
+        raise InputError(f"two pods are given, {wanted} and {option}; give one")
+    name = option if wanted is None else wanted
+    if name == "":
+        raise InputError("a pod without a name is given; give POD, or nothing for all that wait")
+    return name
