@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from benchmarks.clusters import Object, cluster
 from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
 from benchmarks.prober import NORMAL
-from tests.fakes import FakeApiServer
+from tests.fakes import FakeApiServer, over_http
 from tests.integration.instances import config_map, pod_object, service
-from tests.monitoring.api import over_http
 from tests.monitoring.instances import InstanceProcess
 
 SEED = 1

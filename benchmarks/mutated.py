@@ -22,10 +22,9 @@ import yaml
 
 from app.serving.names import NodeNames
 from app.serving.wire import decode_request
-from tests.fakes import FakeApiServer
+from tests.fakes import FakeApiServer, over_http
 from tests.integration.instances import config_map, pod_object, service
 from tests.integration.pod_objects import claim_object, storage_class_object
-from tests.monitoring.api import over_http
 from tests.monitoring.instances import InstanceProcess
 from tests.mutations import STATUSES, VERBS, mutated, recorded
 from tests.ports import free_port

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from benchmarks.clusters import GIB, Object, node_name
 from benchmarks.templates import NAMESPACE
 from benchmarks.worst_cluster import COPIES, due_volumes
-from tests.fakes import FakeApiServer
+from tests.fakes import FakeApiServer, over_http
 from tests.integration.instances import config_map, pod_object, service
-from tests.monitoring.api import over_http
 from tests.monitoring.instances import InstanceProcess
 
 MIB = 2**20

@@ -17,6 +17,7 @@ from tests.fakes.faults import (
     WatchHang,
 )
 from tests.fakes.outages import Outage
+from tests.fakes.over_http import in_a_thread, over_http
 from tests.fakes.resources import DISK_SCHEDULES, Object, Resource, custom_resource
 from tests.fakes.storage import Change
 
@@ -41,4 +42,6 @@ __all__ = [
     "WatchGarbage",
     "WatchHang",
     "custom_resource",
+    "in_a_thread",
+    "over_http",
 ]

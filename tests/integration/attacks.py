@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 from app.serving.arguments import MOST_NODES
 from tests.builders import GIB, node_document
-from tests.fakes import FakeApiServer, Object
+from tests.fakes import FakeApiServer, Object, over_http
 from tests.integration.instances import config_map, pod_object, service
 from tests.integration.pod_objects import claim_object, storage_class_object
 from tests.integration.pod_objects import pod_object as pod_of
-from tests.monitoring.api import over_http
 from tests.monitoring.instances import InstanceProcess
 
 MIB = 2**20

@@ -7,14 +7,21 @@ import pytest
 
 from app.config import CONTROLLER_NAME
 from cli.commands import run_command
-from tests.integration.api_stub import api_stub
-from tests.integration.test_live_process import STOP_SECONDS, serving_cluster
+from tests.fakes import DISK_SCHEDULES, in_a_thread
+from tests.integration.test_live_process import (
+    STOP_SECONDS,
+    api_server,
+    serving_cluster,
+    written,
+)
 
 
 def test_it_leads_serves_its_health_and_gives_the_lease_back(tmp_path: Path) -> None:
+    server = api_server()
+    server.add_resource(DISK_SCHEDULES)
     with (
-        api_stub() as stub,
-        serving_cluster(tmp_path, stub.server_port, "disk-schedule-controller") as live,
+        in_a_thread(server) as port,
+        serving_cluster(tmp_path, port, "disk-schedule-controller") as live,
     ):
         live.wait_for(lambda: any("lease.acquired" in line for line in [*live.log]))
         assert live.is_ready()
@@ -26,9 +33,9 @@ def test_it_leads_serves_its_health_and_gives_the_lease_back(tmp_path: Path) -> 
         status, errors = live.server.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
 
     assert (status, errors) == (0, "")
-    leases = [write for write in stub.writes if write.body.get("kind") == "Lease"]
-    assert {write.body["metadata"]["name"] for write in leases} == {CONTROLLER_NAME}
-    assert leases[-1].body["spec"]["holderIdentity"] == ""
+    leases = written(server.calls, "leases")
+    assert {lease["metadata"]["name"] for lease in leases} == {CONTROLLER_NAME}
+    assert leases[-1]["spec"]["holderIdentity"] == ""
     assert live.events()[-1]["event"] == "serve.stopped"
 
 

@@ -8,19 +8,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
-from tests.integration.api_stub import Write, api_stub
+from tests.fakes import Call, FakeApiServer, Object, in_a_thread
 from tests.integration.instances import NOT_KNOWING, filter_request, pod_object, service
 from tests.integration.server import PATIENCE_SECONDS, ROOT, Server
 
 STOP_SECONDS = 3.0
 BEARER = "not-for-the-log"
+_WRITES = ("create", "update", "patch")
 
 
 class LiveServer(NamedTuple):
@@ -89,6 +91,19 @@ def serving_cluster(
             drain.join()
 
 
+def api_server(*objects: Object) -> FakeApiServer:
+    """Make an API server with a cluster that has nothing but *objects*."""
+    server = FakeApiServer(Random(1))
+    for each in objects:
+        server.put(each)
+    return server
+
+
+def written(calls: Sequence[Call], resource: str) -> list[Object]:
+    """Return what was to be written of a kind, in order."""
+    return [call.body for call in calls if call.resource == resource and call.verb in _WRITES]
+
+
 def _kubeconfig(port: int) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
@@ -106,7 +121,7 @@ class Life(NamedTuple):
     status: int
     errors: str
     log: list[str]
-    writes: list[Write]
+    calls: list[Call]
     answer: bytes
     metrics: bytes
 
@@ -115,14 +130,15 @@ class Life(NamedTuple):
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Start a process, wait until it leads, ask it, and send SIGTERM."""
     with contextlib.ExitStack() as stack:
-        stub = stack.enter_context(api_stub(service(), pod_object(0)))
-        live = stack.enter_context(serving_cluster(tmp_path_factory.mktemp("life"), stub.port))
+        server = api_server(service(), pod_object(0))
+        port = stack.enter_context(in_a_thread(server))
+        live = stack.enter_context(serving_cluster(tmp_path_factory.mktemp("life"), port))
         live.wait_for(live.is_ready)
         live.wait_for(live.is_published)
         _, answer = live.server.call("POST", "/filter", filter_request("pair"))
         _, metrics = live.server.call("GET", "/metrics")
         status, errors = live.server.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
-    return Life(status, errors, live.log, stub.writes, answer, metrics)
+    return Life(status, errors, live.log, server.calls, answer, metrics)
 
 
 def test_sigterm_ends_it_with_success(life: Life) -> None:
@@ -130,9 +146,7 @@ def test_sigterm_ends_it_with_success(life: Life) -> None:
 
 
 def test_it_takes_the_lease_and_gives_it_back(life: Life) -> None:
-    holders = [
-        write.body["spec"]["holderIdentity"] for write in life.writes if "lease" in write.path
-    ]
+    holders = [lease["spec"]["holderIdentity"] for lease in written(life.calls, "leases")]
 
     assert holders[0].startswith("extender-0_")
     assert [*dict.fromkeys(holders)] == [holders[0], ""]
@@ -140,9 +154,8 @@ def test_it_takes_the_lease_and_gives_it_back(life: Life) -> None:
 
 def test_it_publishes_its_pod_and_withdraws_it(life: Life) -> None:
     published = [
-        [endpoint["addresses"] for endpoint in write.body["endpoints"]]
-        for write in life.writes
-        if "endpointslices" in write.path
+        [endpoint["addresses"] for endpoint in each["endpoints"]]
+        for each in written(life.calls, "endpointslices")
     ]
 
     assert published == [[["10.42.0.1"]], []]
@@ -168,13 +181,11 @@ def test_its_log_does_not_tell_its_token(life: Life) -> None:
 
 
 def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
-    with contextlib.ExitStack() as stack:
-        stub = stack.enter_context(api_stub(service(), pod_object(0)))
-        live = stack.enter_context(serving_cluster(tmp_path, stub.port))
+    with contextlib.ExitStack() as until_gone, contextlib.ExitStack() as stack:
+        port = until_gone.enter_context(in_a_thread(api_server(service(), pod_object(0))))
+        live = stack.enter_context(serving_cluster(tmp_path, port))
         live.wait_for(live.is_published)
-        stub.is_over.set()
-        stub.shutdown()
-        stub.server_close()
+        until_gone.close()
 
         status, errors = live.server.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
 
@@ -182,8 +193,8 @@ def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
 
 
 def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path: Path) -> None:
-    with api_stub() as closed:
-        nowhere = closed.port
+    with in_a_thread(api_server()) as nowhere:
+        pass
     with serving_cluster(tmp_path, nowhere) as live:
         live.wait_for(lambda: b"cannot be reached" in live.server.call("GET", "/readyz")[1])
         unready = live.server.call("GET", "/readyz")

@@ -19,10 +19,9 @@ import trustme
 
 from monitoring.rules import ALERTS, Alert
 from monitoring.series import CONTROLLER_JOB
-from tests.fakes import Call, FakeApiServer
+from tests.fakes import Call, FakeApiServer, over_http
 from tests.integration import instances as names
 from tests.integration.rbac import of_the_controller, shipped
-from tests.monitoring.api import over_http
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.disks import Disks
 from tests.monitoring.instances import CONTROLLER, ControllerProcess, InstanceProcess, PodProcess

@@ -1,13 +1,16 @@
 """The in-memory API server on a loopback port, for real processes."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import aiohttp
 from aiohttp import web
 
-from tests.fakes import FakeApiServer
+from tests.fakes.api_server import FakeApiServer
 
 
 @asynccontextmanager
@@ -36,6 +39,27 @@ async def over_http(server: FakeApiServer) -> AsyncIterator[int]:
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
+
+
+@contextmanager
+def in_a_thread(server: FakeApiServer) -> Iterator[int]:
+    """Do the same for a test without a loop."""
+    begun = Future[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]]()
+
+    async def serve() -> None:
+        over = asyncio.Event()
+        async with over_http(server) as port:
+            begun.set_result((port, asyncio.get_running_loop(), over))
+            await over.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    port, loop, over = begun.result(timeout=10)
+    try:
+        yield port
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join()
 
 
 async def _pass_on(request: web.Request, session: Any) -> web.StreamResponse:
