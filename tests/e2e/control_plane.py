@@ -191,6 +191,10 @@ class ControlPlane:
             done = await etcd.post("/v3/kv/compaction", json={"revision": revision})
             done.raise_for_status()
 
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return the time of processors that each program has taken until now."""
+        return {name: process.cpu_seconds for name, process in self._processes.items()}
+
     @property
     def _scheduler_file(self) -> Path:
         return self.folder / "scheduler.yaml"

@@ -1,6 +1,7 @@
 """Programs that run beside the tests: started, stopped, frozen, and never left behind."""
 
 import asyncio
+import os
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,12 @@ class Process:
     @property
     def is_running(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Time of processors that it has taken until now, by user and system."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """Send SIGKILL and wait for the end."""
