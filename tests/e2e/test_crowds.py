@@ -24,7 +24,7 @@ from tests.e2e.world import World
 
 CROWDS = [
     Crowd(pods=pods, nodes=nodes, replicas=replicas, percent=percent)
-    for pods, nodes in ((300, 100), (1_000, 300))
+    for pods, nodes in ((30, 10), (300, 100), (1_000, 300))
     for replicas in (1, 3)
     for percent in (50, 90)
 ]
