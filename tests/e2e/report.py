@@ -109,8 +109,12 @@ class Report:
             (folder / file).write_text(_plot(case, [row for row in rows if row.case == case]))
         for case, (file, room) in self.rooms.items():
             medians = _medians([row for row in rows if row.case == case])
-            got = {name: medians[name].placement for name in (NO_EXTENDER, EXTENDER[True])}
-            (folder / file).write_text(pods_and_room(case, room, got))
+            got = {
+                "without the extender": medians[NO_EXTENDER].placement,
+                "with the extender": medians[EXTENDER[True]].placement,
+            }
+            title = f"{sum(room.values())} pods at once, each with a volume"
+            (folder / file).write_text(pods_and_room(title, room, got))
         text = render(
             rows,
             [*self.volume_rows.values()],
