@@ -23,7 +23,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     enabled: bool = True
     pod_scheduling_timeout_seconds: int = 5
-    node_reservation_timeout_seconds: int = 600
+    node_reservation_timeout_seconds: int = 60
 
 
 _FIELDS = {

@@ -26,7 +26,7 @@ from tests.integration.pod_objects import (
 
 ONE, TWO, THREE = "room-1", "room-2", "room-3"
 CLAIM_GIB = 60
-SCHEDULING_SECONDS, PLACING_SECONDS = 5.0, 600.0
+SCHEDULING_SECONDS, PLACING_SECONDS = 5.0, 60.0
 """The timeouts, as they are unless set."""
 SOON_SECONDS = 0.5
 """Until something that shows in the cluster counts here, requests and watches included."""

@@ -102,7 +102,7 @@ def draw_plan(random: Random, *, disk_schedules: bool) -> Plan:
         over_provisioning=random.choice([100, 100, 100, 150, 200]),
         instances=random.choice([2, 3, 3]),
         choosing_seconds=random.choice([0, 1]) if impatient else 5,
-        placing_seconds=random.choice([0, 1, 5]) if impatient else 600,
+        placing_seconds=random.choice([0, 1, 5]) if impatient else 60,
         mode=mode,
         scheduler=draw_scheduler(random, mode),
         classes=_draw_classes(random, has_ssd=has_ssd),

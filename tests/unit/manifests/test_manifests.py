@@ -258,7 +258,7 @@ def test_live_settings_have_their_names_and_defaults() -> None:
     assert one(BASE, "ConfigMap", NAME)["data"] == {
         "scheduler-extender-enabled": "true",
         "scheduler-extender-pod-scheduling-timeout": "5",
-        "scheduler-extender-node-reservation-timeout": "600",
+        "scheduler-extender-node-reservation-timeout": "60",
     }
 
 

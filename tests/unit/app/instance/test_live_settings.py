@@ -8,7 +8,7 @@ ENABLED = "scheduler-extender-enabled"
 POD = "scheduler-extender-pod-scheduling-timeout"
 NODE = "scheduler-extender-node-reservation-timeout"
 DEFAULT = LiveSettings(
-    enabled=True, pod_scheduling_timeout_seconds=5, node_reservation_timeout_seconds=600
+    enabled=True, pod_scheduling_timeout_seconds=5, node_reservation_timeout_seconds=60
 )
 
 
