@@ -62,6 +62,13 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield control_plane
 
 
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[ControlPlane]:
+    """Run a control plane in which nothing of ours is installed."""
+    with running(tmp_path, with_service=False) as control_plane:
+        yield control_plane
+
+
 @pytest.fixture(scope="package")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the kubectl plugin from a clean clone; return the folder to put on the PATH."""

@@ -5,16 +5,13 @@ Pods are scheduled as if there were no extender until the release is told that k
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from app.config import NAME
 from supply.version import version
 from tests.actors.api import CLAIMS, PODS, Object
 from tests.actors.longhorn import NAMESPACE
-from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedExtender
 from tests.e2e.extender import ROOT
 from tests.e2e.injecting import asks, create
@@ -33,13 +30,6 @@ BEGIN = ("--reset-then-reuse-values", "--set", "kubeSchedulerConfigured=true")
 PROBE = f"{NAME}-test"
 """The pod of `helm test` that asks for the extender itself."""
 PATIENCE_SECONDS = 60.0
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Iterator[ControlPlane]:
-    """Run a control plane in which nothing of ours is installed."""
-    with running(tmp_path, with_service=False) as control_plane:
-        yield control_plane
 
 
 async def test_pods_are_scheduled_before_kube_scheduler_is_configured_and_asked_about_after(

@@ -5,17 +5,15 @@ node is a script that takes what is sent to it.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import yaml
 
 from supply.version import version
 from tests.actors.api import Object
 from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS
-from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedExtender, clean_clone, write_program
 from tests.e2e.extender import ROOT
 from tests.e2e.report import Report
@@ -33,13 +31,6 @@ EXPECTED = "8/4/2/2"
 ADDRESS = "10.96.0.95"
 """What propose-address finds in the range of the tests."""
 BOUND_SECONDS = 60.0
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Iterator[ControlPlane]:
-    """Run a control plane in which nothing of ours is installed."""
-    with running(tmp_path, with_service=False) as control_plane:
-        yield control_plane
 
 
 async def test_five_commands_lead_to_pods_that_have_room(

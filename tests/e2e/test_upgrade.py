@@ -4,7 +4,7 @@ import asyncio
 import io
 import subprocess
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.longhorn import NAMESPACE
-from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedExtender
 from tests.e2e.extender import ROOT
 from tests.e2e.kubernetes import scheduler_configuration
@@ -42,13 +42,6 @@ PAUSE_SECONDS = 0.3
 """Between two pods."""
 SILENCE_SECONDS = 4.0
 """The longest time without an answer."""
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Iterator[ControlPlane]:
-    """Run a control plane in which nothing of ours is installed."""
-    with running(tmp_path, with_service=False) as control_plane:
-        yield control_plane
 
 
 @pytest.fixture(scope="module")

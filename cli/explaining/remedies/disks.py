@@ -7,32 +7,32 @@ from cli.explaining.remedies.remedy import Remedy
 DISKS: Mapping[str, Remedy] = {
     "disk_no_uuid": Remedy(
         "",
-        "Longhorn has not seen the disk yet.",
         "Wait; if it stays, see longhorn-manager's log on that node.",
+        "Longhorn has not seen the disk yet.",
     ),
     "disk_disabled": Remedy(
-        "", "`allowScheduling` of the disk is `false`.", "Allow scheduling on the disk in Longhorn."
+        "", "Allow scheduling on the disk in Longhorn.", "`allowScheduling` of the disk is `false`."
     ),
     "disk_evicting": Remedy(
-        "", "`evictionRequested` of the disk is `true`.", "End the eviction of the disk."
+        "", "End the eviction of the disk.", "`evictionRequested` of the disk is `true`."
     ),
     "disk_not_ready": Remedy(
         "",
-        "Its condition `Ready` is not `True`. Longhorn's reason and message are shown.",
         "Mount the disk again, or remove it from the Longhorn Node.",
+        "Its condition `Ready` is not `True`. Longhorn's reason and message are shown.",
     ),
     "disk_not_schedulable": Remedy(
         "",
+        "Delete what is not needed on the disk (snapshots, replicas, other files), enlarge it, or "
+        "change that setting.",
         "Longhorn's reason `DiskPressure`: less is available than "
         "`storage-minimal-available-percentage`, or more is scheduled than "
         "`storage-over-provisioning-percentage` allows.",
-        "Delete what is not needed on the disk (snapshots, replicas, other files), enlarge it, or "
-        "change that setting.",
     ),
     "disk_no_size": Remedy(
         "",
-        "Longhorn reports that the disk has no bytes, or none available.",
         "Free the disk, or see its conditions in Longhorn.",
+        "Longhorn reports that the disk has no bytes, or none available.",
     ),
 }
 """Why a disk takes no new replica."""
@@ -40,16 +40,16 @@ DISKS: Mapping[str, Remedy] = {
 SHORTAGES: Mapping[str, Remedy] = {
     "room_reserved": Remedy(
         "",
+        "Lower `storageReserved` of the disk, if nothing else writes to it.",
         "`storageReserved` of the disk would be enough; Longhorn schedules nothing in it. On "
         "the default disk of a node it is 30 % at first.",
-        "Lower `storageReserved` of the disk, if nothing else writes to it.",
     ),
     "room_written": Remedy(
         "",
-        "Too little is available for what volumes hold already, snapshots included: a new "
-        "replica gets all of it.",
         "Delete snapshots of the volume that are not needed, or other files on the disk; or lower "
         "`storage-minimal-available-percentage`.",
+        "Too little is available for what volumes hold already, snapshots included: a new "
+        "replica gets all of it.",
     ),
 }
 """What else is known of a disk that is short of room."""

@@ -14,9 +14,9 @@ class Remedy(msgspec.Struct, frozen=True):
 
     short: str
     """After a number of nodes: "3 without room on one disk". Empty for what is not about nodes."""
-    meaning: str
-    """Empty if the text in the case at hand says all of it."""
     action: str
+    meaning: str = ""
+    """Empty if the text in the case at hand says all of it."""
 
 
 def in_words(action: str) -> str:
