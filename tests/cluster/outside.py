@@ -152,6 +152,7 @@ def keep(folder: Path) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     _make_cgroups(folder)
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio would not
     command = [sys.executable, "-m", "tests.cluster.inside", str(folder), str(listener.fileno())]
     child = subprocess.Popen(
         [
