@@ -1,28 +1,36 @@
-"""Ask the service again and again, each time on a new connection, and print when it answered what.
+"""Ask the service again and again, and print when it answered what.
 
 A script of its own: it runs in the network of a cluster, as kube-scheduler does.
 """
 
+import http.client
 import json
 import sys
 import time
-import urllib.request
+from urllib.parse import urlsplit
 
 _PAUSE_SECONDS = 0.02
 _PATIENCE_SECONDS = 0.3
 _BODY = b'{"Pod": {"metadata": {"name": "probe"}, "spec": {}}, "NodeNames": ["any"]}'
+KEPT = "--kept"
+"""Ask over one connection while it works, as kube-scheduler does, not each time over a new one."""
 
 
 def main() -> None:
     """Ask the address that is named until ended."""
+    url, *options = sys.argv[1:]
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(address.netloc, timeout=_PATIENCE_SECONDS)
     while True:
-        request = urllib.request.Request(sys.argv[1], _BODY)  # noqa: S310 (HTTP)
         try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE_SECONDS) as answer:  # noqa: S310
-                # One that does not lead says so in this field, with the status 200.
-                result = "refused" if json.load(answer)["Error"] else "answered"
-        except OSError as error:  # HTTPError is one
+            connection.request("POST", address.path, _BODY)
+            # One that does not lead says so in this field, with the status 200.
+            result = "refused" if json.load(connection.getresponse())["Error"] else "answered"
+        except (OSError, http.client.HTTPException) as error:
             result = type(error).__name__
+            connection.close()
+        if KEPT not in options:
+            connection.close()
         sys.stdout.write(f"{time.monotonic()} {result}\n")
         sys.stdout.flush()
         time.sleep(_PAUSE_SECONDS)

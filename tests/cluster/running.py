@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.cluster import probe
 from tests.cluster.addresses import cable_of
 from tests.cluster.images import ROOT
 from tests.cluster.inside import KUBECONFIG, POWER_CUT, READY_SECONDS, SCHEDULER_CONFIG, Plan
@@ -101,16 +102,17 @@ class RunningCluster:
         subprocess.run(self.inside("ip", "link", "set", cable_of(node), state), check=True)
 
     @contextmanager
-    def probed(self, url: str, *where: str) -> Iterator["Answers"]:
+    def probed(self, url: str, *where: str, kept: bool = False) -> Iterator["Answers"]:
         """Ask a URL while the block goes on.
 
         Args:
             url: What is asked.
             where: What runs a command there; none for the network of the control plane.
+            kept: Over one connection as long as it works, not each time over a new one.
         """
         log = self._folder / f"probe-{next(self._numbers)}.log"
-        script = Path(__file__).with_name("probe.py")
-        command = self.inside(*where, sys.executable, str(script), url)
+        options = [probe.KEPT] if kept else []
+        command = self.inside(*where, sys.executable, probe.__file__, url, *options)
         process = Process("probe", command, log)
         try:
             yield Answers(log)
