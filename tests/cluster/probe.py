@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 _PAUSE_SECONDS = 0.02
 _PATIENCE_SECONDS = 0.3
 _BODY = b'{"Pod": {"metadata": {"name": "probe"}, "spec": {}}, "NodeNames": ["any"]}'
+REFUSED = "refused:"
 KEPT = "--kept"
 """Ask over one connection while it works, as kube-scheduler does, not each time over a new one."""
 
@@ -25,9 +26,10 @@ def main() -> None:
         try:
             connection.request("POST", address.path, _BODY)
             # One that does not lead says so in this field, with the status 200.
-            result = "refused" if json.load(connection.getresponse())["Error"] else "answered"
-        except (OSError, http.client.HTTPException) as error:
-            result = type(error).__name__
+            error = json.load(connection.getresponse())["Error"]
+            result = f"{REFUSED} {error}" if error else "answered"
+        except (OSError, http.client.HTTPException) as failure:
+            result = type(failure).__name__
             connection.close()
         if KEPT not in options:
             connection.close()

@@ -33,6 +33,7 @@ from tests.cluster.installed import (
     roll_out,
     upgrade,
 )
+from tests.cluster.probe import REFUSED
 from tests.cluster.running import Answers, Object, RunningCluster
 from tests.e2e.effort import runs
 from tests.e2e.waiting import until
@@ -107,7 +108,10 @@ async def test_who_was_frozen_answers_nobody_any_more(cluster: RunningCluster) -
         before = len(answers.given())
         cluster.signal(frozen, "SIGCONT")
         refused = len(answers.refused())
-        await until(lambda: "refused" in answers.refused()[refused:], within=TAKE_OVER_SECONDS)
+        await until(
+            lambda: any(each.startswith(REFUSED) for each in answers.refused()[refused:]),
+            within=TAKE_OVER_SECONDS,
+        )
 
     assert len(answers.given()) == before
 
