@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from extender.demand.requests import PodRequest, resolve
-from extender.demand.topology import by_place
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import Asked, End, Mode, widened
@@ -19,7 +18,7 @@ from extender.scoring.prioritizing import prioritize
 from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
 from extender.upcoming.outlook import Outlook
-from extender.verdicts.answering import Answer, Basis, decide, together
+from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of
 from extender.view import ClusterView
@@ -82,9 +81,8 @@ class Extender:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
-        request = resolve(pod, view)
+        request, self.steps = resolve(pod, view), 0
         if not (request.volumes or request.remote):
-            self.steps = 0
             return Answer(
                 request=request,
                 view=view,
@@ -92,15 +90,15 @@ class Extender:
                 candidates=candidates,
                 accepted=candidates,
             )
-        answers, self.steps = list[Answer](), 0
-        for asked, nodes in by_place(request, candidates, view):
+        works = list[Work]()
+
+        def situate(asked: PodRequest) -> Situation:
             situation = self.situation(asked, view, now, utc)
-            answers.append(decide(situation, nodes, self._verdicts, self._outlook.changes))
-            self.steps += situation.work.spent
-        answer = answers[0]
-        if len(answers) > 1:
-            whole = self.situation(request, view, now, utc)
-            answer = together(answers, whole, candidates)
+            works.append(situation.work)
+            return situation
+
+        answer = decide(request, candidates, view, situate, self._verdicts, self._outlook.changes)
+        self.steps = sum(each.spent for each in works)
         self._last.note(answer, self.ledger, self._outlook.version)
         return answer
 

@@ -9,12 +9,10 @@ from msgspec import structs
 from extender.ahead.pieces import Pieces
 from extender.demand.parameters import MOST_CHUNKS
 from extender.demand.requests import NOBODY, PodRequest, WantedVolume, new_volume
-from extender.demand.topology import by_place
 from extender.errors import UnresolvableClaimError
 from extender.kubernetes import Claim, ClaimKey, StorageClass
-from extender.verdicts.answering import Answer, decide
+from extender.verdicts.answering import Situate, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
-from extender.verdicts.situation import Situation
 from extender.view import ClusterView
 from longhorn import NodeName, need_of
 
@@ -22,9 +20,6 @@ _STEP_BYTES = 2 * 2**20
 """Longhorn's volumes are multiples of it."""
 _NODES_IN_ONE_GO = 500
 _CLAIM = ClaimKey("default/as-large-as-fits")
-
-Situate = Callable[[PodRequest], Situation]
-"""Gathers what an answer to a request rests on, of the cluster as it is now."""
 
 
 class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +60,17 @@ def largest(
         accepted, reasons = 0, Counter[str]()
         try:
             for part in _parts(nodes):
-                asked = _request(class_, size * _STEP_BYTES, current_view())
-                for answer in _answers(asked, part, current_view(), situate):
-                    accepted += len(answer.accepted)
-                    reasons.update(map(str, answer.rejected.values()))
+                view = current_view()
+                answer = decide(
+                    _request(class_, size * _STEP_BYTES, view),
+                    [*filter(view.spaces.__contains__, part)],
+                    view,
+                    situate,
+                    RememberedVerdicts(Verdicts),
+                    view.changes,
+                )
+                accepted += len(answer.accepted)
+                reasons.update(map(str, answer.rejected.values()))
                 yield
         except UnresolvableClaimError as error:
             return structs.replace(found, problem=str(error))
@@ -86,15 +88,6 @@ def _parts(nodes: Sequence[NodeName]) -> Iterator[Sequence[NodeName]]:
     """Yield nodes in parts; one without any node if there is none, for what is wrong with all."""
     for start in range(0, max(1, len(nodes)), _NODES_IN_ONE_GO):
         yield nodes[start : start + _NODES_IN_ONE_GO]
-
-
-def _answers(
-    asked: PodRequest, nodes: Sequence[NodeName], view: ClusterView, situate: Situate
-) -> Iterator[Answer]:
-    """Decide about a pod on those nodes that are still there."""
-    there = [*filter(view.spaces.__contains__, nodes)]
-    for request, names in by_place(asked, there, view):
-        yield decide(situate(request), names, RememberedVerdicts(Verdicts), view.changes)
 
 
 def _request(class_: StorageClass, size_bytes: int, view: ClusterView) -> PodRequest:

@@ -1,6 +1,6 @@
 """Which of the candidate nodes a pod may run on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from itertools import filterfalse
 
@@ -9,6 +9,7 @@ from msgspec import structs
 
 from extender.demand.existing import Existing, Worth
 from extender.demand.requests import PodRequest
+from extender.demand.topology import by_place
 from extender.holds.hold import Mode
 from extender.verdicts.attaching import unattachable
 from extender.verdicts.candidates import Judging
@@ -24,6 +25,9 @@ from extender.verdicts.situation import Situation
 from extender.verdicts.starting import crowded_out, needs_room, start
 from extender.view import ChangeLog, ClusterView
 from longhorn import NodeName
+
+Situate = Callable[[PodRequest], Situation]
+"""Gathers what an answer to a request rests on, of the cluster as it is now."""
 
 
 class Basis(StrEnum):
@@ -83,21 +87,45 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(
-    situation: Situation,
+    request: PodRequest,
     candidates: Sequence[NodeName],
+    view: ClusterView,
+    situate: Situate,
     remembered: RememberedVerdicts,
     changes: ChangeLog[NodeName],
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
-    Where the pod's volumes cannot be attached nothing else is asked.
+    Where volumes keep to the place of their pod's node, each place is decided on by itself: the
+    pod asks for something else there.
 
     Args:
-        situation: The pod, the cluster, and what else will take room.
+        request: The pod with its claims resolved.
         candidates: The nodes that kube-scheduler asks about.
+        view: The cluster.
+        situate: Gathers what else the answer rests on.
         remembered: What is known already for pods of the same needs; added to.
         changes: The nodes whose space has changed, or what comes there.
     """
+    answers = [
+        _decide(situate(asked), nodes, remembered, changes)
+        for asked, nodes in by_place(request, candidates, view)
+    ]
+    if len(answers) == 1:
+        return answers[0]
+    rejected = {name: why for each in answers for name, why in each.rejected.items()}
+    steps = sum(each.steps for each in answers)
+    together = _answer(situate(request), candidates, rejected, steps=steps)
+    return structs.replace(together, is_cut_short=any(each.is_cut_short for each in answers))
+
+
+def _decide(
+    situation: Situation,
+    candidates: Sequence[NodeName],
+    remembered: RememberedVerdicts,
+    changes: ChangeLog[NodeName],
+) -> Answer:
+    """Decide on nodes to which the pod's volumes can be attached; of the rest nothing is asked."""
     closed = unattachable(situation.request, candidates, situation.view)
     open_ = [*filterfalse(closed.__contains__, candidates)] if closed else candidates
     answer = (
@@ -108,21 +136,6 @@ def decide(
     if not closed:
         return answer
     return structs.replace(answer, candidates=candidates, rejected={**answer.rejected, **closed})
-
-
-def together(
-    answers: Sequence[Answer], situation: Situation, candidates: Sequence[NodeName]
-) -> Answer:
-    """Return one answer from those for each place, where the same pod asks for something else.
-
-    Args:
-        answers: One for each place.
-        situation: The pod as it is before it has a node.
-        candidates: All nodes that kube-scheduler asks about.
-    """
-    rejected = {name: why for each in answers for name, why in each.rejected.items()}
-    found = _answer(situation, candidates, rejected, steps=sum(each.steps for each in answers))
-    return structs.replace(found, is_cut_short=any(each.is_cut_short for each in answers))
 
 
 def _nothing_to_judge(situation: Situation, candidates: Sequence[NodeName]) -> Answer | None:
