@@ -81,7 +81,6 @@ class ViewBuilder:
         Args:
             old: Its record so far, None if it did not exist. Records that no decision rests on are
                 passed over.
-            new: Its record from now on, None if it is gone.
         """
         if is_record(old):
             self._known.remove(old)

@@ -80,10 +80,8 @@ class Derived:
         """Work out what a node has left; return whether that is something else than before.
 
         Args:
-            name: The node.
             disks: Those for which more has changed than the Node; None for all of them.
             view: Has the settings, and says whether enough is known of the node.
-            work: Gets the volumes that this concerns.
         """
         node, before = self._known.all(Node).get(name), self.spaces.get(name)
         space = None
@@ -131,13 +129,7 @@ class Derived:
         )
 
     def work_out_volume(self, name: VolumeName, settings: Settings, work: Work) -> bool:
-        """Work out what becomes of a volume; return whether that is something else than before.
-
-        Args:
-            name: The volume.
-            settings: Longhorn's.
-            work: Gets the disks that this concerns.
-        """
+        """Work out what becomes of a volume; return whether that is something else than before."""
         volume, replicas = self._known.all(Volume).get(name), self._shown_replicas(name)
         due, image = NOTHING_DUE, None
         if volume is not None and settings.unreadable is None:
@@ -176,11 +168,7 @@ def _engines(
 ) -> Engines:
     """Share equal ones: most nodes are alike."""
     return Engines(
-        has_driver=has_driver,
-        runs_v1=runs_v1,
-        runs_v2=runs_v2,
-        allows_v2=allows_v2,
-        images=images,
+        has_driver=has_driver, runs_v1=runs_v1, runs_v2=runs_v2, allows_v2=allows_v2, images=images
     )
 
 

@@ -46,10 +46,7 @@ class Extender:
     """
 
     def __init__(
-        self,
-        limits: StepLimits,
-        mode: Mode = Mode.CAPACITY,
-        balance: Balance = Balance.SPREAD,
+        self, limits: StepLimits, mode: Mode = Mode.CAPACITY, balance: Balance = Balance.SPREAD
     ) -> None:
         self._limits = limits
         self._balance = balance
@@ -71,9 +68,7 @@ class Extender:
         """Split *candidates* into accepted and rejected nodes.
 
         Args:
-            pod: The pod.
             candidates: The nodes that kube-scheduler asks about, each once.
-            view: The cluster.
             now: The time, in seconds; where no time passes, nothing is given up.
             utc: The date and time, for what Longhorn's objects say the time of. None if it is not
                 known, as in a file.
@@ -152,25 +147,14 @@ class Extender:
         return not needs or unknown <= NODES_IN_ONE_GO
 
     def situation(
-        self,
-        request: PodRequest,
-        view: ClusterView,
-        now: float = 0.0,
-        utc: Moment | None = None,
+        self, request: PodRequest, view: ClusterView, now: float = 0.0, utc: Moment | None = None
     ) -> Situation:
         """Gather what an answer to *request* rests on; the other arguments are those of `filter`.
 
         A request without volumes gets what is true for all pods.
         """
         self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=Work.unlimited())
-        return situation_of(
-            request,
-            view,
-            self.ledger,
-            self._outlook,
-            limits=self._limits,
-            utc=utc,
-        )
+        return situation_of(request, view, self.ledger, self._outlook, limits=self._limits, utc=utc)
 
     def score(self, answer: Answer) -> Scores:
         """Score the candidates of an answer; neither its view nor holds have changed since."""
@@ -197,10 +181,6 @@ class Extender:
         pod without uid, about which somebody else than kube-scheduler asks.
 
         Args:
-            answer: The answer that is about to be given.
-            asked: What was told of the pod, and by whom.
-            timeouts: How long holds stand now.
-            now: The time of the answer.
             keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
                 not be kube-scheduler. Room is held on the newly accepted nodes as well.
 

@@ -44,11 +44,7 @@ Record = (
 
 
 class Index(Generic[Key, Kept]):
-    """Records by what they refer to. What none refers to is not in it.
-
-    Args:
-        referred: Returns what a record refers to.
-    """
+    """Records by what they refer to. What none refers to is not in it."""
 
     def __init__(self, referred: Callable[[Kept], Iterable[Key]]) -> None:
         self._referred = referred
@@ -80,18 +76,12 @@ class Known:
     """All records.
 
     Attributes:
-        replicas_of: Those of each volume.
         replicas_on: Those on each disk of a node; with None for the disk, those bound to the node
             and not placed yet.
         schedules_on: Those that name each node, whether or not it has such a disk.
-        managers_on: The instance managers of each node.
-        volumes_from: Those made from each backing image.
-        clones_of: The linked clones of each volume.
         broken_of: Replicas of each volume that cannot be read.
         broken_kinds: What cannot be read of each kind.
         broken_on: What cannot be read and belongs to each node.
-        with_node_tag: The nodes that have each tag.
-        with_disk_tag: The nodes with a disk that has each tag.
     """
 
     def __init__(self) -> None:
@@ -190,10 +180,6 @@ def _volume_of(broken: Unreadable) -> tuple[VolumeName, ...]:
     return () if broken.volume is None else (broken.volume,)
 
 
-_LABELS = {
-    CsiNode: "CSINode",
-    EngineImage: "EngineImage",
-    InstanceManager: "InstanceManager",
-}
+_LABELS = {CsiNode: "CSINode", EngineImage: "EngineImage", InstanceManager: "InstanceManager"}
 _RECORDS = frozenset(get_args(Record))
 _NOTHING: Mapping[Any, Any] = {}

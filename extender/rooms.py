@@ -41,10 +41,6 @@ class Room(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
         The largest finds none once all disks have less than it left. Until then the others must
         take what each disk has beyond it.
-
-        Args:
-            logical_bytes: The bytes of all replicas.
-            largest_bytes: Those of the largest.
         """
         index = bisect_left(self.headrooms, largest_bytes)
         takers = len(self.headrooms) - index
@@ -58,12 +54,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.sums[index] - takers * (size_bytes - 1)
 
     def fit_wherever(self, logical_bytes: int, least_bytes: int) -> bool:
-        """Whether replicas fit on one disk together, on each disk that takes the smallest.
-
-        Args:
-            logical_bytes: The bytes of all replicas.
-            least_bytes: Those of the smallest.
-        """
+        """Whether replicas fit on one disk together, on each disk that takes the smallest."""
         index = bisect_left(self.headrooms, least_bytes)
         return index < len(self.headrooms) and self.headrooms[index] >= logical_bytes
 

@@ -104,11 +104,8 @@ def node_space(
     """Work out what *node* has left.
 
     Args:
-        node: The node with its disks.
-        there: What is on it besides.
         settings: Longhorn's settings; with an unreadable one the node takes nothing.
         kinds: The number of each disk kind known so far; new ones are added.
-        growth: What is yet to come to disks.
         known: What those of its disks have left for which nothing of the above has changed. The
             replicas on them may be left out.
     """
@@ -127,14 +124,7 @@ def node_space(
             here, schedule = [], None
             if disk.id is not None:
                 here, schedule = placed.get(disk.id, []), there.schedules.get(disk.id)
-            space = account(
-                disk,
-                settings,
-                here,
-                node=node.name,
-                schedule=schedule,
-                growth=growth,
-            )
+            space = account(disk, settings, here, node=node.name, schedule=schedule, growth=growth)
             away |= space.turned_away
             disks.append((space, _usable(space, kinds)))
     if away:

@@ -9,9 +9,6 @@ from longhorn import Node, NodeName, Unreadable, VolumeName
 class Unread:
     """Objects that exist but could not be read.
 
-    Args:
-        known: All records.
-
     Attributes:
         objects: Why, by their kind and name.
         replicas: Volumes of which some replica could not be read, and why.

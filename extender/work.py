@@ -19,7 +19,6 @@ class Work:
 
     Attributes:
         left: How many steps are left; below zero if more were spent.
-        spent: How many were spent.
     """
 
     def __init__(self, steps: int) -> None:

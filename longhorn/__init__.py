@@ -5,11 +5,7 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 """
 
 from longhorn.accounting import account
-from longhorn.arithmetic import (
-    limit_bytes,
-    minimal_available_bytes,
-    volume_size_bytes,
-)
+from longhorn.arithmetic import limit_bytes, minimal_available_bytes, volume_size_bytes
 from longhorn.candidates import (
     Candidate,
     Candidates,
@@ -123,13 +119,7 @@ from longhorn.settings import (
 from longhorn.shards import shard_size_bytes
 from longhorn.surplus import surplus
 from longhorn.tags import Selector, all_match, split_tags, tags_match
-from longhorn.tracking import (
-    CAPACITY_TRACKING,
-    Capacity,
-    capacity_of,
-    told_bytes,
-    tracked_need,
-)
+from longhorn.tracking import CAPACITY_TRACKING, Capacity, capacity_of, told_bytes, tracked_need
 from longhorn.unreadable import Unreadable
 
 __all__ = [

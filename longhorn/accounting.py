@@ -40,14 +40,6 @@ def account(
 
     A DiskSchedule that is not Ready was never reconciled: then all counts as if there were none,
     and what it asks for counts besides.
-
-    Args:
-        disk: The disk.
-        settings: Longhorn's settings.
-        replicas: All that are placed on it.
-        node: Its node.
-        schedule: Its DiskSchedule, if there is one.
-        growth: What is yet to come to disks.
     """
     if schedule is None or not _is_of_disk(schedule, node, disk):
         copies = missing_copies(disk, replicas, growth.images) if growth.images else None

@@ -53,11 +53,6 @@ def most_even(level: Level, takers: Mapping[Key, int], size_bytes: int) -> list[
     the size. So the place with the most unused is best if it is the only one. Else the largest
     stays as it is, and best is who leaves the smallest as large as possible: everybody who stays
     above the smallest of now, or who has most.
-
-    Args:
-        level: What is unused at all places.
-        takers: What is unused at the places to choose from.
-        size_bytes: What is to be taken.
     """
     most = max(takers.values(), default=-1)
     if most < size_bytes or level.total <= size_bytes:

@@ -60,10 +60,8 @@ def find_candidates(
 
     Args:
         replica: The replica to place; of it, only hardNodeAffinity and the name matter.
-        volume: Its volume.
         replicas: The volume's replicas, and of a linked clone those of the volume that it shares
             data with. *replica* itself and other volumes' are passed over.
-        nodes: All Longhorn nodes.
         settings: Longhorn's settings; with an unreadable one there are no candidates.
         backing_image: The volume's backing image; without it a volume that names one goes nowhere.
         now: Decides whether a degraded volume still waits for its failed replica.
@@ -97,10 +95,7 @@ def _considered(
         tests.append((Reason.TOPOLOGY, lambda space: meets_topology(space.node, need.topology)))
     tests.append((Reason.NODES_UNAVAILABLE, lambda _: True))
     tests.append(
-        (
-            Reason.ENGINE_IMAGE_NOT_READY,
-            lambda space: starts_replicas(space.engines, need.engine),
-        )
+        (Reason.ENGINE_IMAGE_NOT_READY, lambda space: starts_replicas(space.engines, need.engine))
     )
     spaces = [space for space in nodes if refusal_of(space.node) is None]
     for reason, test in tests:
@@ -122,9 +117,7 @@ def search(
 
     Args:
         replica: The replica to place; of it, only the name matters.
-        volume: Its volume.
         replicas: The volume's replicas. *replica* itself and other volumes' are passed over.
-        hosts: The nodes, for the need of the volume.
         replaces_failed: Whether failed replicas that may come back are waited for no longer.
     """
     settings = hosts.settings

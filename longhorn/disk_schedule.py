@@ -50,7 +50,6 @@ def decide_schedule(
     it.
 
     Args:
-        schedule: The object as it was read.
         node: The Longhorn Node that it names, None if there is none.
         over_provisioning_percent: The setting; None if it cannot be read.
         gone: Owners that no longer exist or are being deleted. Whoever names one here has asked

@@ -83,8 +83,6 @@ def disk_space(
     """Work out the limits of *disk*; with an unreadable setting nothing may be scheduled on it.
 
     Args:
-        disk: The disk.
-        settings: Longhorn's settings.
         unlisted: Replicas to count that storageScheduled does not contain, with their bytes.
             Longhorn's own check has none at this point.
         unlisted_images: The same for copies of backing images.

@@ -77,9 +77,6 @@ def due_replicas(
       (or yet to be made, for a moment).
 
     Args:
-        volume: The volume.
-        replicas: All its replicas.
-        settings: Longhorn's settings.
         attaching: Whether a pod is about to attach it, though the volume does not show that yet.
             Then the replica on the pod's node is among those that are due.
     """

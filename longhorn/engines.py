@@ -101,11 +101,6 @@ def attach_refusal(engines: Engines, asked: Attachment, *, is_ready: bool) -> At
     Whether new replicas may go there does not matter: a cordoned node attaches volumes. An instance
     manager that is not there, and the label, are noticed only when the engine is to start; then the
     volume hangs in attaching.
-
-    Args:
-        engines: What runs on the node.
-        asked: What the volume asks for.
-        is_ready: Whether Longhorn's Node is.
     """
     if not engines.has_driver:
         return AttachRefusal.NO_DRIVER
@@ -141,10 +136,8 @@ def runs(managers: Iterable[InstanceManager], image: str, *, is_v2: bool) -> boo
     """Say whether one of a node's instance managers takes engines and replicas.
 
     Args:
-        managers: Those of the node.
         image: The one that setting default-instance-manager-image names, which those of v1 must
             have; empty if the setting is not known.
-        is_v2: Of which data engine.
     """
     return any(
         manager.is_v2 == is_v2 and (is_v2 or image in ("", manager.image)) and is_ready(manager)

@@ -30,7 +30,6 @@ def needs_eviction(
         replicas: Replicas, also of other volumes.
         node: Its node. On a node that is down nothing is evicted.
         settings: Longhorn's settings; node-drain-policy says what a cordon means.
-        cordoned: Whether the Kubernetes node is unschedulable.
         guarded: Nodes that are not cordoned and whose instance manager runs behind a
             PodDisruptionBudget.
     """
@@ -63,9 +62,6 @@ def drain_may_end(
     hold nothing back.
 
     Args:
-        node: Its name.
-        replicas: All replicas.
-        settings: Longhorn's settings.
         guarded: As for `needs_eviction`.
     """
     replicas = tuple(each for each in replicas if not isinstance(each, Shard))

@@ -116,9 +116,4 @@ class NodeUnknown(msgspec.Struct, frozen=True):
 
 
 def _status_of(schedule: DiskSchedule) -> tuple[object, ...]:
-    return (
-        schedule.held_replicas,
-        schedule.held_images,
-        schedule.scheduled_bytes,
-        schedule.ready,
-    )
+    return (schedule.held_replicas, schedule.held_images, schedule.scheduled_bytes, schedule.ready)

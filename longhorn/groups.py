@@ -92,9 +92,6 @@ def groups_of(
     of an earlier one again.
 
     Args:
-        volume: The volume.
-        usage: Where its replicas are.
-        settings: Longhorn's settings.
         spaces: The nodes of *usage*. Left out, auto-balance moves nothing off a full disk.
     """
     zones, zone_of = usage.zones, usage.zone_of

@@ -47,7 +47,6 @@ def with_growth(
 
     Args:
         space: The disk with its replicas, as large as they are.
-        replicas: Those on it.
         expanded: By volume, the size that they are to have.
     """
     growing = sorted((r for r in replicas if r.volume in expanded), key=lambda each: each.name)
@@ -86,13 +85,7 @@ def takes_growth(space: DiskSpace, more_bytes: int, settings: Settings) -> bool:
 def missing_copies(
     disk: Disk, replicas: Iterable[Replica], images: Mapping[VolumeName, BackingImage]
 ) -> dict[str, int]:
-    """Return which copies of backing images a disk is to have and does not list, and their bytes.
-
-    Args:
-        disk: The disk.
-        replicas: Those on it.
-        images: By volume, its backing image.
-    """
+    """Return the copies of backing images that a disk is to have and does not list, in bytes."""
     needed = {image.name: image for each in replicas if (image := images.get(each.volume))}
     return {
         name: image.size_bytes - listed

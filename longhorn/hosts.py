@@ -41,12 +41,6 @@ def host_of(
     """Say on which disks of a node such a replica fits.
 
     A disk that takes no replicas at all gives no reason while another one of its node does.
-
-    Args:
-        space: The node.
-        need: What the replica asks for.
-        settings: Longhorn's settings.
-        replicas: The other replicas of its volume.
     """
     unused, reasons = dict[DiskId, int](), set[Reason]()
     for each in space.disks:
@@ -70,13 +64,7 @@ def host_of(
 class Hosts:
     """The nodes that Longhorn considers for replicas of one need, kept up to date node by node.
 
-    Args:
-        need: What one of the replicas asks for.
-        settings: Longhorn's settings.
-        spaces: The nodes.
-
     Attributes:
-        settings: As above.
         spaces: Of the nodes that get replicas and are in the zones that are asked for.
         each: What of these fits.
     """
@@ -123,11 +111,8 @@ def first_with_room(
     If every disk that fits holds one, none counts, or all if the volume's replicas may share disks.
 
     Args:
-        order: The groups, best first.
         hosts: Which disks pass all other checks.
         replicas: Those of the volume that count, also ones being deleted.
-        volume: The volume.
-        settings: Longhorn's settings.
     """
     used = {r.disk for r in replicas if r.disk is not None}  # by UUID alone, on whatever node
     for group in order:
@@ -152,21 +137,13 @@ def first_with_room(
 
 
 def disk_reason(
-    name: NodeName,
-    space: DiskSpace,
-    need: Need,
-    replicas: Iterable[Replica],
-    settings: Settings,
+    name: NodeName, space: DiskSpace, need: Need, replicas: Iterable[Replica], settings: Settings
 ) -> Reason | None:
     """Say what keeps a replica off one disk of a node that gets replicas, None if nothing does.
 
     Args:
-        name: The disk's node.
-        space: The disk.
-        need: What the replica asks for.
         replicas: The other replicas of its volume: those placed on the disk and not listed there
             yet are added to what is scheduled. Longhorn forgets other volumes' ones.
-        settings: Longhorn's settings.
     """
     if not takes_replicas(space.disk):
         return Reason.DISKS_UNAVAILABLE

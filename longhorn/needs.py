@@ -46,8 +46,6 @@ def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Repli
     """Say what a new replica of *volume* asks for, or a shard.
 
     Args:
-        volume: The volume.
-        image: What it is made from, if anything.
         replicas: Of a linked clone, those of the volume that it shares data with; others are passed
             over.
     """

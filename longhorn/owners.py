@@ -40,7 +40,6 @@ def unowned(
     """Return the owners in a DiskSchedule's requirements that are not known to live.
 
     Args:
-        schedule: The object.
         replicas: Names of the Replicas that exist and are not being deleted.
         images: The same of the BackingImages.
     """

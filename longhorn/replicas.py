@@ -55,8 +55,6 @@ def new_replica(volume: Volume, name: ReplicaName, only: NodeName | None) -> Rep
     """Return a replica, or shard, that Longhorn makes for a volume, before it has a disk.
 
     Args:
-        volume: The volume.
-        name: Of the replica.
         only: The one node that it may go to; None if it may go anywhere.
     """
     return (Shard if volume.sharded else Replica)(

@@ -66,11 +66,7 @@ def reusable(
 
     Args:
         replicas: Replicas, also of other volumes.
-        volume: The volume.
-        nodes: All Longhorn nodes.
         settings: Longhorn's settings; with an unreadable one nothing is reused.
-        backing_image: The volume's, if it has one.
-        hard_node_affinity: The only node to look at, if any.
     """
     if settings.unreadable is not None or (volume.is_v2 and not settings.fast_rebuild_v2):
         return ()

@@ -14,7 +14,6 @@ def shard_size_bytes(volume_bytes: int, *, data_chunks: int, strip_kib: int) -> 
     """Return the size of each shard, data or parity, in bytes.
 
     Args:
-        volume_bytes: The size of the volume.
         data_chunks: Over so many shards its data are spread, at least 1.
         strip_kib: How much goes to one shard before the next, a power of two from 4 to 1,024.
     """

@@ -20,9 +20,7 @@ def surplus(
     them. None of them is on the pod's node. Longhorn takes the first by name, as they are here.
 
     Args:
-        volume: A volume with more replicas than it wants.
         replicas: Those that are healthy and stay where they are.
-        zones: The zones of nodes, as far as they are known.
     """
     here = volume.attached_to
     if volume.locality is not Locality.BEST_EFFORT or here not in [r.node for r in replicas]:

@@ -35,9 +35,7 @@ def told_bytes(
     """Return the largest new volume of a StorageClass by what Longhorn tells of each node.
 
     Args:
-        nodes: All of them.
         parameters: Of the class. `storageCapacityMode` may have each zone tell its best node.
-        settings: Longhorn's.
     """
     need, known = tracked_need(parameters), [*nodes]
     told = {each.name: capacity_of(each, need, settings).maximum_bytes for each in known}

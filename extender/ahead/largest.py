@@ -41,11 +41,6 @@ def largest(
 
     Room elsewhere for its other replicas counts as in any answer. Nothing of it is remembered:
     what pods ask for must stay known.
-
-    Args:
-        class_: The class.
-        current_view: Returns the cluster as it is known now.
-        situate: Gathers what an answer rests on.
     """
     spaces = current_view().spaces
     nodes = sorted(spaces)

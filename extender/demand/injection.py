@@ -46,7 +46,6 @@ def judge_pod(pod: NewPod, scheduler: str) -> Injection | None:
     """Decide by the pod alone; return None if that depends on what its claims lead to.
 
     Args:
-        pod: The pod.
         scheduler: Name of the kube-scheduler that asks the extender, "" if the cluster's own does.
     """
     if pod.is_bound:

@@ -105,8 +105,6 @@ def local_disks(answer: Answer) -> dict[NodeName, LocalDisks]:
         disks = judge(situation, space, step_limit=limit).assignment
         new = {VolumeName(volume): DiskName(disk) for volume, disk in disks.items()}
         found[name] = LocalDisks(
-            existing=existing[name],
-            new=new,
-            new_bytes={volume: sizes[volume] for volume in new},
+            existing=existing[name], new=new, new_bytes={volume: sizes[volume] for volume in new}
         )
     return found

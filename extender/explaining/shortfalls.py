@@ -41,7 +41,6 @@ def shortfalls(
     without any such disk.
 
     Args:
-        answer: What was answered.
         every_disk: Return all disks of a node, not only the first: that takes some fifty packings
             for each.
     """

@@ -14,14 +14,7 @@ from extender.upcoming.upcoming import Upcoming
 from extender.verdicts.answering import Answer
 from extender.verdicts.starting import local_on
 from extender.view import ClusterView
-from longhorn import (
-    NodeName,
-    VolumeName,
-    is_placed,
-    is_usable,
-    may_share_node,
-    may_share_zone,
-)
+from longhorn import NodeName, VolumeName, is_placed, is_usable, may_share_node, may_share_zone
 
 
 class Hindrance(StrEnum):
@@ -61,7 +54,6 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     """Return where the replicas of each volume of a pod would go, in the order of the request.
 
     Args:
-        answer: What was answered.
         node: Where the pod goes. None if no node takes it: then no replica is local.
     """
     situation, view = answer.situation, answer.view
@@ -79,10 +71,7 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
 
 
 def _spread(
-    wanted: WantedVolume,
-    local: NodeName | None,
-    forecast: Forecast,
-    view: ClusterView,
+    wanted: WantedVolume, local: NodeName | None, forecast: Forecast, view: ClusterView
 ) -> Spread:
     item = item_of(wanted.name, wanted.need, view)
     due = once_attached(wanted.volume, wanted.need, item, view, has_local=local is not None)

@@ -59,7 +59,6 @@ class Deadlines:
     """When the time of each hold is over.
 
     Args:
-        holds: All holds, by uid.
         changes: The uids whose hold was made, changed or ended.
     """
 

@@ -15,10 +15,6 @@ def still_asked(over: Iterable[str], holds: Mapping[str, Hold]) -> list[Hold]:
     """Return, as they go on, the holds that wait for the last member of their group.
 
     The time of all members without a node runs from the last answer to any of them.
-
-    Args:
-        over: The uids whose time is over.
-        holds: All holds, by uid.
     """
     waiting = [each for each in map(holds.__getitem__, over) if each.waits_for_group]
     last = {each.group: each.answered_at for each in waiting}

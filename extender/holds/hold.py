@@ -13,12 +13,7 @@ import msgspec
 
 from extender.demand.requests import WantedVolume
 from extender.kubernetes import ClaimKey, GroupKey, PodRef, PodStatus
-from longhorn import (
-    DiskId,
-    NodeName,
-    ReplicaName,
-    VolumeName,
-)
+from longhorn import DiskId, NodeName, ReplicaName, VolumeName
 
 
 class Mode(StrEnum):

@@ -11,16 +11,7 @@ from msgspec import structs
 
 from extender.holds.deadlines import Deadlines, Timeouts
 from extender.holds.groups import still_asked
-from extender.holds.hold import (
-    End,
-    Hold,
-    Mode,
-    Sighting,
-    State,
-    advance,
-    chosen_of,
-    volumes_of,
-)
+from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, chosen_of, volumes_of
 from extender.holds.outcome import NO_CHANGE, Advanced, Ended, Outcome, together
 from extender.holds.shown import is_asking, is_confirmed
 from extender.holds.sightings import sighting_of, without_stale
@@ -34,7 +25,6 @@ class Ledger:
     """All holds, by pod, by node and by claim.
 
     Attributes:
-        mode: How they count.
         is_complete: Whether it has all that must be held. Only a leader that has taken over knows.
         changes: The uids of the pods whose hold was made, changed or ended.
     """
@@ -146,11 +136,8 @@ class Ledger:
         """Note how far a pod has come.
 
         Args:
-            uid: Which pod.
             status: The pod as last heard of; None if it does not exist. One that is older than what
                 was heard before says nothing.
-            claims: All claims now.
-            now: The time.
             is_latest: Whether nobody can have known more at the answer. If the request told of a
                 later version, that was not true.
         """

@@ -20,14 +20,10 @@ def hold_for(
     """Make the hold for an answer that accepts *nodes*.
 
     Args:
-        request: The pod with its claims resolved.
-        nodes: The accepted ones.
-        view: The cluster that the answer rests on.
         asked: What was told of the pod. The node of a member of a group is chosen if it is given
             one alone.
         only_candidate: Whether there was no choice. Where there was one, kube-scheduler holds to no
             node that a claim names: it knows that this was taken back, and we will hear of it.
-        now: The time of the answer.
     """
     is_chosen = only_candidate or (asked.group is not None and len(nodes) == 1)
     volumes = (*request.volumes, *request.remote)

@@ -14,18 +14,13 @@ _REJECTED = Score()
 
 
 def prioritize(
-    answer: Answer,
-    changes: ChangeLog[NodeName],
-    remembered: RememberedScores,
-    balance: Balance,
+    answer: Answer, changes: ChangeLog[NodeName], remembered: RememberedScores, balance: Balance
 ) -> Scores:
     """Score the candidates of an answer: those that are not accepted have nothing.
 
     Args:
-        answer: What `/filter` would say now.
         changes: The nodes whose space has changed, or what comes there.
         remembered: What is known already for pods of the same needs; added to.
-        balance: What is wanted of the room that is left.
     """
     accepted, situation = answer.accepted, answer.situation
     scores: Sequence[Score] = [_NOTHING_NEW] * len(accepted)

@@ -51,11 +51,9 @@ def scores_by_room(
     """Score nodes as if there were no data.
 
     Args:
-        situation: The pod, and what else will take room.
         accepted: The nodes; each has room for what is new there.
         changes: The nodes whose space has changed, or what comes there.
         remembered: What is known already; added to.
-        balance: What is wanted of the room that is left.
     """
     groups = grouped(situation, accepted)
     known = remembered.for_needs((groups.needs, ()), changes)
@@ -116,13 +114,7 @@ def _small_disks(situation: Situation, nodes: Sequence[NodeName]) -> list[float]
 
 
 class _Coming:
-    """What comes to a node, or to many.
-
-    Args:
-        situation: The pod.
-        demand: Its new replicas there.
-        others: What else comes there.
-    """
+    """What comes to a node, or to many."""
 
     def __init__(self, situation: Situation, demand: Demand, others: Sequence[Item]) -> None:
         items = (*demand.items, *others)

@@ -36,9 +36,7 @@ def anywhere_of(
     """Say what of a volume will be placed anywhere, by the holds for it and by Longhorn's objects.
 
     Args:
-        name: The volume.
         holds: Those that name it, the chosen ones first; the first of them tells.
-        view: The cluster.
         utc: The date and time, None if it is not known. Then no wait for a failed replica is over.
     """
     due = view.due.get(name, NOTHING_DUE)
@@ -75,11 +73,7 @@ def once_attached(
 
     Args:
         volume: As the pod's claim leads to it; what the cluster shows of it counts more.
-        need: Of a new replica of it.
-        item: The same, ready for packing.
-        view: The cluster.
         has_local: Whether room is kept for one replica on the pod's node, wherever that is.
-        certainty: Whether the pod's node is known.
     """
     replicas = view.replicas.get(volume.name, ())
     if replicas or not volume.sharded:  # until it has shards, all of them are to come

@@ -11,16 +11,7 @@ from extender.upcoming.gathering import Gathering
 from extender.upcoming.needs import emptied, fitting, need_in, need_now
 from extender.upcoming.upcoming import Certainty, Load, Upcoming
 from extender.view import ClusterView
-from longhorn import (
-    NOTHING_DUE,
-    Locality,
-    Need,
-    NodeName,
-    Replica,
-    Volume,
-    VolumeName,
-    need_of,
-)
+from longhorn import NOTHING_DUE, Locality, Need, NodeName, Replica, Volume, VolumeName, need_of
 from packing import Item
 
 _MOST_HELD = 10_000
@@ -35,9 +26,6 @@ class Bound:
     be lost to them for ever. One whose volume is not known counts: a live view may hear of the
     volume later than of the replica. Holds count if they would fit on an empty disk: they end by
     themselves, and on a disk that seems full something may have been deleted a moment ago.
-
-    Args:
-        gathering: Has the holds.
 
     Attributes:
         view: The cluster; to be replaced by each later view of it.
@@ -127,7 +115,6 @@ class Bound:
         """Return the load of a node.
 
         Args:
-            space: The node.
             but: The uid of a pod whose hold does not count.
             own: Its volumes; they do not count either.
             open_: The open holds that count.
@@ -226,10 +213,7 @@ class Bound:
         if need is None or not suits(demand_of([(name, need)], self.view), space.node):
             return None
         return Upcoming(
-            volume=volume,
-            need=need,
-            item=item_of(name, need, self.view),
-            certainty=Certainty.SHOWN,
+            volume=volume, need=need, item=item_of(name, need, self.view), certainty=Certainty.SHOWN
         )
 
 

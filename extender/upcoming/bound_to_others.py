@@ -44,12 +44,6 @@ class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
 class BoundToOthers:
     """The loads of all nodes as one pod finds them: without its own hold and its own volumes.
 
-    Args:
-        bound: Of all pods together.
-        gathering: Has the holds.
-        uid: The pod that is asked about.
-        own: Its volumes.
-
     Attributes:
         apart: The nodes on which something of the pod counts, by its own hold or volumes.
         open_holds: Those of other pods.

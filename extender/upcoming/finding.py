@@ -71,9 +71,6 @@ def _make_room(
     Where more than a few are forecast, what one of them gains is not worth the work.
 
     Args:
-        forecast: Gets it.
-        upcoming: The volume.
-        usage: What it uses.
         chain: The volumes of which one is moved already, to make room for each other.
     """
     chain = (*chain, upcoming.volume.name)

@@ -32,15 +32,11 @@ class Forecast:
     nodes that are the same for the pod as for all, nothing is worked out again.
 
     Args:
-        view: The cluster.
         bound: Returns what a node takes for itself.
-        step_limit: Most steps of the packing of one node.
 
     Attributes:
         on: What is forecast on each node; of each record one replica.
         nowhere: Volumes with replicas that find no room now, and how many.
-        suited: Which nodes suit which replicas.
-        work: What may be done.
         is_cut_short: Whether a node with room may be there that was not found, as work was over.
     """
 

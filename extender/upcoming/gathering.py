@@ -104,10 +104,7 @@ class Gathering:
         """Return what comes of other volumes that a pod's hold names, if it does not count.
 
         Args:
-            hold: The pod's.
             own: Its volumes; a hold may name others.
-            view: The cluster.
-            utc: The date and time, None if it is not known.
         """
         names = {each.name for each in (*hold.volumes, *hold.remote)}
         return {

@@ -41,11 +41,6 @@ class Hosts:
     it is known how large a replica may be at most that finds room there: what was refused once is
     not tried again until there is more room.
 
-    Args:
-        need: Of one of the replicas.
-        view: The cluster.
-        taken_bytes: Returns what comes to a node.
-
     Attributes:
         most_bytes: Of each node, so much at most has a replica that finds room there.
     """
@@ -127,7 +122,6 @@ class Hosts:
         """Note that something else comes to a node.
 
         Args:
-            name: The node.
             has_more: Whether it may take now what it did not take before.
         """
         entry = self._entries.get(name)

@@ -27,9 +27,6 @@ _STEPS_PER_VOLUME, _STEPS_PER_NODE = 8, 1
 class Outlook:
     """What comes, and the forecast of it.
 
-    Args:
-        step_limit: Most steps of the packing of one node.
-
     Attributes:
         changes: The nodes whose space has changed, or what comes there for itself or by the
             forecast.
@@ -64,11 +61,7 @@ class Outlook:
         nowhere, and take no room.
 
         Args:
-            view: The cluster.
-            ledger: What is held for pods.
             now: The time, in seconds; where no time passes, nothing is given up.
-            utc: The date and time, None if it is not known.
-            work: What may be done for it.
         """
         nodes, nodes_seen = view.changes.since(self._cursors[0])
         volumes, volumes_seen = view.volume_changes.since(self._cursors[1])
@@ -115,8 +108,6 @@ class Outlook:
         Args:
             uid: The pod, whose hold does not count.
             own: Its volumes; they do not count either.
-            utc: The date and time, None if it is not known.
-            work: What may be done for the pod.
         """
         bound = BoundToOthers(self._bound, self._gathering, uid=uid, own=own)
         self.forecast.work = work

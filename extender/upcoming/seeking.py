@@ -16,11 +16,6 @@ from longhorn import VolumeName
 class Seeking:
     """The volumes whose replicas are to find room, the surest first.
 
-    Args:
-        forecast: Gets them.
-        anywhere: What comes of each volume now.
-        patience: Hears of who found room.
-
     Attributes:
         is_roomier: Whether some replica may find room that found none.
     """

@@ -18,7 +18,6 @@ class Suited:
     """Which nodes suit which replicas, kept up to date. A forecast and its copies share it.
 
     Args:
-        view: The cluster.
         taken_bytes: Returns what comes to a node by the forecast of all pods.
 
     Attributes:

@@ -100,10 +100,6 @@ def decide(
     pod asks for something else there.
 
     Args:
-        request: The pod with its claims resolved.
-        candidates: The nodes that kube-scheduler asks about.
-        view: The cluster.
-        situate: Gathers what else the answer rests on.
         remembered: What is known already for pods of the same needs; added to.
         changes: The nodes whose space has changed, or what comes there.
     """

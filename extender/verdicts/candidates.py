@@ -68,11 +68,7 @@ def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
 
 
 class Judging:
-    """Judges the candidates of one request, within its limit of steps.
-
-    Attributes:
-        steps: How many the packing took.
-    """
+    """Judges the candidates of one request, within its limit of steps."""
 
     def __init__(self, situation: Situation) -> None:
         self.steps = 0
@@ -90,7 +86,6 @@ class Judging:
         node's space, and what else comes there. It is remembered until one of these changes.
 
         Args:
-            candidates: The nodes.
             remembered: What is known already; added to.
             changes: The nodes whose space has changed, or what comes there.
         """

@@ -56,7 +56,6 @@ def glance(
         situation: The pod; none of its strict-local volumes is placed.
         nodes: None of them holds a replica of the pod's volumes.
         beside: What open holds of other pods keep on each of these nodes.
-        busy: Nodes to which something else comes as well.
     """
     demand, view, spaces = situation.demand, situation.view, situation.view.spaces
     total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
@@ -104,11 +103,6 @@ def judge(situation: Situation, space: NodeSpace, *, step_limit: int) -> Verdict
 
     The first question that the node fails says why it is rejected. Whether there is room comes
     last: it costs most.
-
-    Args:
-        situation: The pod, the cluster, and what else will take room.
-        space: The node.
-        step_limit: Most steps of the packing.
     """
     for question in QUESTIONS:
         rejection = question(situation, space)

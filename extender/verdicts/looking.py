@@ -166,8 +166,6 @@ class Looking:
         comes for itself are always among them.
 
         Args:
-            nodes: Any nodes.
-            items: What is to go there.
             with_open: Whether what open holds keep there is to find room as well.
         """
         situation, spaces, threat = self._situation, self._situation.view.spaces, self.with_own

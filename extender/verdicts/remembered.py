@@ -70,11 +70,7 @@ Kept = TypeVar("Kept", bound=_Kept)
 
 
 class Remembered(Generic[Kept]):
-    """What is kept for the needs asked for last.
-
-    Args:
-        new: Makes what is kept for needs that were not asked for lately.
-    """
+    """What is kept for the needs asked for last."""
 
     def __init__(self, new: Callable[[], Kept]) -> None:
         self._new = new

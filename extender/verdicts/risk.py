@@ -24,7 +24,6 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
 
     Args:
         started: The pod, with its volumes in a forecast that need nothing on its node.
-        nodes: The nodes.
     """
     if not _may_come_first(started):
         return {}

@@ -92,12 +92,7 @@ def situation_of(
     """Gather what an answer to *request* rests on.
 
     Args:
-        request: The pod with its claims resolved.
-        view: The cluster.
-        ledger: What is held for pods.
         outlook: What else will take room, up to date with both.
-        limits: Bounds on the packing's work.
-        utc: The date and time, None if it is not known.
     """
     work = Work(limits.per_request)
     wanted = (*request.volumes, *request.remote)

@@ -13,14 +13,7 @@ from extender.verdicts.rejections import (
     Rejection,
     Topology,
 )
-from longhorn import (
-    Node,
-    NodeRefusal,
-    Selector,
-    TopologyTerm,
-    meets_topology,
-    tags_match,
-)
+from longhorn import Node, NodeRefusal, Selector, TopologyTerm, meets_topology, tags_match
 
 _REFUSED = {
     NodeRefusal.DELETING: NodeDeleting(),
@@ -42,9 +35,7 @@ def node_rejection(space: NodeSpace) -> Rejection | None:
 
 
 def node_mismatch(
-    node: Node,
-    selectors: Iterable[Selector],
-    topologies: Iterable[tuple[TopologyTerm, ...]],
+    node: Node, selectors: Iterable[Selector], topologies: Iterable[tuple[TopologyTerm, ...]]
 ) -> Rejection | None:
     """Say what keeps replicas of such selectors and topologies from *node*, if anything."""
     if not all(meets_topology(node, terms) for terms in topologies):

@@ -30,11 +30,7 @@ class Stir(msgspec.Struct, kw_only=True):
 
 
 class Lookout:
-    """Gathers what may help waiting pods, until somebody looks after them.
-
-    Args:
-        sets: What sets of nodes mean.
-    """
+    """Gathers what may help waiting pods, until somebody looks after them."""
 
     def __init__(self, sets: NodeSets) -> None:
         self._sets = sets

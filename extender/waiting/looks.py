@@ -31,10 +31,6 @@ def looks(pods: WaitingPods, stir: Stir) -> Generator[Look, bool | None, None]:
 
     The answer is None if it says nothing about other pods. Pods may be woken, forgotten and added
     meanwhile.
-
-    Args:
-        pods: The pods that wait.
-        stir: What has changed.
     """
     hopeful = [*_hopeful(pods, stir)]
     groups = defaultdict[Kind, list[Look]](list)

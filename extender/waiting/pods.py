@@ -49,7 +49,6 @@ class WaitingPods:
     """The rejected pods by uid. They come in the order of their first rejection.
 
     Attributes:
-        nodes: What their candidates mean.
         size_bytes: The memory that they take, as it is estimated.
     """
 
@@ -121,14 +120,8 @@ class WaitingPods:
         that need not be kube-scheduler, which asks again once the pod is woken.
 
         Args:
-            pod: The pod.
-            wants: What it asks for.
             candidates: Where it could go if there were room, as `nodes` has it.
             now: The time, not before that of any pod added so far.
-            depends_on_others: Whether room on other nodes helps, too.
-            client: Who asks; "" if a leader before was asked.
-            is_found: Whether the API server has shown the pod, and it is this one.
-            reasons: Why it was rejected, if that is to be shown.
         """
         before, last = self._pods.get(pod.uid), self._last
         if before is not None and before.pod != pod:  # of two with one uid, one is invented
