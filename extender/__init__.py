@@ -1,7 +1,6 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
 from extender.building import ViewBuilder
-from extender.demand.classes import class_name, class_of, default_class
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.demand.requests import (
@@ -26,10 +25,10 @@ from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import Asked, End, Hold, Mode, Sighting, State
 from extender.holds.ledger import Ledger
+from extender.holds.making import size_bytes
 from extender.holds.outcome import Ended, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.shown import rooms_taken
-from extender.holds.size import size_bytes
 from extender.known import key_of
 from extender.kubernetes import (
     Claim,
@@ -45,13 +44,16 @@ from extender.kubernetes import (
     PodStatus,
     Requirement,
     StorageClass,
+    class_name,
+    class_of,
+    default_class,
     opt_out,
 )
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, why_unusable
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.reasons import REASONS
 from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import REASONS
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
 from extender.view import ChangeLog, ClusterView, Cursor

@@ -19,9 +19,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from extender.deriving import Derived, Work
-from extender.known import Known, Record, is_record, put
+from extender.known import Known, Record, Unread, is_record, put
 from extender.kubernetes import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
-from extender.unreadable import Unread
 from extender.view import ChangeLog, ClusterView
 from longhorn import (
     SCHEDULER_SETTINGS,

@@ -7,14 +7,12 @@ from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import Asked, End, Mode, widened
 from extender.holds.ledger import Ledger
-from extender.holds.making import hold_for
+from extender.holds.making import has_room, hold_for, node_set
 from extender.holds.outcome import NO_CHANGE, Outcome
 from extender.holds.shown import is_shown, may_be_refused
-from extender.holds.size import has_room, node_set
 from extender.kubernetes import PodRef
 from extender.last_answer import LastAnswer
-from extender.scoring.best import best_alone
-from extender.scoring.prioritizing import prioritize
+from extender.scoring.prioritizing import best_alone, prioritize
 from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
 from extender.upcoming.outlook import Outlook

@@ -1,6 +1,6 @@
 """Kubernetes' objects, as far as decisions read them: plain frozen records, sizes in bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NewType
 
 import msgspec
@@ -159,3 +159,27 @@ class NewPod(msgspec.Struct, frozen=True, kw_only=True):
     """A DaemonSet controls it, which has chosen its node."""
     is_bound: bool = False
     """It has a node already."""
+
+
+def class_of(claim: Claim, classes: Mapping[str, StorageClass]) -> StorageClass | None:
+    """Return the class that a claim asks for, None if it asks for none or that is not there."""
+    return classes.get(class_name(claim.storage_class, classes))
+
+
+def class_name(named: str | None, classes: Mapping[str, StorageClass]) -> str:
+    """Return the name of the class that counts: the one that is *named*, or the default one.
+
+    "" if that asks for no class, or is left open while no class is the default.
+    """
+    return default_class(classes.values()) if named is None else named
+
+
+def default_class(classes: Iterable[StorageClass]) -> str:
+    """Return the name of the class for claims that name none, "" if there is no such class.
+
+    Of several default classes the newest counts, among equally old ones the first by name: by this
+    class volumes are made. Source: kubernetes pkg/volume/util/storageclass.go GetDefaultClass.
+    """
+    defaults = [each for each in classes if each.is_default]
+    newest = max((each.created for each in defaults), default="")
+    return min((each.name for each in defaults if each.created == newest), default="")

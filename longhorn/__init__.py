@@ -5,15 +5,22 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 """
 
 from longhorn.accounting import account
-from longhorn.arithmetic import limit_bytes, minimal_available_bytes, volume_size_bytes
+from longhorn.arithmetic import (
+    limit_bytes,
+    minimal_available_bytes,
+    shard_size_bytes,
+    volume_size_bytes,
+)
 from longhorn.candidates import (
     Candidate,
     Candidates,
+    choices,
+    chosen_disks,
+    chosen_nodes,
     find_candidates,
     search,
     wants_replica_on_node,
 )
-from longhorn.choice import choices, chosen_disks, chosen_nodes
 from longhorn.disk_schedule import decide_schedule
 from longhorn.disks import (
     DiskKind,
@@ -28,6 +35,7 @@ from longhorn.disks import (
 from longhorn.due import (
     MOST_REPLICAS,
     NOTHING_DUE,
+    OFFLINE_REBUILDING,
     Due,
     due_replicas,
     has_data,
@@ -35,6 +43,7 @@ from longhorn.due import (
     is_serving,
     is_usable,
     needed_to_start,
+    rebuilds_offline,
     waits_for_attach,
 )
 from longhorn.engines import (
@@ -61,11 +70,16 @@ from longhorn.grants import (
     Owner,
     OwnerKind,
     Refusal,
+    granted_bytes,
+    granted_limit_bytes,
+    owners_of,
+    refused_owners,
+    unowned,
 )
 from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
 from longhorn.growth import NO_GROWTH, Growth, expanded_bytes, takes_growth
 from longhorn.hosts import Hosts, disk_reason
-from longhorn.needs import Engine, Need, Place, need_of
+from longhorn.needs import Engine, Need, Place, Selector, all_match, need_of, split_tags, tags_match
 from longhorn.nodes import (
     CORDONED,
     NodeRefusal,
@@ -76,10 +90,6 @@ from longhorn.nodes import (
     node_space,
     refusal_of,
 )
-from longhorn.offline import OFFLINE_REBUILDING, rebuilds_offline
-from longhorn.owners import granted_bytes, granted_limit_bytes, owners_of, refused_owners, unowned
-from longhorn.parts import Part, Standing, parts
-from longhorn.reasons import Reason
 from longhorn.records import (
     BackingImage,
     Condition,
@@ -90,9 +100,11 @@ from longhorn.records import (
     Moment,
     Node,
     NodeName,
+    Reason,
     ReplicaName,
     Setting,
     TopologyTerm,
+    Unreadable,
     Volume,
     VolumeName,
     VolumeTold,
@@ -106,7 +118,7 @@ from longhorn.reuse import (
     takes_back,
     wait_is_over,
 )
-from longhorn.schedules import DiskSchedule, Entry, EntryState
+from longhorn.schedules import DiskSchedule, Entry, EntryState, Part, Standing, parts
 from longhorn.settings import (
     SCHEDULER_SETTINGS,
     Settings,
@@ -116,11 +128,8 @@ from longhorn.settings import (
     read_settings,
     value_for_engine,
 )
-from longhorn.shards import shard_size_bytes
 from longhorn.surplus import surplus
-from longhorn.tags import Selector, all_match, split_tags, tags_match
 from longhorn.tracking import CAPACITY_TRACKING, Capacity, capacity_of, told_bytes, tracked_need
-from longhorn.unreadable import Unreadable
 
 __all__ = [
     "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "NO_GROWTH",

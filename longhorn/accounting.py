@@ -17,10 +17,9 @@ from msgspec import structs
 
 from longhorn.disks import DiskSpace, disk_space
 from longhorn.growth import NO_GROWTH, Growth, missing_copies, with_growth
-from longhorn.parts import Part, Standing, parts
 from longhorn.records import Disk, NodeName, ReplicaName
 from longhorn.replicas import Replica, Shard
-from longhorn.schedules import DiskSchedule, Entry, EntryState
+from longhorn.schedules import DiskSchedule, Entry, EntryState, Part, Standing, parts
 from longhorn.settings import Settings
 
 

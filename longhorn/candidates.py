@@ -1,6 +1,12 @@
-"""On which disks Longhorn may place a replica, or why on none.
+"""On which disks Longhorn may place a replica, or why on none; and which of them it takes.
 
-Source: longhorn-manager scheduler/replica_scheduler.go FindDiskCandidates and ScheduleReplica.
+It takes the one that leaves the others most in balance. The node comes first, as if its disks were
+one; then a disk of it. In GiB, for a size of 100: node A has 300 and 200 unused, B 400. Taken from
+A that leaves (400, 400), from B (500, 300), so A. There (200, 200, 400) is more even than
+(300, 100, 400): the disk of 300.
+
+Source: longhorn-manager scheduler/replica_scheduler.go FindDiskCandidates, ScheduleReplica and
+getDiskWithMostBalanceScore.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -8,13 +14,13 @@ from datetime import datetime
 
 import msgspec
 
+from longhorn.balance import level_of, most_even, together
 from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, Hosts, first_with_room
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, meets_topology, refusal_of
-from longhorn.reasons import Reason
-from longhorn.records import BackingImage, DiskId, Locality, NodeName, Volume
+from longhorn.records import BackingImage, DiskId, Locality, NodeName, Reason, Volume
 from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, wait_is_over
 from longhorn.settings import Settings
@@ -81,30 +87,6 @@ def find_candidates(
     return search(replica, volume, replicas, hosts, replaces_failed=waited)
 
 
-def _considered(
-    nodes: Iterable[NodeSpace], need: Need, hard_node_affinity: NodeName | None
-) -> list[NodeSpace] | Reason:
-    """Return the nodes that are considered at all, or the first test that leaves none."""
-    tests: list[tuple[Reason, Callable[[NodeSpace], bool]]] = []
-    if need.places is not None:
-        sources = {name for name, _ in need.places}
-        tests.append((Reason.LINKED_CLONE, lambda space: space.node.name in sources))
-    if hard_node_affinity is not None:
-        tests.append((Reason.HARD_AFFINITY, lambda each: each.node.name == hard_node_affinity))
-    if need.topology:
-        tests.append((Reason.TOPOLOGY, lambda space: meets_topology(space.node, need.topology)))
-    tests.append((Reason.NODES_UNAVAILABLE, lambda _: True))
-    tests.append(
-        (Reason.ENGINE_IMAGE_NOT_READY, lambda space: starts_replicas(space.engines, need.engine))
-    )
-    spaces = [space for space in nodes if refusal_of(space.node) is None]
-    for reason, test in tests:
-        spaces = [*filter(test, spaces)]
-        if not spaces:
-            return reason
-    return spaces
-
-
 def search(
     replica: Replica,
     volume: Volume,
@@ -144,6 +126,60 @@ def wants_replica_on_node(volume: Volume, replicas: Iterable[Replica]) -> bool:
     """Say whether the next replica is to be on the volume's own node, if it finds room there."""
     has_local = any(r.node == volume.node and not r.failed for r in replicas)
     return volume.locality is Locality.BEST_EFFORT and not has_local
+
+
+def choices(candidates: Candidates, size_bytes: int) -> tuple[Candidate, ...]:
+    """Return every disk that Longhorn may take for a replica of *size_bytes*, sorted.
+
+    Several where its choice is arbitrary: where they leave the same balance, or where none of them
+    has the size unused, as on disks that are over-provisioned or partly written. None if there
+    are no candidates.
+    """
+    hosts = candidates.preferred
+    nodes = chosen_nodes(hosts, size_bytes)
+    chosen = {node: chosen_disks(hosts, node, size_bytes) for node in nodes}
+    if not all(chosen.values()):
+        chosen = {}
+    chosen = chosen or {node: [*host.unused_bytes] for node, host in hosts.items()}
+    return tuple(sorted(Candidate(node, disk) for node, disks in chosen.items() for disk in disks))
+
+
+def chosen_nodes(hosts: Mapping[NodeName, Host], size_bytes: int) -> list[NodeName]:
+    """Return the nodes among which the choice is arbitrary; none if that is so for all disks."""
+    if not hosts:
+        return []
+    unused = {name: host.level.total for name, host in hosts.items()}
+    return most_even(level_of(unused.values()), unused, size_bytes)
+
+
+def chosen_disks(hosts: Mapping[NodeName, Host], node: NodeName, size_bytes: int) -> list[DiskId]:
+    """Return the same of the disks of one of the chosen nodes."""
+    level = together([host.level for host in hosts.values()])
+    return most_even(level, hosts[node].unused_bytes, size_bytes)
+
+
+def _considered(
+    nodes: Iterable[NodeSpace], need: Need, hard_node_affinity: NodeName | None
+) -> list[NodeSpace] | Reason:
+    """Return the nodes that are considered at all, or the first test that leaves none."""
+    tests: list[tuple[Reason, Callable[[NodeSpace], bool]]] = []
+    if need.places is not None:
+        sources = {name for name, _ in need.places}
+        tests.append((Reason.LINKED_CLONE, lambda space: space.node.name in sources))
+    if hard_node_affinity is not None:
+        tests.append((Reason.HARD_AFFINITY, lambda each: each.node.name == hard_node_affinity))
+    if need.topology:
+        tests.append((Reason.TOPOLOGY, lambda space: meets_topology(space.node, need.topology)))
+    tests.append((Reason.NODES_UNAVAILABLE, lambda _: True))
+    tests.append(
+        (Reason.ENGINE_IMAGE_NOT_READY, lambda space: starts_replicas(space.engines, need.engine))
+    )
+    spaces = [space for space in nodes if refusal_of(space.node) is None]
+    for reason, test in tests:
+        spaces = [*filter(test, spaces)]
+        if not spaces:
+            return reason
+    return spaces
 
 
 def _nowhere(*reasons: Reason) -> Candidates:

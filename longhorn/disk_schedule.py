@@ -26,8 +26,11 @@ from longhorn.grants import (
     Owner,
     OwnerKind,
     Refusal,
+    disk_of,
+    entries_of,
+    granted_limit_bytes,
+    requirements,
 )
-from longhorn.owners import disk_of, entries_of, granted_limit_bytes, requirements
 from longhorn.records import Disk, Node, ReplicaName
 from longhorn.replicas import Replica
 from longhorn.schedules import DiskSchedule, Entry, EntryState

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 import msgspec
 
 from longhorn.arithmetic import limit_bytes, minimal_available_bytes
-from longhorn.needs import Need
-from longhorn.reasons import Reason
-from longhorn.records import Disk, NodeName, ReplicaName
+from longhorn.needs import Need, all_match
+from longhorn.records import Disk, NodeName, Reason, ReplicaName
 from longhorn.replicas import Replica
 from longhorn.schedules import DiskSchedule
 from longhorn.settings import Settings
-from longhorn.tags import all_match
 
 _EXT_LIMIT_BYTES = 2**44
 _XFS_LIMIT_BYTES = 2**63 - 1

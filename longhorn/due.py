@@ -11,10 +11,12 @@ import msgspec
 from longhorn.records import Locality, NodeName, Volume
 from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, may_wait
-from longhorn.settings import Settings
+from longhorn.settings import Settings, parse_bool, value_for_engine
 
 MOST_REPLICAS = 20
 """Longhorn's webhook refuses a volume that wants more."""
+OFFLINE_REBUILDING = "offline-replica-rebuilding"
+"""The setting, since v1.9; its value may differ by data engine."""
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -111,6 +113,47 @@ def due_replicas(
     return Due(on_node=_wants_more_on(volume, replicas, placed, wanted))
 
 
+def needed_to_start(
+    volume: Volume, replicas: Sequence[Replica], settings: Settings, *, due: int
+) -> int:
+    """Say how many of the *due* replicas must be placed so that a pod can use the volume.
+
+    One, if none is placed. All, if the volume is new and detached, has locality disabled, and
+    Longhorn is told to start none with fewer. None if it has data: then it is not about room. All
+    shards, each time it is to be attached.
+
+    Sources: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
+    reconcileVolumeCondition, types/volumes.go IsVolumeReady, controller/shard_group_controller.go
+    syncProcess.
+    """
+    if volume.sharded and volume.node is None:
+        return due
+    if volume.standby or volume.sharded or has_data(replicas):
+        return 0
+    is_detached = volume.attached_to is None and volume.node is None
+    if is_detached and not (settings.allow_degraded or waits_for_attach(volume, settings)):
+        return due
+    return 0 if any(is_placed(replica) for replica in replicas) else min(due, 1)
+
+
+def rebuilds_offline(volume: Volume, value: str) -> bool:
+    """Say whether Longhorn attaches a detached volume by itself, for the replicas that it lacks.
+
+    The volume's own choice counts more than the setting's *value*: as written, or empty for the
+    default, which is false.
+
+    Source: longhorn-manager controller/volume_rebuilding_controller.go isVolumeReplicasHealthy and
+    syncLHVolumeAttachmentForOfflineRebuild.
+    """
+    own = volume.told.offline_rebuilding if volume.told else ""
+    if own in ("enabled", "disabled"):
+        return own == "enabled"
+    try:
+        return parse_bool(value_for_engine(value or "false", "v2" if volume.is_v2 else "v1"))
+    except ValueError:
+        return False
+
+
 def _is_busy(replicas: Iterable[Replica]) -> bool:
     """Whether one is being rebuilt, or the volume migrates: that shows in inactive replicas."""
     return any(
@@ -158,26 +201,3 @@ def _wants_more_on(
         and not any(node in (r.node, r.hard_node_affinity) for r in replicas)
     )
     return node if is_wanted else None
-
-
-def needed_to_start(
-    volume: Volume, replicas: Sequence[Replica], settings: Settings, *, due: int
-) -> int:
-    """Say how many of the *due* replicas must be placed so that a pod can use the volume.
-
-    One, if none is placed. All, if the volume is new and detached, has locality disabled, and
-    Longhorn is told to start none with fewer. None if it has data: then it is not about room. All
-    shards, each time it is to be attached.
-
-    Sources: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
-    reconcileVolumeCondition, types/volumes.go IsVolumeReady, controller/shard_group_controller.go
-    syncProcess.
-    """
-    if volume.sharded and volume.node is None:
-        return due
-    if volume.standby or volume.sharded or has_data(replicas):
-        return 0
-    is_detached = volume.attached_to is None and volume.node is None
-    if is_detached and not (settings.allow_degraded or waits_for_attach(volume, settings)):
-        return due
-    return 0 if any(is_placed(replica) for replica in replicas) else min(due, 1)

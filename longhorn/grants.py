@@ -1,13 +1,16 @@
-"""What a pass over a DiskSchedule results in: records for who writes it, logs it and counts it."""
+"""Who asks a DiskSchedule for room, who holds some, and what a pass over it results in."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from longhorn.records import NodeName
-from longhorn.schedules import DiskSchedule
+from longhorn.arithmetic import limit_bytes
+from longhorn.records import Disk, Node, NodeName, ReplicaName
+from longhorn.schedules import DiskSchedule, Entry, EntryState
+
+Found = TypeVar("Found")
 
 
 class OwnerKind(StrEnum):
@@ -113,6 +116,78 @@ class NodeUnknown(msgspec.Struct, frozen=True):
     """The node does not exist. Nothing may be written, not even what would be released."""
 
     node: NodeName
+
+
+def granted_limit_bytes(
+    schedule: DiskSchedule, node: Node, over_provisioning_percent: int | None
+) -> int | None:
+    """Return the most that is granted on a disk; None if it or the percentage is not known."""
+    disk = disk_of(schedule, node)
+    if disk is None or over_provisioning_percent is None:
+        return None
+    return limit_bytes(disk.maximum_bytes, disk.reserved_bytes, over_provisioning_percent)
+
+
+def granted_bytes(schedule: DiskSchedule) -> int:
+    """Return the bytes that a disk holds, by its entries."""
+    return sum(max(0, entry.scheduled_bytes) for entry in entries_of(schedule).values())
+
+
+def refused_owners(schedule: DiskSchedule) -> frozenset[Owner]:
+    """Return those that ask for more than they hold, and were refused it."""
+    asked = requirements(schedule)
+    return frozenset(
+        owner
+        for owner, entry in entries_of(schedule).items()
+        if entry.state is EntryState.REJECTED
+        and asked.get(owner, 0) > max(0, entry.scheduled_bytes)
+    )
+
+
+def unowned(
+    schedule: DiskSchedule, replicas: Container[ReplicaName], images: Container[str]
+) -> frozenset[Owner]:
+    """Return the owners in a DiskSchedule's requirements that are not known to live.
+
+    Args:
+        replicas: Names of the Replicas that exist and are not being deleted.
+        images: The same of the BackingImages.
+    """
+    return frozenset(
+        owner
+        for owner in owners_of(schedule)
+        if owner.name not in (replicas if owner.kind is OwnerKind.REPLICA else images)
+    )
+
+
+def owners_of(schedule: DiskSchedule) -> frozenset[Owner]:
+    """Return the owners in a DiskSchedule's requirements."""
+    return frozenset(requirements(schedule))
+
+
+def requirements(schedule: DiskSchedule) -> dict[Owner, int]:
+    """Return what is asked, as written: 0 or less is left in the object, and counts for nothing."""
+    return _by_owner(schedule.replicas, schedule.images)
+
+
+def entries_of(schedule: DiskSchedule) -> dict[Owner, Entry]:
+    """Return what is held."""
+    return _by_owner(schedule.held_replicas, schedule.held_images)
+
+
+def disk_of(schedule: DiskSchedule, node: Node) -> Disk | None:
+    """Return the disk, which may have been replaced by another one of its name."""
+    return next(
+        (disk for disk in node.disks if (disk.name, disk.id) == (schedule.disk, schedule.name)),
+        None,
+    )
+
+
+def _by_owner(
+    of_replicas: Mapping[ReplicaName, Found], of_images: Mapping[str, Found]
+) -> dict[Owner, Found]:
+    found = {Owner(OwnerKind.REPLICA, name): each for name, each in of_replicas.items()}
+    return found | {Owner(OwnerKind.IMAGE, name): each for name, each in of_images.items()}
 
 
 def _status_of(schedule: DiskSchedule) -> tuple[object, ...]:

@@ -10,8 +10,7 @@ from longhorn.engines import starts_replicas
 from longhorn.groups import Group, may_share_disk
 from longhorn.needs import Need
 from longhorn.nodes import NodeSpace, has_tags, meets_topology, refusal_of
-from longhorn.reasons import Reason
-from longhorn.records import DiskId, NodeName, Volume
+from longhorn.records import DiskId, NodeName, Reason, Volume
 from longhorn.replicas import Replica
 from longhorn.settings import Settings
 

@@ -7,10 +7,10 @@ import msgspec
 
 from longhorn.records import BackingImage, DiskId, NodeName, TopologyTerm, Volume, VolumeName
 from longhorn.replicas import Replica
-from longhorn.tags import Selector
 
 Place = tuple[NodeName, DiskId]
 """A disk, by its node and its UUID."""
+Selector = tuple[str, ...]
 
 
 class Engine(NamedTuple):
@@ -60,6 +60,31 @@ def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Repli
         engine_image="" if volume.is_v2 else volume.current_image or volume.engine_image,
         places=None if volume.linked_to is None else _places(volume.linked_to, replicas),
     )
+
+
+def tags_match(tags: frozenset[str], selector: Selector, *, allow_empty: bool) -> bool:
+    """Say whether *tags* meet *selector*: all of it, case-sensitive, nothing trimmed.
+
+    An empty selector meets anything if *allow_empty*, else only what has no tags.
+
+    Source: longhorn-manager types.IsSelectorsInTags.
+    """
+    if not selector:
+        return allow_empty or not tags
+    return tags.issuperset(selector)
+
+
+def all_match(tags: frozenset[str], selectors: Iterable[Selector], *, allow_empty: bool) -> bool:
+    """Say whether *tags* meet each of *selectors*."""
+    return all(tags_match(tags, each, allow_empty=allow_empty) for each in selectors)
+
+
+def split_tags(text: str) -> Selector:
+    """Read the selector of a StorageClass: not trimmed, so that "a, b" asks for a tag " b".
+
+    Source: longhorn-manager csi/util.go getVolumeOptions.
+    """
+    return tuple(text.split(","))
 
 
 def _places(name: VolumeName, replicas: Iterable[Replica]) -> frozenset[Place]:

@@ -7,10 +7,9 @@ import msgspec
 
 from longhorn.disks import DiskSpace, disk_space
 from longhorn.engines import ALL_RUNS, Engines
-from longhorn.needs import Need
+from longhorn.needs import Need, all_match
 from longhorn.records import Node, TopologyTerm
 from longhorn.settings import Settings
-from longhorn.tags import all_match
 
 CORDONED = "KubernetesNodeCordoned"
 """Reason of a node that is not schedulable since Kubernetes' is cordoned. Source: longhorn-manager

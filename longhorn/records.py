@@ -207,3 +207,31 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     name: str
     value: str
+
+
+class Reason(StrEnum):
+    """The reasons that occur here (longhorn-manager k8s/pkg/apis/longhorn/v1beta2)."""
+
+    CLIENT_OPERATION_FAILED = "longhorn client operation failed"
+    DISKS_UNAVAILABLE = "disks are unavailable"
+    ENGINE_IMAGE_NOT_READY = "none of the node candidates contains a ready engine image"
+    HARD_AFFINITY = "hard affinity cannot be satisfied"
+    INCOMPATIBLE_SIZE = "incompatible volume size"
+    INSUFFICIENT_STORAGE = "insufficient storage"
+    LINKED_CLONE = "linked clone replica cannot be satisfied"
+    NODES_UNAVAILABLE = "nodes are unavailable"
+    TAGS = "tags not fulfilled"
+    TOPOLOGY = "topology requirement cannot be satisfied"
+
+
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of a kind we use that could not be read."""
+
+    kind: str
+    name: str
+    """As other objects refer to it: the key that its record would have."""
+    why: str
+    nodes: tuple[NodeName, ...] = ()
+    """Nodes whose space it would have counted for."""
+    volume: VolumeName | None = None
+    """The volume that it is a Replica of, if it is one."""

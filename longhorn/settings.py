@@ -46,28 +46,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def places_best_effort_at_attach(self) -> bool:
         """Whether replicas of best-effort volumes wait for the first attach, as since v1.10.
 
-        Before, they are placed at once, as those of locality disabled are. A version that cannot
-        be read counts as a new one.
+        Before, they are placed at once, as those of locality disabled are.
         """
         return self._is_since(1, 10)
 
     @property
     def expands_by_what_is_written(self) -> bool:
-        """Whether volumes are only expanded where disks have it available, as since v1.11.
-
-        A version that cannot be read counts as a new one.
-        """
+        """Whether volumes are only expanded where disks have it available, as since v1.11."""
         return self._is_since(1, 11)
 
     @property
     def reads_volume_topology(self) -> bool:
-        """Whether a StorageClass may keep its volumes to one zone or region, as since v1.13.
-
-        A version that cannot be read counts as a new one.
-        """
+        """Whether a StorageClass may keep its volumes to one zone or region, as since v1.13."""
         return self._is_since(1, 13)
 
     def _is_since(self, major: int, minor: int) -> bool:
+        """Whether the version is so new; one that cannot be read is."""
         found = _VERSION.match(self.version)
         return found is None or (int(found[1]), int(found[2])) >= (major, minor)
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from longhorn.disks import takes_replicas
-from longhorn.needs import Need
+from longhorn.needs import Need, Selector, all_match, split_tags
 from longhorn.nodes import has_tags, refusal_of
 from longhorn.records import Disk, Node, NodeName
 from longhorn.settings import Settings
-from longhorn.tags import Selector, all_match, split_tags
 
 CAPACITY_TRACKING = "csi-storage-capacity-tracking"
 """The setting: "true" has kube-scheduler go by it; any other value means nothing."""

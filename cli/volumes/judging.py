@@ -13,7 +13,6 @@ from extender import ClusterView, NodeSpace, Rejection, node_rejection, source_r
 from extender.demand.items import demand_of
 from extender.explaining.shortfalls import Shortfall, Trials, least_growth
 from extender.upcoming.needs import need_in
-from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
     EngineImageMissing,
     EngineSwitchedOff,
@@ -21,7 +20,7 @@ from extender.verdicts.rejections import (
     LinkedCloneElsewhere,
 )
 from extender.verdicts.shortages import InsufficientStorage, VolumesDoNotFit
-from extender.verdicts.suitability import node_mismatch
+from extender.verdicts.suitability import node_mismatch, shortage
 from longhorn import (
     Candidate,
     Candidates,

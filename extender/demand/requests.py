@@ -5,10 +5,9 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.demand.classes import class_name
 from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
 from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
-from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass
+from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass, class_name
 from extender.view import ClusterView
 from longhorn import BackingImage, Locality, Need, Replica, Volume, VolumeName, need_of
 

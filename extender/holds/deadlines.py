@@ -4,10 +4,11 @@ There may be thousands, and they are looked at many times in a second: only of t
 changed the time is found out again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 
 import msgspec
+from msgspec import structs
 
 from extender.holds.hold import End, Hold, Signal, State
 from extender.view import ChangeLog, Cursor
@@ -17,7 +18,6 @@ PROVISIONING_SECONDS = 600.0
 GIVEN_UP_SECONDS = 2.0
 """How long a hold stands while the attempt seems to be given up. A node is named within some 30 ms
 of an answer, and the pod is bound within a second of its last claim."""
-
 _LASTING = (Signal.SELECTED, Signal.NOMINATED)
 """What is taken back when an attempt is given up."""
 _SPARE = 100
@@ -44,15 +44,6 @@ def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
     if hold.given_up_at is not None and hold.given_up_at + GIVEN_UP_SECONDS < until:
         return hold.given_up_at + GIVEN_UP_SECONDS, End.UNSCHEDULED
     return until, why
-
-
-def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
-    if hold.bound_at is not None:
-        return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
-    if hold.named_by in _LASTING and timeouts.choosing_seconds:
-        return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
-    why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND
-    return hold.answered_at + timeouts.choosing_seconds, why
 
 
 class Deadlines:
@@ -115,3 +106,37 @@ class Deadlines:
     def _begin_heap(self) -> None:
         self._heap = [(until, uid) for uid, (until, _) in self._ends.items()]
         heapify(self._heap)
+
+
+def still_asked(over: Iterable[str], holds: Mapping[str, Hold]) -> list[Hold]:
+    """Return, as they go on, the holds that wait for the last member of their group.
+
+    kube-scheduler takes a member for placed as soon as it is answered, but writes no node of any
+    member until the last one was asked about (pkg/scheduler/schedule_one_podgroup.go of Kubernetes
+    1.36). So the time of all members without a node runs from the last answer to any of them.
+    """
+    waiting = [each for each in map(holds.__getitem__, over) if each.waits_for_group]
+    last = {each.group: each.answered_at for each in waiting}
+    for each in holds.values() if waiting else ():
+        if each.group in last:
+            last[each.group] = max(last[each.group], each.answered_at)
+    return [
+        _from(last[each.group], each)
+        for each in waiting
+        if last[each.group] > (each.answered_at if each.given_up_at is None else each.given_up_at)
+    ]
+
+
+def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
+    if hold.bound_at is not None:
+        return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
+    if hold.named_by in _LASTING and timeouts.choosing_seconds:
+        return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
+    why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND
+    return hold.answered_at + timeouts.choosing_seconds, why
+
+
+def _from(at: float, hold: Hold) -> Hold:
+    """Return the hold as if it had been answered, and seemed to be given up if it did, at *at*."""
+    given_up_at = None if hold.given_up_at is None else at
+    return structs.replace(hold, answered_at=at, given_up_at=given_up_at)

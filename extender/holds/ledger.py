@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import structs
 
-from extender.holds.deadlines import Deadlines, Timeouts
-from extender.holds.groups import still_asked
+from extender.holds.deadlines import Deadlines, Timeouts, still_asked
 from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, chosen_of, volumes_of
 from extender.holds.outcome import NO_CHANGE, Advanced, Ended, Outcome, together
 from extender.holds.shown import is_asking, is_confirmed

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from extender.scoring.data import data_near
 from extender.scoring.room import RememberedScores, scores_by_room
 from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Balance, Score, Scores, scores_of
 from extender.verdicts.answering import Answer, Basis
+from extender.verdicts.rejections import MemberElsewhere
 from extender.view import ChangeLog
 from longhorn import NodeName
 
@@ -38,3 +41,21 @@ def prioritize(
         rejected, left = answer.rejected, iter(scores)  # in the order of the candidates
         scores = [_REJECTED if name in rejected else next(left) for name in answer.candidates]
     return Scores(request=answer.request, nodes=answer.candidates, scores=scores)
+
+
+def best_alone(answer: Answer, scores: Scores) -> Answer:
+    """Return *answer* with one accepted node: that of the highest score.
+
+    So the next member of a group is judged beside this one though no node of theirs shows yet.
+
+    Of equal scores, which are rounded, the one with the better balance is taken, and of these the
+    first in the order of the candidates.
+    """
+    by_node = scores.by_node
+
+    def worth(name: NodeName) -> tuple[int, float]:
+        return by_node[name].total, by_node[name].balance
+
+    best = max(answer.accepted, key=worth)
+    others = dict.fromkeys((name for name in answer.accepted if name != best), MemberElsewhere())
+    return structs.replace(answer, accepted=[best], rejected={**answer.rejected, **others})

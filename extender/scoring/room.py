@@ -7,8 +7,8 @@ from itertools import filterfalse
 from extender.demand.items import Demand
 from extender.scoring.scores import WITHOUT_DATA, Balance, Robustness, Score, scores_of
 from extender.space import NodeSpace
+from extender.upcoming.needs import competitors_of
 from extender.verdicts.candidates import grouped
-from extender.verdicts.competitors import competitors_of
 from extender.verdicts.remembered import Remembered
 from extender.verdicts.situation import Situation
 from extender.view import ChangeLog, Cursor

@@ -1,13 +1,14 @@
-"""What new replicas need now, and whether a node takes them."""
+"""What new replicas need now, whether a node takes them, and what else needs its disks."""
 
 from collections.abc import Iterable, Sequence
 
+from extender.demand.items import Demand
 from extender.demand.requests import WantedVolume, source_replicas
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Load, Upcoming
 from extender.view import ClusterView
 from longhorn import Need, Volume, need_of
-from packing import Bin, Infeasible, Item, is_stranded, pack
+from packing import Bin, Infeasible, Item, Kind, is_stranded, pack
 
 _PLENTY_BYTES = 2**63
 
@@ -59,3 +60,33 @@ def fitting(upcoming: Iterable[Upcoming], bins: Iterable[Bin]) -> Load:
     """Return what fits on some disk, each alone."""
     bins = tuple(bins)
     return tuple(each for each in upcoming if not is_stranded(each.item, bins))
+
+
+def competitors_of(
+    demand: Demand, space: NodeSpace, upcoming: Iterable[Upcoming]
+) -> list[Upcoming]:
+    """Return what of all that comes to a node competes with *demand*, the surest first.
+
+    That is what may use the same disks, or disks that the rest may use. Longhorn retries a replica
+    with hardNodeAffinity at least every 30 s, so it takes room as soon as there is any.
+    docs/decisions/0001 says what counts.
+    """
+    upcoming = sorted(upcoming, key=lambda each: each.certainty)
+    if not upcoming:
+        return []
+    here = frozenset(bin_.kind for bin_ in space.bins)
+    kinds = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
+    reached = _reached(upcoming, kinds, here)
+    return [each for each in upcoming if each.item.kinds & reached]
+
+
+def _reached(
+    upcoming: Iterable[Upcoming], kinds: frozenset[Kind], here: frozenset[Kind]
+) -> frozenset[Kind]:
+    """Return *kinds* of disks, and those that whoever may use any of these may use as well.
+
+    Only kinds of disks that are *here* lead on: two items do not compete on a node because a disk
+    of another node would suit both.
+    """
+    more = kinds.union(*(each.item.kinds & here for each in upcoming if each.item.kinds & kinds))
+    return kinds if more == kinds else _reached(upcoming, more, here)

@@ -6,9 +6,8 @@ import msgspec
 
 from extender.demand.items import Demand, suits, told_apart, total_of
 from extender.space import NodeSpace
+from extender.upcoming.needs import competitors_of
 from extender.upcoming.upcoming import Certainty, Upcoming
-from extender.verdicts.competitors import competitors_of
-from extender.verdicts.fitting import shortage
 from extender.verdicts.rejections import (
     LinkedCloneElsewhere,
     Rejection,
@@ -17,7 +16,7 @@ from extender.verdicts.rejections import (
 )
 from extender.verdicts.shortages import PackingUndecided, PendingReplicas, RoomHeld
 from extender.verdicts.situation import Situation
-from extender.verdicts.suitability import node_mismatch, node_rejection
+from extender.verdicts.suitability import node_mismatch, node_rejection, shortage
 from longhorn import NodeName
 from packing import Item, Outcome, Packed, Undecided, is_stranded, pack
 

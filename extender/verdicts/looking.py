@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from extender.space import NodeSpace
-from extender.upcoming.searching import best_node
+from extender.upcoming.finding import best_node
 from extender.upcoming.upcoming import Load, may_share, most_on_a_node
 from extender.verdicts.situation import Situation
 from extender.verdicts.threat import (

@@ -1,7 +1,7 @@
 """Why a node does not get the pod: one record per reason, with the text kube-scheduler shows.
 
 Here are the reasons that a node has itself; those about room and disks are in
-`extender.verdicts.shortages`, all of them in `extender.verdicts.reasons`.
+`extender.verdicts.shortages`, with the table of all.
 
 A text never varies for a given cause: no free bytes, times or counters, since kube-scheduler
 groups nodes by equal text and, since 1.33, tries the pod again at once when a text changed. What

@@ -1,5 +1,7 @@
 """Why a node does not get the pod where it lacks disks or room, or others need what it has."""
 
+from collections.abc import Mapping
+
 from extender.verdicts.rejections import InTheWay, Rejection
 
 
@@ -135,3 +137,13 @@ def _size(size_bytes: int) -> str:
         if size_bytes % unit == 0:
             return f"{size_bytes // unit} {name}"
     return f"{size_bytes} B"
+
+
+REASONS: Mapping[str, type[Rejection]] = {
+    each.reason: each
+    for each in sorted(
+        {*Rejection.__subclasses__(), *InTheWay.__subclasses__()} - {InTheWay},
+        key=lambda each: each.reason,
+    )
+}
+"""All reasons to reject a node, those of `rejections` included, by the label in metrics."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhorn.shards import front_bytes, shard_size_bytes
+from longhorn.arithmetic import front_bytes, shard_size_bytes
 from tests.builders import GIB, MIB
 
 

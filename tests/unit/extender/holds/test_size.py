@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from extender import Asked, Extender, Hold, Ledger, PodRef, Timeouts, TooMuchHeldError
-from extender.holds.size import MOST_BYTES, has_room, node_set, size_bytes
+from extender.holds.making import MOST_BYTES, has_room, node_set, size_bytes
 from longhorn import NodeName
 from tests.builders import (
     GENEROUS,
