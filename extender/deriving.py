@@ -120,12 +120,15 @@ class Derived:
         may_run, image = not known.knows(InstanceManager), settings.instance_manager_image
         csi_node = known.all(CsiNode).get(name)
         images = known.all(EngineImage).values() if known.knows(EngineImage) else ()
-        return _engines(
-            (csi_node is not None and csi_node.has_longhorn) or not known.knows(CsiNode),
-            may_run or runs(managers, image, is_v2=False),
-            may_run or runs(managers, "", is_v2=True),
-            name not in known.all(EngineOptOut),
-            images_on(name, images),
+        has_driver = (csi_node is not None and csi_node.has_longhorn) or not known.knows(CsiNode)
+        return _shared(
+            Engines(
+                has_driver=has_driver,
+                runs_v1=may_run or runs(managers, image, is_v2=False),
+                runs_v2=may_run or runs(managers, "", is_v2=True),
+                allows_v2=name not in known.all(EngineOptOut),
+                images=images_on(name, images),
+            )
         )
 
     def work_out_volume(self, name: VolumeName, settings: Settings, work: Work) -> bool:
@@ -159,17 +162,9 @@ class Derived:
 
 
 @lru_cache(maxsize=256)
-def _engines(
-    has_driver: bool,  # noqa: FBT001
-    runs_v1: bool,  # noqa: FBT001
-    runs_v2: bool,  # noqa: FBT001
-    allows_v2: bool,  # noqa: FBT001
-    images: frozenset[str] | None,
-) -> Engines:
+def _shared(engines: Engines) -> Engines:
     """Share equal ones: most nodes are alike."""
-    return Engines(
-        has_driver=has_driver, runs_v1=runs_v1, runs_v2=runs_v2, allows_v2=allows_v2, images=images
-    )
+    return engines
 
 
 def _untouched(

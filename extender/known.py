@@ -90,9 +90,9 @@ class Known:
         self.replicas_on = Index[tuple[NodeName, DiskId | None], Replica](_place_of)
         self.schedules_on = Index[NodeName, DiskSchedule](lambda schedule: (schedule.node,))
         self.managers_on = Index[NodeName, InstanceManager](lambda manager: (manager.node,))
-        self.volumes_from = Index[str, Volume](_image_of)
-        self.clones_of = Index[VolumeName, Volume](_source_of)
-        self.broken_of = Index[VolumeName, Unreadable](_volume_of)
+        self.volumes_from = Index[str, Volume](lambda volume: _if_any(volume.backing_image))
+        self.clones_of = Index[VolumeName, Volume](lambda volume: _if_any(volume.linked_to))
+        self.broken_of = Index[VolumeName, Unreadable](lambda broken: _if_any(broken.volume))
         self.broken_kinds = Index[str, Unreadable](lambda broken: (broken.kind,))
         self.broken_on = Index[NodeName, Unreadable](lambda broken: {*broken.nodes})
         self.with_node_tag = Index[str, Node](lambda node: node.tags)
@@ -205,16 +205,8 @@ def _place_of(replica: Replica) -> tuple[tuple[NodeName, DiskId | None], ...]:
     return () if replica.hard_node_affinity is None else ((replica.hard_node_affinity, None),)
 
 
-def _image_of(volume: Volume) -> tuple[str, ...]:
-    return () if volume.backing_image is None else (volume.backing_image,)
-
-
-def _source_of(volume: Volume) -> tuple[VolumeName, ...]:
-    return () if volume.linked_to is None else (volume.linked_to,)
-
-
-def _volume_of(broken: Unreadable) -> tuple[VolumeName, ...]:
-    return () if broken.volume is None else (broken.volume,)
+def _if_any(value: Key | None) -> tuple[Key, ...]:
+    return () if value is None else (value,)
 
 
 _LABELS = {CsiNode: "CSINode", EngineImage: "EngineImage", InstanceManager: "InstanceManager"}

@@ -1,7 +1,7 @@
 """What `filter` has just found out: kube-scheduler asks for scores right after it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 from msgspec import structs
 
@@ -9,35 +9,22 @@ from extender.demand.requests import resolve
 from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
 from extender.verdicts.answering import Answer
-from extender.view import ClusterView, Cursor
+from extender.view import ChangeLog, ClusterView, Cursor
 from longhorn import NodeName
-
-
-class _Last(NamedTuple):
-    """An answer, and of which cluster and holds it is true."""
-
-    answer: Answer
-    nodes: Cursor
-    volumes: Cursor
-    holds: Cursor
-    outlook: int
 
 
 class LastAnswer:
     """The last answer, for as long as no more than its own hold has changed."""
 
     def __init__(self) -> None:
-        self._last: _Last | None = None
+        self._answer: Answer | None = None
+        self._outlook = 0
+        self._seen: Sequence[Cursor] = ()
 
     def note(self, answer: Answer, ledger: Ledger, outlook: int) -> None:
         """Note an answer, the holds, and the version of what is upcoming."""
-        self._last = _Last(
-            answer,
-            nodes=answer.view.changes.since(None)[1],
-            volumes=answer.view.volume_changes.since(None)[1],
-            holds=ledger.changes.since(None)[1],
-            outlook=outlook,
-        )
+        self._answer, self._outlook = answer, outlook
+        self._seen = [log.since(None)[1] for log in _logs(answer.view, ledger)]
 
     def again(
         self,
@@ -52,22 +39,21 @@ class LastAnswer:
         Raises:
             UnresolvableClaimError: A claim of the pod does not lead to a volume any more.
         """
-        last = self._last
+        last = self._answer
         if (
             last is None
-            or last.answer.view is not view
-            or last.outlook != outlook
-            or last.answer.accepted != candidates
+            or last.view is not view
+            or self._outlook != outlook
+            or last.accepted != candidates
         ):
             return None
-        request = last.answer.request
-        holds = ledger.changes.since(last.holds)[0]
-        is_same = (
-            view.changes.since(last.nodes)[0] == []
-            and view.volume_changes.since(last.volumes)[0] == []
-            and holds is not None
-            and {pod.uid}.issuperset(holds)
-        )
-        if not is_same or request.pod != pod or resolve(pod, view) != request:
+        logs = zip(_logs(view, ledger), self._seen, strict=True)
+        nodes, volumes, holds = [log.since(cursor)[0] for log, cursor in logs]
+        is_same = nodes == volumes == [] and holds is not None and {pod.uid}.issuperset(holds)
+        if not is_same or last.request.pod != pod or resolve(pod, view) != last.request:
             return None
-        return structs.replace(last.answer, candidates=candidates, rejected={})
+        return structs.replace(last, candidates=candidates, rejected={})
+
+
+def _logs(view: ClusterView, ledger: Ledger) -> Sequence[ChangeLog[Any]]:
+    return view.changes, view.volume_changes, ledger.changes

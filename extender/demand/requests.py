@@ -136,9 +136,7 @@ def new_volume(
         future = future_backing_image(storage_class)
         if future is not None:
             return volume, future
-    if not volume.needs_local_replica:
-        return volume, view.backing_images.get(volume.backing_image)
-    return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
+    return volume, _image_of(volume, volume.backing_image, view)
 
 
 def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
@@ -197,11 +195,15 @@ def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, Backi
             "is being deleted",
             "restore it or use another claim",
         )
-    if not volume.backing_image:
-        return volume, None
+    image = volume.backing_image
+    return volume, _image_of(volume, image, view) if image else None
+
+
+def _image_of(volume: Volume, name: str, view: ClusterView) -> BackingImage | None:
+    """Return a volume's backing image: nobody knows without it where a local replica may go."""
     if not volume.needs_local_replica:
-        return volume, view.backing_images.get(volume.backing_image)
-    return volume, _find("BackingImage", volume.backing_image, view.backing_images, view)
+        return view.backing_images.get(name)
+    return _find("BackingImage", name, view.backing_images, view)
 
 
 def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView) -> Found:

@@ -209,6 +209,6 @@ def chosen_of(hold: Hold) -> Collection[NodeName]:
     return hold.nodes if hold.state is State.CHOSEN else ()
 
 
-def volumes_of(hold: Hold) -> Collection[VolumeName]:
+def volumes_of(hold: Hold) -> set[VolumeName]:
     """Return the volumes that a hold names."""
     return {each.name for each in (*hold.volumes, *hold.remote)}

@@ -4,7 +4,7 @@ What comes of a volume follows from the volume, its replicas, and the holds for 
 out again when one of these has changed, and only then.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from extender.holds.hold import Hold, State, chosen_of, volumes_of
@@ -97,20 +97,6 @@ class Gathering:
             if self._waits_until.get(name) == until:
                 del self._waits_until[name]
                 self._outdated[name] = None
-
-    def without(
-        self, hold: Hold, own: Collection[VolumeName], view: ClusterView, utc: Moment | None
-    ) -> dict[VolumeName, Upcoming | None]:
-        """Return what comes of other volumes that a pod's hold names, if it does not count.
-
-        Args:
-            own: Its volumes; a hold may name others.
-        """
-        names = {each.name for each in (*hold.volumes, *hold.remote)}
-        return {
-            name: anywhere_of(name, self.holds_of(name, but=hold.pod.uid), view, utc=utc)
-            for name in sorted(names.difference(own))
-        }
 
     def next_changed(self, view: ClusterView, utc: Moment | None) -> VolumeName | None:
         """Work out the next volume again, of which there is one; return it if the result is new."""

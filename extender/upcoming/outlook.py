@@ -5,9 +5,11 @@ request: only what depends on what has changed since is worked out again. So whe
 forecast, and which of them find no room, may depend on what was forecast before.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
+from extender.holds.hold import Hold, volumes_of
 from extender.holds.ledger import Ledger
+from extender.upcoming.anywhere import anywhere_of
 from extender.upcoming.bound import Bound
 from extender.upcoming.bound_to_others import BoundToOthers
 from extender.upcoming.finding import find_room, keep
@@ -15,7 +17,7 @@ from extender.upcoming.forecast import Forecast
 from extender.upcoming.gathering import Gathering
 from extender.upcoming.patience import Patience
 from extender.upcoming.seeking import Seeking
-from extender.upcoming.upcoming import Certainty, Crowd, Sums, Upcoming, crowd_of
+from extender.upcoming.upcoming import Certainty, Crowd, Sums, Upcoming
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.work import Work
 from longhorn import Moment, NodeName, NodeRefusal, Settings, VolumeName
@@ -118,9 +120,8 @@ class Outlook:
         for name in own:
             forecast.take_out(name)
         hold = self._gathering.hold_of(uid)
-        changed = self._gathering.without(hold, own, self._view, utc) if hold else {}
-        if changed:
-            others = self._with_changed(changed, forecast, others)
+        if hold is not None and (names := sorted(volumes_of(hold) - {*own})):
+            others = self._without_hold(hold, names, forecast, others, utc)
         if forecast.nowhere and (bound.apart or forecast.apart):
             by_name = {each.volume.name: each for each in others.each}
             for name in [*forecast.nowhere]:
@@ -222,18 +223,25 @@ class Outlook:
             for upcoming in self.forecast.evict_beyond(node):
                 self._seeking.add(upcoming)
 
-    def _with_changed(
-        self, changed: Mapping[VolumeName, Upcoming | None], forecast: Forecast, others: Crowd
+    def _without_hold(
+        self,
+        hold: Hold,
+        names: Iterable[VolumeName],
+        forecast: Forecast,
+        others: Crowd,
+        utc: Moment | None,
     ) -> Crowd:
-        """Return *others* with what comes of some volumes now, and place that."""
+        """Return *others* as they are if *hold* does not count for some volumes; place these."""
         upcoming = {each.volume.name: each for each in others.each}
-        for name, now in changed.items():
+        for name in names:
+            holds = self._gathering.holds_of(name, but=hold.pod.uid)
+            now = anywhere_of(name, holds, self._view, utc=utc)
             forecast.take_out(name)
             upcoming.pop(name, None)
             if now is not None:
                 upcoming[name] = now
                 find_room(forecast, now)
-        return crowd_of(upcoming.values(), self._view.settings)
+        return Crowd().plus(upcoming.values(), self._view.settings)
 
 
 def _host(view: ClusterView, name: NodeName) -> tuple[str, NodeRefusal | None] | None:

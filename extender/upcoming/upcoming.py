@@ -1,6 +1,6 @@
 """One record for all room that will be taken and is not yet."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -86,6 +86,13 @@ class Crowd(msgspec.Struct, frozen=True, kw_only=True):
     each: tuple[Upcoming, ...] = ()
     sums: Sums = Sums()
 
+    def plus(self, more: Collection[Upcoming], settings: Settings) -> "Crowd":
+        """Return the crowd with these as well."""
+        sums = self.sums
+        for upcoming in more:
+            sums = sums.plus(upcoming, settings)
+        return Crowd(each=(*self.each, *more), sums=sums) if more else self
+
     def without(
         self, names: Iterable[VolumeName], of: Mapping[VolumeName, Upcoming], settings: Settings
     ) -> "Crowd":
@@ -98,14 +105,6 @@ class Crowd(msgspec.Struct, frozen=True, kw_only=True):
             sums = sums.plus(upcoming, settings, times=-1)
         rest = tuple(each for each in self.each if each.volume.name not in gone)
         return structs.replace(self, each=rest, sums=sums)
-
-
-def crowd_of(upcoming: Iterable[Upcoming], settings: Settings) -> Crowd:
-    """Take together what comes."""
-    upcoming, sums = tuple(upcoming), Sums()
-    for each in upcoming:
-        sums = sums.plus(each, settings)
-    return Crowd(each=upcoming, sums=sums)
 
 
 def most_on_a_node(upcoming: Upcoming, settings: Settings) -> int:

@@ -151,52 +151,42 @@ def _has_room(situation: Situation, space: NodeSpace, step_limit: int) -> Verdic
     """
     demand = situation.demand_on(space.node.name)
     others = competitors_of(demand, space, situation.coming_to(space)) if demand.items else []
-    trial = _Trial(demand, space, step_limit)
-    outcome = trial.beside(others)
-    if isinstance(outcome, Packed):
-        own = {item.id: outcome.assignment[item.id] for item in demand.items}
-        return Verdict(assignment=own, steps=trial.steps)
-    for certainty, rejection in _IN_THE_WAY.items():
-        surer = [each for each in others if each.certainty < certainty]
-        if len(surer) == len(others):
+    outcome: Outcome | None = None
+    count, steps = -1, 0
+    for least, in_the_way in _IN_THE_WAY:
+        beside = [each for each in others if each.certainty <= least]
+        if len(beside) == count:
             continue
-        if isinstance(outcome, Undecided) and certainty is Certainty.SHOWN:
+        if isinstance(outcome, Undecided) and isinstance(in_the_way, PendingReplicas):
             break  # holds end by themselves, but what Longhorn will place stays
-        others, outcome = surer, trial.beside(surer)
+        count, outcome = len(beside), _packed(demand, space, beside, max(0, step_limit - steps))
+        steps += outcome.steps
         if isinstance(outcome, Packed):
-            return Verdict(rejection=rejection, steps=trial.steps)
+            disks = outcome.assignment
+            own = {} if in_the_way else {item.id: disks[item.id] for item in demand.items}
+            return Verdict(rejection=in_the_way, assignment=own, steps=steps)
     if isinstance(outcome, Undecided):
-        return Verdict(rejection=PackingUndecided(), steps=trial.steps)
-    return Verdict(rejection=shortage(demand, space, situation.view), steps=trial.steps)
+        return Verdict(rejection=PackingUndecided(), steps=steps)
+    return Verdict(rejection=shortage(demand, space, situation.view), steps=steps)
 
 
-_IN_THE_WAY = {
-    Certainty.OPEN: RoomHeld(by_open=True),
-    Certainty.CHOSEN: RoomHeld(by_open=False),
-    Certainty.SHOWN: PendingReplicas(),
-}
-"""Who is in the way of a pod that fits beside all that is surer."""
+_IN_THE_WAY: Sequence[tuple[int, Rejection | None]] = (
+    (Certainty.OPEN, None),
+    (Certainty.CHOSEN, RoomHeld(by_open=True)),
+    (Certainty.SHOWN, RoomHeld(by_open=False)),
+    (-1, PendingReplicas()),
+)
+"""Who is in the way of a pod that fits beside what is so certain, and beside no more."""
 
 
-class _Trial:
-    """Packs a demand on one node beside this or that, within one limit of steps."""
-
-    def __init__(self, demand: Demand, space: NodeSpace, step_limit: int) -> None:
-        self.steps = 0
-        self._demand = demand
-        self._space = space
-        self._step_limit = step_limit
-
-    def beside(self, others: Sequence[Upcoming]) -> Outcome:
-        """Pack it beside these."""
-        left = max(0, self._step_limit - self.steps)
-        if self._demand.sources:
-            needs = (*self._demand.by_size, *((each.item, each.need) for each in others))
-            outcome = pack(*told_apart(needs, self._space), step_limit=left)
-        elif others:
-            items = (*self._demand.items, *(each.item for each in others))
-            outcome = pack(items, self._space.bins, step_limit=left)
-        else:
-            outcome = pack(self._demand.prepared, self._space.bins, step_limit=left)
-        self.steps += outcome.steps
-        return outcome
+def _packed(
+    demand: Demand, space: NodeSpace, others: Sequence[Upcoming], step_limit: int
+) -> Outcome:
+    """Pack a demand on one node beside *others*."""
+    if demand.sources:
+        needs = (*demand.by_size, *((each.item, each.need) for each in others))
+        return pack(*told_apart(needs, space), step_limit=step_limit)
+    if others:
+        items = (*demand.items, *(each.item for each in others))
+        return pack(items, space.bins, step_limit=step_limit)
+    return pack(demand.prepared, space.bins, step_limit=step_limit)

@@ -6,16 +6,9 @@ from functools import cached_property
 
 from extender.space import NodeSpace
 from extender.upcoming.finding import best_node
-from extender.upcoming.upcoming import Load, may_share, most_on_a_node
+from extender.upcoming.upcoming import Crowd, Load, may_share, most_on_a_node
 from extender.verdicts.situation import Situation
-from extender.verdicts.threat import (
-    Threat,
-    asking_on,
-    leaves,
-    leaves_room,
-    seen_by_longhorn,
-    threat_of,
-)
+from extender.verdicts.threat import asking_on, leaves, leaves_room, seen_by_longhorn
 from longhorn import NodeName
 from packing import Item, fits_in_any_order, is_stranded
 
@@ -50,14 +43,12 @@ class Looking:
         }
         """The nodes to which a strict-local replica may come."""
         self._remote = [each for each in self._own if not each.volume.needs_local_replica]
-        self.others = threat_of(situation.others, (), settings)
+        self.others = situation.others
         local = [each for each in self._own if each.volume.needs_local_replica]
         self._beside = [each for each in local if may_share(each.volume, settings)]
         """What may come to the pod's node besides a local replica of the same volume."""
-        self.with_remote = self.others
-        if self._remote:
-            self.with_remote = threat_of(situation.others, self._remote, settings)
-        self.with_own = threat_of(situation.others, self._own, settings)
+        self.with_remote = self.others.plus(self._remote, settings)
+        self.with_own = self.others.plus(self._own, settings)
         self._pairs_left = _MOST_PAIRS
 
     def takes_from_others(self, nodes: Collection[NodeName], *, with_open: bool) -> bool:
@@ -90,7 +81,7 @@ class Looking:
     def endangered(self, nodes: Sequence[NodeName]) -> Iterator[NodeName]:
         """Yield those of *nodes*, all accepted else, to which too much may come first."""
         situation = self._situation
-        if not (self.with_remote.upcoming or situation.is_strict):
+        if not (self.with_remote.each or situation.is_strict):
             nodes = [name for name in nodes if name in self._strict]
         if not nodes:
             return
@@ -105,7 +96,7 @@ class Looking:
             if self._may_look_closely or self._is_strict(name):
                 yield name
 
-    def is_at_risk(self, name: NodeName, threat: Threat, *, with_open: bool = False) -> bool:
+    def is_at_risk(self, name: NodeName, threat: Crowd, *, with_open: bool = False) -> bool:
         """Whether a threat may take the room of the pod's own local replicas on a node.
 
         To strict-local ones those of the pod's own that may come there are one, too.
@@ -125,7 +116,7 @@ class Looking:
             return is_strict
         return bool(first or is_strict) and not fits_in_any_order(items, first, space.bins)
 
-    def _may_come_unseeing(self, space: NodeSpace, threat: Threat) -> bool:
+    def _may_come_unseeing(self, space: NodeSpace, threat: Crowd) -> bool:
         """Whether a replica without room may come all the same, by Longhorn's figures.
 
         They do not have yet what has just been placed there: for some seconds Longhorn sees room.
@@ -137,10 +128,10 @@ class Looking:
             and not is_stranded(each.item, bins)
             and name in suited.hosts(each.need)
             and suited.may_join(each, name)
-            for each in threat.upcoming
+            for each in threat.each
         )
 
-    def _strict_threat(self, name: NodeName) -> Threat:
+    def _strict_threat(self, name: NodeName) -> Crowd:
         """Return what may come to a node with a strict-local replica, of the pod's own as well.
 
         Replicas beside a local one of the same volume come there only if they find no other node.
@@ -154,8 +145,7 @@ class Looking:
         ]
         if not beside:
             return self.with_remote
-        own = [*self._remote, *beside]
-        return threat_of(situation.others, own, situation.view.settings)
+        return self.with_remote.plus(beside, situation.view.settings)
 
     def _without_room(
         self, nodes: Collection[NodeName], items: Sequence[Item], *, with_open: bool
@@ -175,8 +165,8 @@ class Looking:
             items = (*items, *(each.item for each in situation.bound.open.held))
         alike = {(i.logical_bytes, i.physical_bytes, i.kinds): i for i in items}.values()
         kinds = frozenset.intersection(*(i.kinds for i in alike)) if alike else frozenset()
-        logical_bytes = threat.most_bytes + sum(i.logical_bytes for i in items)
-        physical_bytes = threat.physical_bytes + sum(i.physical_bytes for i in items)
+        logical_bytes = threat.sums.most_bytes + sum(i.logical_bytes for i in items)
+        physical_bytes = threat.sums.physical_bytes + sum(i.physical_bytes for i in items)
         situation.work.spend(len(nodes) // _NODES_PER_STEP)
         busy = self._busy
         for name in nodes:
@@ -211,7 +201,7 @@ class Looking:
     @property
     def _may_look_closely(self) -> bool:
         """Whether it does not cost too much to look at what may come to one more node."""
-        return len(self.with_own.upcoming) <= self._pairs_left
+        return len(self.with_own.each) <= self._pairs_left
 
     def _is_strict(self, name: NodeName) -> bool:
         return self._situation.is_strict or name in self._strict
@@ -220,15 +210,15 @@ class Looking:
         load: Load = self._situation.bound.on(space)
         return tuple(each.item for each in load if with_open or each.is_sure)
 
-    def _that_may_come(self, name: NodeName, threat: Threat) -> list[Item] | None:
+    def _that_may_come(self, name: NodeName, threat: Crowd) -> list[Item] | None:
         """Return what of a threat may come to a node; None if looking would cost too much."""
-        if len(threat.upcoming) > self._pairs_left:
+        if len(threat.each) > self._pairs_left:
             return None
-        self._pairs_left -= len(threat.upcoming)
+        self._pairs_left -= len(threat.each)
         situation, forecast = self._situation, self._situation.forecast
-        situation.work.spend(len(threat.upcoming) // _PAIRS_PER_STEP)
+        situation.work.spend(len(threat.each) // _PAIRS_PER_STEP)
         found: list[Item] = []
-        for each in threat.upcoming:
+        for each in threat.each:
             if forecast.suited.may_go(each, name) and forecast.suited.may_join(each, name):
                 found += [each.item] * most_on_a_node(each, situation.view.settings)
         return found

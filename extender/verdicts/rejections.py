@@ -52,8 +52,7 @@ class InTheWay(Rejection, frozen=True, kw_only=True):
 
 
 class UnknownNode(Rejection, frozen=True):
-    reason = "unknown_node"
-    text = "no Longhorn node of this name"
+    reason, text = "unknown_node", "no Longhorn node of this name"
 
 
 class UnreadableNode(Rejection, frozen=True):
@@ -70,18 +69,15 @@ class SettingUnreadable(Rejection, frozen=True, kw_only=True):
 
 
 class NodeDeleting(Rejection, frozen=True):
-    reason = "node_deleting"
-    text = "Longhorn node is being deleted"
+    reason, text = "node_deleting", "Longhorn node is being deleted"
 
 
 class NodeNotReady(Rejection, frozen=True):
-    reason = "node_not_ready"
-    text = "Longhorn node is not ready"
+    reason, text = "node_not_ready", "Longhorn node is not ready"
 
 
 class DriverMissing(Rejection, frozen=True):
-    reason = "driver_missing"
-    text = "Longhorn's CSI driver is not registered on the node"
+    reason, text = "driver_missing", "Longhorn's CSI driver is not registered on the node"
 
 
 class EngineImageMissing(Rejection, frozen=True):
@@ -105,13 +101,11 @@ class NodeNotSchedulable(Rejection, frozen=True):
 
 
 class NodeSchedulingDisabled(Rejection, frozen=True):
-    reason = "node_scheduling_disabled"
-    text = "scheduling is disabled on the Longhorn node"
+    reason, text = "node_scheduling_disabled", "scheduling is disabled on the Longhorn node"
 
 
 class NodeEvicting(Rejection, frozen=True):
-    reason = "node_evicting"
-    text = "Longhorn node is being evicted"
+    reason, text = "node_evicting", "Longhorn node is being evicted"
 
 
 class NodeTags(Rejection, frozen=True, kw_only=True):
@@ -140,8 +134,7 @@ class ReplicasElsewhere(Rejection, frozen=True):
 
 
 class MemberElsewhere(Rejection, frozen=True):
-    reason = "member_elsewhere"
-    text = "another node was chosen for this member of a pod group"
+    reason, text = "member_elsewhere", "another node was chosen for this member of a pod group"
 
 
 class StrictLocalElsewhere(Rejection, frozen=True):

@@ -1,35 +1,15 @@
-"""Replicas that may come to any node, taken together, and the room that they leave."""
+"""What a threat, replicas that may come to any node, leaves of the room there."""
 
 from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
 from msgspec import structs
 
 from extender.demand.items import item_of
 from extender.space import NodeSpace
-from extender.upcoming.upcoming import Crowd, Upcoming, crowd_of
+from extender.upcoming.upcoming import Crowd
 from extender.verdicts.situation import Situation
-from longhorn import DiskName, Replica, Settings
+from longhorn import DiskName, Replica
 from packing import Bin, Item, bytes_to_block
-
-
-class Threat(msgspec.Struct, frozen=True, kw_only=True):
-    """Replicas that may come to any node, all together."""
-
-    upcoming: Sequence[Upcoming]
-    most_bytes: int
-    """The most of them that may come to one node."""
-    physical_bytes: int
-
-
-def threat_of(crowd: Crowd, own: Sequence[Upcoming], settings: Settings) -> Threat:
-    """Take together what comes of others, and some of a pod's own."""
-    more = crowd_of(own, settings).sums
-    return Threat(
-        upcoming=[*crowd.each, *own],
-        most_bytes=crowd.sums.most_bytes + more.most_bytes,
-        physical_bytes=crowd.sums.physical_bytes + more.physical_bytes,
-    )
 
 
 def asking_on(space: NodeSpace, situation: Situation) -> tuple[list[Item], Sequence[Bin]]:
@@ -79,10 +59,10 @@ def _asked(replicas: Iterable[Replica], space: NodeSpace) -> DiskName | None:
     return next(found, None)
 
 
-def leaves_room(items: Sequence[Item], space: NodeSpace, threat: Threat) -> bool:
+def leaves_room(items: Sequence[Item], space: NodeSpace, threat: Crowd) -> bool:
     """Whether a node has room for *items* though all of a threat comes there."""
-    logical_bytes = threat.most_bytes + sum(item.logical_bytes for item in items)
-    physical_bytes = threat.physical_bytes + sum(item.physical_bytes for item in items)
+    logical_bytes = threat.sums.most_bytes + sum(item.logical_bytes for item in items)
+    physical_bytes = threat.sums.physical_bytes + sum(item.physical_bytes for item in items)
     return leaves(items, space, logical_bytes, physical_bytes)
 
 
