@@ -24,22 +24,9 @@ from longhorn import (
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
 Record = (
-    BackingImage
-    | Claim
-    | CsiNode
-    | DiskSchedule
-    | EngineImage
-    | EngineOptOut
-    | InstanceManager
-    | Node
-    | PersistentVolume
-    | Replica
-    | Setting
-    | Shard
-    | StorageClass
-    | Unreadable
-    | Volume
-)
+    BackingImage | Claim | CsiNode | DiskSchedule | EngineImage | EngineOptOut | InstanceManager
+    | Node | PersistentVolume | Replica | Setting | Shard | StorageClass | Unreadable | Volume
+)  # fmt: skip
 """What decisions rest on."""
 
 

@@ -95,17 +95,14 @@ def _may_leave(name: ReplicaName, part: Part | None, space: DiskSpace) -> bool:
 
     The disk refused it and has no room for it now: it is there by name only. Or it has yet to
     decide on more than it has room for: then it counts there, too, as nobody knows which replica it
-    will refuse. One with data stays where its data are, whatever was decided.
+    will refuse. Where nothing is asked for any more, and nothing was granted, Longhorn goes
+    elsewhere. One with data stays where its data are, whatever was decided.
     """
-    if part is None or part.standing is Standing.PENDING or _is_withdrawn(part):
+    is_withdrawn = part is not None and part.standing is Standing.RELEASING and not part.bytes
+    if part is None or part.standing is Standing.PENDING or is_withdrawn:
         return space.logical_headroom_bytes < 0
     is_refused = part.standing is Standing.REFUSED and not part.bytes
     return is_refused and name not in space.contested
-
-
-def _is_withdrawn(part: Part) -> bool:
-    """Whether nothing is asked for any more, and nothing was granted: Longhorn goes elsewhere."""
-    return part.standing is Standing.RELEASING and not part.bytes
 
 
 def _is_granted(schedule: DiskSchedule, replica: Replica) -> bool:

@@ -67,12 +67,9 @@ def _metadata_bytes(data_bytes: int) -> int:
 def _clusters_of_metadata(device_bytes: int) -> int:
     clusters = _divided(device_bytes, _CLUSTER_BYTES)
     pages = _PAGES_OF_METADATA * clusters
-    masks = 3 * _pages_of_mask(pages)  # of used pages, clusters and blobs; the first is the largest
+    # Masks of used pages, clusters and blobs; the first is the largest.
+    masks = 3 * _divided(8 + _divided(pages, 8), _PAGE_BYTES)
     return _divided(1 + masks + pages, _CLUSTER_BYTES // _PAGE_BYTES)
-
-
-def _pages_of_mask(bits: int) -> int:
-    return _divided(8 + _divided(bits, 8), _PAGE_BYTES)
 
 
 def _divided(number: int, by: int) -> int:

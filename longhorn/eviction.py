@@ -73,10 +73,8 @@ def drain_may_end(
             return not here
         case "allow-if-replica-is-stopped":
             here = [replica for replica in here if not replica.stopped]
-    return all(
-        _was_never_used(replica) or _is_kept_elsewhere(replica, replicas, guarded)
-        for replica in here
-    )
+    used = [replica for replica in here if replica.healthy_once or replica.failed]
+    return all(_is_kept_elsewhere(replica, replicas, guarded) for replica in used)
 
 
 def _is_kept_elsewhere(
@@ -95,7 +93,3 @@ def _is_kept_elsewhere(
         and not peer.deleting
         for peer in replicas
     )
-
-
-def _was_never_used(replica: Replica) -> bool:
-    return not replica.healthy_once and not replica.failed

@@ -101,7 +101,7 @@ def reusable(
         if (host := chosen.get(replica.node or NodeName(""))) is not None
         and replica.disk in host.unused_bytes
     ]
-    return tuple(sorted(found, key=_failed_at, reverse=True))
+    return tuple(sorted(found, key=lambda each: each.failed_at or _LONG_AGO, reverse=True))
 
 
 def needs_new_replica(
@@ -137,7 +137,3 @@ def wait_is_over(volume: Volume, settings: Settings, now: datetime) -> bool | No
     if volume.degraded_at is None:
         return None
     return (now - volume.degraded_at).total_seconds() >= settings.replenishment_wait_seconds
-
-
-def _failed_at(replica: Replica) -> datetime:
-    return replica.failed_at or _LONG_AGO

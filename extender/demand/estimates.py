@@ -3,7 +3,8 @@
 Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go getVolumeOptions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from extender.demand.parameters import (
     DISK_TYPES,
@@ -27,6 +28,8 @@ from longhorn import (
     value_for_engine,
     volume_size_bytes,
 )
+
+Found = TypeVar("Found")
 
 NEW_VOLUME_DEFAULTS: Mapping[str, str] = {
     "default-data-locality": "disabled",
@@ -56,14 +59,16 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
             "correct it",
         )
     said = read_parameters(storage_class.name, tuple(storage_class.parameters.items()))
-    wanted_replicas = said.wanted_replicas or _replicas_by_setting(said, view)
+    wanted_replicas = said.wanted_replicas or _by_setting(
+        "default-replica-count", said.engine, view, _replica_count
+    )
     source = _source(claim, view)
     size_bytes = source.size_bytes if source else volume_size_bytes(claim.requested_bytes)
     keeps_zone, keeps_region = _kept_place(said, storage_class, view)
     volume = Volume(
         name=future_volume_name(claim),
         size_bytes=size_bytes,
-        locality=said.locality or _locality_by_setting(view),
+        locality=said.locality or _by_setting("default-data-locality", "v1", view, Locality),
         disk_type=DISK_TYPES[said.engine],
         node_selector=() if said.shards else said.node_selector,
         disk_selector=said.disk_selector,
@@ -142,32 +147,25 @@ def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
     )
 
 
-def _locality_by_setting(view: ClusterView) -> Locality:
+def _by_setting(name: str, engine: str, view: ClusterView, read: Callable[[str], Found]) -> Found:
+    """Read a setting that counts where the class is silent.
+
+    Raises:
+        UnresolvableClaimError: It cannot be read.
+    """
+    value = view.setting_values.get(name, NEW_VOLUME_DEFAULTS[name])
     try:
-        setting = _setting("default-data-locality", view)
-        return Locality(value_for_engine(setting, "v1"))
+        if ("Setting", name) not in view.unreadable:
+            return read(value_for_engine(value, engine))
     except ValueError:
-        raise _bad_setting("default-data-locality") from None
-
-
-def _setting(name: str, view: ClusterView) -> str:
-    if ("Setting", name) in view.unreadable:
-        raise _bad_setting(name)
-    return view.setting_values.get(name, NEW_VOLUME_DEFAULTS[name])
-
-
-def _bad_setting(name: str) -> UnresolvableClaimError:
-    return UnresolvableClaimError(
+        pass
+    raise UnresolvableClaimError(
         ClaimProblem.BAD_SETTING, "Setting", name, "has a value that cannot be read", "correct it"
     )
 
 
-def _replicas_by_setting(said: Said, view: ClusterView) -> int:
-    name = "default-replica-count"
-    try:
-        replicas = parse_int(value_for_engine(_setting(name, view), said.engine))
-    except ValueError:
-        raise _bad_setting(name) from None
+def _replica_count(value: str) -> int:
+    replicas = parse_int(value)
     if not 0 < replicas <= MOST_REPLICAS:
-        raise _bad_setting(name)
+        raise ValueError(value)
     return replicas

@@ -5,6 +5,7 @@ Sources: kubernetes pkg/scheduler/schedule_one.go (nominatedNodeName, set before
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 from msgspec import structs
 
@@ -63,15 +64,11 @@ def without_stale(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> Hold:
 
 
 def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName | None:
-    for key, stale in sorted(hold.unbound, key=_claim):
+    for key, stale in sorted(hold.unbound, key=itemgetter(0)):
         claim = claims.get(key)
         if claim is not None and claim.selected_node not in (None, stale):
             return claim.selected_node
     return None
-
-
-def _claim(unbound: tuple[ClaimKey, NodeName | None]) -> ClaimKey:
-    return unbound[0]
 
 
 def _is_provisioning(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:

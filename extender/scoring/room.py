@@ -19,8 +19,7 @@ from packing import Item, Kind
 class KnownScores:
     """Scores of nodes for one set of needs, as if there were no data, and `Balance.SPREAD` wanted.
 
-    A score follows from the needs and the node's space alone, and stands until the space is
-    replaced. So the next pod of a workload costs no look at thousands of nodes.
+    They stand until the node's space is replaced, as `Verdicts` do.
     """
 
     def __init__(self) -> None:

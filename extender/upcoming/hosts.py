@@ -5,25 +5,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from extender.demand.items import Demand, all_start, demand_of, suits
+from extender.demand.items import all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.view import ClusterView
-from longhorn import Engine, Need, NodeName, Place, Selector, TopologyTerm
-from packing import Bin, Kind
+from longhorn import Need, NodeName
+from packing import Bin
 
 Rank = tuple[int, NodeName]
 """Less what is unused on the node's disks of the right kinds, so that the roomiest comes first."""
-
-
-class Sort(msgspec.Struct, frozen=True):
-    """What replicas have in common that may go to the same nodes and disks, whatever their size."""
-
-    kinds: frozenset[Kind]
-    selectors: tuple[Selector, ...]
-    topologies: tuple[tuple[TopologyTerm, ...], ...]
-    places: frozenset[Place] | None
-    """Of a linked clone: the disks with the data that it shares."""
-    engines: tuple[Engine, ...]
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -160,9 +149,3 @@ class Hosts:
             return None
         unused = sum(count for kind, count in space.unused_bytes.items() if kind in kinds)
         return _Entry(space.node.zone, unused, largest)
-
-
-def sort_of(demand: Demand) -> Sort:
-    """Say what a demand of one replica has in common with others."""
-    [(item, need)] = demand.by_size
-    return Sort(item.kinds, demand.node_selectors, demand.topologies, need.places, demand.engines)

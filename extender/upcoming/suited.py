@@ -1,9 +1,9 @@
 """Which nodes suit the replicas of each volume, whatever else comes there."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from extender.demand.items import demand_of
-from extender.upcoming.hosts import Hosts, Sort, sort_of
+from extender.upcoming.hosts import Hosts
 from extender.upcoming.upcoming import Upcoming
 from extender.view import ClusterView
 from longhorn import Group, Need, NodeName, Usage, VolumeName, groups_of, usage_of
@@ -12,6 +12,8 @@ from packing import is_stranded
 _MOST_NEEDS, _MOST_SORTS = 50_000, 32
 """Of so many needs it is remembered where they may go, and for so many sorts of them the nodes are
 kept in order."""
+Sort = tuple[Hashable, ...]
+"""What replicas have in common that may go to the same nodes and disks, whatever their size."""
 
 
 class Suited:
@@ -38,7 +40,10 @@ class Suited:
         if sort is None:
             if len(self._sorts) >= _MOST_NEEDS:
                 self._sorts.clear()
-            sort = self._sorts[need] = sort_of(demand_of([("replica", need)], self.view))
+            demand = demand_of([("replica", need)], self.view)
+            [item], places = demand.items, need.places
+            sort = item.kinds, demand.node_selectors, demand.topologies, places, demand.engines
+            self._sorts[need] = sort
         found = self._hosts.get(sort)
         if found is None:
             if len(self._hosts) >= _MOST_SORTS:

@@ -82,9 +82,6 @@ class Judging:
     ) -> dict[NodeName, Rejection]:
         """Return why candidates are rejected.
 
-        Where nothing of the pod's own plays a part, a verdict follows from what is needed, the
-        node's space, and what else comes there. It is remembered until one of these changes.
-
         Args:
             remembered: What is known already; added to.
             changes: The nodes whose space has changed, or what comes there.

@@ -20,7 +20,7 @@ from longhorn import NodeName, needed_to_start
 
 def needs_room(situation: Situation) -> bool:
     """Whether some volume that needs nothing on the pod's node needs room to start at all."""
-    return any(_needed(each, situation) for each in _remote(situation))
+    return bool(_all_needed(situation))
 
 
 def start(situation: Situation) -> Rejection | Situation:
@@ -30,7 +30,7 @@ def start(situation: Situation) -> Rejection | Situation:
     may have room.
     """
     needed = _all_needed(situation)
-    if not needed:
+    if not needed or situation.view.unreadable_nodes:
         return situation
     if _others_lack_room(situation):
         return PendingReplicas()
@@ -64,7 +64,7 @@ def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName,
         nodes: Where the local volumes have room.
     """
     needed = _all_needed(started)
-    if not (needed and started.request.volumes):
+    if not (needed and started.request.volumes) or started.view.unreadable_nodes:
         return {}
     size_bytes = max(each.need.size_bytes for each in needed)
     rejected: dict[NodeName, Rejection] = {}
@@ -135,20 +135,13 @@ def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> boo
     return bool(open_) and _first_missing(needed, without) is None
 
 
-def _remote(situation: Situation) -> list[Upcoming]:
-    """Return what comes of the volumes that need nothing on the pod's node."""
-    remote = {wanted.name for wanted in situation.request.remote}
-    return [each for each in situation.own if each.volume.name in remote]
-
-
 def _all_needed(situation: Situation) -> list[Upcoming]:
-    """Return what must find room anywhere so that the pod starts; nothing if nobody can say."""
-    if situation.view.unreadable_nodes:
-        return []
+    """Return what must find room so that the pod starts, and needs nothing on its node."""
+    remote = {wanted.name for wanted in situation.request.remote}
     return [
         structs.replace(each, count=count)
-        for each in _remote(situation)
-        if (count := _needed(each, situation))
+        for each in situation.own
+        if each.volume.name in remote and (count := _needed(each, situation))
     ]
 
 
