@@ -75,11 +75,9 @@ class ViewBuilder:
         return self._known.all(type_)
 
     def apply(self, old: object, new: object) -> None:
-        """Apply the change of one object.
+        """Apply the change of an object: new without an *old* record, gone without a *new* one.
 
-        Args:
-            old: Its record so far, None if it did not exist. Records that no decision rests on are
-                passed over.
+        Records that no decision rests on are passed over.
         """
         if is_record(old):
             self._known.remove(old)

@@ -50,9 +50,9 @@ class Extender:
         self._balance = balance
         self.ledger = Ledger(mode)
         self.steps = 0
-        self._verdicts = RememberedVerdicts(Verdicts)
-        self._scores = RememberedScores(KnownScores)
         self._outlook = Outlook(limits.per_node)
+        self._verdicts = RememberedVerdicts(Verdicts, self._outlook.changes)
+        self._scores = RememberedScores(KnownScores, self._outlook.changes)
         self._last = LastAnswer()
 
     def filter(
@@ -90,7 +90,7 @@ class Extender:
             works.append(situation.work)
             return situation
 
-        answer = decide(request, candidates, view, situate, self._verdicts, self._outlook.changes)
+        answer = decide(request, candidates, view, situate, self._verdicts)
         self.steps = sum(each.spent for each in works)
         self._last.note(answer, self.ledger, self._outlook.version)
         return answer
@@ -141,7 +141,7 @@ class Extender:
         except UnresolvableClaimError:
             return True
         needs = tuple(volume.need for volume in request.volumes)
-        unknown = count - self._verdicts.known(needs, self._outlook.changes)
+        unknown = count - self._verdicts.known(needs)
         return not needs or unknown <= NODES_IN_ONE_GO
 
     def situation(
@@ -152,11 +152,11 @@ class Extender:
         A request without volumes gets what is true for all pods.
         """
         self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=Work.unlimited())
-        return situation_of(request, view, self.ledger, self._outlook, limits=self._limits, utc=utc)
+        return situation_of(request, view, self.ledger, self._outlook, limits=self._limits)
 
     def score(self, answer: Answer) -> Scores:
         """Score the candidates of an answer; neither its view nor holds have changed since."""
-        return prioritize(answer, self._outlook.changes, self._scores, self._balance)
+        return prioritize(answer, self._scores, self._balance)
 
     def for_member(self, answer: Answer) -> Answer:
         """Return an answer for a member of a group: if it needs room, the best node alone."""

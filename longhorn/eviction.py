@@ -59,10 +59,7 @@ def drain_may_end(
     """Say whether the cordoned *node* lets its instance manager go, by node-drain-policy.
 
     Any policy waits for the volumes attached to the node first; the caller asks after that. Shards
-    hold nothing back.
-
-    Args:
-        guarded: As for `needs_eviction`.
+    hold nothing back; *guarded* is as for `needs_eviction`.
     """
     replicas = tuple(each for each in replicas if not isinstance(each, Shard))
     here = [replica for replica in replicas if replica.node == node]

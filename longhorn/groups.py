@@ -89,10 +89,8 @@ def groups_of(
     """Return the groups of nodes that Longhorn tries for one more replica, best first.
 
     It takes the first that has a disk with room, and never merges two. A later one may name nodes
-    of an earlier one again.
-
-    Args:
-        spaces: The nodes of *usage*. Left out, auto-balance moves nothing off a full disk.
+    of an earlier one again. Without the *spaces* of its nodes auto-balance moves nothing off a full
+    disk.
     """
     zones, zone_of = usage.zones, usage.zone_of
     fresh = Group(but_zones=zones)

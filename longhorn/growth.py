@@ -43,11 +43,8 @@ def with_growth(
 ) -> DiskSpace:
     """Return a disk with what its *replicas* are yet to grow by, each that fits, by name.
 
-    Longhorn leaves a volume as it is until its growth fits.
-
-    Args:
-        space: The disk with its replicas, as large as they are.
-        expanded: By volume, the size that they are to have.
+    Longhorn leaves a volume as it is until its growth fits. *expanded* is the size that each
+    replica of a volume is to have.
     """
     growing = sorted((r for r in replicas if r.volume in expanded), key=lambda each: each.name)
     for replica in growing:

@@ -54,8 +54,7 @@ def named_volume(replica: str) -> VolumeName:
 def new_replica(volume: Volume, name: ReplicaName, only: NodeName | None) -> Replica:
     """Return a replica, or shard, that Longhorn makes for a volume, before it has a disk.
 
-    Args:
-        only: The one node that it may go to; None if it may go anywhere.
+    It may go to the node *only*, or anywhere if that is None.
     """
     return (Shard if volume.sharded else Replica)(
         name=name,

@@ -17,10 +17,8 @@ def surplus(
     """Return the replicas of which one goes since another one was made beside the pod.
 
     They are those that share a disk with most others, or else a node, or else a zone; or all of
-    them. None of them is on the pod's node. Longhorn takes the first by name, as they are here.
-
-    Args:
-        replicas: Those that are healthy and stay where they are.
+    them, of all *replicas* that are healthy and stay where they are. None of them is on the pod's
+    node. Longhorn takes the first by name, as they are here.
     """
     here = volume.attached_to
     if volume.locality is not Locality.BEST_EFFORT or here not in [r.node for r in replicas]:

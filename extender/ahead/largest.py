@@ -56,14 +56,10 @@ def largest(
         try:
             for part in _parts(nodes):
                 view = current_view()
-                answer = decide(
-                    _request(class_, size * _STEP_BYTES, view),
-                    [*filter(view.spaces.__contains__, part)],
-                    view,
-                    situate,
-                    RememberedVerdicts(Verdicts),
-                    view.changes,
-                )
+                asked = _request(class_, size * _STEP_BYTES, view)
+                there = [*filter(view.spaces.__contains__, part)]
+                nothing = RememberedVerdicts(Verdicts, view.changes)
+                answer = decide(asked, there, view, situate, nothing)
                 accepted += len(answer.accepted)
                 reasons.update(map(str, answer.rejected.values()))
                 yield

@@ -45,8 +45,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
 def judge_pod(pod: NewPod, scheduler: str) -> Injection | None:
     """Decide by the pod alone; return None if that depends on what its claims lead to.
 
-    Args:
-        scheduler: Name of the kube-scheduler that asks the extender, "" if the cluster's own does.
+    *scheduler* names the kube-scheduler that asks the extender: "" if the cluster's own does.
     """
     if pod.is_bound:
         return Injection(found=Found.IS_BOUND)

@@ -53,8 +53,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     """Return where the replicas of each volume of a pod would go, in the order of the request.
 
-    Args:
-        node: Where the pod goes. None if no node takes it: then no replica is local.
+    The pod goes to *node*; None if no node takes it: then no replica is local.
     """
     situation, view = answer.situation, answer.view
     if situation is None or view.settings.unreadable is not None:

@@ -11,7 +11,6 @@ from extender.upcoming.needs import competitors_of
 from extender.verdicts.candidates import grouped
 from extender.verdicts.remembered import Remembered
 from extender.verdicts.situation import Situation
-from extender.view import ChangeLog, Cursor
 from longhorn import NodeName
 from packing import Item, Kind
 
@@ -24,15 +23,13 @@ class KnownScores:
 
     def __init__(self) -> None:
         self.by_node: dict[NodeName, Score] = {}
-        self._cursor: Cursor | None = None
 
     def __len__(self) -> int:
         return len(self.by_node)
 
-    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
-        """Forget the nodes that have changed since the last time."""
-        changed, self._cursor = changes.since(self._cursor)
-        for name in [*self.by_node] if changed is None else changed:
+    def forget(self, names: Sequence[NodeName]) -> None:
+        """Forget nodes that have changed."""
+        for name in names:
             self.by_node.pop(name, None)
 
 
@@ -43,24 +40,17 @@ _SOME_ORDER, _EVERY_ORDER, _SUREST = Robustness
 def scores_by_room(
     situation: Situation,
     accepted: Sequence[NodeName],
-    changes: ChangeLog[NodeName],
     remembered: RememberedScores,
     balance: Balance,
 ) -> Sequence[Score]:
-    """Score nodes as if there were no data.
-
-    Args:
-        accepted: The nodes; each has room for what is new there.
-        changes: The nodes whose space has changed, or what comes there.
-        remembered: What is known already; added to.
-    """
+    """Score nodes as if there were no data; each has room for what is new there."""
     groups = grouped(situation, accepted)
-    known = remembered.for_needs((groups.needs, ()), changes)
+    known = remembered.for_needs((groups.needs, ()))
     scores = _alike(groups.alone, known, situation, groups.busy, ())
     if groups.beside or groups.singly:
         by_node = dict(zip(groups.alone, scores, strict=True))
         if groups.beside:
-            known = remembered.for_needs((groups.needs, groups.open.needs), changes)
+            known = remembered.for_needs((groups.needs, groups.open.needs))
             held = [each.item for each in groups.open.held]
             beside = _alike(groups.beside, known, situation, groups.busy, held)
             by_node.update(zip(groups.beside, beside, strict=True))

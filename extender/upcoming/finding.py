@@ -98,10 +98,8 @@ def _make_room(
     """Put a replica on a node from which others may go elsewhere: one of another volume, or two.
 
     A single one may go to a node from which another one may, and so on: a chain of so many at most.
-    Where more than a few are forecast, what one of them gains is not worth the work.
-
-    Args:
-        chain: The volumes of which one is moved already, to make room for each other.
+    Where more than a few are forecast, what one of them gains is not worth the work. Of the volumes
+    of *chain* one is moved already, to make room for each other.
     """
     chain = (*chain, upcoming.volume.name)
     if len(forecast.volumes) > _MOST_MOVED or len(chain) > _MOST_IN_A_CHAIN:

@@ -108,11 +108,7 @@ class Hosts:
             self._entries[name] = entry
 
     def note_taken(self, name: NodeName, *, has_more: bool) -> None:
-        """Note that something else comes to a node.
-
-        Args:
-            has_more: Whether it may take now what it did not take before.
-        """
+        """Note that something else comes to a node; *has_more* if it may take more than before."""
         entry = self._entries.get(name)
         if entry is None:
             return

@@ -53,6 +53,7 @@ class Outlook:
         self._cursors: tuple[Cursor | None, Cursor | None, Cursor | None] = (None, None, None)
         self._settings: Settings | None = None
         self._kinds = 0
+        self._utc: Moment | None = None
 
     def catch_up(
         self, view: ClusterView, ledger: Ledger, *, now: float, utc: Moment | None, work: Work
@@ -79,6 +80,7 @@ class Outlook:
                     dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids), ledger
                 )
         self.forecast.work, self.forecast.is_cut_short = work, False
+        self._utc = utc
         self._gathering.note_time(utc)
         while self._gathering.outdated and not work.is_over:
             work.spend(_STEPS_PER_VOLUME)
@@ -103,13 +105,11 @@ class Outlook:
         return bool(self._gathering.outdated or self._unchecked or self._seeking)
 
     def without(
-        self, uid: str, own: Collection[VolumeName], utc: Moment | None, work: Work
+        self, uid: str, own: Collection[VolumeName], work: Work
     ) -> tuple[BoundToOthers, Forecast, Crowd]:
         """Return what one pod finds: what is bound to nodes, the forecast, and what comes anywhere.
 
-        Args:
-            uid: The pod, whose hold does not count.
-            own: Its volumes; they do not count either.
+        Neither the pod's hold nor its *own* volumes count.
         """
         bound = BoundToOthers(self._bound, self._gathering, uid=uid, own=own)
         self.forecast.work = work
@@ -121,7 +121,7 @@ class Outlook:
             forecast.take_out(name)
         hold = self._gathering.hold_of(uid)
         if hold is not None and (names := sorted(volumes_of(hold) - {*own})):
-            others = self._without_hold(hold, names, forecast, others, utc)
+            others = self._without_hold(hold, names, forecast, others)
         if forecast.nowhere and (bound.apart or forecast.apart):
             by_name = {each.volume.name: each for each in others.each}
             for name in [*forecast.nowhere]:
@@ -224,18 +224,13 @@ class Outlook:
                 self._seeking.add(upcoming)
 
     def _without_hold(
-        self,
-        hold: Hold,
-        names: Iterable[VolumeName],
-        forecast: Forecast,
-        others: Crowd,
-        utc: Moment | None,
+        self, hold: Hold, names: Iterable[VolumeName], forecast: Forecast, others: Crowd
     ) -> Crowd:
         """Return *others* as they are if *hold* does not count for some volumes; place these."""
         upcoming = {each.volume.name: each for each in others.each}
         for name in names:
             holds = self._gathering.holds_of(name, but=hold.pod.uid)
-            now = anywhere_of(name, holds, self._view, utc=utc)
+            now = anywhere_of(name, holds, self._view, utc=self._utc)
             forecast.take_out(name)
             upcoming.pop(name, None)
             if now is not None:

@@ -23,7 +23,7 @@ from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.risk import risks
 from extender.verdicts.situation import Situation
 from extender.verdicts.starting import crowded_out, needs_room, start
-from extender.view import ChangeLog, ClusterView
+from extender.view import ClusterView
 from longhorn import NodeName
 
 Situate = Callable[[PodRequest], Situation]
@@ -92,19 +92,14 @@ def decide(
     view: ClusterView,
     situate: Situate,
     remembered: RememberedVerdicts,
-    changes: ChangeLog[NodeName],
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
     Where volumes keep to the place of their pod's node, each place is decided on by itself: the
     pod asks for something else there.
-
-    Args:
-        remembered: What is known already for pods of the same needs; added to.
-        changes: The nodes whose space has changed, or what comes there.
     """
     answers = [
-        _decide(situate(asked), nodes, remembered, changes)
+        _decide(situate(asked), nodes, remembered)
         for asked, nodes in by_place(request, candidates, view)
     ]
     if len(answers) == 1:
@@ -116,10 +111,7 @@ def decide(
 
 
 def _decide(
-    situation: Situation,
-    candidates: Sequence[NodeName],
-    remembered: RememberedVerdicts,
-    changes: ChangeLog[NodeName],
+    situation: Situation, candidates: Sequence[NodeName], remembered: RememberedVerdicts
 ) -> Answer:
     """Decide on nodes to which the pod's volumes can be attached; of the rest nothing is asked."""
     closed = unattachable(situation.request, candidates, situation.view)
@@ -127,7 +119,7 @@ def _decide(
     answer = (
         _nothing_to_judge(situation, open_)
         or _back_to_the_data(situation, open_)
-        or _judged(situation, open_, remembered, changes)
+        or _judged(situation, open_, remembered)
     )
     if not closed:
         return answer
@@ -169,10 +161,7 @@ def _back_to_the_data(situation: Situation, candidates: Sequence[NodeName]) -> A
 
 
 def _judged(
-    situation: Situation,
-    candidates: Sequence[NodeName],
-    remembered: RememberedVerdicts,
-    changes: ChangeLog[NodeName],
+    situation: Situation, candidates: Sequence[NodeName], remembered: RememberedVerdicts
 ) -> Answer:
     """Judge each node; then whether the pod's volumes start, and what its replicas take of others.
 
@@ -190,7 +179,7 @@ def _judged(
     judging = Judging(situation)
     rejected: dict[NodeName, Rejection] = {}
     if request.volumes:
-        rejected = judging.rejections(candidates, remembered, changes)
+        rejected = judging.rejections(candidates, remembered)
     if len(rejected) < len(candidates):
         started = start(situation)
         if isinstance(started, Rejection):

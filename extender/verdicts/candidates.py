@@ -13,7 +13,6 @@ from extender.verdicts.rejections import NodeReserved, Rejection, UnknownNode, U
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.shortages import PackingUndecided
 from extender.verdicts.situation import Situation
-from extender.view import ChangeLog
 from longhorn import Need, NodeName
 from packing import Item
 
@@ -75,22 +74,14 @@ class Judging:
         self._situation = situation
 
     def rejections(
-        self,
-        candidates: Sequence[NodeName],
-        remembered: RememberedVerdicts,
-        changes: ChangeLog[NodeName],
+        self, candidates: Sequence[NodeName], remembered: RememberedVerdicts
     ) -> dict[NodeName, Rejection]:
-        """Return why candidates are rejected.
-
-        Args:
-            remembered: What is known already; added to.
-            changes: The nodes whose space has changed, or what comes there.
-        """
+        """Return why candidates are rejected; what is found out is *remembered*."""
         groups = grouped(self._situation, candidates)
         rejected: dict[NodeName, Rejection] = {}
         for names, held in ((groups.alone, OpenHolds()), (groups.beside, groups.open)):
             if names:
-                known = remembered.for_needs((groups.needs, held.needs), changes)
+                known = remembered.for_needs((groups.needs, held.needs))
                 rejected |= self._alike(
                     names, [each.item for each in held.held], groups.busy, known
                 )

@@ -22,9 +22,6 @@ their room, and strict-local ones are refused where not all that comes would fit
 class Looking:
     """Looks at what may come to nodes first: at all that comes, and if that is too much, closely.
 
-    Args:
-        situation: The pod, with its volumes in a forecast that need nothing on its node.
-
     Attributes:
         others: What may come of other pods' volumes.
         with_remote: The same with the pod's own that need nothing on its node.

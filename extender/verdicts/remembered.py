@@ -28,21 +28,15 @@ class Verdicts:
     def __init__(self) -> None:
         self.rejections: dict[NodeName, Rejection] = {}
         self._judged: set[NodeName] = set()
-        self._cursor: Cursor | None = None
-
-    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
-        """Forget the nodes that have changed since the last time."""
-        changed, self._cursor = changes.since(self._cursor)
-        if changed is None:
-            self._judged.clear()
-            self.rejections.clear()
-        else:
-            for name in changed:
-                self._judged.discard(name)
-                self.rejections.pop(name, None)
 
     def __len__(self) -> int:
         return len(self._judged)
+
+    def forget(self, names: Sequence[NodeName]) -> None:
+        """Forget nodes that have changed."""
+        self._judged.difference_update(names)
+        for name in names:
+            self.rejections.pop(name, None)
 
     def missing(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
         """Return those of *nodes* of which nothing is known."""
@@ -57,37 +51,40 @@ class Verdicts:
 
 
 class _Kept(Protocol):
-    """What is kept for one set of needs."""
+    """What is kept for one set of needs, of so many nodes."""
 
-    def __len__(self) -> int:
-        """Return of how many nodes something is known."""
+    def __len__(self) -> int: ...
 
-    def catch_up(self, changes: ChangeLog[NodeName]) -> None:
-        """Forget what has changed since the last time."""
+    def forget(self, names: Sequence[NodeName]) -> None: ...
 
 
 Kept = TypeVar("Kept", bound=_Kept)
 
 
 class Remembered(Generic[Kept]):
-    """What is kept for the needs asked for last."""
+    """What is kept for the needs asked for last; *changes* has nodes, or what comes there."""
 
-    def __init__(self, new: Callable[[], Kept]) -> None:
+    def __init__(self, new: Callable[[], Kept], changes: ChangeLog[NodeName]) -> None:
         self._new = new
-        self._by_needs: dict[Needs, Kept] = {}
+        self._changes = changes
+        self._by_needs: dict[Needs, tuple[Kept, Cursor]] = {}
 
-    def known(self, needs: tuple[Need, ...], changes: ChangeLog[NodeName]) -> int:
+    def known(self, needs: tuple[Need, ...]) -> int:
         """Return of how many nodes something is kept for *needs*, beside whatever is held."""
         found = [key for key in self._by_needs if key[0] == needs]
-        return max((len(self.for_needs(key, changes)) for key in found), default=0)
+        return max((len(self.for_needs(key)) for key in found), default=0)
 
-    def for_needs(self, needs: Needs, changes: ChangeLog[NodeName]) -> Kept:
-        """Return what is kept for *needs*, up to date with the *changes* of a view."""
-        kept = self._by_needs.pop(needs, None) or self._new()
-        self._by_needs[needs] = kept
+    def for_needs(self, needs: Needs) -> Kept:
+        """Return what is kept for *needs*, up to date with all changes."""
+        kept, seen = self._by_needs.pop(needs, (None, None))
+        changed, now = self._changes.since(seen)
+        if kept is None or changed is None:
+            kept = self._new()
+        else:
+            kept.forget(changed)
+        self._by_needs[needs] = kept, now
         if len(self._by_needs) > _REMEMBERED_NEEDS:
             del self._by_needs[next(iter(self._by_needs))]
-        kept.catch_up(changes)
         return kept
 
 

@@ -22,8 +22,7 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
     about to get. For strict-local replicas also what else comes with them counts: Longhorn may put
     it on other disks than the packing does.
 
-    Args:
-        started: The pod, with its volumes in a forecast that need nothing on its node.
+    *started* has the pod's volumes in a forecast that need nothing on its node.
     """
     if not _may_come_first(started):
         return {}

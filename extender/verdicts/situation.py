@@ -17,7 +17,7 @@ from extender.upcoming.outlook import Outlook
 from extender.upcoming.upcoming import Crowd, Upcoming
 from extender.view import ClusterView
 from extender.work import StepLimits, Work
-from longhorn import Moment, NodeName, VolumeName
+from longhorn import NodeName, VolumeName
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +81,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def situation_of(
-    request: PodRequest,
-    view: ClusterView,
-    ledger: Ledger,
-    outlook: Outlook,
-    *,
-    limits: StepLimits,
-    utc: Moment | None,
+    request: PodRequest, view: ClusterView, ledger: Ledger, outlook: Outlook, *, limits: StepLimits
 ) -> Situation:
     """Gather what an answer to *request* rests on.
 
@@ -97,7 +91,7 @@ def situation_of(
     work = Work(limits.per_request)
     wanted = (*request.volumes, *request.remote)
     names = frozenset(volume.name for volume in wanted)
-    bound, forecast, others = outlook.without(request.pod.uid, names, utc, work)
+    bound, forecast, others = outlook.without(request.pod.uid, names, work)
     existing = existing_of(request, view)
     demand = demand_of([(each.name, each.need) for each in request.volumes], view)
     items = [*demand.items, *(item_of(each.name, each.need, view) for each in request.remote)]

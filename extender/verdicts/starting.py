@@ -59,9 +59,7 @@ def crowded_out(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName,
     Those of its other volumes must find room beside what is local, and so must what had room of
     other pods: it may have been moved here for them.
 
-    Args:
-        started: The pod, with its others in a forecast (`start`).
-        nodes: Where the local volumes have room.
+    On all of *nodes* the local ones have room; *started* has the others in a forecast (`start`).
     """
     needed = _all_needed(started)
     if not (needed and started.request.volumes) or started.view.unreadable_nodes:
