@@ -44,6 +44,7 @@ from longhorn.due import (
     is_usable,
     needed_to_start,
     rebuilds_offline,
+    surplus,
     waits_for_attach,
 )
 from longhorn.engines import (
@@ -128,7 +129,6 @@ from longhorn.settings import (
     read_settings,
     value_for_engine,
 )
-from longhorn.surplus import surplus
 from longhorn.tracking import CAPACITY_TRACKING, Capacity, capacity_of, told_bytes, tracked_need
 
 __all__ = [

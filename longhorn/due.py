@@ -1,10 +1,13 @@
-"""Which replicas of a volume Longhorn is about to place: they take room soon, and nothing shows it.
+"""Which replicas of a volume Longhorn is about to place, and which go once there are too many.
+
+What is due takes room soon, and nothing shows it.
 
 Source: longhorn-manager controller/volume_controller.go replenishReplicas,
 getReplenishReplicasCount, ReconcileEngineReplicaState and EvictReplicas.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -152,6 +155,39 @@ def rebuilds_offline(volume: Volume, value: str) -> bool:
         return parse_bool(value_for_engine(value or "false", "v2" if volume.is_v2 else "v1"))
     except ValueError:
         return False
+
+
+def surplus(
+    volume: Volume, replicas: Sequence[Replica], zones: Mapping[NodeName, str]
+) -> tuple[Replica, ...]:
+    """Return the replicas of which one goes since another one was made beside the pod.
+
+    They are those that share a disk with most others, or else a node, or else a zone; or all of
+    them, of all *replicas* that are healthy and stay where they are. None of them is on the pod's
+    node. Longhorn takes the first by name, as they are here.
+
+    Source: longhorn-manager controller/volume_controller.go cleanupDataLocalityReplicas and
+    getPreferredReplicaCandidatesForDeletion.
+    """
+    here = volume.attached_to
+    if volume.locality is not Locality.BEST_EFFORT or here not in [r.node for r in replicas]:
+        return ()
+    crowded = replicas
+    for places in (
+        [replica.disk for replica in replicas],
+        [replica.node for replica in replicas],
+        [zones.get(replica.node or NodeName("")) for replica in replicas],
+    ):
+        counts = Counter(places)
+        most = max(counts.values())
+        if most > 1:
+            crowded = [
+                replica
+                for replica, place in zip(replicas, places, strict=True)
+                if counts[place] == most
+            ]
+            break
+    return tuple(sorted((r for r in crowded if r.node != here), key=lambda each: each.name))
 
 
 def _is_busy(replicas: Iterable[Replica]) -> bool:

@@ -15,8 +15,7 @@ from extender.upcoming.bound_to_others import BoundToOthers
 from extender.upcoming.finding import find_room, keep
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.gathering import Gathering
-from extender.upcoming.patience import Patience
-from extender.upcoming.seeking import Seeking
+from extender.upcoming.seeking import Patience, Seeking
 from extender.upcoming.upcoming import Certainty, Crowd, Sums, Upcoming
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.work import Work
