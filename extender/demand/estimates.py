@@ -51,13 +51,8 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
             size, engine, locality, selectors, and the replicas of strict-local volumes.
     """
     if claim.requested_bytes < 0:
-        raise UnresolvableClaimError(
-            ClaimProblem.NEGATIVE_SIZE,
-            "PersistentVolumeClaim",
-            claim.key,
-            "requests a negative size",
-            "correct it",
-        )
+        why, kind = ClaimProblem.NEGATIVE_SIZE, "PersistentVolumeClaim"
+        raise UnresolvableClaimError(why, kind, claim.key, "requests a negative size", "correct it")
     said = read_parameters(storage_class.name, tuple(storage_class.parameters.items()))
     wanted_replicas = said.wanted_replicas or _by_setting(
         "default-replica-count", said.engine, view, _replica_count
