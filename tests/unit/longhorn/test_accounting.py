@@ -108,47 +108,54 @@ def headroom(space: DiskSpace) -> int:
     return max(0, space.logical_headroom_bytes) // GIB
 
 
-def test_e1_granted_and_pending_count() -> None:
-    found = accounted(listing({}), schedule({"a": 60, "b": 20}, {"a": 60}))
-
-    assert headroom(found) == 20
-
-
-def test_e2_what_the_node_lists_too_counts_once() -> None:
-    found = accounted(listing({"a": 60, "b": 20}), schedule({"a": 60, "b": 20}, {"a": 60}))
-
-    assert headroom(found) == 20
+A60 = {"a": 60}
+ZEROS = disk(maximum_bytes=0, available_bytes=0, ready=False)
+SHARDS = listing(A60, images={"i": 5}, total=75)
 
 
-def test_e3_refused_does_not_count_though_the_node_lists_it() -> None:
-    found = accounted(
-        listing({"a": 60, "b": 50}), schedule({"a": 60, "b": 50}, {"a": 60}, {"b": 0})
-    )
+@pytest.mark.parametrize(
+    ("of", "by", "counted", "contested"),
+    [
+        pytest.param(
+            listing({}), schedule({**A60, "b": 20}, A60), 80, 0, id="e1-granted-and-pending"
+        ),
+        pytest.param(
+            listing({**A60, "b": 20}), schedule({**A60, "b": 20}, A60), 80, 0, id="e2-listed-too"
+        ),
+        pytest.param(
+            listing({**A60, "b": 50}),
+            schedule({**A60, "b": 50}, A60, {"b": 0}),
+            60,
+            0,
+            id="e3-refused",
+        ),
+        pytest.param(
+            listing({}), schedule({**A60, "b": 30}, A60, {"b": 0}), 90, 30, id="e4-refused-fits-now"
+        ),
+        pytest.param(
+            listing({**A60, "x": 10}), schedule(A60, A60), 70, 0, id="e5-only-the-node-knows-it"
+        ),
+        pytest.param(
+            SHARDS,
+            schedule(A60, A60, images={"i": 5}, granted_images={"i": 5}),
+            75,
+            0,
+            id="e6-shards",
+        ),
+        pytest.param(listing({"a": 30}), schedule({"a": 50}, {"a": 30}), 50, 0, id="e7-growing"),
+        pytest.param(listing({}), schedule({"a": 20}, {"a": 50}), 50, 0, id="e8-shrinking"),
+        pytest.param(listing({}), schedule({"a": 20}, {"a": 20}), 20, 0, id="e8-shrunk"),
+        pytest.param(ZEROS, schedule(A60, A60), 60, 0, id="e9-zeros-of-a-disk-that-is-not-ready"),
+        pytest.param(listing({"a": 40}), None, 40, 0, id="e11-no-disk-schedule"),
+    ],
+)
+def test_what_counts_on_a_disk(
+    of: Disk, by: DiskSchedule | None, counted: int, contested: int
+) -> None:
+    found = accounted(of, by)
 
-    assert headroom(found) == 40
-    assert found.contested_bytes == 0
-
-
-def test_e4_refused_counts_once_there_is_room_for_it() -> None:
-    found = accounted(listing({}), schedule({"a": 60, "b": 30}, {"a": 60}, {"b": 0}))
-
-    assert headroom(found) == 10
-    assert found.contested_bytes == 30 * GIB
-
-
-def test_e5_what_only_the_node_knows_counts() -> None:
-    found = accounted(listing({"a": 60, "x": 10}), schedule({"a": 60}, {"a": 60}))
-
-    assert headroom(found) == 30
-
-
-def test_e6_shards_count_without_a_name() -> None:
-    found = accounted(
-        listing({"a": 60}, images={"i": 5}, total=75),
-        schedule({"a": 60}, {"a": 60}, images={"i": 5}, granted_images={"i": 5}),
-    )
-
-    assert headroom(found) == 25
+    assert (found.scheduled_bytes, found.contested_bytes) == (counted * GIB, contested * GIB)
+    assert headroom(found) == (100 - counted if of.maximum_bytes else 0)
 
 
 @pytest.mark.parametrize(
@@ -169,32 +176,6 @@ def test_shards_count_once_whatever_the_node_has_counted(nameless_gib: int, left
         found = account(of, Settings(), replicas, node=NODE)
 
         assert headroom(found) == left_gib
-
-
-def test_e7_growth_counts_before_it_is_decided() -> None:
-    found = accounted(listing({"a": 30}), schedule({"a": 50}, {"a": 30}))
-
-    assert headroom(found) == 50
-
-
-def test_e8_what_shrinks_counts_until_it_has() -> None:
-    before, after = schedule({"a": 20}, {"a": 50}), schedule({"a": 20}, {"a": 20})
-
-    assert [headroom(accounted(listing({}), each)) for each in (before, after)] == [50, 80]
-
-
-def test_e9_the_zeros_of_a_disk_that_is_not_ready_are_not_empty() -> None:
-    zeros = disk(maximum_bytes=0, available_bytes=0, ready=False)
-
-    found = accounted(zeros, schedule({"a": 60}, {"a": 60}))
-
-    assert (headroom(found), found.scheduled_bytes) == (0, 60 * GIB)
-
-
-def test_e11_without_a_disk_schedule_all_counts_as_the_node_and_the_replicas_say() -> None:
-    found = accounted(listing({"a": 40}), None, there("y"))
-
-    assert headroom(found) == 50
 
 
 @pytest.mark.parametrize(
@@ -310,17 +291,8 @@ def test_one_that_is_not_ready_counts_besides_the_node(*, ready: bool | None) ->
     assert found.scheduled_bytes == (26 + 20 + 5 + 2 + 4) * GIB
 
 
-def test_growth_of_a_volume_counts_once_with_what_is_asked_for_it() -> None:
-    by = schedule({"y": 30}, {"y": 10})
-
-    found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
-
-    assert found.scheduled_bytes == 30 * GIB
-
-
-def test_growth_of_a_volume_counts_before_it_is_asked_for() -> None:
-    by = schedule({"y": 10}, {"y": 10})
-
+@pytest.mark.parametrize("by", [schedule({"y": 30}, {"y": 10}), schedule({"y": 10}, {"y": 10})])
+def test_growth_of_a_volume_counts_once_asked_for_or_not(by: DiskSchedule) -> None:
     found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
 
     assert found.scheduled_bytes == 30 * GIB
@@ -453,10 +425,6 @@ def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is() -> Non
 
     assert (found.node, found.disk) == (None, None)
     assert found.named_place == ("node-1", "uuid-disk-1")
-
-
-def test_without_a_disk_schedule_nothing_is_turned_away() -> None:
-    assert not accounted(listing({}), None, there("y", 101, healthy_once=False)).turned_away
 
 
 @pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])

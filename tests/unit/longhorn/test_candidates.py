@@ -233,29 +233,6 @@ def test_the_data_engine_decides_the_type_of_disk(engine: str, expected: list[st
 
 
 @pytest.mark.parametrize(
-    ("tags", "selector", "allow_empty", "expected"),
-    [
-        (["a"], ["a", "b"], True, False),
-        (["a", "b", "c"], ["a", "b"], True, True),
-        (["A"], ["a"], True, False),
-        (["a"], [], True, True),
-        (["a"], [], False, False),
-        (["a"], None, False, False),
-        ([], [], False, True),
-        (None, None, False, True),
-        (["a"], ["a"], False, True),
-    ],
-)
-def test_tags(tags: Any, selector: Any, *, allow_empty: bool, expected: bool) -> None:
-    of_disks = Settings(allow_empty_disk_selector=allow_empty)
-    of_nodes = Settings(allow_empty_node_selector=allow_empty)
-    tagged = node("a", spec={"tags": tags})
-
-    assert fits(disk(spec={"tags": tags}), settings=of_disks, diskSelector=selector) is expected
-    assert bool(disks_for(volume(nodeSelector=selector), tagged, settings=of_nodes)) is expected
-
-
-@pytest.mark.parametrize(
     ("selectors", "settings", "expected"),
     [
         ({}, Settings(), ["a1"]),
@@ -366,34 +343,6 @@ def test_percentages(settings: Settings, size: float, *, expected: bool) -> None
 
 def test_a_disk_with_nothing_available_is_full_whatever_the_minimum() -> None:
     assert not fits(disk(available=0), settings=Settings(minimal_available_percent=-1))
-
-
-def test_the_limit_goes_through_float64() -> None:
-    """Exact integers would promise a byte less."""
-    maximum = 709688309550471
-    exact = maximum * 252 // 100
-    settings = Settings(over_provisioning_percent=252)
-    large = disk(
-        status={
-            "filesystemType": "xfs",
-            "storageMaximum": maximum,
-            "storageAvailable": maximum,
-        }
-    )
-
-    found = [
-        bool(disks_for(volume(size_bytes=size), node("a", large), settings=settings))
-        for size in (exact, exact + 1, exact + 2)
-    ]
-
-    assert found == [True, True, False]
-
-
-def test_the_minimum_is_truncated() -> None:
-    odd = {"storageMaximum": 100 * GIB + 1, "storageAvailable": 25 * GIB + 1}
-
-    assert fits(disk(status=odd))
-    assert not fits(disk(status=odd | {"storageAvailable": 25 * GIB}))
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""What one pass makes of a DiskSchedule, in 42 numbered scenarios and a few cases more.
+"""What one pass makes of a DiskSchedule, in numbered scenarios and a few cases more.
 
-What the API server does in some of them (16, 33, 39, 41, 42: conflicts, finalizers, what is
-immutable) is asked of a real one in tests/contract.
+What the API server does (16, 33, 39, 41, 42: conflicts, finalizers, what is immutable) is asked of
+a real one in tests/contract; any order and any history are in test_disk_schedule_stateful.
 """
 
-from itertools import permutations
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -28,8 +28,6 @@ from longhorn import (
 from tests.builders import GIB, node, replica
 from tests.unit.longhorn.schedules import (
     DISK,
-    NODE,
-    UUID,
     decision,
     held,
     outcome,
@@ -41,15 +39,11 @@ from tests.unit.longhorn.schedules import (
 
 BYTE = 1 / GIB
 CLOSED_DISK = node("node-1", the_disk(allow_scheduling=False))
-
-
-def after_8() -> DiskSchedule:
-    return decision(schedule({"a": 70, "b": 40}, {"a": "S30", "b": "S40"})).after
-
-
-def after_20() -> DiskSchedule:
-    before = schedule({"a": 60, "b": 30, "c": 5}, {"a": "S60", "b": "S30"})
-    return decision(before, at=node("node-1", the_disk(reserved_bytes=50 * GIB))).after
+UNREADY = node("node-1", the_disk(maximum_bytes=0, available_bytes=0))
+LOWER = node("node-1", the_disk(reserved_bytes=50 * GIB))
+"""Its limit is 70 GiB."""
+SHUT, LOW, TWICE, NONE = {"at": CLOSED_DISK}, {"at": LOWER}, {"percent": 200}, {"percent": 0}
+IN_ORDER, TURNED = {"order": "ab"}, {"order": "ba"}
 
 
 def asking(before: DiskSchedule, **spec: float) -> DiskSchedule:
@@ -65,93 +59,83 @@ def test_scenario_01_a_new_object_becomes_ready() -> None:
     assert (made.changes_spec, made.changes_status) == (False, True)
 
 
-def test_scenario_02_what_fits_is_granted() -> None:
-    made = decision(schedule({"a": 30, "b": 30}))
-
-    assert (status(made), held(made)) == ({"a": "S30", "b": "S30"}, 60)
-    assert [change.happened for change in made.changes] == [Happened.GRANTED] * 2
-
-
-def test_scenario_03_the_limit_is_inclusive() -> None:
-    made = decision(schedule({"a": 60, "image": 40}))
-
-    assert (status(made), held(made)) == ({"a": "S60", "image": "S40"}, 100)
-
-
-def test_scenario_04_a_byte_too_much_is_refused() -> None:
-    made = decision(schedule({"a": 100 + BYTE}))
-
-    assert (status(made), held(made)) == ({"a": "R0"}, 0)
-    assert made.refused == {owner("a"): Refusal.TOO_LARGE}
-
-
-@pytest.mark.parametrize("order", list(permutations("ab")))
-def test_scenario_05_one_of_two_wins(order: tuple[str, str]) -> None:
-    made = decision(schedule({"a": 60, "b": 60}), order=order)
-
-    winner, loser = order
-    assert (status(made), held(made)) == ({winner: "S60", loser: "R0"}, 60)
-    assert made.refused == {owner(loser): Refusal.FULL}
-
-
-@pytest.mark.parametrize("order", [("big", "s"), ("s", "big")])
-def test_scenario_06_a_refusal_stops_none_after_it(order: tuple[str, ...]) -> None:
-    made = decision(schedule({"h": 40, "big": 90, "s": 10}, {"h": "S40"}), order=order)
-
-    assert (status(made), held(made)) == ({"big": "R0", "h": "S40", "s": "S10"}, 50)
-
-
-def test_scenario_07_growth_is_admitted_by_the_difference() -> None:
-    made = decision(schedule({"a": 50, "b": 40}, {"a": "S30", "b": "S40"}))
-
-    assert (status(made), held(made)) == ({"a": "S50", "b": "S40"}, 90)
-    assert [change.happened for change in made.changes] == [Happened.GROWN]
+SCENARIOS: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
+    ("02-what-fits", "a:30 b:30", "", "a:S30 b:S30", "granted granted", {}),
+    ("03-the-limit-is-inclusive", "a:60 i:40", "", "a:S60 i:S40", "granted granted", {}),
+    ("04-a-byte-too-much", f"a:{100 + BYTE}", "", "a:R0", "refused", {}),
+    ("05-one-of-two", "a:60 b:60", "", "a:S60 b:R0", "granted refused", IN_ORDER),
+    ("05-the-other", "a:60 b:60", "", "a:R0 b:S60", "refused granted", TURNED),
+    ("06-it-stops-none", "h:9 a:92 b:1", "h:S9", "h:S9 a:R0 b:S1", "refused granted", IN_ORDER),
+    ("06-nor-before", "h:9 a:92 b:1", "h:S9", "h:S9 a:R0 b:S1", "refused granted", TURNED),
+    ("07-growth-by-the-difference", "a:50 b:40", "a:S30 b:S40", "a:S50 b:S40", "grown", {}),
+    ("08-refused-growth-keeps", "a:70 b:40", "a:S30 b:S40", "a:R30 b:S40", "refused", {}),
+    ("09-less-growth-may-fit", "a:60 b:40", "a:R30 b:S40", "a:S60 b:S40", "grown", {}),
+    ("10-cancelled-growth", "a:30 b:40", "a:R30 b:S40", "a:S30 b:S40", "cancelled", {}),
+    ("11-less-is-given-back", "a:10 b:40", "a:S30 b:S40", "a:S10 b:S40", "shrunk", {}),
+    ("12-another-gets-it", "a:20 b:60", "a:S60", "a:S20 b:S60", "shrunk granted", IN_ORDER),
+    ("12-in-any-order", "a:20 b:60", "a:S60", "a:S20 b:S60", "shrunk granted", TURNED),
+    ("13-a-removed-one-makes-room", "b:60", "a:S60 b:R0", "b:S60", "released granted", {}),
+    ("14-a-refused-one-is-withdrawn", "a:60", "a:S60 b:R0", "a:S60", "released", {}),
+    (
+        "17-closed-gives-back",
+        "a:30 b:5 c:1",
+        "a:S30 c:S2 z:S7",
+        "a:S30 c:S1",
+        "released shrunk",
+        SHUT,
+    ),
+    ("18-open-decides-what-waited", "a:30 b:5", "a:S30", "a:S30 b:S5", "granted", {}),
+    ("20-a-lower-limit-revokes-nothing", "a:90 c:5", "a:S90", "a:S90 c:R0", "refused", LOW),
+    ("21-room-again", "a:60 c:5", "a:S60 b:S30 c:R0", "a:S60 c:S5", "released granted", LOW),
+    ("30-over-provisioning", f"a:200 c:{BYTE}", "a:S200", "a:S200 c:R0", "refused", TWICE),
+    ("31-at-no-percent", f"a:{BYTE}", "", "a:R0", "refused", NONE),
+    ("35-nobody-asked-for-it", "a:60", "a:S60 ghost:S20", "a:S60", "released", {}),
+    ("37-nothing-is-no-requirement", "a:0 b:1", "a:S3", "b:S1", "released granted", {}),
+    ("37-nor-is-less", "a:-5 b:1", "a:S3", "b:S1", "released granted", {}),
+    ("a-negative-entry", "a:5 b:98", "a:R-50", "a:R0 b:S98", "granted refused", TURNED),
+]
+"""What is asked for and held, what is held then, and what happened; `S30` and `R0` are entries."""
 
 
-def test_scenario_08_refused_growth_keeps_what_is_held() -> None:
-    after = after_8()
+@pytest.mark.parametrize(
+    ("asked", "before", "after", "happened", "given"),
+    [pytest.param(*row, id=name) for name, *row in SCENARIOS],
+)
+def test_scenario(
+    asked: str, before: str, after: str, happened: str, given: dict[str, Any]
+) -> None:
+    sizes = {name: float(size) for name, size in pairs(asked).items()}
 
-    assert (status(after), held(after)) == ({"a": "R30", "b": "S40"}, 70)
+    made = decision(schedule(sizes, pairs(before)), **given)
 
-
-def test_scenario_09_less_growth_may_fit() -> None:
-    made = decision(asking(after_8(), a=60))
-
-    assert (status(made), held(made)) == ({"a": "S60", "b": "S40"}, 100)
-
-
-def test_scenario_10_cancelled_growth_is_scheduled_again() -> None:
-    made = decision(asking(after_8(), a=30))
-
-    assert (status(made), held(made)) == ({"a": "S30", "b": "S40"}, 70)
-    assert [change.happened for change in made.changes] == [Happened.CANCELLED]
+    assert status(made) == pairs(after)
+    assert held(made) == sum(int(entry[1:]) for entry in pairs(after).values())
+    assert sorted(change.happened for change in made.changes) == sorted(happened.split())
+    assert not made.changes_spec
 
 
-def test_scenario_11_less_is_given_back() -> None:
-    made = decision(schedule({"a": 10, "b": 40}, {"a": "S30", "b": "S40"}))
-
-    assert (status(made), held(made)) == ({"a": "S10", "b": "S40"}, 50)
-    assert [change.happened for change in made.changes] == [Happened.SHRUNK]
+def pairs(text: str) -> dict[str, str]:
+    return dict(each.split(":") for each in text.split())
 
 
-@pytest.mark.parametrize("order", ["ab", "ba"])
-def test_scenario_12_what_one_gives_back_another_gets_at_once(order: str) -> None:
-    made = decision(schedule({"a": 20, "b": 60}, {"a": "S60"}), order=order)
+@pytest.mark.parametrize(
+    ("asked", "given", "expected"),
+    [
+        ({"a": 101}, {}, Refusal.TOO_LARGE),
+        ({"a": 60, "b": 60}, {"order": "ba"}, Refusal.FULL),
+        ({"a": 5}, {"at": UNREADY}, Refusal.UNUSABLE),
+    ],
+)
+def test_a_refusal_says_why(
+    asked: dict[str, float], given: dict[str, Any], expected: Refusal
+) -> None:
+    assert decision(schedule(asked), **given).refused == {owner("a"): expected}
 
-    assert (status(made), held(made)) == ({"a": "S20", "b": "S60"}, 80)
 
+def test_scenario_34_a_wrong_sum_is_corrected() -> None:
+    made = decision(schedule({"a": 60}, {"a": "S60"}, written_sum=5))
 
-def test_scenario_13_a_removed_one_makes_room_in_the_same_pass() -> None:
-    made = decision(schedule({"b": 60}, {"a": "S60", "b": "R0"}))
-
-    assert (status(made), held(made)) == ({"b": "S60"}, 60)
-    assert [change.happened for change in made.changes] == [Happened.RELEASED, Happened.GRANTED]
-
-
-def test_scenario_14_a_refused_one_is_withdrawn() -> None:
-    made = decision(schedule({"a": 60}, {"a": "S60", "b": "R0"}))
-
-    assert (status(made), held(made)) == ({"a": "S60"}, 60)
+    assert (status(made), held(made), made.changes_status) == ({"a": "S60"}, 60, True)
 
 
 def test_scenario_15_an_owner_that_is_gone_is_purged() -> None:
@@ -162,41 +146,11 @@ def test_scenario_15_an_owner_that_is_gone_is_purged() -> None:
     assert [change.happened for change in made.changes] == [Happened.PURGED, Happened.GRANTED]
 
 
-def test_scenario_16_a_fresh_pass_after_a_conflict_purges_as_well() -> None:
-    """The requirements conflict, so nothing of the pass is written: it is made again."""
-    before = schedule({"a": 60, "b": 60}, {"a": "S60", "b": "R0"})
-    decision(before, gone="a")
-    changed_meanwhile = asking(before, c=5)
-
-    made = decision(changed_meanwhile, gone="a")
-
-    assert made.after == schedule({"b": 60, "c": 5}, {"b": "S60", "c": "S5"})
-
-
 def test_scenario_16_without_the_purged_requirement_nothing_is_left_of_it() -> None:
     """The requirements were written, the entries were not: the next pass releases."""
     before = schedule({"b": 60}, {"a": "S60", "b": "R0"})
 
     assert decision(before).after == schedule({"b": 60}, {"b": "S60"})
-
-
-def scheduling_disabled() -> DiskSchedule:
-    before = schedule({"a": 30, "b": 5, "c": 10}, {"a": "S30", "c": "S20", "z": "S7"})
-    made = decision(before, at=CLOSED_DISK)
-    assert made.closed is Closed.DISK
-    return made.after
-
-
-def test_scenario_17_a_closed_disk_only_gives_back() -> None:
-    after = scheduling_disabled()
-
-    assert (status(after), held(after)) == ({"a": "S30", "c": "S10"}, 40)
-
-
-def test_scenario_18_an_open_disk_decides_what_waited() -> None:
-    made = decision(scheduling_disabled())
-
-    assert (status(made), held(made)) == ({"a": "S30", "b": "S5", "c": "S10"}, 45)
 
 
 def test_scenario_19_a_refusal_stands_while_the_node_is_closed() -> None:
@@ -206,20 +160,6 @@ def test_scenario_19_a_refusal_stands_while_the_node_is_closed() -> None:
 
     assert (made.after, made.closed, made.refused) == (made.before, Closed.NODE, {})
     assert not made.changes_status
-
-
-def test_scenario_20_a_lower_limit_revokes_nothing() -> None:
-    after = after_20()
-
-    assert (status(after), held(after)) == ({"a": "S60", "b": "S30", "c": "R0"}, 90)
-
-
-def test_scenario_21_below_the_lower_limit_there_is_room_again() -> None:
-    lower = node("node-1", the_disk(reserved_bytes=50 * GIB))
-
-    made = decision(asking(after_20(), b=0), at=lower)
-
-    assert (status(made), held(made)) == ({"a": "S60", "c": "S5"}, 65)
 
 
 def over_committed() -> DiskSchedule:
@@ -263,14 +203,10 @@ def test_scenario_25_requirements_are_written_for_what_is_on_the_disk() -> None:
 
 
 def test_scenario_26_a_disk_that_is_not_ready_refuses() -> None:
-    not_ready = node("node-1", the_disk(maximum_bytes=0, available_bytes=0))
-    before = schedule({"a": 30, "b": 5}, {"a": "S30"})
-
-    made = decision(before, at=not_ready)
+    made = decision(schedule({"a": 30, "b": 5}, {"a": "S30"}), at=UNREADY)
     recovered = decision(made.after)
 
     assert (status(made), held(made)) == ({"a": "S30", "b": "R0"}, 30)
-    assert made.refused == {owner("b"): Refusal.UNUSABLE}
     assert status(recovered) == {"a": "S30", "b": "S5"}
 
 
@@ -292,41 +228,9 @@ def test_scenario_29_without_a_percentage_nothing_is_decided() -> None:
     assert (status(made), made.closed, made.after.ready) == ({}, Closed.SETTING, True)
 
 
-def test_scenario_30_over_provisioning_raises_the_limit() -> None:
-    before = schedule({"a": 150, "b": 50, "c": BYTE}, {"a": "S150", "b": "S50"})
-
-    made = decision(before, percent=200)
-
-    assert (status(made), held(made)) == ({"a": "S150", "b": "S50", "c": "R0"}, 200)
-    assert made.limit_bytes == 200 * GIB
-
-
-def test_scenario_31_at_no_percent_nothing_fits() -> None:
-    assert status(decision(schedule({"a": BYTE}), percent=0)) == {"a": "R0"}
-
-
-def test_scenario_32_a_node_that_is_not_known_here_is_left_alone() -> None:
-    """One leader decides for all nodes, so the only foreign one is one that it does not know."""
-    foreign = structs.replace(schedule({"a": 5}), node=NodeName("node-2"))
-
-    assert outcome(foreign, at=None) == NodeUnknown(NodeName("node-2"))
-
-
 def test_scenario_33_an_object_being_deleted_is_let_go() -> None:
     assert outcome(schedule({"a": 60}, {"a": "S60"}, deleting=True)) == LetGo()
     assert outcome(schedule(deleting=True), at=None) == LetGo()
-
-
-def test_scenario_34_a_wrong_sum_is_corrected() -> None:
-    made = decision(schedule({"a": 60}, {"a": "S60"}, written_sum=5))
-
-    assert (status(made), held(made), made.changes_status) == ({"a": "S60"}, 60, True)
-
-
-def test_scenario_35_an_entry_that_nobody_asked_for_is_removed() -> None:
-    made = decision(schedule({"a": 60}, {"a": "S60", "ghost": "S20"}))
-
-    assert (status(made), held(made)) == ({"a": "S60"}, 60)
 
 
 def test_scenario_36_a_replica_and_an_image_may_have_one_name() -> None:
@@ -336,14 +240,6 @@ def test_scenario_36_a_replica_and_an_image_may_have_one_name() -> None:
 
     assert list(after.held_replicas) == list(after.held_images) == ["image"]
     assert held(after) == 80
-
-
-@pytest.mark.parametrize("size", [0, -5])
-def test_scenario_37_nothing_or_less_is_no_requirement(size: int) -> None:
-    made = decision(schedule({"a": size, "b": 1}, {"a": "S3"}))
-
-    assert (status(made), held(made)) == ({"b": "S1"}, 1)
-    assert not made.changes_spec
 
 
 @pytest.mark.parametrize(
@@ -362,16 +258,6 @@ def test_scenario_38_a_pass_over_its_own_result_changes_nothing(spec: dict[str, 
     assert (again.after, again.changes) == (settled, ())
     assert not again.changes_spec
     assert not again.changes_status
-
-
-def test_scenario_39_a_pass_that_is_made_again_counts_each_once() -> None:
-    """What the first pass found could not be written: the requirement had changed."""
-    before = schedule({"a": 60, "b": 60}, {"a": "S60", "b": "R0"})
-    decision(before)
-
-    made = decision(asking(before, b=40))
-
-    assert (status(made), held(made)) == ({"a": "S60", "b": "S40"}, 100)
 
 
 def test_scenario_40_the_limit_is_worked_out_as_longhorn_does() -> None:
@@ -448,41 +334,16 @@ def test_a_requirement_of_nothing_does_not_hide_what_is_on_the_disk() -> None:
     assert made.after == schedule({"a": 80}, {"a": "S80"})
 
 
-def test_a_negative_entry_makes_no_room() -> None:
-    before = schedule({"a": 5, "b": 98}, {"a": "R-50"})
-
-    made = decision(before, order="ba")
-
-    assert (status(made), held(made)) == ({"a": "R0", "b": "S98"}, 98)
-
-
 def test_an_owner_that_is_gone_is_purged_though_the_disk_is_unknown() -> None:
     made = decision(schedule({"a": 5}), at=node("node-1", the_disk(name="x")), gone="a")
 
     assert (made.after, made.closed) == (schedule(), Closed.NO_DISK)
 
 
-@pytest.mark.parametrize("order", list(permutations("abc")))
-def test_every_order_is_legal(order: tuple[str, ...]) -> None:
-    """Of 60, 40 and 30 the first that fit are granted, and none that would have fitted is not."""
-    sizes = {"a": 60, "b": 40, "c": 30}
-
-    made = decision(schedule(sizes), order=order)
-
-    left = 100 - held(made)
-    refused = [sizes[name] for name, each in status(made).items() if each == "R0"]
-    assert all(size > left for size in refused)
-    assert status(made)[order[0]] == f"S{sizes[order[0]]}"
-
-
 def test_owners_that_are_not_known_to_live_are_named() -> None:
     asked = schedule({"a": 1, "b": 1, "image": 1, "image-2": 1})
 
     assert unowned(asked, {ReplicaName("a")}, {"image-2"}) == {owner("b"), owner("image")}
-
-
-def test_the_disk_of_the_scenarios_is_that_of_the_object() -> None:
-    assert (NODE.disks, DISK.id) == ((DISK,), UUID)
 
 
 def test_what_a_disk_holds_is_the_sum_of_its_entries() -> None:
