@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from longhorn import Node, volume_size_bytes
+from longhorn import Node
 from tests.actors.api import Object
 from tests.actors.longhorn import (
     DiskSpec,
@@ -140,14 +140,6 @@ def test_copies_are_where_replicas_are_assigned_and_did_not_fail() -> None:
     ]
 
     assert nodes_with_replicas(replicas) == {"a": frozenset({"node-1"}), "b": frozenset()}
-
-
-@pytest.mark.parametrize(
-    ("asked", "given"),
-    [(0, 10 * MIB), (10 * MIB + 1, 12 * MIB), (3 * GIB - 1, 3 * GIB), (3 * GIB, 3 * GIB)],
-)
-def test_sizes_are_rounded_up(asked: int, given: int) -> None:
-    assert volume_size_bytes(asked) == given
 
 
 def test_settings_fill_in_what_a_class_leaves_open() -> None:
