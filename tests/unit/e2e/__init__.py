@@ -1,1 +1,4 @@
-"""Tests of what the end-to-end tests use and what needs no control plane."""
+"""Tests of what judges and records in end-to-end tests: an error there would hide one of ours.
+
+What fails loudly by itself, such as building a control plane, is not tested.
+"""
