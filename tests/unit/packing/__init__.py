@@ -1,0 +1,1 @@
+"""Tests of packing: only here it is compared with trying everything."""

@@ -1,1 +1,1 @@
-"""Tests of what every process has."""
+"""Tests of what every process has, whatever it is for."""

@@ -1,0 +1,1 @@
+"""Tests of what Longhorn will place: only here it is compared with trying everything."""
