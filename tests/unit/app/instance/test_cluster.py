@@ -214,30 +214,6 @@ async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(
         assert running.gaps == {}
 
 
-async def test_quiet_cluster_is_known_for_hours(server: FakeApiServer) -> None:
-    async with live(server) as running:
-        await asyncio.sleep(1)
-        for _ in range(240):
-            await asyncio.sleep(30)
-            assert running.gaps == {}
-
-
-async def test_age_limit_is_a_setting(server: FakeApiServer) -> None:
-    async with live(server, view_age_limit_seconds=91.0) as running:
-        await asyncio.sleep(1)
-        with server.outage():
-            await asyncio.sleep(95)
-            assert set(running.gaps.values()) == {"not heard of for more than 91 s"}
-
-
-async def test_settings_have_their_defaults_without_any_object(server: FakeApiServer) -> None:
-    async with live(server) as running:
-        await asyncio.sleep(1)
-
-        assert running.cluster.live_settings == LiveSettings()
-        assert running.settings_errors == 0
-
-
 async def test_settings_follow_the_config_map(server: FakeApiServer) -> None:
     async with live(server) as running:
         await asyncio.sleep(1)
@@ -410,19 +386,6 @@ async def test_node_with_a_broken_replica_is_rejected_until_it_is_mended(
         assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
         assert running.cluster.view.unreadable_nodes == set()
         assert running.value("unreadable_objects", kind="replicas.longhorn.io") == 0
-
-
-async def test_broken_volume_is_known_by_name_until_it_is_mended(server: FakeApiServer) -> None:
-    server.put(document("Volume", "vol", spec={"size": "x"}))
-    async with live(server) as running:
-        await asyncio.sleep(1)
-        assert ("Volume", "vol") in running.cluster.view.unreadable
-        assert "vol" not in running.cluster.view.volumes
-
-        server.put(document("Volume", "vol", spec={"size": "7"}))
-        await asyncio.sleep(1)
-        assert running.cluster.view.unreadable == {}
-        assert "vol" in running.cluster.view.volumes
 
 
 OVER_PROVISIONING = "storage-over-provisioning-percentage"

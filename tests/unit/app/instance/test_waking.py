@@ -272,30 +272,6 @@ async def test_only_nodes_that_changed_are_looked_at() -> None:
         assert bench.woken == ["pod", "another", "late"]
 
 
-async def test_the_longest_wait_comes_first() -> None:
-    async with waking() as bench:
-        names = ["d", "a", "c", "b"]
-        for pod in bench.add(*names):
-            bench.reject([pod])
-            await asyncio.sleep(1)
-        bench.reject([bench.ref("d")])
-
-        bench.grow(ONE, LARGE)
-        await asyncio.sleep(1)
-
-        assert bench.woken == names
-
-
-async def test_one_that_does_not_fit_keeps_nobody_else_waiting() -> None:
-    async with waking() as bench:
-        bench.reject([*bench.add("large", size_bytes=LARGE), *bench.add("small")])
-
-        bench.grow(ONE, SMALL)
-        await asyncio.sleep(1)
-
-        assert bench.woken == ["small"]
-
-
 async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
     async with waking() as bench:
         first, second = bench.add("first", "second")
@@ -429,21 +405,6 @@ async def test_a_pod_that_has_a_node_by_now_is_forgotten() -> None:
         assert (bench.count("gone"), bench.count("woken")) == (1, 1)
 
 
-async def test_what_was_asked_before_a_patch_that_fails_is_not_lost() -> None:
-    async with waking() as bench:
-        [pod] = bench.add("pod")
-        bench.reject([pod])
-        bench.server.faults.append(Fault(Hang(), lambda call: call.name == "pod"))
-        bench.grow(ONE, SMALL)
-        await asyncio.sleep(0.1)
-
-        bench.waking.remember(bench.request(pod), [TWO], 0.2, client="stranger")
-        await asyncio.sleep(20)
-
-        assert bench.woken == ["pod", "pod"]
-        assert (bench.count("failed"), bench.count("woken")) == (1, 1)
-
-
 @pytest.mark.parametrize(
     "kind", [Answer(403), Answer(429), Answer(500), Hang(), LostAnswer(), LostAnswer(hang=True)]
 )
@@ -566,25 +527,6 @@ async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> 
         bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
-
-
-async def test_one_that_fits_is_found_among_thousands_with_few_looks() -> None:
-    async with waking() as bench:
-        names = [f"pod-{number:03}" for number in range(1_000)]
-        bench.reject([*bench.add(*names, size_bytes=LARGE), *bench.add("small")])
-        looks = 0
-
-        async def count_looks() -> None:
-            nonlocal looks
-            while not bench.woken:
-                looks += 1
-                await asyncio.sleep(0)
-
-        bench.grow(ONE, SMALL)
-        await count_looks()
-
-        assert bench.woken == ["small"]
-        assert looks < 50
 
 
 async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> None:

@@ -172,22 +172,6 @@ async def test_every_candidate_has_one_score_in_the_order_asked(
     assert response.headers["content-length"] == str(len(response.content))
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param(by_names(), id="no-name"),
-        pytest.param(by_nodes(), id="no-node"),
-        pytest.param({**by_names(), "NodeNames": None}, id="both-null"),
-        pytest.param({**by_nodes(), "Nodes": {"items": None}}, id="items-null"),
-        pytest.param({"Pod": pod("vol")}, id="both-missing"),
-    ],
-)
-async def test_no_candidate_is_no_score(client: httpx.AsyncClient, request_: object) -> None:
-    response = await client.post("/prioritize", json=request_)
-
-    assert (response.status_code, response.json()) == (200, [])
-
-
 async def test_for_an_unknown_claim_there_is_no_score_but_a_status_and_its_name(
     client: httpx.AsyncClient,
 ) -> None:

@@ -222,17 +222,3 @@ def test_a_pod_has_some_volumes_and_not_thousands() -> None:
 @pytest.mark.parametrize("name", RECORDED)
 def test_no_recorded_request_is_refused(name: str) -> None:
     assert decode_request((WIRE / name).read_bytes()).candidates
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"NodeNames": None, "Nodes": None},
-        {"NodeNames": [], "Nodes": None},
-        {"NodeNames": None, "Nodes": {"items": []}},
-        {"NodeNames": None, "Nodes": {"items": None}},
-    ],
-    ids=["nulls", "no-names", "no-items", "null-for-items"],
-)
-def test_a_request_without_candidates_is_none_of_wrong_names(more: Object) -> None:
-    assert decode_request(asked(pod(uid=None, namespace=None), **more)).candidates == []
